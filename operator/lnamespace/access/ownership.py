@@ -1,0 +1,36 @@
+"""Whose a Namespace is: ours, nobody's yet, on its way out, or somebody else's.
+
+A namespace that existed before is never seized (a peer's CVE-2024-39690). What proves that one
+is ours are UIDs, which cannot be chosen: the one in our own status, which tenants cannot write,
+or those that we put on the Namespace when we made it. A cluster admin who wants an LNamespace
+to adopt a namespace puts the LNamespace's UID there themselves.
+"""
+
+from enum import Enum
+
+from lnamespace.access.layout import Layout
+from lnamespace.kube.objects import Seen
+from lnamespace.model.lnamespace import LNamespace
+
+
+class Ownership(Enum):
+    """What a Namespace of the LNamespace's name is to it."""
+
+    ABSENT = "there is none"
+    OURS = "it is its own"
+    LEAVING = "it is its own, but being deleted"
+    PREDECESSOR = "it is an earlier LNamespace's and about to go"
+    FOREIGN = "it is somebody else's"
+
+
+def ownership(lns: LNamespace, found: Seen | None, layout: Layout) -> Ownership:
+    """What the Namespace of that name is to the LNamespace."""
+    if found is None:
+        return Ownership.ABSENT
+    annotated = found.annotations.get(layout.names.owner_annotation)
+    ours = found.uid == lns.status.namespace_uid or lns.uid in (*found.owners, annotated)
+    if ours:
+        return Ownership.LEAVING if found.terminating else Ownership.OURS
+    if found.terminating or (found.managed and found.owners):
+        return Ownership.PREDECESSOR
+    return Ownership.FOREIGN

@@ -1,0 +1,81 @@
+"""The objects of one person, shared by all LNamespaces that list them as a sudoer.
+
+``--as-group`` needs ``--as``, so a sudoer must be allowed to impersonate somebody, and the only
+harmless somebody is themselves. One role and one binding a person, owned by every LNamespace
+that needs them; the garbage collector takes them with the last.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from lnamespace.access import rbac
+from lnamespace.access.layout import Layout
+from lnamespace.kube.objects import Key, ObjectMeta, OwnerReference, RoleRef, Wanted, wanted
+from lnamespace.kube.resources import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    ROLE,
+    ROLE_BINDING,
+    Resource,
+)
+from lnamespace.model.lnamespace import KIND
+from lnamespace.model.names import digest
+from lnamespace.model.subject import Subject, SubjectKind
+
+
+@dataclass(frozen=True, order=True)
+class Person:
+    """One person by digest; ``namespace`` is that of a ServiceAccount, else empty."""
+
+    digest: str
+    namespace: str = ""
+
+    @classmethod
+    def of(cls, subject: Subject) -> Self:
+        """The person that a subject is."""
+        return cls(digest(subject), subject.namespace)
+
+
+def self_impersonator(
+    subject: Subject, sponsors: Mapping[str, str], layout: Layout
+) -> tuple[Wanted, ...]:
+    """What lets a person impersonate just themselves, owned by ``sponsors`` (name to UID).
+
+    The API server authorises impersonation of a ServiceAccount in its own namespace, so theirs
+    are a Role and a RoleBinding there: a ClusterRole would reach its namesakes everywhere.
+    """
+    if not sponsors:
+        return ()
+    (binding_resource, (namespace, name)), (role_resource, _) = places(Person.of(subject), layout)
+    meta = ObjectMeta(
+        name=name,
+        namespace=namespace,
+        labels=layout.labels(),
+        annotations={layout.names.person_annotation: subject.username},
+        owner_references=_owners(sponsors, layout),
+    )
+    what = "users" if subject.kind is SubjectKind.USER else "serviceaccounts"
+    role = rbac.role(meta, role_resource.kind, rbac.impersonate(what, subject.name))
+    ref = RoleRef(role_resource.kind, name)
+    binding = rbac.binding(meta, binding_resource.kind, ref, (rbac.subject(subject),))
+    return (
+        wanted(role_resource, role, layout.marks),
+        wanted(binding_resource, binding, layout.marks),
+    )
+
+
+def places(person: Person, layout: Layout) -> tuple[tuple[Resource, Key], tuple[Resource, Key]]:
+    """Where the person's objects are, binding first: it goes before the role it refers to."""
+    key = (person.namespace, layout.names.self_impersonator(person.digest))
+    if person.namespace:
+        return (ROLE_BINDING, key), (ROLE, key)
+    return (CLUSTER_ROLE_BINDING, key), (CLUSTER_ROLE, key)
+
+
+def _owners(sponsors: Mapping[str, str], layout: Layout) -> tuple[OwnerReference, ...]:
+    """Neither controller nor blocking: no LNamespace may wait for another's."""
+    references = (
+        OwnerReference(uid, layout.api_version, KIND, name) for name, uid in sponsors.items()
+    )
+    return tuple(sorted(references))

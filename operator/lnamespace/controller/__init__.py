@@ -1,0 +1,13 @@
+"""The loop that makes the cluster as the LNamespaces say.
+
+Level-triggered: whatever happened, a key is put into the queue, and a worker compares what
+should be with what is. In the order in which they build on each other:
+
+* :mod:`~lnamespace.controller.queue` - which keys wait to be worked on.
+* :mod:`~lnamespace.controller.people` - which LNamespaces need which person.
+* :mod:`~lnamespace.controller.cache` - what is known of the cluster, and whom news concerns.
+* :mod:`~lnamespace.controller.status` - what to say of an LNamespace; pure.
+* :mod:`~lnamespace.controller.tenant`, :mod:`~lnamespace.controller.person` - the two reconcilers.
+* :mod:`~lnamespace.controller.controller` - workers and reflectors, together.
+* :mod:`~lnamespace.controller.shell` - the process, by kopf; nothing else imports kopf.
+"""

@@ -1,0 +1,70 @@
+"""Kubernetes Events: what a person should notice of an LNamespace.
+
+Only changes of readiness that need somebody are worth one; that all went well is not, for it
+would cost a write for every LNamespace.
+"""
+
+import logging
+from datetime import UTC, datetime
+from time import time_ns
+
+import msgspec
+
+from lnamespace.controller.status import READY
+from lnamespace.errors import ClusterError
+from lnamespace.kube.client import Client
+from lnamespace.kube.resources import EVENT, Resource
+from lnamespace.model.lnamespace import LNamespace, Status
+
+EVENTS_NAMESPACE = "default"
+"""Where Kubernetes keeps the events of cluster-scoped objects."""
+
+log = logging.getLogger(__name__)
+
+
+class Recorder:
+    """Posts Events about LNamespaces; one that cannot be posted is logged and forgotten."""
+
+    def __init__(self, client: Client, resource: Resource) -> None:
+        self._client = client
+        self._resource = resource
+
+    async def record(self, lns: LNamespace, new: Status) -> None:
+        """Tell what a change of status means to people, if anything."""
+        before, after = lns.status.condition(READY), new.condition(READY)
+        if after is None or (before and before.reason == after.reason):
+            return
+        if after.status == "True" and (before is None or before.status == "True"):
+            return
+        kind = "Normal" if after.status == "True" else "Warning"
+        await self._post(lns, kind, after.reason, after.message)
+
+    async def _post(self, lns: LNamespace, kind: str, reason: str, message: str) -> None:
+        now = datetime.now(UTC)
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": f"{lns.name}.{time_ns():x}",
+                "namespace": EVENTS_NAMESPACE,
+            },
+            "involvedObject": {
+                "apiVersion": self._resource.api_version,
+                "kind": self._resource.kind,
+                "name": lns.name,
+                "uid": lns.uid,
+                "resourceVersion": lns.metadata.resource_version,
+            },
+            "type": kind,
+            "reason": reason,
+            "message": message,
+            "source": {"component": "lnamespace"},
+            "firstTimestamp": now.replace(microsecond=0),
+            "lastTimestamp": now.replace(microsecond=0),
+            "count": 1,
+        }
+        try:
+            path = EVENT.path(namespace=EVENTS_NAMESPACE)
+            await self._client.create(path, msgspec.json.encode(event))
+        except ClusterError as error:
+            log.warning("event not posted", extra={"lnamespace": lns.name, "error": str(error)})

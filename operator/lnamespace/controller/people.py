@@ -1,0 +1,69 @@
+"""Which LNamespaces need which person's self-impersonator, and until when."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from lnamespace.access.entries import sudoers_until
+from lnamespace.access.person import Person
+from lnamespace.model.lnamespace import LNamespace
+from lnamespace.model.subject import Subject
+
+
+class Sponsor(NamedTuple):
+    """That an LNamespace, by UID, lists the person as a sudoer; None is for ever."""
+
+    uid: str
+    until: datetime | None
+
+
+class People:
+    """The sudoers of all LNamespaces, by person."""
+
+    def __init__(self) -> None:
+        self._sponsors: dict[Person, dict[str, Sponsor]] = {}
+        self._subjects: dict[Person, Subject] = {}
+        self.problems: dict[Person, str] = {}
+        """Why a person's objects could not be made, in words."""
+
+    def update(self, old: LNamespace | None, new: LNamespace | None) -> set[Person]:
+        """Take in a change of an LNamespace; returns the people whom it concerns."""
+        lns = new or old
+        if lns is None:
+            return set()
+        before, after = _sudoers(old), _sudoers(new)
+        changed = {subject for subject, _ in before.items() ^ after.items()}
+        for subject in changed:
+            person, name = Person.of(subject), lns.name
+            sponsors = self._sponsors.setdefault(person, {})
+            sponsors.pop(name, None)
+            if subject in after:
+                self._subjects[person] = subject
+                sponsors[name] = after[subject]
+            if not sponsors:
+                self._forget(person)
+        return {Person.of(subject) for subject in changed}
+
+    def subject(self, person: Person) -> Subject | None:
+        """Who the person is, as long as anybody lists them."""
+        return self._subjects.get(person)
+
+    def sponsors(self, person: Person, now: datetime) -> dict[str, str]:
+        """The LNamespaces that need the person now, name to UID."""
+        listed = self._sponsors.get(person, {})
+        return {name: s.uid for name, s in listed.items() if s.until is None or s.until > now}
+
+    def changes_at(self, person: Person, now: datetime) -> datetime | None:
+        """When time alone will end the next LNamespace's need of the person."""
+        ends = (s.until for s in self._sponsors.get(person, {}).values())
+        return min((end for end in ends if end and end > now), default=None)
+
+    def _forget(self, person: Person) -> None:
+        del self._sponsors[person]
+        self._subjects.pop(person, None)
+        self.problems.pop(person, None)
+
+
+def _sudoers(lns: LNamespace | None) -> dict[Subject, Sponsor]:
+    if lns is None:
+        return {}
+    return {s: Sponsor(lns.uid, until) for s, until in sudoers_until(lns.spec).items()}

@@ -1,0 +1,66 @@
+"""Makes one person's self-impersonator as the LNamespaces that list them say.
+
+Its only writer: were it left to the LNamespaces, a thousand of them would race for one list of
+owner references.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from lnamespace.access.layout import Layout
+from lnamespace.access.person import Person, places, self_impersonator
+from lnamespace.controller.cache import Cache
+from lnamespace.controller.status import is_ready
+from lnamespace.controller.tenant import PATIENCE, raise_worst, utc_now
+from lnamespace.errors import ClusterError
+from lnamespace.kube.apply import Applier
+from lnamespace.kube.plan import Create, plan
+
+
+@dataclass(frozen=True)
+class PersonReconciler:
+    """Reconciles people; ``wake`` has an LNamespace that waited for one looked at again."""
+
+    cache: Cache
+    applier: Applier
+    layout: Layout
+    wake: Callable[[str], None]
+    clock: Callable[[], datetime] = utc_now
+
+    async def reconcile(self, person: Person, failed_before: int = 0) -> datetime | None:
+        """Make it so. Returns when time alone will change what should be.
+
+        Raises
+        ------
+        ClusterError
+            Something could not be done; what could be done was.
+        """
+        now = self.clock()
+        people = self.cache.people
+        sponsors = people.sponsors(person, now)
+        subject = people.subject(person)
+        wanted = self_impersonator(subject, sponsors, self.layout) if subject else ()
+        actions = plan(wanted, self.cache.look, places(person, self.layout))
+        failures = await self.applier.apply(actions)
+        news = self._note(person, failures, failed_before)
+        if news or any(isinstance(action, Create) for action in actions):
+            self._wake(sponsors)
+        raise_worst(failures)
+        return people.changes_at(person, now)
+
+    def _note(self, person: Person, failures: list[ClusterError], failed_before: int) -> bool:
+        """Remember what is wrong, for the LNamespaces to tell; True if that is new."""
+        people = self.cache.people
+        known = people.problems.pop(person, None)
+        lasting = [f for f in failures if not f.retryable or failed_before >= PATIENCE]
+        subject = people.subject(person)
+        if lasting and subject:
+            people.problems[person] = f"{subject.username}: {lasting[0]}"
+        return known != people.problems.get(person)
+
+    def _wake(self, sponsors: dict[str, str]) -> None:
+        for name in sponsors:
+            listed = self.cache.tenant(name)
+            if listed is None or not is_ready(listed.lns) or self.cache.people.problems:
+                self.wake(name)

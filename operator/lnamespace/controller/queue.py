@@ -1,0 +1,101 @@
+"""A work queue with the semantics of client-go's: what makes a controller level-triggered.
+
+A key that is added ten times is worked on once; a key is never worked on by two workers at a
+time; one that is added while it is worked on comes again afterwards; one that failed comes again
+after a delay that doubles.
+"""
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """How long to wait before the next try, in seconds."""
+
+    first: float = 0.05
+    longest: float = 30.0
+
+    def delay(self, failures: int) -> float:
+        """The delay after so many failures (at least 1), with jitter of a half."""
+        return min(self.first * 2.0 ** min(failures - 1, 32), self.longest) * random.uniform(0.5, 1)
+
+
+class WorkQueue(Generic[K]):
+    """Keys that wait to be worked on. For one event loop; not thread-safe."""
+
+    def __init__(self, backoff: Backoff | None = None) -> None:
+        self._backoff = backoff or Backoff()
+        self._ready: deque[K] = deque()
+        self._dirty: set[K] = set()
+        self._working: set[K] = set()
+        self._failures: dict[K, int] = {}
+        self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._wakeup = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+    def add(self, key: K) -> None:
+        """Have the key worked on as soon as a worker is free."""
+        self._cancel(key)
+        if key in self._dirty:
+            return
+        self._dirty.add(key)
+        if key not in self._working:
+            self._enqueue(key)
+
+    def add_after(self, key: K, delay: float) -> None:
+        """Have the key worked on in ``delay`` seconds, or earlier if that was said before."""
+        if key in self._dirty and key not in self._working:
+            return
+        loop = asyncio.get_running_loop()
+        timer = self._timers.get(key)
+        if timer is not None and timer.when() <= loop.time() + delay:
+            return
+        self._cancel(key)
+        self._timers[key] = loop.call_later(delay, self.add, key)
+
+    def retry(self, key: K, at_least: float = 0.0) -> None:
+        """Have the key tried again after a delay that grows with each failure in a row."""
+        self._failures[key] = self._failures.get(key, 0) + 1
+        self.add_after(key, max(at_least, self._backoff.delay(self._failures[key])))
+
+    def failures(self, key: K) -> int:
+        """How many times in a row the key has failed."""
+        return self._failures.get(key, 0)
+
+    def forget(self, key: K) -> None:
+        """The key succeeded: the next failure starts with the shortest delay again."""
+        self._failures.pop(key, None)
+
+    async def get(self) -> K:
+        """The next key, once there is one; give it back by :meth:`done`."""
+        while not self._ready:
+            self._wakeup.clear()
+            await self._wakeup.wait()
+        key = self._ready.popleft()
+        self._dirty.discard(key)
+        self._working.add(key)
+        return key
+
+    def done(self, key: K) -> None:
+        """The worker is through with the key; it comes again if it was added meanwhile."""
+        self._working.discard(key)
+        if key in self._dirty:
+            self._enqueue(key)
+
+    def _enqueue(self, key: K) -> None:
+        self._ready.append(key)
+        self._wakeup.set()
+
+    def _cancel(self, key: K) -> None:
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()

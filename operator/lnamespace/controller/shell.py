@@ -1,0 +1,70 @@
+"""The process around the controller, by kopf: signals, probes, graceful end.
+
+The only module that imports kopf. kopf watches nothing here, for its watch does not tell of
+deletions that it missed (docs/decisions/0002-own-reflector.md).
+"""
+
+import asyncio
+from typing import Any
+
+import kopf
+import uvloop
+
+from lnamespace.controller.controller import Controller
+from lnamespace.kube.client import Access, Client, connect
+from lnamespace.settings import Settings
+
+
+def run(settings: Settings) -> None:
+    """Run the controller until a signal asks it to end.
+
+    Raises
+    ------
+    LNamespaceError
+        It cannot run; the message says why.
+    """
+    uvloop.run(_serve(settings))
+
+
+async def _serve(settings: Settings) -> None:
+    stop = asyncio.Event()
+    async with connect(Access(settings.kubeconfig, settings.context)) as client:
+        # Made before kopf's own tasks: kopf ends every task that was made after them.
+        work = asyncio.create_task(Controller(client, settings).run())
+        work.add_done_callback(lambda _: stop.set())
+        await kopf.operator(
+            registry=_registry(client),
+            settings=_settings(),
+            clusterwide=True,
+            liveness_endpoint=settings.liveness_endpoint or None,
+            stop_flag=stop,
+        )
+        await _end(work)
+
+
+async def _end(work: asyncio.Task[None]) -> None:
+    """End the work; if it had ended by itself, tell why."""
+    work.cancel()
+    try:
+        await work
+    except asyncio.CancelledError:
+        return
+
+
+def _registry(client: Client) -> kopf.OperatorRegistry:
+    registry = kopf.OperatorRegistry()
+
+    @kopf.on.login(registry=registry)
+    def login(**_: Any) -> kopf.ConnectionInfo:
+        return kopf.ConnectionInfo(**client.credentials())
+
+    return registry
+
+
+def _settings() -> kopf.OperatorSettings:
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.scanning.disabled = True
+    settings.peering.standalone = True
+    settings.process.ultimate_exiting_timeout = 25
+    return settings

@@ -1,0 +1,109 @@
+"""The exceptions of this package, one tree.
+
+::
+
+    LNamespaceError
+    ├── SettingsError            an option's value is wrong; the message says which and why
+    ├── ModelError               an object that cannot be read as an LNamespace
+    └── ClusterError             the cluster did not do what was asked
+        ├── Unreachable          no answer: connection refused or cut, time-out        retryable
+        ├── Throttled            429                                                   retryable
+        ├── ServerFault          5xx                                                   retryable
+        ├── Conflict             409: somebody else was first; look again              retryable
+        │   └── AlreadyExists    409 on create
+        ├── Expired              410: the resource version is too old; list again      retryable
+        ├── Terminating          403/409: the namespace is on its way out              retryable
+        ├── Unauthenticated  401: credentials are renewed meanwhile                        retryable
+        ├── NotFound             404
+        ├── Forbidden            403
+        └── Invalid              400, 422 and what else will not pass by itself
+
+Whether waiting can help is a property of the type, so that no caller decides it by text.
+"""
+
+from typing import ClassVar
+
+
+class LNamespaceError(Exception):
+    """Any error that this package raises on purpose."""
+
+
+class SettingsError(LNamespaceError):
+    """An option has a value that cannot work."""
+
+
+class ModelError(LNamespaceError):
+    """An object cannot be read as an LNamespace."""
+
+
+class ClusterError(LNamespaceError):
+    """The API server refused, failed or did not answer.
+
+    ``status`` is the HTTP status, 0 where there was no answer. ``retry_after`` is the server's
+    own advice in seconds, 0 where it gave none.
+    """
+
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, status: int = 0, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+
+
+class Unreachable(ClusterError):
+    """The API server gave no answer."""
+
+    retryable = True
+
+
+class Throttled(ClusterError):
+    """The API server asks for patience."""
+
+    retryable = True
+
+
+class ServerFault(ClusterError):
+    """The API server failed."""
+
+    retryable = True
+
+
+class Conflict(ClusterError):
+    """The object is not as the request assumed."""
+
+    retryable = True
+
+
+class AlreadyExists(Conflict):
+    """An object of that name exists."""
+
+
+class Expired(ClusterError):
+    """The resource version is no longer served."""
+
+    retryable = True
+
+
+class Terminating(ClusterError):
+    """Nothing can be created in a namespace that is being deleted."""
+
+    retryable = True
+
+
+class Unauthenticated(ClusterError):
+    """The API server does not know us; a renewed token may help."""
+
+    retryable = True
+
+
+class NotFound(ClusterError):
+    """There is no such object."""
+
+
+class Forbidden(ClusterError):
+    """We are not allowed to."""
+
+
+class Invalid(ClusterError):
+    """The request cannot succeed as it is."""

@@ -1,0 +1,93 @@
+"""Does what a plan says, and remembers the answers so that nothing is done twice."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NotFound
+from lnamespace.kube.client import Client
+from lnamespace.kube.objects import Marks, Seen, Wanted, patch, read
+from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate
+from lnamespace.kube.resources import Resource
+from lnamespace.kube.store import Store
+
+
+class Applier:
+    """Carries out actions, at most ``concurrency`` requests at a time over all callers."""
+
+    def __init__(
+        self,
+        client: Client,
+        stores: Mapping[Resource, Store[Seen]],
+        marks: Marks,
+        concurrency: int,
+    ) -> None:
+        self._client = client
+        self._stores = stores
+        self._marks = marks
+        self._slots = asyncio.Semaphore(concurrency)
+
+    async def apply(self, actions: Iterable[Action]) -> list[ClusterError]:
+        """Do them all at once, deletions after the rest; one that fails stops no other.
+
+        Returns the failures.
+        """
+        actions = list(actions)
+        changes = [action for action in actions if not isinstance(action, Delete)]
+        deletions = [action for action in actions if isinstance(action, Delete)]
+        return await self._all(changes) + await self._all(deletions)
+
+    async def _all(self, actions: Sequence[Action]) -> list[ClusterError]:
+        if len(actions) == 1:
+            return [error] if (error := await self._try(actions[0])) else []
+        results = await asyncio.gather(*map(self._try, actions))
+        return [error for error in results if error]
+
+    async def _try(self, action: Action) -> ClusterError | None:
+        try:
+            async with self._slots:
+                await self._do(action)
+        except ClusterError as error:
+            return error
+        return None
+
+    async def _do(self, action: Action) -> None:
+        match action:
+            case Create(want):
+                await self._create(want)
+            case Patch(want, seen):
+                await self._patch(want, seen)
+            case Delete(resource, seen):
+                await self._delete(resource, seen)
+            case Recreate(want, seen):
+                await self._delete(want.resource, seen)
+                await self._create(want)
+
+    async def _create(self, want: Wanted) -> None:
+        namespace, name = want.key
+        body = msgspec.json.encode(want.object)
+        try:
+            answer = await self._client.create(want.resource.path(namespace=namespace), body)
+        except AlreadyExists:
+            # Not known to us: its label was taken away, or the watch is behind. Look, plan again.
+            answer = await self._client.get(want.resource.path(name, namespace))
+            self._stores[want.resource].learn(read(answer, self._marks))
+            raise
+        self._stores[want.resource].learn(read(answer, self._marks))
+
+    async def _patch(self, want: Wanted, seen: Seen) -> None:
+        namespace, name = want.key
+        body = msgspec.json.encode(patch(want, seen.uid, self._marks))
+        try:
+            answer = await self._client.patch(want.resource.path(name, namespace), body)
+        except NotFound as error:
+            raise Conflict("deleted while it was being changed", status=404) from error
+        self._stores[want.resource].learn(read(answer, self._marks))
+
+    async def _delete(self, resource: Resource, seen: Seen) -> None:
+        namespace, name = seen.key
+        try:
+            await self._client.delete(resource.path(name, namespace), seen.uid, seen.version)
+        except NotFound:
+            return

@@ -1,0 +1,241 @@
+"""One request to the API server, one answer, typed errors.
+
+The official client reads the configuration, authenticates and makes the TLS context; what goes
+over the wire is JSON in bytes, for its models cost ten times what the rest of a request does.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+import aiohttp
+import msgspec
+from kubernetes.aio import config
+from kubernetes.aio.client import Configuration
+from kubernetes.aio.client.rest import RESTClientObject
+
+from lnamespace import errors
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+FIELD_MANAGER = "lnamespace"
+
+_TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
+_WATCH_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=90)
+"""A silent watch is a dead one: the server sends a bookmark about every minute."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where the cluster's configuration is; both empty: as kubectl would, or the pod's own."""
+
+    kubeconfig: str = ""
+    context: str = ""
+
+
+class _Cause(msgspec.Struct, frozen=True):
+    reason: str = ""
+
+
+class _Details(msgspec.Struct, frozen=True, rename="camel"):
+    causes: tuple[_Cause, ...] = ()
+    retry_after_seconds: int = 0
+
+
+class _Status(msgspec.Struct, frozen=True):
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+    details: _Details = _Details()
+
+
+class Client:
+    """A connection to one API server. Close it, or use :func:`connect`."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        rest = RESTClientObject(configuration)
+        self._configuration = configuration
+        self._tls = {"server_hostname": configuration.tls_server_name or None}
+        self._proxy = {"proxy": rest.proxy, "proxy_headers": rest.proxy_headers}
+        self._session = aiohttp.ClientSession(
+            base_url=configuration.host.rstrip("/") + "/",
+            connector=aiohttp.TCPConnector(ssl=rest.ssl_context, limit=0, keepalive_timeout=60),
+            headers={"User-Agent": "lnamespace", "Accept": JSON},
+            auto_decompress=True,
+            read_bufsize=2**20,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._session.close()
+
+    def credentials(self) -> dict[str, Any]:
+        """How the connection is made, for another client of the same process."""
+        configuration = self._configuration
+        token = configuration.api_key.get("BearerToken")
+        return {
+            "server": configuration.host,
+            "ca_path": configuration.ssl_ca_cert,
+            "certificate_path": configuration.cert_file,
+            "private_key_path": configuration.key_file,
+            "token": token.split(" ", 1)[-1] if token else None,
+        }
+
+    async def get(self, path: str, **params: str) -> bytes:
+        """Read an object or a list."""
+        return await self._request("GET", path, params)
+
+    async def create(self, path: str, body: bytes) -> bytes:
+        """Create an object in a collection."""
+        return await self._request("POST", path, {"fieldManager": FIELD_MANAGER}, body)
+
+    async def patch(self, path: str, body: bytes) -> bytes:
+        """Change an object by a JSON merge patch (RFC 7386)."""
+        params = {"fieldManager": FIELD_MANAGER}
+        return await self._request("PATCH", path, params, body, MERGE_PATCH)
+
+    async def delete(self, path: str, uid: str, version: int) -> bytes:
+        """Delete an object if it still is the one meant, unchanged since it was seen."""
+        preconditions = {"uid": uid, "resourceVersion": str(version)}
+        body = msgspec.json.encode({"preconditions": preconditions})
+        return await self._request("DELETE", path, {}, body)
+
+    @asynccontextmanager
+    async def watch(self, path: str, **params: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open a watch; yields its events as lines of JSON.
+
+        Raises
+        ------
+        ClusterError
+            Also while the lines are read.
+        """
+        query = params | {"watch": "true", "allowWatchBookmarks": "true"}
+        try:
+            async with self._send("GET", path, query, limits=_WATCH_TIMEOUT) as response:
+                if response.status != 200:
+                    raise error_of(response.status, await response.read())
+                yield _lines(response.content)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise errors.Unreachable(f"watch interrupted: {error!r}") from error
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str],
+        body: bytes | None = None,
+        content_type: str = JSON,
+    ) -> bytes:
+        try:
+            async with self._send(method, path, params, body, content_type) as response:
+                answer = await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise errors.Unreachable(f"{method} {path}: {error!r}") from error
+        if response.status >= 300:
+            raise error_of(response.status, answer)
+        return answer
+
+    @asynccontextmanager
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str],
+        body: bytes | None = None,
+        content_type: str = JSON,
+        limits: aiohttp.ClientTimeout = _TIMEOUT,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        headers = {"Content-Type": content_type} if body is not None else {}
+        token = await self._configuration.get_api_key_with_prefix("BearerToken")
+        if token:
+            headers["Authorization"] = token
+        options: dict[str, Any] = {**self._tls, **self._proxy, "timeout": limits}
+        async with self._session.request(
+            method, path.lstrip("/"), params=params, data=body, headers=headers, **options
+        ) as response:
+            yield response
+
+
+@asynccontextmanager
+async def connect(access: Access) -> AsyncIterator[Client]:
+    """Connect as configured; credentials that expire are renewed for as long as it is open.
+
+    Raises
+    ------
+    SettingsError
+        There is no usable configuration.
+    """
+    configuration = Configuration()
+    try:
+        renewal = await _configure(configuration, access)
+    except (config.ConfigException, OSError) as error:
+        raise errors.SettingsError(f"no usable cluster configuration: {error}") from error
+    try:
+        async with Client(configuration) as client:
+            yield client
+    finally:
+        renewal.cancel()
+
+
+async def _configure(configuration: Configuration, access: Access) -> asyncio.Task[None]:
+    kubeconfig = access.kubeconfig or os.environ.get("KUBECONFIG", "")
+    if not kubeconfig and "KUBERNETES_SERVICE_HOST" in os.environ:
+        config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+        return asyncio.create_task(asyncio.sleep(0))
+    loader = await config.load_kube_config(  # type: ignore[no-untyped-call]
+        config_file=kubeconfig or f"{os.environ.get('HOME', '')}/.kube/config",
+        context=access.context or None,
+        client_configuration=configuration,
+        persist_config=False,
+    )
+    renewal = config.refresh_token(loader, configuration)  # type: ignore[no-untyped-call]
+    return asyncio.create_task(renewal)
+
+
+async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Split a stream into lines, of whatever length: an object may have a megabyte."""
+    rest = b""
+    async for chunk in stream.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line:
+                yield line
+
+
+def error_of(status: int, body: bytes) -> errors.ClusterError:
+    """The typed error for an answer of the API server that is not a success."""
+    answer = _read_status(body)
+    return _error_type(status, answer)(
+        answer.message or f"HTTP {status}",
+        status=status,
+        retry_after=answer.details.retry_after_seconds,
+    )
+
+
+def _read_status(body: bytes) -> _Status:
+    try:
+        return msgspec.json.decode(body, type=_Status)
+    except msgspec.DecodeError:
+        return _Status(message=body[:200].decode(errors="replace"))
+
+
+def _error_type(status: int, answer: _Status) -> type[errors.ClusterError]:
+    if any(cause.reason == "NamespaceTerminating" for cause in answer.details.causes):
+        return errors.Terminating
+    if answer.reason == "AlreadyExists":
+        return errors.AlreadyExists
+    if status >= 500:
+        return errors.ServerFault
+    return {
+        401: errors.Unauthenticated,
+        403: errors.Forbidden,
+        404: errors.NotFound,
+        409: errors.Conflict,
+        410: errors.Expired,
+        429: errors.Throttled,
+    }.get(status, errors.Invalid)

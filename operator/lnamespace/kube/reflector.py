@@ -1,0 +1,133 @@
+"""List and watch: keeps a store true to the cluster, deletions included.
+
+kopf's own watch does not tell what was deleted while it was cut off (it relists and forgets to
+compare), so this does: after every relist what the list does not hold is removed.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from typing import Generic
+
+import msgspec
+
+from lnamespace.errors import ClusterError, Expired
+from lnamespace.kube.client import Client, error_of
+from lnamespace.kube.resources import Resource
+from lnamespace.kube.store import Store, T
+
+PAGE = 1000
+WATCH_SECONDS = 300
+_RETRY_SECONDS = (0.05, 5.0)
+
+log = logging.getLogger(__name__)
+
+
+class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = "0"
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class _Event(msgspec.Struct, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+class _Bookmark(msgspec.Struct, frozen=True):
+    metadata: _ListMeta
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    code: int = 500
+
+
+_page = msgspec.json.Decoder(_Page)
+_event = msgspec.json.Decoder(_Event)
+_bookmark = msgspec.json.Decoder(_Bookmark)
+_failure = msgspec.json.Decoder(_Failure)
+
+
+class Reflector(Generic[T]):
+    """Feeds one store with one kind of object, for as long as :meth:`run` runs."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        store: Store[T],
+        read: Callable[[bytes | msgspec.Raw], T],
+        selector: str = "",
+    ) -> None:
+        self._client = client
+        self._resource = resource
+        self._store = store
+        self._read = read
+        self._params = {"labelSelector": selector} if selector else {}
+        self._version = 0
+        self.synced = asyncio.Event()
+
+    async def run(self) -> None:
+        """List once, then watch; list again only when the server has forgotten our place."""
+        failures = 0
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+                failures = 0
+            except Expired:
+                self._version = 0
+            except ClusterError as error:
+                failures += 1
+                await self._pause(failures, error)
+
+    async def _list(self) -> None:
+        items: list[T] = []
+        params = self._params | {"limit": str(PAGE)}
+        while True:
+            page = _page.decode(await self._client.get(self._resource.path(), **params))
+            items += [self._read(raw) for raw in page.items or ()]
+            if not page.metadata.continue_:
+                break
+            params = params | {"continue": page.metadata.continue_}
+        self._version = int(page.metadata.resource_version)
+        self._store.replace(items, self._version)
+        self.synced.set()
+
+    async def _watch(self) -> None:
+        params = self._params | {
+            "resourceVersion": str(self._version),
+            # Not all watches of all processes at the same second.
+            "timeoutSeconds": str(int(WATCH_SECONDS * random.uniform(1, 2))),
+        }
+        async with self._client.watch(self._resource.path(), **params) as lines:
+            async for line in lines:
+                self._take(_event.decode(line))
+
+    def _take(self, event: _Event) -> None:
+        if event.type == "ERROR":
+            raise error_of(_failure.decode(event.object).code, bytes(event.object))
+        if event.type == "BOOKMARK":
+            self._version = int(_bookmark.decode(event.object).metadata.resource_version)
+            return
+        item = self._read(event.object)
+        self._version = item.version
+        if event.type == "DELETED":
+            self._store.remove(item.key, item.version)
+        else:
+            self._store.put(item)
+
+    async def _pause(self, failures: int, error: ClusterError) -> None:
+        first, longest = _RETRY_SECONDS
+        delay = min(first * 2**failures, longest) * random.uniform(0.5, 1)
+        log.warning(
+            "watch failed",
+            extra={"resource": self._resource.plural, "error": str(error), "retry_in": delay},
+        )
+        await asyncio.sleep(delay)

@@ -1,0 +1,37 @@
+"""The kinds of objects and where the API server keeps them."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A kind of object; ``group`` is empty for the core API."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = False
+
+    @property
+    def api_version(self) -> str:
+        """As it stands in an object."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, name: str = "", namespace: str = "", subresource: str = "") -> str:
+        """The URL path of the collection, or of one object in it; every part is escaped."""
+        root = f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
+        parts = ["namespaces", namespace] if self.namespaced and namespace else []
+        parts += [self.plural] + [part for part in (name, subresource) if part]
+        return "/".join([root, *(quote(part, safe="") for part in parts)])
+
+
+RBAC = "rbac.authorization.k8s.io"
+
+NAMESPACE = Resource("", "v1", "Namespace", "namespaces")
+EVENT = Resource("", "v1", "Event", "events", namespaced=True)
+ROLE = Resource(RBAC, "v1", "Role", "roles", namespaced=True)
+ROLE_BINDING = Resource(RBAC, "v1", "RoleBinding", "rolebindings", namespaced=True)
+CLUSTER_ROLE = Resource(RBAC, "v1", "ClusterRole", "clusterroles")
+CLUSTER_ROLE_BINDING = Resource(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings")

@@ -1,0 +1,33 @@
+"""Logging: constant messages with fields, as text for people or as JSON for machines."""
+
+import logging
+
+from pythonjsonlogger.json import JsonFormatter
+
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
+
+class TextFormatter(logging.Formatter):
+    """A line a record, its fields behind it; nothing in a field can start a new line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line for a record."""
+        line = super().format(record)
+        fields = (f"{k}={v!r}" for k, v in record.__dict__.items() if k not in _STANDARD)
+        return " ".join([line, *fields])
+
+
+def configure(log_format: str, level: str) -> None:
+    """Log to standard error."""
+    handler = logging.StreamHandler()
+    if log_format == "json":
+        handler.setFormatter(
+            JsonFormatter(
+                "%(asctime)s %(levelname)s %(name)s %(message)s",
+                rename_fields={"asctime": "timestamp", "levelname": "level", "name": "logger"},
+            )
+        )
+    else:
+        handler.setFormatter(TextFormatter("%(asctime)s %(levelname)-7s %(message)s"))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.getLogger("kopf").setLevel(max(logging.WARNING, logging.getLogger().level))
