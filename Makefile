@@ -41,6 +41,7 @@ bench: $(VENV) ## Figures beside a bare client; N=1000 by default
 
 crds: $(VENV) ## Write the CustomResourceDefinition from the types
 	@$(BIN)/lnamespace render crd > crds/lnamespaces.yaml
+	@cp crds/lnamespaces.yaml charts/lnamespace/files/crd.yaml
 
 lock: $(VENV) ## Resolve the dependencies anew, all at once, and lock them by hash
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \

@@ -7,11 +7,15 @@ the flag wins.
 import argparse
 import dataclasses
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from lnamespace.errors import SettingsError
+
+_SUFFIX_MAX_LENGTH = 52
+"""So that the managed-by label, which carries the suffix, stays within 63 characters."""
 
 
 def _option(default: Any, meaning: str) -> Any:
@@ -45,10 +49,10 @@ class Settings:
     context: str = _option("", "The context of the kubeconfig; empty: its current one.")
 
     def __post_init__(self) -> None:
-        if "{name}" not in self.sudoers_group_format:
-            raise SettingsError("--sudoers-group-format must contain {name}")
-        if self.sudoers_group_format.startswith("system:"):
-            raise SettingsError("--sudoers-group-format must not start with system:")
+        self._check_suffix()
+        self._check_group_format()
+        if not self.users_role:
+            raise SettingsError("--users-role must name a ClusterRole")
         for name in ("workers", "concurrency", "resync_seconds"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"{_flag(name)} must be at least 1")
@@ -56,6 +60,24 @@ class Settings:
             raise SettingsError("--log-format must be text or json")
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise SettingsError("--log-level must be debug, info, warning or error")
+
+    def _check_suffix(self) -> None:
+        label = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+        suffix = self.api_group_suffix
+        if len(suffix) > _SUFFIX_MAX_LENGTH or not re.fullmatch(rf"{label}(\.{label})*", suffix):
+            raise SettingsError(
+                "--api-group-suffix must be a DNS name of at most "
+                f"{_SUFFIX_MAX_LENGTH} characters, such as example.com"
+            )
+
+    def _check_group_format(self) -> None:
+        before, found, _ = self.sudoers_group_format.partition("{name}")
+        if not found:
+            raise SettingsError("--sudoers-group-format must contain {name}")
+        if "system:".startswith(before) and ":" in self.sudoers_group_format:
+            raise SettingsError("--sudoers-group-format must not be able to make a system: group")
+        if before.startswith("system:"):
+            raise SettingsError("--sudoers-group-format must not start with system:")
 
     @property
     def reserved(self) -> tuple[str, ...]:

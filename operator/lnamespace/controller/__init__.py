@@ -7,6 +7,7 @@ should be with what is. In the order in which they build on each other:
 * :mod:`~lnamespace.controller.people` - which LNamespaces need which person.
 * :mod:`~lnamespace.controller.cache` - what is known of the cluster, and whom news concerns.
 * :mod:`~lnamespace.controller.status` - what to say of an LNamespace; pure.
+* :mod:`~lnamespace.controller.outcome` - what came of working on a key.
 * :mod:`~lnamespace.controller.tenant`, :mod:`~lnamespace.controller.person` - the two reconcilers.
 * :mod:`~lnamespace.controller.controller` - workers and reflectors, together.
 * :mod:`~lnamespace.controller.shell` - the process, by kopf; nothing else imports kopf.

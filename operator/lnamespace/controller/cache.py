@@ -19,7 +19,7 @@ from lnamespace.kube.resources import (
     Resource,
 )
 from lnamespace.kube.store import Store
-from lnamespace.model.lnamespace import LNamespace, Metadata, decode
+from lnamespace.model.lnamespace import LNamespace, Metadata, Status, decode
 from lnamespace.model.names import SUDOERS_BINDING, USERS_BINDING
 
 SPONSOR_DELAY = 0.5
@@ -54,11 +54,13 @@ class Listed(msgspec.Struct, frozen=True):
         return self.lns.metadata.deletion_timestamp is not msgspec.UNSET
 
 
-class _Head(msgspec.Struct):
+class _Head(msgspec.Struct, frozen=True):
     metadata: Metadata
+    status: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 _head = msgspec.json.Decoder(_Head)
+_status = msgspec.json.Decoder(Status)
 
 
 def read_listed(raw: bytes | msgspec.Raw) -> Listed:
@@ -66,8 +68,17 @@ def read_listed(raw: bytes | msgspec.Raw) -> Listed:
     try:
         lns, problem = decode(raw), ""
     except ModelError as error:
-        lns, problem = LNamespace(_head.decode(raw).metadata), str(error)
+        lns, problem = _without_spec(raw), str(error)
     return Listed(("", lns.name), int(lns.metadata.resource_version), lns, problem)
+
+
+def _without_spec(raw: bytes | msgspec.Raw) -> LNamespace:
+    """Keep the status even so: it proves whose the Namespace is."""
+    head = _head.decode(raw)
+    try:
+        return LNamespace(head.metadata, status=_status.decode(head.status))
+    except msgspec.DecodeError:
+        return LNamespace(head.metadata)
 
 
 class Cache:

@@ -9,6 +9,7 @@ from lnamespace.access.layout import Layout
 from lnamespace.access.person import Person
 from lnamespace.controller.cache import Cache, Listed, Tenant, WorkKey, read_listed
 from lnamespace.controller.events import Recorder
+from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.person import PersonReconciler
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.tenant import TenantReconciler, lnamespaces
@@ -87,21 +88,21 @@ class Controller:
                 self._queue.done(key)
 
     async def _reconcile(self, key: WorkKey) -> None:
-        failed_before = self._queue.failures(key)
         try:
-            changes_at = await self._dispatch(key, failed_before)
-        except ClusterError as error:
-            self._put_off(key, error)
+            outcome = await self._dispatch(key, self._queue.failures(key))
         except Exception:
             # A defect in us, met by one object, must not stop the others.
             log.exception("reconcile failed", extra={"key": str(key)})
             self._queue.retry(key, at_least=1.0)
-        else:
+            return
+        if outcome.worst is None:
             self._queue.forget(key)
-            if changes_at is not None:
-                self._queue.add_after(key, _seconds_until(changes_at))
+        else:
+            self._put_off(key, outcome.worst)
+        if outcome.changes_at is not None:
+            self._queue.add_after(key, _seconds_until(outcome.changes_at))
 
-    async def _dispatch(self, key: WorkKey, failed_before: int) -> datetime | None:
+    async def _dispatch(self, key: WorkKey, failed_before: int) -> Outcome:
         if isinstance(key, Person):
             return await self._people.reconcile(key, failed_before)
         return await self._tenants.reconcile(key.name, failed_before)

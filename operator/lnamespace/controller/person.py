@@ -11,8 +11,9 @@ from datetime import datetime
 from lnamespace.access.layout import Layout
 from lnamespace.access.person import Person, places, self_impersonator
 from lnamespace.controller.cache import Cache
+from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.status import is_ready
-from lnamespace.controller.tenant import PATIENCE, raise_worst, utc_now
+from lnamespace.controller.tenant import PATIENCE, utc_now
 from lnamespace.errors import ClusterError
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.plan import Create, plan
@@ -28,14 +29,8 @@ class PersonReconciler:
     wake: Callable[[str], None]
     clock: Callable[[], datetime] = utc_now
 
-    async def reconcile(self, person: Person, failed_before: int = 0) -> datetime | None:
-        """Make it so. Returns when time alone will change what should be.
-
-        Raises
-        ------
-        ClusterError
-            Something could not be done; what could be done was.
-        """
+    async def reconcile(self, person: Person, failed_before: int = 0) -> Outcome:
+        """Make it so, as far as it can be done."""
         now = self.clock()
         people = self.cache.people
         sponsors = people.sponsors(person, now)
@@ -46,8 +41,7 @@ class PersonReconciler:
         news = self._note(person, failures, failed_before)
         if news or any(isinstance(action, Create) for action in actions):
             self._wake(sponsors)
-        raise_worst(failures)
-        return people.changes_at(person, now)
+        return Outcome(failures, people.changes_at(person, now))
 
     def _note(self, person: Person, failures: list[ClusterError], failed_before: int) -> bool:
         """Remember what is wrong, for the LNamespaces to tell; True if that is new."""

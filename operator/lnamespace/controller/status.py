@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+import msgspec
+
 from lnamespace.access.entries import Entries
 from lnamespace.access.ownership import Ownership
 from lnamespace.errors import ClusterError
@@ -57,11 +59,11 @@ def status(lns: LNamespace, found: Findings, now: datetime) -> Status:
 
 
 def unreadable(lns: LNamespace, problem: str, now: datetime) -> Status:
-    """The status of an LNamespace whose spec cannot be read."""
+    """The status of an LNamespace whose spec cannot be read: what was granted stays as it is."""
     verdict = Verdict(False, "InvalidSpec", f"The spec cannot be read: {problem}.")
-    return Status(
+    return msgspec.structs.replace(
+        lns.status,
         observed_generation=lns.metadata.generation,
-        namespace_uid=lns.status.namespace_uid,
         conditions=(_condition(lns, READY, verdict, now),),
     )
 
@@ -115,6 +117,8 @@ def _access(found: Findings) -> Verdict:
         return Verdict(False, "NamespaceNotReady", "Nobody has access before the namespace is.")
     if found.failures:
         return _failed(found.failures, "Access could not be made as listed")
+    if found.ownership is Ownership.ABSENT:
+        return Verdict(False, "NamespaceNotReady", "Nobody has access before the namespace is.")
     if found.entries.problems:
         return Verdict(False, "InvalidSubject", _joined("Left out: ", found.entries.problems))
     if found.people:

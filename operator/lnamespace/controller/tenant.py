@@ -1,6 +1,6 @@
 """Makes the cluster as one LNamespace says, and says so in its status."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,8 +14,9 @@ from lnamespace.access.person import Person
 from lnamespace.access.tenant import editors, places, tenant_objects
 from lnamespace.controller.cache import Cache, Listed, read_listed
 from lnamespace.controller.events import Recorder
+from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.status import Findings, status, unreadable
-from lnamespace.errors import ClusterError
+from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 from lnamespace.kube.plan import Action, plan
@@ -50,27 +51,20 @@ class TenantReconciler:
     reserved: tuple[str, ...] = ()
     clock: Callable[[], datetime] = utc_now
 
-    async def reconcile(self, name: str, failed_before: int = 0) -> datetime | None:
-        """Make it so. Returns when time alone will change what should be.
-
-        Raises
-        ------
-        ClusterError
-            Something could not be done; what could be done was.
-        """
+    async def reconcile(self, name: str, failed_before: int = 0) -> Outcome:
+        """Make it so, as far as it can be done."""
         listed = self.cache.tenant(name)
         if listed is None or listed.going:
-            raise_worst(await self.applier.apply(self._withdrawal(name)))
-            return None
+            return Outcome(await self.applier.apply(self._withdrawal(name)))
         now = self.clock()
+        second = now.replace(microsecond=0)
         if listed.problem:
-            await self._say(listed, unreadable(listed.lns, listed.problem, now))
-            return None
+            return Outcome(await self._say(listed, unreadable(listed.lns, listed.problem, second)))
         found = await self._make_so(listed.lns, now)
+        failures = [*found.failures]
         if self._worth_telling(found, failed_before):
-            await self._say(listed, status(listed.lns, found, now.replace(microsecond=0)))
-        raise_worst(found.failures)
-        return found.entries.changes_at
+            failures += await self._say(listed, status(listed.lns, found, second))
+        return Outcome(failures, found.entries.changes_at)
 
     async def _make_so(self, lns: LNamespace, now: datetime) -> Findings:
         current = entries(lns.spec, now)
@@ -132,23 +126,22 @@ class TenantReconciler:
         where = person.places(Person.of(subject), self.layout)
         return all(self.cache.look(*place) for place in where)
 
-    async def _say(self, listed: Listed, new: Status) -> None:
+    async def _say(self, listed: Listed, new: Status) -> list[ClusterError]:
         lns = listed.lns
         if new == lns.status:
-            return
+            return []
         path = lnamespaces(self.layout).path(lns.name, subresource="status")
         body = {"metadata": {"uid": lns.uid}, "status": new}
-        answer = read_listed(await self.client.patch(path, msgspec.json.encode(body)))
+        try:
+            answer = read_listed(await self.client.patch(path, msgspec.json.encode(body)))
+        except NotFound:
+            return []
+        except ClusterError as error:
+            return [error]
         if (answer.lns.spec, answer.going) == (lns.spec, listed.going):
             self.cache.lnamespaces.learn(answer)
         else:
             # The answer brought a change that the watch has yet to tell; it is news.
             self.cache.lnamespaces.put(answer)
         await self.recorder.record(lns, new)
-
-
-def raise_worst(failures: Iterable[ClusterError]) -> None:
-    """Raise the failure that is to be retried soonest, if there is any failure."""
-    failures = sorted(failures, key=lambda failure: not failure.retryable)
-    if failures:
-        raise failures[0]
+        return []

@@ -72,7 +72,7 @@ class Applier:
         except AlreadyExists:
             # Not known to us: its label was taken away, or the watch is behind. Look, plan again.
             answer = await self._client.get(want.resource.path(name, namespace))
-            self._stores[want.resource].learn(read(answer, self._marks))
+            self._stores[want.resource].meet(read(answer, self._marks))
             raise
         self._stores[want.resource].learn(read(answer, self._marks))
 
@@ -82,6 +82,7 @@ class Applier:
         try:
             answer = await self._client.patch(want.resource.path(name, namespace), body)
         except NotFound as error:
+            self._stores[want.resource].remove(seen.key, seen.version)
             raise Conflict("deleted while it was being changed", status=404) from error
         self._stores[want.resource].learn(read(answer, self._marks))
 
@@ -90,4 +91,4 @@ class Applier:
         try:
             await self._client.delete(resource.path(name, namespace), seen.uid, seen.version)
         except NotFound:
-            return
+            self._stores[resource].remove(seen.key, seen.version)

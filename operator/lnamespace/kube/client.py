@@ -118,7 +118,8 @@ class Client:
         try:
             async with self._send("GET", path, query, limits=_WATCH_TIMEOUT) as response:
                 if response.status != 200:
-                    raise error_of(response.status, await response.read())
+                    patience = response.headers.get("Retry-After", "")
+                    raise error_of(response.status, await response.read(), patience)
                 yield _lines(response.content)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.Unreachable(f"watch interrupted: {error!r}") from error
@@ -137,7 +138,7 @@ class Client:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.Unreachable(f"{method} {path}: {error!r}") from error
         if response.status >= 300:
-            raise error_of(response.status, answer)
+            raise error_of(response.status, answer, response.headers.get("Retry-After", ""))
         return answer
 
     @asynccontextmanager
@@ -207,13 +208,17 @@ async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
                 yield line
 
 
-def error_of(status: int, body: bytes) -> errors.ClusterError:
-    """The typed error for an answer of the API server that is not a success."""
+def error_of(status: int, body: bytes, retry_after: str = "") -> errors.ClusterError:
+    """The typed error for an answer of the API server that is not a success.
+
+    ``retry_after`` is the header: priority and fairness sends no JSON, only that.
+    """
     answer = _read_status(body)
+    advised = int(retry_after) if retry_after.isdecimal() else 0
     return _error_type(status, answer)(
         answer.message or f"HTTP {status}",
         status=status,
-        retry_after=answer.details.retry_after_seconds,
+        retry_after=max(answer.details.retry_after_seconds, advised),
     )
 
 

@@ -76,16 +76,20 @@ class Reflector(Generic[T]):
         """List once, then watch; list again only when the server has forgotten our place."""
         failures = 0
         while True:
+            before = self._version
             try:
-                if not self._version:
+                if not before:
                     await self._list()
                 await self._watch()
-                failures = 0
-            except Expired:
+            except Expired as error:
                 self._version = 0
+                log.info("listing again", extra=self._about(error))
             except ClusterError as error:
-                failures += 1
-                await self._pause(failures, error)
+                log.warning("watch failed", extra=self._about(error))
+                await asyncio.sleep(error.retry_after)
+            # What told us anything worked; what did not must not be asked without a pause.
+            failures = 0 if self._version > before else failures + 1
+            await asyncio.sleep(_pause(failures))
 
     async def _list(self) -> None:
         items: list[T] = []
@@ -123,11 +127,10 @@ class Reflector(Generic[T]):
         else:
             self._store.put(item)
 
-    async def _pause(self, failures: int, error: ClusterError) -> None:
-        first, longest = _RETRY_SECONDS
-        delay = min(first * 2**failures, longest) * random.uniform(0.5, 1)
-        log.warning(
-            "watch failed",
-            extra={"resource": self._resource.plural, "error": str(error), "retry_in": delay},
-        )
-        await asyncio.sleep(delay)
+    def _about(self, error: ClusterError) -> dict[str, str]:
+        return {"resource": self._resource.plural, "error": str(error)}
+
+
+def _pause(failures: int) -> float:
+    first, longest = _RETRY_SECONDS
+    return min(first * 2.0 ** min(failures - 1, 32), longest) * random.uniform(0.5, 1)

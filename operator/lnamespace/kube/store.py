@@ -34,6 +34,8 @@ class Store(Generic[T]):
     def __init__(self, listener: Listener[T]) -> None:
         self._items: dict[Key, T] = {}
         self._listener = listener
+        self._told = 0
+        """The newest version that the watch or a list has told of anything."""
 
     def get(self, key: Key) -> T | None:
         """The object, as last known."""
@@ -45,22 +47,31 @@ class Store(Generic[T]):
     def __len__(self) -> int:
         return len(self._items)
 
-    def learn(self, item: T) -> bool:
-        """Take in the answer to a write of our own, without telling; False where it is old."""
+    def learn(self, item: T) -> None:
+        """Take in the answer to a write of our own, without telling.
+
+        What the watch has told already, it told in order, up to what became of the object since:
+        an answer that comes later than that must not bring a deleted object back.
+        """
         known = self._items.get(item.key)
-        if known is not None and known.version >= item.version:
-            return False
-        self._items[item.key] = item
-        return True
+        if item.version > self._told and (known is None or known.version < item.version):
+            self._items[item.key] = item
 
     def put(self, item: T) -> None:
         """Take in what the watch says is."""
+        self._told = max(self._told, item.version)
+        self.meet(item)
+
+    def meet(self, item: T) -> None:
+        """Take in what a look of our own found, perhaps where the watch does not see."""
         known = self._items.get(item.key)
-        if self.learn(item):
+        if known is None or known.version < item.version:
+            self._items[item.key] = item
             self._listener(known, item)
 
     def remove(self, key: Key, version: int) -> None:
-        """Take in what the watch says is gone as of ``version``."""
+        """Take in that what was known up to ``version`` is gone."""
+        self._told = max(self._told, version)
         known = self._items.get(key)
         if known is not None and known.version <= version:
             del self._items[key]
@@ -74,3 +85,4 @@ class Store(Generic[T]):
             self.put(item)
         for key in self._items.keys() - present:
             self.remove(key, version)
+        self._told = max(self._told, version)

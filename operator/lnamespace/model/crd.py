@@ -11,12 +11,14 @@ import msgspec
 import yaml
 
 from lnamespace.model import rules
-from lnamespace.model.lnamespace import KIND, PLURAL, VERSION, Spec, Status
+from lnamespace.model.lnamespace import KIND, LABEL_KEY_MAX_LENGTH, PLURAL, VERSION, Spec, Status
 from lnamespace.model.names import Names
 
 Schema = dict[str, Any]
 
-_TIMESTAMP = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$"
+_TIMESTAMP = r"^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$"
+"""Narrower than the API server's date-time, which takes offsets that no clock has."""
+
 _KEPT = frozenset(
     {"type", "description", "enum", "format", "items", "properties", "required"}
     | {"additionalProperties", "maxItems", "maxLength", "minLength", "maxProperties"}
@@ -104,6 +106,12 @@ def _spec_schema() -> Schema:
         rule("self.all(m, m.kind != 'Group')", "a Group cannot be a sudoer: list its people")
     ]
     properties["deletionPolicy"]["default"] = "Delete"
+    properties["billing"]["properties"]["labels"]["x-kubernetes-validations"] = [
+        rule(
+            f"self.all(key, key.size() <= {LABEL_KEY_MAX_LENGTH})",
+            f"keys may have at most {LABEL_KEY_MAX_LENGTH} characters",
+        )
+    ]
     schema["default"] = {}
     schema["x-kubernetes-validations"] = [
         rule(
@@ -172,7 +180,9 @@ def _member_rules() -> list[Schema]:
         rule("self.name != '*'", "name must be one name, not a pattern"),
         rule(
             "!self.name.startsWith('system:') || "
-            f"(self.kind == 'User' && self.name.matches('^{account}$'))",
+            f"(self.kind == 'User' && self.name.matches('^{account}$') && "
+            f"self.name.split(':')[2].size() <= {rules.DNS_LABEL_MAX_LENGTH} && "
+            f"self.name.split(':')[3].size() <= {rules.DNS_SUBDOMAIN_MAX_LENGTH})",
             "system: names are the cluster's own; only ServiceAccounts may be listed",
         ),
     ]

@@ -18,6 +18,7 @@ KIND = "LNamespace"
 PLURAL = "lnamespaces"
 VERSION = "v1beta1"
 LIST_MAX_ITEMS = 500
+LABEL_KEY_MAX_LENGTH = 63
 
 
 class DeletionPolicy(StrEnum):
@@ -40,7 +41,7 @@ class Billing(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         BillingText, Meta(description="Such as production, staging, development.")
     ] = ""
     labels: Annotated[
-        dict[Annotated[str, Meta(max_length=63)], BillingText],
+        dict[str, BillingText],
         Meta(max_length=32, description="Further keys for the ledger."),
     ] = {}
 

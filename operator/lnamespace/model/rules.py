@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Member, SubjectKind
 
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-DNS_SUBDOMAIN = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
+DNS_SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
 SERVICE_ACCOUNT_USERNAME = f"{SERVICE_ACCOUNT_PREFIX}{DNS_LABEL}:{DNS_SUBDOMAIN}"
 """Lengths are checked apart: CEL's cost estimate multiplies bounded repetitions."""
 
@@ -38,13 +38,14 @@ def name_problem(name: str, reserved: tuple[str, ...] = RESERVED_NAMES) -> str |
 
 def member_problem(member: Member) -> str | None:
     """Why nobody may be listed like this, or None."""
-    if member.kind is SubjectKind.SERVICE_ACCOUNT:
-        if _is_label(member.namespace) and _is_subdomain(member.name):
+    if member.namespace and member.kind is not SubjectKind.SERVICE_ACCOUNT:
+        return "only a ServiceAccount has a namespace"
+    subject = member.subject
+    if subject.kind is SubjectKind.SERVICE_ACCOUNT:
+        if _is_label(subject.namespace) and _is_subdomain(subject.name):
             return None
         return "a ServiceAccount needs a namespace and a name, both as Kubernetes spells them"
-    if member.namespace:
-        return "only a ServiceAccount has a namespace"
-    return _name_problem(member)
+    return _name_problem(member.name)
 
 
 def sudoer_problem(member: Member) -> str | None:
@@ -65,16 +66,13 @@ def _is_subdomain(text: str) -> bool:
     return len(text) <= DNS_SUBDOMAIN_MAX_LENGTH and re.fullmatch(DNS_SUBDOMAIN, text) is not None
 
 
-def _name_problem(member: Member) -> str | None:
-    name = member.name
+def _name_problem(name: str) -> str | None:
     if any(unicodedata.category(character) in _UNPRINTABLE for character in name):
         return "must have no control or invisible characters"
     if not name or name != name.strip():
         return "must not be empty nor start or end with white space"
     if name == "*":
         return "must be one name, not a pattern"
-    if not name.startswith("system:"):
-        return None
-    if member.kind is SubjectKind.USER and re.fullmatch(SERVICE_ACCOUNT_USERNAME, name):
-        return None
-    return "system: names are the cluster's own; only ServiceAccounts may be listed"
+    if name.startswith("system:"):
+        return "system: names are the cluster's own; only ServiceAccounts may be listed"
+    return None

@@ -1,0 +1,196 @@
+"""The three processes of a control plane and their flags."""
+
+import base64
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from .pki import Pair, Pki
+from .processes import Daemon, Probe
+
+LOOPBACK = "127.0.0.1"
+ETCD, API_SERVER, CONTROLLER_MANAGER = "etcd", "kube-apiserver", "kube-controller-manager"
+
+# What works without nodes. The rest would only wait for kubelets that never come.
+CONTROLLERS = (
+    "certificatesigningrequest-approving-controller",
+    "certificatesigningrequest-cleaner-controller",
+    "certificatesigningrequest-signing-controller",
+    "clusterrole-aggregation-controller",
+    "garbage-collector-controller",
+    "namespace-controller",
+    "resourcequota-controller",
+    "root-ca-certificate-publisher-controller",
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "validatingadmissionpolicy-status-controller",
+)
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The ports of one cluster; they stay the same as long as the cluster."""
+
+    etcd: int
+    etcd_peer: int
+    api_server: int
+    controller_manager: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The files of one cluster."""
+
+    directory: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self.directory / "kubeconfig"
+
+    @property
+    def controller_manager_kubeconfig(self) -> Path:
+        """The controller manager's own."""
+        return self.directory / "kube-controller-manager.kubeconfig"
+
+    def identities(self) -> dict[str, str]:
+        """By name, the argument that only this cluster's process has; known without any port."""
+        return {
+            ETCD: f"--data-dir={self.directory / 'etcd'}",
+            API_SERVER: f"--client-ca-file={self.directory / 'pki' / 'ca.crt'}",
+            CONTROLLER_MANAGER: f"--kubeconfig={self.controller_manager_kubeconfig}",
+        }
+
+
+def daemons(layout: Layout, bin_folder: Path, ports: Ports, pki: Pki) -> list[Daemon]:
+    """All three, in the order in which they start."""
+    flags = {
+        ETCD: _etcd(ports, pki),
+        API_SERVER: _api_server(ports, pki),
+        CONTROLLER_MANAGER: _controller_manager(ports, pki),
+    }
+    listening, probes = _listening(ports), _probes(ports, pki)
+    return [
+        Daemon(
+            name=name,
+            executable=bin_folder / name,
+            identity=identity,
+            flags=flags[name],
+            ports=listening[name],
+            probes=probes[name],
+            directory=layout.directory,
+        )
+        for name, identity in layout.identities().items()
+    ]
+
+
+def _listening(ports: Ports) -> dict[str, tuple[int, ...]]:
+    return {
+        ETCD: (ports.etcd, ports.etcd_peer),
+        API_SERVER: (ports.api_server,),
+        CONTROLLER_MANAGER: (ports.controller_manager,),
+    }
+
+
+def _probes(ports: Ports, pki: Pki) -> dict[str, tuple[Probe, ...]]:
+    """What has to answer; the controllers are at work when they have made a service account."""
+    admin, etcd_client = pki.pair("admin"), pki.pair("etcd-client")
+    account = "/api/v1/namespaces/default/serviceaccounts/default"
+    return {
+        ETCD: (Probe(ports.etcd, "/readyz", pki.etcd_authority, etcd_client),),
+        API_SERVER: (Probe(ports.api_server, "/readyz", pki.authority, admin),),
+        CONTROLLER_MANAGER: (
+            Probe(ports.controller_manager, "/healthz", pki.authority, admin),
+            Probe(ports.api_server, account, pki.authority, admin),
+        ),
+    }
+
+
+def _etcd(ports: Ports, pki: Pki) -> tuple[str, ...]:
+    client, peer = f"https://{LOOPBACK}:{ports.etcd}", f"https://{LOOPBACK}:{ports.etcd_peer}"
+    own = pki.pair("etcd")
+    return (
+        "--unsafe-no-fsync",  # the data need not survive a power cut
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        "--name=local",
+        f"--initial-cluster=local={peer}",
+        "--client-cert-auth",
+        f"--trusted-ca-file={pki.etcd_authority}",
+        f"--cert-file={own.certificate}",
+        f"--key-file={own.key}",
+        "--peer-client-cert-auth",
+        f"--peer-trusted-ca-file={pki.etcd_authority}",
+        f"--peer-cert-file={own.certificate}",
+        f"--peer-key-file={own.key}",
+        "--logger=zap",
+        "--log-level=warn",
+    )
+
+
+def _api_server(ports: Ports, pki: Pki) -> tuple[str, ...]:
+    server, etcd_client = pki.pair("server"), pki.pair("etcd-client")
+    return (
+        f"--bind-address={LOOPBACK}",
+        f"--advertise-address={LOOPBACK}",
+        "--endpoint-reconciler-type=none",  # would refuse to publish a loopback address
+        f"--secure-port={ports.api_server}",
+        f"--tls-cert-file={server.certificate}",
+        f"--tls-private-key-file={server.key}",
+        f"--etcd-servers=https://{LOOPBACK}:{ports.etcd}",
+        f"--etcd-cafile={pki.etcd_authority}",
+        f"--etcd-certfile={etcd_client.certificate}",
+        f"--etcd-keyfile={etcd_client.key}",
+        "--authorization-mode=RBAC",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+        f"--service-account-key-file={pki.service_account_key}",
+        f"--service-account-signing-key-file={pki.service_account_key}",
+        "--profiling=false",
+    )
+
+
+def _controller_manager(ports: Ports, pki: Pki) -> tuple[str, ...]:
+    server, authority = pki.pair("server"), pki.pair("ca")
+    return (
+        f"--bind-address={LOOPBACK}",
+        f"--secure-port={ports.controller_manager}",
+        f"--tls-cert-file={server.certificate}",
+        f"--tls-private-key-file={server.key}",
+        f"--controllers={','.join(CONTROLLERS)}",
+        "--use-service-account-credentials",
+        f"--service-account-private-key-file={pki.service_account_key}",
+        f"--root-ca-file={pki.authority}",
+        f"--cluster-signing-cert-file={authority.certificate}",
+        f"--cluster-signing-key-file={authority.key}",
+        "--leader-elect=false",
+        "--profiling=false",
+    )
+
+
+def kubeconfig(port: int, authority: Path, client: Pair) -> bytes:
+    """A kubeconfig with everything in it, as JSON, which is YAML too."""
+    name = "lnamespace-local"
+    server = {
+        "server": f"https://{LOOPBACK}:{port}",
+        "certificate-authority-data": _base64(authority),
+    }
+    user = {
+        "client-certificate-data": _base64(client.certificate),
+        "client-key-data": _base64(client.key),
+    }
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": server}],
+        "users": [{"name": name, "user": user}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+    return json.dumps(document, indent=2).encode() + b"\n"
+
+
+def _base64(file: Path) -> str:
+    return base64.b64encode(file.read_bytes()).decode()

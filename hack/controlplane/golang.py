@@ -1,0 +1,157 @@
+"""Finds a Go toolchain and builds the executables with it."""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from .console import ClusterError, Heartbeat, say, tail
+from .versions import HERE, REPOSITORY, Versions
+
+VENV = REPOSITORY / ".venv"
+GO_REQUIREMENTS = REPOSITORY / "requirements" / "go.txt"
+
+# GOTOOLCHAIN=local: the Go that was chosen builds, and never downloads another one instead.
+BUILD_SETTINGS = {
+    "CGO_ENABLED": "0",
+    "GOFLAGS": "-mod=readonly",
+    "GOTOOLCHAIN": "local",
+    "GOWORK": "off",
+}
+# Settings of the caller's shell that would build for another machine than this one.
+FOREIGN_SETTINGS = ("GOOS", "GOARCH", "GOBIN")
+
+
+@dataclass(frozen=True)
+class Package:
+    """An executable and the Go package it is built from."""
+
+    name: str
+    path: str
+
+
+PACKAGES = (
+    Package("etcd", "go.etcd.io/etcd/server/v3"),
+    Package("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
+    Package("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+    Package("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
+    Package("helm", "helm.sh/helm/v3/cmd/helm"),
+)
+
+
+def linker_flags(versions: Versions) -> str:
+    """Stamp the versions in: without them Kubernetes calls itself v0.0.0 and clients warn."""
+    package = "k8s.io/component-base/version"
+    major, minor = versions.kubernetes.split(".")[:2]
+    stamps = {
+        f"{package}.gitVersion": f"v{versions.kubernetes}",
+        f"{package}.gitMajor": major,
+        f"{package}.gitMinor": minor,
+        f"{package}.gitTreeState": "clean",
+        "helm.sh/helm/v3/internal/version.version": f"v{versions.helm}",
+    }
+    return " ".join(["-s -w", *(f"-X {name}={value}" for name, value in stamps.items())])
+
+
+def recipe(versions: Versions) -> str:
+    """All that decides what a build makes, besides go.mod and go.sum; part of the cache's key."""
+    return repr((BUILD_SETTINGS, PACKAGES, linker_flags(versions)))
+
+
+def find_go(versions: Versions) -> Path:
+    """The Go on PATH if it is new enough, else the one of .venv, which is installed if missing."""
+    in_venv = VENV / "bin" / "go"
+    for candidate in (shutil.which("go"), str(in_venv)):
+        if candidate and _is_new_enough(candidate, versions.go):
+            return Path(candidate)
+    _install_go_in_venv(versions.go)
+    if not _is_new_enough(str(in_venv), versions.go):
+        raise ClusterError(_no_go(versions.go, f"{in_venv} does not work"))
+    return in_venv
+
+
+def build(go: Path, versions: Versions, packages: list[Package], into: Path, log: Path) -> None:
+    """Build one package after the other; Go itself uses all processors."""
+    with log.open("w") as output:
+        for package in packages:
+            command = [str(go), "build", "-trimpath", "-ldflags", linker_flags(versions)]
+            command += ["-o", str(into / package.name), package.path]
+            _run(command, package.name, output.fileno(), log)
+
+
+def _run(command: list[str], name: str, output: int, log: Path) -> None:
+    heartbeat, start = Heartbeat(name), time.monotonic()
+    process = subprocess.Popen(
+        command,
+        cwd=HERE,
+        env=_environment(),
+        stdout=output,
+        stderr=output,
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        while (code := _wait_a_second(process)) is None:
+            heartbeat.beat(time.monotonic() - start)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+    heartbeat.done(time.monotonic() - start, "done" if code == 0 else "failed")
+    if code != 0:
+        raise ClusterError(f"building {name} failed; the whole log is {log}\n{tail(log)}")
+
+
+def _wait_a_second(process: subprocess.Popen[bytes]) -> int | None:
+    try:
+        return process.wait(timeout=1)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in FOREIGN_SETTINGS}
+    return kept | BUILD_SETTINGS
+
+
+def _is_new_enough(go: str, oldest: str) -> bool:
+    try:
+        answer = subprocess.run(
+            [go, "env", "GOVERSION"],
+            check=False,
+            env=_environment(),
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return answer.returncode == 0 and _numbers(answer.stdout) >= _numbers(oldest)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
+def _install_go_in_venv(oldest: str) -> None:
+    python = VENV / "bin" / "python"
+    if not python.exists():
+        raise ClusterError(_no_go(oldest, "there is no .venv to install it into"))
+    say(f"No Go {oldest} or newer on PATH: installing one into {VENV}.")
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command += ["--require-hashes", "-r", str(GO_REQUIREMENTS)]
+    result = subprocess.run(command, check=False, capture_output=True, text=True)
+    if result.returncode != 0:
+        reason = (result.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise ClusterError(_no_go(oldest, f"pip could not install it ({reason})"))
+
+
+def _no_go(oldest: str, reason: str) -> str:
+    return (
+        f"building the control plane needs Go {oldest} or newer and {reason}: install Go and put "
+        f"it on PATH, or run `make .venv` and then `.venv/bin/pip install --require-hashes "
+        f"-r requirements/go.txt`"
+    )

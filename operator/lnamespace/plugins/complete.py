@@ -1,0 +1,131 @@
+"""Shell completion: kubectl runs `kubectl_complete-NAME` for the plugin NAME on PATH.
+
+The arguments are those after the plugin's name, the last one being completed. The answer is one
+choice per line and `:DIRECTIVE` at the end, of cobra's directives. kubectl (up to 1.36) looks for
+plugins only where it does not know the first word, so it never asks for `kubectl create lns`; that
+executable is there for the day it does, and for shells set up by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from lnamespace.plugins.creation import FLAGS as CREATE_FLAGS
+from lnamespace.plugins.entry import run
+from lnamespace.plugins.flags import CommandLine, FlagTable, scan
+from lnamespace.plugins.kubectl import Kubectl, executable
+from lnamespace.plugins.kubectl_flags import CONNECTION
+from lnamespace.plugins.lnamespaces import check_name, collection, name_of, path
+from lnamespace.plugins.lns import FLAGS, SUBCOMMANDS
+from lnamespace.plugins.subjects import LISTS, entries
+from lnamespace.plugins.sudo_command import connection, drop_repeated
+from lnamespace.plugins.terminal import printable
+
+NO_FILES = 4  # ShellCompDirectiveNoFileComp
+NO_SPACE = 2  # ShellCompDirectiveNoSpace
+VALUES = {
+    "dry-run": ("none", "client", "server"),
+    "deletion-policy": ("Delete", "Retain"),
+    "output": ("json", "yaml", "name"),
+    "wait": ("true", "false"),
+}
+SUMMARIES = {
+    "list": "What you have access to",
+    "describe": "Who can do what, and why something is not ready",
+    "grant": "Give somebody access",
+    "revoke": "Take access away",
+    "whoami": "Who the cluster says you are",
+}
+NAMED = ("describe", "grant", "revoke")
+
+
+def lns() -> int:
+    """For `kubectl lns`."""
+    return run(_lns, "kubectl lns")
+
+
+def create() -> int:
+    """For `kubectl create lns`."""
+    return run(_create, "kubectl create lns")
+
+
+def sudo() -> int:
+    """For `kubectl sudo`: what follows is a kubectl command, so kubectl completes it."""
+    return run(_sudo, "kubectl sudo")
+
+
+def _sudo(argv: list[str]) -> int:
+    # kubectl ends with a remark for people on standard error, which would land on the prompt.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    words = [*drop_repeated(argv[:-1]), *argv[-1:]]
+    os.execvp(executable(), [executable(), "__complete", *words])  # noqa: S606 - on purpose
+
+
+def _create(argv: list[str]) -> int:
+    flags = CREATE_FLAGS.valued | CREATE_FLAGS.switches | CREATE_FLAGS.optional
+    return _offer(argv, flags, CREATE_FLAGS.valued)
+
+
+def _lns(argv: list[str]) -> int:
+    line = scan(argv[:-1], FlagTable(FLAGS.valued | CONNECTION - {"user"}, FLAGS.shorts))
+    current = argv[-1] if argv else ""
+    command = SUBCOMMANDS.get(line.words[0]) if line.words else None
+    if current.startswith("-") or (argv[-2:-1] and _takes_value(argv[-2])):
+        flags = command.flags if command else frozenset({"all", "output"})
+        return _offer(argv, flags, FLAGS.valued)
+    if not line.words:
+        return _print(f"{name}\t{SUMMARIES[name]}" for name in _starting(SUBCOMMANDS, current))
+    return _print(_starting(_names(line), current))
+
+
+def _takes_value(flag: str) -> bool:
+    name = FLAGS.shorts.get(flag[1:], flag[2:])
+    return flag.startswith("-") and "=" not in flag and name in FLAGS.valued
+
+
+def _names(line: CommandLine) -> Sequence[str]:
+    """Names of LNamespaces, or of those who are on the lists of one."""
+    words = line.words
+    kubectl = Kubectl((*connection(line, CONNECTION - {"user"}), "--request-timeout=3s"))
+    if words[0] in NAMED and len(words) == 1:
+        reply = kubectl.start_get(collection()).reply()
+        return [] if reply.code else [name_of(item) for item in json.loads(reply.out)["items"]]
+    if words[0] == "revoke":
+        reply = kubectl.start_get(path(check_name(words[1]))).reply()
+        spec = {} if reply.code else json.loads(reply.out)["spec"]
+        found = (subject for field in LISTS.values() for subject in entries(spec, field))
+        return [name for name in (item.identity.spelling for item in found) if name not in words]
+    return []
+
+
+def _offer(argv: Sequence[str], flags: frozenset[str], valued: frozenset[str]) -> int:
+    """Flags, or the values of the flag that is being written."""
+    current = argv[-1] if argv else ""
+    flag, equals, value = current.partition("=")
+    if equals:
+        choices = VALUES.get(flag.removeprefix("--"), ())
+        return _print(f"{flag}={choice}" for choice in _starting(choices, value))
+    previous = argv[-2].removeprefix("--") if len(argv) > 1 else ""
+    if argv[-2:-1] == ["-o"] or (argv[-2:-1] == [f"--{previous}"] and previous in valued):
+        return _print(
+            _starting(VALUES.get("output" if previous == "-o" else previous, ()), current)
+        )
+    if current.startswith("-"):
+        written = (f"--{name}=" if name in valued else f"--{name}" for name in sorted(flags))
+        return _print((flag for flag in written if flag.startswith(current)), NO_FILES | NO_SPACE)
+    return _print(())
+
+
+def _starting(choices: Iterable[str], prefix: str) -> list[str]:
+    return sorted({choice for choice in choices if choice.startswith(prefix)})
+
+
+def _print(choices: Iterable[str], directive: int = NO_FILES) -> int:
+    for choice in choices:
+        # A tab parts a choice from its description; anything else unprintable is escaped.
+        print("\t".join(printable(part) for part in choice.split("\t")))
+    print(f":{directive}")
+    return 0

@@ -1,0 +1,122 @@
+"""From a `kubectl create lns` command line to the object that is sent: pure, built as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from lnamespace.plugins.arguments import Arguments, Flags, dry_run, one_of, parse
+from lnamespace.plugins.durations import parse_duration
+from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.lnamespaces import KIND, VERSION, Object, check_name, group
+from lnamespace.plugins.subjects import LISTS, Caller, Subject, manifest, parse_subject
+
+BILLING = {
+    "cost-center": "costCenter",
+    "owner": "owner",
+    "team": "team",
+    "environment": "environment",
+}
+FLAGS = Flags(
+    valued=frozenset((*LISTS, *BILLING, "billing-label", "deletion-policy", "timeout", "output")),
+    switches=frozenset(("deletion-protection", "wait")),
+    optional=frozenset(("dry-run",)),
+    shorts={"o": "output"},
+)
+
+
+class Creation(NamedTuple):
+    """Everything the command line says."""
+
+    name: str
+    lists: Mapping[str, tuple[Subject, ...]]  # by field of the spec
+    billing: Mapping[str, Any]
+    deletion_policy: str
+    deletion_protection: bool
+    wait: bool
+    timeout: float
+    dry_run: str
+    output: str
+    connection: tuple[str, ...]
+
+
+def read(arguments: Arguments, now: datetime) -> Creation:
+    """Check all that can be checked before anything is sent."""
+    if len(arguments.words) != 1:
+        raise UsageError(f"exactly one NAME is required, got {len(arguments.words)}")
+    return Creation(
+        name=check_name(arguments.words[0]),
+        lists=_lists(arguments, now),
+        billing=_billing(arguments),
+        deletion_policy=one_of(arguments, "deletion-policy", ("Delete", "Retain", ""), ""),
+        deletion_protection=arguments.switch("deletion-protection"),
+        wait=arguments.switch("wait", default=True),
+        timeout=parse_duration(arguments.one("timeout", "60s")).total_seconds(),
+        dry_run=dry_run(arguments),
+        output=arguments.one("output"),
+        connection=arguments.connection,
+    )
+
+
+def parse_arguments(argv: list[str]) -> Arguments:
+    """The command line, its flags known."""
+    return parse(argv, FLAGS)
+
+
+def _lists(arguments: Arguments, now: datetime) -> dict[str, tuple[Subject, ...]]:
+    lists: dict[str, tuple[Subject, ...]] = {}
+    for role, field in LISTS.items():
+        found = {}  # said twice, the last one counts
+        for text in arguments.all(role):
+            typed = parse_subject(text, now)
+            check_role(role, typed.identity.kind)
+            found[typed.identity] = Subject(typed.identity, typed.expires_at)
+        lists[field] = tuple(found.values())
+    return lists
+
+
+def check_role(role: str, kind: str) -> None:
+    """A group cannot sudo: impersonation would need a person to be it."""
+    if role == "sudoer" and kind == "Group":
+        raise UsageError("a group cannot be a sudoer; name its members one by one")
+
+
+def _billing(arguments: Arguments) -> dict[str, Any]:
+    billing: dict[str, Any] = {
+        field: arguments.one(flag) for flag, field in BILLING.items() if arguments.given(flag)
+    }
+    labels: dict[str, str] = {}
+    for text in arguments.all("billing-label"):
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise UsageError(f'invalid billing label "{text}": write KEY=VALUE')
+        labels[key] = value
+    return {**billing, "labels": labels} if labels else billing
+
+
+def completed(creation: Creation, me: Caller) -> dict[str, tuple[Subject, ...]]:
+    """The lists with the caller in them: all of them by default, else the managers if empty."""
+    caller = (Subject(me.identity),)
+    if not any(creation.lists.values()):
+        return dict.fromkeys(creation.lists, caller)
+    return {**creation.lists, "managers": creation.lists["managers"] or caller}
+
+
+def lnamespace(creation: Creation, me: Caller) -> Object:
+    """The object to create."""
+    lists = completed(creation, me)
+    spec: dict[str, Any] = {field: [manifest(item) for item in lists[field]] for field in lists}
+    spec["requester"] = me.username
+    if creation.billing:
+        spec["billing"] = creation.billing
+    if creation.deletion_policy:
+        spec["deletionPolicy"] = creation.deletion_policy
+    if creation.deletion_protection:
+        spec["deletionProtection"] = True
+    return {
+        "apiVersion": f"{group()}/{VERSION}",
+        "kind": KIND,
+        "metadata": {"name": creation.name},
+        "spec": spec,
+    }

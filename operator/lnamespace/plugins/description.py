@@ -1,0 +1,152 @@
+"""`kubectl lns describe`: who can do what, until when, and why something is not ready."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+
+from lnamespace.plugins.arguments import Arguments, one_of
+from lnamespace.plugins.durations import age, format_instant, human
+from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.kubectl import Kubectl, caller, missing
+from lnamespace.plugins.lnamespaces import (
+    Object,
+    check_name,
+    conditions,
+    current,
+    name_of,
+    path,
+    ready,
+    sudoers_group,
+)
+from lnamespace.plugins.roles import access
+from lnamespace.plugins.subjects import LISTS, Caller, Subject, entries
+from lnamespace.plugins.sudoers import grant_command, whom_to_ask
+from lnamespace.plugins.tables import render
+from lnamespace.plugins.terminal import GREEN, RED, colours, paint, printable
+
+MEANING = {
+    "user": "works in the namespace",
+    "manager": "changes and deletes this LNamespace",
+    "sudoer": "everything, by kubectl sudo",
+}
+BILLING = {
+    "costCenter": "Cost center",
+    "owner": "Owner",
+    "team": "Team",
+    "environment": "Environment",
+}
+
+
+def describe(arguments: Arguments) -> int:
+    """Show one LNamespace."""
+    if len(arguments.words) != 2:
+        raise UsageError("exactly one NAME is required")
+    output = one_of(arguments, "output", ("json", ""), "")
+    name = check_name(arguments.words[1])
+    kubectl = Kubectl(arguments.connection)
+    who, found = kubectl.start_whoami(), kubectl.start_get(path(name))
+    me, reply = caller(who.reply()), found.reply()
+    if reply.code:
+        raise missing(reply, name)
+    lns = reply.document()
+    if output == "json":
+        print(json.dumps(lns, indent=4, ensure_ascii=False))
+    else:
+        print(description(lns, me, datetime.now(UTC), colours(sys.stdout)), end="")
+    return 0
+
+
+def description(lns: Object, me: Caller, now: datetime, colour: bool) -> str:
+    """The whole page."""
+    return "".join(
+        (
+            _facts(lns, now),
+            _ready(lns, colour),
+            _billing(lns),
+            "Access:\n" + _indented(access_table(lns, now)),
+            _sudo(lns, me, now),
+        )
+    )
+
+
+def _line(label: str, value: str) -> str:
+    return f"{label + ':':<13}{printable(value)}\n"
+
+
+def _facts(lns: Object, now: datetime) -> str:
+    spec, metadata = lns["spec"], lns["metadata"]
+    uid = lns.get("status", {}).get("namespaceUID")
+    created = str(metadata.get("creationTimestamp") or "<unknown>")
+    policy = str(spec.get("deletionPolicy") or "Delete")
+    return "".join(
+        (
+            _line("Name", name_of(lns)),
+            _line("Requester", str(spec.get("requester") or "<none>")),
+            _line("Created", f"{created} ({age(created, now)} ago)"),
+            _line("Namespace", f"{name_of(lns)} (UID {uid})" if uid else "<none yet>"),
+            _line("Deletion", policy + (", protected" if spec.get("deletionProtection") else "")),
+        )
+    )
+
+
+def _ready(lns: Object, colour: bool) -> str:
+    summary = ready(lns)
+    status = summary.status if summary else "Unknown"
+    told = "Ready:       " + paint(printable(status), GREEN if status == "True" else RED, colour)
+    if not current(lns):
+        told += " (the operator has not seen the latest change yet)"
+    found = [
+        (item.type, item.status, item.reason, item.message or "<none>") for item in conditions(lns)
+    ]
+    table = render(("CONDITION", "STATUS", "REASON", "MESSAGE"), found) if found else ""
+    return f"{told}\n{_indented(table)}"
+
+
+def _billing(lns: Object) -> str:
+    billing = lns["spec"].get("billing") or {}
+    lines = [f"{label}: {billing[key]}" for key, label in BILLING.items() if billing.get(key)]
+    lines += [f"{key}={value}" for key, value in sorted((billing.get("labels") or {}).items())]
+    return (
+        "Billing:" + ("".join(f"\n  {printable(line)}" for line in lines) or "     <none>") + "\n"
+    )
+
+
+def access_table(lns: Object, now: datetime) -> str:
+    """Every entry of every list."""
+    rows = [
+        (_name(entry), entry.identity.kind, role, _until(entry, now), MEANING[role])
+        for role, field in LISTS.items()
+        for entry in entries(lns["spec"], field)
+    ]
+    return render(("SUBJECT", "KIND", "ACCESS", "UNTIL", "WHAT IT MEANS"), rows)
+
+
+def _name(entry: Subject) -> str:
+    namespace = entry.identity.namespace
+    return f"{namespace}:{entry.identity.name}" if namespace else entry.identity.name
+
+
+def _until(entry: Subject, now: datetime) -> str:
+    if entry.expires_at is None:
+        return "<none>"
+    moment = format_instant(entry.expires_at)
+    if entry.expired(now):
+        return f"EXPIRED {moment} ({human(now - entry.expires_at)} ago)"
+    return f"{moment} (in {human(entry.expires_at - now)})"
+
+
+def _sudo(lns: Object, me: Caller, now: datetime) -> str:
+    name = name_of(lns)
+    lines = [f"A sudoer acts as group {sudoers_group(lns)}, with: kubectl sudo -n {name} COMMAND"]
+    if any(role.role == "sudoer" and not role.expired for role in access(lns, me, now).roles):
+        lines.append("You are a sudoer.")
+    else:
+        ask = f"{whom_to_ask(lns, me, now)} {grant_command(name, 'sudoer', me.identity)}"
+        lines.append(f"You are not a sudoer; {ask}")
+    return "Sudo:\n" + "".join(f"  {printable(line)}\n" for line in lines)
+
+
+def _indented(table: str) -> str:
+    return "".join(f"  {line}\n" for line in table.splitlines())

@@ -1,0 +1,22 @@
+"""What a command may fail with. Caught in one place, `entry.run`."""
+
+from __future__ import annotations
+
+
+class PluginError(Exception):
+    """An outcome to tell the user in words; the message needs no prefix and no stack trace."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class UsageError(PluginError):
+    """The command line itself is wrong; nothing was sent to the cluster."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, exit_code=2)
+
+
+class KubectlError(PluginError):
+    """A failure already in the words of kubectl or Kubernetes: shown as it is, nothing in front."""

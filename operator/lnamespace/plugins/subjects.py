@@ -1,0 +1,180 @@
+"""People on an LNamespace's lists: how they are typed, stored, recognised and shown.
+
+On the command line a subject is
+    NAME | user:NAME | group:NAME | serviceaccount:NAMESPACE:NAME
+(also system:serviceaccount:NAMESPACE:NAME, as the API server calls it) with an optional end:
+`,for=8h`, `,until=2030-12-31T18:00:00Z` or `,until=never`. User names may hold
+`@`, `:`, `,` and spaces, so only a last `,for=` or `,until=` is ours; a name that itself ends like
+that is written with `,until=never` behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from lnamespace.plugins.durations import (
+    format_instant,
+    parse_duration,
+    parse_instant,
+    read_instant,
+)
+from lnamespace.plugins.errors import UsageError
+
+LISTS = {
+    "user": "users",
+    "manager": "managers",
+    "sudoer": "sudoers",
+}  # what one is, where it stands
+ACCOUNT_USERNAME = "system:serviceaccount:"
+KINDS = {"user:": "User", "group:": "Group"}
+ACCOUNT_PREFIXES = ("serviceaccount:", ACCOUNT_USERNAME)
+LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+ACCOUNT = re.compile(rf"({LABEL}):({LABEL}(\.{LABEL})*)")
+
+
+class Identity(NamedTuple):
+    """Who is meant; the key of the lists."""
+
+    kind: str
+    name: str
+    namespace: str
+
+    @property
+    def username(self) -> str | None:
+        """The name the API server knows this one by; a group has none."""
+        if self.kind == "ServiceAccount":
+            return f"{ACCOUNT_USERNAME}{self.namespace}:{self.name}"
+        return self.name if self.kind == "User" else None
+
+    def covers(self, caller: Caller) -> bool:
+        """Whether the caller is this one, or in this group."""
+        if self.kind == "Group":
+            return self.name in caller.groups
+        return self.username == caller.username
+
+    @property
+    def spelling(self) -> str:
+        """The shortest way to type this one that reads back as the same."""
+        if self.kind == "ServiceAccount":
+            return f"serviceaccount:{self.namespace}:{self.name}"
+        prefix = "group:" if self.kind == "Group" else ""
+        if not prefix and self.name.startswith((*KINDS, *ACCOUNT_PREFIXES)):
+            prefix = "user:"
+        suffix = ",until=never" if _split_end(self.name)[1] else ""
+        return f"{prefix}{self.name}{suffix}"
+
+
+class Caller(NamedTuple):
+    """Who the API server says is asking."""
+
+    username: str
+    groups: tuple[str, ...]
+
+    @property
+    def identity(self) -> Identity:
+        """The caller as an entry of a list."""
+        if self.username.startswith(ACCOUNT_USERNAME):
+            namespace, _, name = self.username.removeprefix(ACCOUNT_USERNAME).partition(":")
+            return Identity("ServiceAccount", name, namespace)
+        return Identity("User", self.username, "")
+
+
+class Subject(NamedTuple):
+    """An entry of a list."""
+
+    identity: Identity
+    expires_at: datetime | None = None
+
+    def expired(self, now: datetime) -> bool:
+        """Whether the entry has ended by itself."""
+        return self.expires_at is not None and self.expires_at <= now
+
+
+class Typed(NamedTuple):
+    """A subject as typed; an end that was not said may still come from another flag."""
+
+    identity: Identity
+    end_said: bool
+    expires_at: datetime | None
+
+
+def parse_subject(text: str, now: datetime) -> Typed:
+    """A subject from the command line."""
+    name, end = _split_end(text)
+    return Typed(_identity(name, text), bool(end), parse_end(end, now) if end else None)
+
+
+def parse_end(end: str, now: datetime) -> datetime | None:
+    """The end of an entry: `for=LENGTH`, `until=MOMENT`, or `until=never`."""
+    key, _, value = end.partition("=")
+    if key == "for":
+        return now + parse_duration(value)
+    if value == "never":
+        return None
+    moment = parse_instant(value)
+    if moment <= now:
+        raise UsageError(f'"{value}" is already past')
+    return moment
+
+
+def _split_end(text: str) -> tuple[str, str]:
+    name, comma, end = text.rpartition(",")
+    return (name, end) if comma and end.startswith(("for=", "until=")) else (text, "")
+
+
+def _identity(name: str, typed: str) -> Identity:
+    for prefix in ACCOUNT_PREFIXES:
+        if name.startswith(prefix):
+            found = ACCOUNT.fullmatch(name.removeprefix(prefix))
+            if not found:
+                raise UsageError(f'invalid subject "{typed}": write serviceaccount:NAMESPACE:NAME')
+            return Identity("ServiceAccount", found[3], found[1])
+    for prefix, kind in KINDS.items():
+        if name.startswith(prefix):
+            return Identity(kind, _checked(name.removeprefix(prefix), typed), "")
+    return Identity("User", _checked(name, typed), "")
+
+
+def _checked(name: str, typed: str) -> str:
+    """The name as it is; RBAC compares exactly, so what only looks like a name is refused early."""
+    if not name.strip():
+        raise UsageError(f'invalid subject "{typed}": the name is empty')
+    if name != name.strip() or any(ord(char) < 32 or char == "\x7f" for char in name):
+        raise UsageError(
+            f'invalid subject "{typed}": spaces around the name or control characters in it'
+        )
+    return name
+
+
+def entry(manifest: Mapping[str, Any]) -> Subject:
+    """An entry as the API gives it."""
+    identity = Identity(
+        str(manifest.get("kind") or "User"),
+        str(manifest.get("name", "")),
+        str(manifest.get("namespace") or ""),
+    )
+    return Subject(identity, read_instant(manifest.get("expiresAt")))
+
+
+def entries(spec: Mapping[str, Any], field: str) -> tuple[Subject, ...]:
+    """One list of an LNamespace's spec."""
+    return tuple(entry(item) for item in spec.get(field) or ())
+
+
+def manifest(subject: Subject) -> dict[str, str]:
+    """An entry as the API takes it."""
+    identity = subject.identity
+    body = {"kind": identity.kind, "name": identity.name}
+    if identity.namespace:
+        body["namespace"] = identity.namespace
+    if subject.expires_at:
+        body["expiresAt"] = format_instant(subject.expires_at)
+    return body
+
+
+def covering(subjects: Iterable[Subject], caller: Caller) -> tuple[Subject, ...]:
+    """The entries that are about the caller."""
+    return tuple(subject for subject in subjects if subject.identity.covers(caller))

@@ -1,0 +1,164 @@
+"""`kubectl sudo`: any kubectl command with more rights, in one namespace, for those listed there.
+
+A sudoer may impersonate one group, NAME-sudoers, besides himself. This command finds out who is
+asking and where, checks the list so that a refusal can say what to do, and then becomes kubectl.
+It grants nothing: the API server decides, whatever is checked here.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NoReturn
+
+from lnamespace.plugins.entry import run
+from lnamespace.plugins.errors import PluginError
+from lnamespace.plugins.kubectl import Call, Kubectl, caller, executable, missing
+from lnamespace.plugins.lnamespaces import (
+    check_name,
+    current,
+    default_sudoers_group,
+    path,
+    sudoers_group,
+)
+from lnamespace.plugins.subjects import Caller
+from lnamespace.plugins.sudo_command import SudoCommand, parse
+from lnamespace.plugins.sudoers import refusal
+from lnamespace.plugins.terminal import say
+
+# What kubectl says where there is no kubeconfig, or none that names a current context.
+POD_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+NO_CONTEXT = "current-context must exist"
+
+HELP = """\
+Run a kubectl command as a sudoer of one namespace.
+
+The rights are those of group NAME-sudoers: everything inside the namespace NAME, and changes to
+the LNamespace NAME. You need to be on its list of sudoers; see: kubectl lns list
+
+The namespace is taken from -n, else from the LNamespace that the command names, else from the
+current context.
+
+Examples:
+  # Delete a role binding in namespace team-a
+  kubectl sudo -n team-a delete rolebinding old-ci
+
+  # Repeat the last command, with sudo
+  kubectl sudo !!
+
+  # Edit the LNamespace itself; its name also is the namespace
+  kubectl sudo edit lns team-a
+
+  # Make somebody a user
+  kubectl sudo lns grant team-a --user bob@example.com
+
+  # Everything behind the command is kubectl's: pipes, flags, and what follows --
+  kubectl sudo -n team-a apply -f - < role.yaml
+  kubectl sudo -n team-a exec web-0 -- sh -c 'echo $HOME'
+
+Usage:
+  kubectl sudo [-n NAMESPACE] COMMAND [ARGUMENTS ...]
+"""
+
+
+def main() -> int:
+    """The console script."""
+    return run(sudo, "kubectl sudo")
+
+
+def sudo(argv: list[str]) -> int:
+    """Check, then become kubectl."""
+    command = parse(argv, is_plugin)
+    if not command.line.words:
+        return teach(asked=_wants_help(command))
+    if _wants_help(command):
+        become_kubectl(command.with_flags(()))
+    kubectl = Kubectl(command.connection)
+    who = kubectl.start_whoami()
+    namespace = check_name(command.namespace or context_namespace(kubectl))
+    found = kubectl.start_get(path(namespace))
+    me = caller(who.reply())
+    allowed = permitted_group(kubectl, namespace, me, found)
+    return become_kubectl(command.with_flags((f"--as={me.username}", f"--as-group={allowed}")))
+
+
+def _wants_help(command: SudoCommand) -> bool:
+    return any(option.name == "help" for option in command.line.options)
+
+
+def teach(asked: bool) -> int:
+    """Help: what was asked for on standard output, what was missing on standard error."""
+    print(HELP, end="", file=sys.stdout if asked else sys.stderr)
+    return 0 if asked else 2
+
+
+def permitted_group(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> str:
+    """The group to impersonate, or the reason why it would be refused."""
+    reply = found.reply()
+    if reply.reason == "Forbidden":  # may not look at LNamespaces: ask about the right itself
+        return _allowed_group(kubectl, namespace, me)
+    if reply.code:
+        raise missing(reply, namespace)
+    lns = reply.document()
+    refused = refusal(lns, me, datetime.now(UTC))
+    if refused:
+        raise PluginError(refused)
+    if not current(lns):
+        say(f'note: the latest change of LNamespace "{namespace}" is not in force yet')
+    return sudoers_group(lns)
+
+
+def _allowed_group(kubectl: Kubectl, namespace: str, me: Caller) -> str:
+    name = default_sudoers_group(namespace)
+    if kubectl.may(verb="impersonate", resource="groups", name=name):
+        return name
+    raise PluginError(
+        f'you ({me.username}) may neither sudo in "{namespace}" (impersonate group "{name}") '
+        "nor see its LNamespace; ask a cluster administrator"
+    )
+
+
+def context_namespace(kubectl: Kubectl) -> str:
+    """The namespace of the current context, or of the pod that this runs in."""
+    reply = kubectl.run(
+        "config", "view", "--minify", "-o", "jsonpath={.contexts[0].context.namespace}"
+    )
+    if reply.code and NO_CONTEXT not in reply.err:
+        raise reply.failure()
+    namespace = pod_namespace() if reply.code else reply.out.strip()
+    if not namespace:
+        raise PluginError(
+            "which namespace? Neither the command nor the current context names one; "
+            "say it with -n: kubectl sudo -n NAMESPACE COMMAND"
+        )
+    return namespace
+
+
+def pod_namespace() -> str:
+    """The namespace that kubectl itself uses inside a pod without a kubeconfig."""
+    try:
+        with open(POD_NAMESPACE, encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow to load
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def is_plugin(name: str) -> bool:
+    """Whether kubectl would find a plugin of that name on PATH."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return any(os.access(f"{folder}/kubectl-{name}", os.X_OK) for folder in folders)
+
+
+def become_kubectl(arguments: Sequence[str]) -> NoReturn:
+    """Replace this process: standard input, exit code and signals are then kubectl's own."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, and children inherit it
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvp(executable(), [executable(), *arguments])  # noqa: S606 - on purpose
+    except FileNotFoundError:
+        raise PluginError(
+            f"{executable()} was not found; install kubectl or set KUBECTL to it"
+        ) from None

@@ -1,0 +1,144 @@
+"""What a `kubectl sudo` command line means: which namespace, which connection, where our flags go.
+
+Pure: arguments in, arguments out. The user's own arguments are never rewritten, only found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.flags import CommandLine, Piece, written
+from lnamespace.plugins.kubectl_flags import (
+    BUILTIN,
+    BUILTIN_CREATE,
+    CONNECTION,
+    IMPERSONATION,
+    SWITCHES,
+    read,
+)
+
+# `kubectl sudo !!` puts the last command behind ours, with its own first words.
+REPEATED = frozenset(("kubectl", "k", "sudo"))
+LNAMESPACE = re.compile(r"(lns|lnamespaces?)(\.[a-z0-9.-]+)?", re.IGNORECASE)
+NAMESPACE = re.compile(r"(ns|namespaces?)", re.IGNORECASE)
+# Where the resource stands among the words, for commands of more than one word.
+RESOURCE_POSITION = {"auth": 3, "rollout": 2, "set": 2, "apply": 2}
+OUR_PLUGINS = (("lns",), ("create", "lns"))
+
+
+class SudoCommand(NamedTuple):
+    """A kubectl command to be run as sudoer."""
+
+    line: CommandLine
+    plugin_words: int  # how many words name a plugin; 0 for kubectl's own commands
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is one of this project's plugins, whose --user is not kubectl's."""
+        return self.line.words[: self.plugin_words] in OUR_PLUGINS
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace that the command itself names."""
+        return self.line.last("namespace") or named_namespace(self.line.words)
+
+    @property
+    def connection(self) -> tuple[str, ...]:
+        """The flags that lead to the same API server as the same user."""
+        return connection(self.line, CONNECTION - {"user"} if self.ours else CONNECTION)
+
+    def with_flags(self, flags: Sequence[str]) -> tuple[str, ...]:
+        """The command with our flags in it.
+
+        kubectl's own commands take them in front, where no `--` and no flag without its value can
+        come between. A plugin's name must stand in front of all flags; those the user wrote before
+        it move behind it with ours.
+        """
+        if not self.plugin_words:
+            return (*flags, *self.line.argv)
+        start = sum(len(piece.tokens) for piece in leading(self.line))
+        before, after = self.line.argv[:start], self.line.argv[start:]
+        return (*after[: self.plugin_words], *flags, *before, *after[self.plugin_words :])
+
+
+def parse(argv: Sequence[str], is_plugin: Callable[[str], bool]) -> SudoCommand:
+    """Read a command line; `is_plugin` tells whether an executable `kubectl-NAME` exists."""
+    line = read(tuple(drop_repeated(argv)))
+    if not line.words and line.tail:  # kubectl sudo -n team-a -- get pods: this `--` is for us
+        return parse((*line.argv[: -len(line.tail)], *drop_repeated(line.tail[1:])), is_plugin)
+    for option in line.options:
+        if option.name in IMPERSONATION:
+            raise UsageError(f"--{option.name} cannot be combined with kubectl sudo, which sets it")
+    command = SudoCommand(line, count_plugin_words(first_words(line), is_plugin))
+    if command.ours and any(o.name == "user" for piece in leading(line) for o in piece.options):
+        raise UsageError("--user before a plugin would be read as a person; choose with --context")
+    return command
+
+
+def drop_repeated(argv: Sequence[str]) -> Sequence[str]:
+    """The arguments without leading words that only repeat how we were called."""
+    while argv and (argv[0] in REPEATED or argv[0].endswith("/kubectl")):
+        argv = argv[1:]
+    return argv
+
+
+def leading(line: CommandLine) -> tuple[Piece, ...]:
+    """The flags before the first word."""
+    return tuple(takewhile(lambda piece: piece.word is None, line.pieces))
+
+
+def first_words(line: CommandLine) -> tuple[str, ...]:
+    """The first words with no flag between them: what kubectl looks for a plugin in."""
+    words: list[str] = []
+    for piece in line.pieces:
+        if piece.word is not None:
+            words.append(piece.word)
+        elif words:
+            break
+    return tuple(words)
+
+
+def count_plugin_words(words: Sequence[str], is_plugin: Callable[[str], bool]) -> int:
+    """How many of the words name a plugin: the longest name wins, as in kubectl."""
+    least = 1
+    if words and words[0] in BUILTIN:
+        if words[0] != "create" or len(words) < 2 or words[1] in BUILTIN_CREATE:
+            return 0
+        least = 2
+    for count in range(len(words), least - 1, -1):
+        if is_plugin("-".join(word.replace("-", "_") for word in words[:count])):
+            return count
+    return 0
+
+
+def connection(line: CommandLine, names: frozenset[str]) -> tuple[str, ...]:
+    """The named flags, each as one argument."""
+    return tuple(
+        written(option)
+        for option in line.options
+        if option.name in names and (option.value is not None or option.name in SWITCHES)
+    )
+
+
+def named_namespace(words: Sequence[str]) -> str | None:
+    """The LNamespace, or the namespace as an object, that the words name."""
+    if not words or words[0] == "cp":  # a/b is a file there
+        return None
+    if words[0] == "lns":  # lns grant team-a
+        return words[2] if len(words) > 2 else None
+    position = RESOURCE_POSITION.get(words[0], 1)
+    if len(words) > position + 1 and _is_resource(words[position]):
+        return words[position + 1]
+    for word in words[1:]:
+        resource, slash, name = word.partition("/")
+        if slash and _is_resource(resource):
+            return name
+    return None
+
+
+def _is_resource(word: str) -> bool:
+    return any(LNAMESPACE.fullmatch(part) or NAMESPACE.fullmatch(part) for part in word.split(","))

@@ -1,0 +1,108 @@
+"""Reading command lines: nothing is changed, nothing behind `--` is read, every spelling counts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.plugins.arguments import Flags, parse
+from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.flags import FlagTable, scan
+from lnamespace.plugins.kubectl_flags import SHORTS, VALUED, read
+
+ANY = st.lists(
+    st.one_of(
+        st.text(max_size=6),
+        st.sampled_from(["-n", "-it", "--", "-", "--context", "--context=x", "-nfoo", "get", "-f"]),
+    ),
+    max_size=8,
+)
+
+
+@given(ANY)
+def test_a_command_line_in_pieces_is_still_the_same_command_line(argv: list[str]) -> None:
+    assert read(tuple(argv)).argv == tuple(argv)
+
+
+@given(ANY, ANY)
+def test_nothing_behind_the_dashes_is_read(before: list[str], behind: list[str]) -> None:
+    # A flag that still waits for its value takes the dashes themselves, as in kubectl.
+    front = scan(before, FlagTable(VALUED, SHORTS))
+    whole = scan([*before, "--", *behind], FlagTable(VALUED, SHORTS))
+    if front.tail == () and not any(o.value is None and o.name in VALUED for o in front.options):
+        assert whole.pieces == front.pieces
+        assert whole.tail == ("--", *behind)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["get", "pods", "-n", "x"],
+        ["get", "pods", "-nx"],
+        ["-n=x", "get", "pods"],
+        ["get", "--namespace", "x", "pods"],
+        ["get", "--namespace=x", "pods"],
+        ["exec", "-itn", "x", "pod"],
+        ["exec", "-itnx", "pod", "--", "-n", "other"],
+        ["logs", "-fn", "x", "pod"],
+        ["get", "-n", "y", "-n", "x"],
+    ],
+)
+def test_every_spelling_of_the_namespace_is_found(argv: list[str]) -> None:
+    assert read(tuple(argv)).last("namespace") == "x"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["apply", "-fn", "x"],  # the file n
+        ["get", "-oname", "x"],
+        ["get", "-l", "-n", "x"],  # a selector may begin with a dash
+        ["exec", "pod", "--", "-n", "x"],
+        ["get", "-n"],
+    ],
+)
+def test_what_only_looks_like_a_namespace_is_not_one(argv: list[str]) -> None:
+    assert read(tuple(argv)).last("namespace") is None
+
+
+FLAGS = Flags(
+    valued=frozenset(("user", "output")),
+    switches=frozenset(("wait",)),
+    optional=frozenset(("dry-run",)),
+    shorts={"o": "output"},
+)
+
+
+def test_our_flags_and_kubectls_may_stand_anywhere() -> None:
+    arguments = parse(["--context=c", "a", "--user", "u", "-oyaml", "--as", "x", "b"], FLAGS)
+    assert arguments.words == ("a", "b")
+    assert arguments.all("user") == ("u",)
+    assert arguments.one("output") == "yaml"
+    assert arguments.connection == ("--context=c", "--as=x")
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--usr", "x"], "unknown flag: --usr"),
+        (["-x"], "unknown flag: -x"),
+        (["--user"], "flag needs an argument: --user"),
+    ],
+)
+def test_a_flag_that_is_not_known_is_refused(argv: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse(argv, FLAGS)
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [([], True), (["--wait"], True), (["--wait=false"], False), (["--wait=false", "--wait"], True)],
+)
+def test_switches(argv: list[str], expected: bool) -> None:
+    assert parse(argv, FLAGS).switch("wait", default=True) is expected
+
+
+def test_a_switch_is_true_or_false() -> None:
+    with pytest.raises(UsageError):
+        parse(["--wait=perhaps"], FLAGS).switch("wait")

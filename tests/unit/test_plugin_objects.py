@@ -1,0 +1,286 @@
+"""What the plugins make of LNamespaces: tables, pages, changes, and the state of a new one."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.plugins.changes import Grant, Revocation, grant, locks_out, revoke
+from lnamespace.plugins.creation import completed, lnamespace, parse_arguments, read
+from lnamespace.plugins.description import description
+from lnamespace.plugins.durations import format_instant
+from lnamespace.plugins.errors import PluginError
+from lnamespace.plugins.json_stream import JsonStream
+from lnamespace.plugins.listing import shown
+from lnamespace.plugins.lnamespaces import check_name, name_fault
+from lnamespace.plugins.roles import access
+from lnamespace.plugins.subjects import Caller, Identity, Subject
+from lnamespace.plugins.tables import render, width
+from lnamespace.plugins.terminal import printable
+from lnamespace.plugins.waiting import standing
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+BOB = Caller("bob", ("devs",))
+BOB_ID = BOB.identity
+
+
+def user(name: str, **more: str) -> dict[str, str]:
+    return {"kind": "User", "name": name, "namespace": "", **more}
+
+
+def lns(status: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": "a", "generation": 2, "creationTimestamp": "2026-06-01T11:55:00Z"}
+    return {"metadata": metadata, "spec": spec, "status": status or {}}
+
+
+def condition(status: str, reason: str = "", message: str = "") -> dict[str, str]:
+    return {"type": "Ready", "status": status, "reason": reason, "message": message}
+
+
+# --- text ---
+
+
+@given(st.text())
+def test_nothing_unprintable_is_printed(text: str) -> None:
+    assert printable(text).isprintable()
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "S"])))
+def test_what_is_printable_stays(text: str) -> None:
+    assert printable(text) == text
+
+
+@given(st.lists(st.tuples(st.text(), st.text()), max_size=6))
+def test_tables_have_a_line_for_each_row_and_aligned_columns(rows: list[tuple[str, str]]) -> None:
+    lines = render(("NAME", "AGE"), rows).split("\n")
+    assert len(lines) == len(rows) + 2
+    assert lines[-1] == ""
+    start = max(width(printable(cell)) for cell in ("NAME", *(row[0] for row in rows))) + 3
+    assert width(lines[0][: lines[0].index("AGE")]) == start
+
+
+def test_a_table() -> None:
+    assert render(("NAME", "AGE"), [("team-a", "5m"), ("b", "")]) == (
+        "NAME     AGE\nteam-a   5m\nb\n"
+    )
+
+
+@given(
+    st.lists(st.dictionaries(st.text(), st.text() | st.integers(), max_size=3), max_size=4),
+    st.lists(st.integers(1, 7), min_size=1),
+    st.sampled_from([None, 2]),
+)
+def test_documents_come_out_whole_however_they_arrive(
+    documents: list[Any], sizes: list[int], indent: int | None
+) -> None:
+    data = "\n".join(json.dumps(d, ensure_ascii=True, indent=indent) for d in documents).encode()
+    stream, found, position = JsonStream(), [], 0
+    while position < len(data):
+        size = sizes[position % len(sizes)]
+        found += stream.feed(data[position : position + size])
+        position += size
+    assert found == documents
+
+
+def test_a_character_in_two_pieces() -> None:
+    stream, data = JsonStream(), '{"a":"é"}'.encode()
+    assert [stream.feed(data[:7]), stream.feed(data[7:])] == [[], [{"a": "é"}]]
+
+
+# --- names ---
+
+
+@pytest.mark.parametrize("name", ["a", "team-a", "0", "a" * 63])
+def test_good_names(name: str) -> None:
+    assert check_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", "A", "-a", "a-", "a.b", "a/b", "..", "a\n", "a" * 64, "é"])
+def test_bad_names(name: str) -> None:
+    assert name_fault(name)
+
+
+# --- create ---
+
+
+def created(*argv: str) -> dict[str, Any]:
+    return lnamespace(read(parse_arguments(list(argv)), NOW), BOB)
+
+
+def test_by_default_the_caller_is_everything() -> None:
+    bob = [{"kind": "User", "name": "bob"}]
+    assert created("a")["spec"] == {
+        "users": bob, "managers": bob, "sudoers": bob, "requester": "bob",
+    }  # fmt: skip
+
+
+def test_nobody_locks_himself_out() -> None:
+    spec = created("a", "--user", "group:devs")["spec"]
+    assert spec["users"] == [{"kind": "Group", "name": "devs"}]
+    assert spec["managers"] == [{"kind": "User", "name": "bob"}]
+    assert spec["sudoers"] == []
+
+
+def test_only_what_was_said() -> None:
+    creation = read(parse_arguments(["a", "--manager=alice", "--sudoer=carol,for=8h"]), NOW)
+    lists = completed(creation, BOB)
+    assert lists["users"] == ()
+    assert lists["managers"] == (Subject(Identity("User", "alice", "")),)
+    assert lists["sudoers"][0].expires_at == NOW + timedelta(hours=8)
+
+
+def test_billing_and_deletion() -> None:
+    spec = created(
+        "a", "--cost-center=R-42", "--billing-label", "k=v=w", "--deletion-policy", "Retain",
+        "--deletion-protection",
+    )["spec"]  # fmt: skip
+    assert spec["billing"] == {"costCenter": "R-42", "labels": {"k": "v=w"}}
+    assert (spec["deletionPolicy"], spec["deletionProtection"]) == ("Retain", True)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [], ["a", "b"], ["A"], ["a", "--sudoer=group:x"], ["a", "--billing-label=x"],
+        ["a", "--deletion-policy=Keep"], ["a", "--dry-run=yes"], ["a", "--timeout=soon"],
+    ],
+)  # fmt: skip
+def test_what_cannot_be_created(argv: list[str]) -> None:
+    with pytest.raises(PluginError):
+        read(parse_arguments(argv), NOW)
+
+
+# --- waiting ---
+
+
+@pytest.mark.parametrize(
+    ("status", "ready", "reason"),
+    [
+        ({}, False, ""),
+        ({"observedGeneration": 1, "conditions": [condition("True")]}, False, ""),
+        ({"observedGeneration": 2, "conditions": [condition("True")]}, True, ""),
+        ({"observedGeneration": 2, "conditions": [condition("False", "Error")]}, False, ""),
+        (
+            {"observedGeneration": 2, "conditions": [condition("False", "Conflict")]},
+            False,
+            "Conflict",
+        ),
+        ({"observedGeneration": 1, "conditions": [condition("False", "Conflict")]}, False, ""),
+    ],
+)
+def test_how_far_it_is(status: dict[str, Any], ready: bool, reason: str) -> None:
+    found = standing(lns(status))
+    assert (found.ready, found.reason) == (ready, reason)
+
+
+# --- list and describe ---
+
+
+def test_access_by_name_and_by_group_until_the_last_end() -> None:
+    early, late = (format_instant(NOW + timedelta(hours=h)) for h in (1, 5))
+    found = access(
+        lns(
+            users=[
+                user("bob", expiresAt=early),
+                {"kind": "Group", "name": "devs", "expiresAt": late},
+            ],
+            managers=[user("alice")],
+            sudoers=[user("bob", expiresAt=format_instant(NOW))],
+        ),
+        BOB,
+        NOW,
+    )
+    assert found.names == "user"
+    assert found.ends(NOW) == "user=5h,sudoer=expired"
+
+
+def test_the_list() -> None:
+    item = lns(users=[user("bob")], requester="al\x1bice", billing={"costCenter": "R-42"})
+    assert shown([item], BOB, NOW, "") == (
+        "NAME   READY       MY ACCESS   UNTIL    REQUESTER   COST CENTER   AGE\n"
+        "a      <unknown>   user        <none>   al\\x1bice   R-42          5m\n"
+    )
+    assert shown([item], BOB, NOW, "name") == "lnamespace.tenancy.loblaw.digital/a\n"
+    assert json.loads(shown([item], BOB, NOW, "json"))["items"][0]["spec"] == item["spec"]
+
+
+def test_a_page_has_no_control_characters_but_line_feeds() -> None:
+    evil = "x\x1b[2J\r\n\u202ey"
+    status = {"observedGeneration": 2, "conditions": [condition("False", evil, evil)]}
+    item = lns(
+        status, users=[user(evil)], managers=[user(evil)], requester=evil,
+        billing={"costCenter": evil, "labels": {evil: evil}},
+    )  # fmt: skip
+    page = description(item, BOB, NOW, colour=False)
+    assert all(line.isprintable() for line in page.split("\n"))
+    assert "You are not a sudoer" in page
+
+
+def test_a_page_marks_what_has_ended() -> None:
+    ended = user("bob", expiresAt="2026-06-01T11:00:00Z")
+    page = description(lns(sudoers=[ended]), BOB, NOW, colour=False)
+    assert "EXPIRED 2026-06-01T11:00:00Z (60m ago)" in page
+
+
+# --- grant and revoke ---
+
+
+def grants(role: str, name: str, end: datetime | None = None) -> list[Grant]:
+    return [Grant(role, Subject(Identity("User", name, ""), end))]
+
+
+def test_a_grant_adds_and_leaves_the_rest() -> None:
+    spec = {"users": [user("alice")], "billing": {"costCenter": "x"}, "unknown": 1}
+    changed = grant(spec, grants("user", "bob"), NOW)
+    assert changed.spec == {**spec, "users": [user("alice"), {"kind": "User", "name": "bob"}]}
+    assert changed.words == ("bob is now a user",)
+    assert spec["users"] == [user("alice")]
+
+
+def test_a_grant_sets_and_removes_the_end() -> None:
+    end = NOW + timedelta(hours=8)
+    ending = user("bob", expiresAt=format_instant(end))
+    assert grant({"users": [user("bob")]}, grants("user", "bob", end), NOW).spec["users"] == [
+        ending
+    ]
+    lasting = grant({"users": [ending]}, grants("user", "bob"), NOW)
+    assert lasting.spec["users"] == [user("bob")]
+    assert lasting.words == ("bob stays a user, now without end",)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["user", "manager"]), st.sampled_from("abc"))))
+def test_granting_twice_changes_nothing_more(wanted: list[tuple[str, str]]) -> None:
+    wishes = [wish for role, name in wanted for wish in grants(role, name)]
+    once = grant({}, wishes, NOW).spec
+    again = grant(once, wishes, NOW)
+    assert again.words == ()
+    assert {k: v for k, v in again.spec.items() if v} == {k: v for k, v in once.items() if v}
+
+
+@given(st.lists(st.tuples(st.sampled_from(["user", "manager"]), st.sampled_from("abc"))))
+def test_revoking_takes_back_what_was_granted(wanted: list[tuple[str, str]]) -> None:
+    wishes = [wish for role, name in wanted for wish in grants(role, name)]
+    spec = grant({"users": [user("z")]}, wishes, NOW).spec
+    back = revoke(spec, [Revocation(None, wish.subject.identity) for wish in wishes])
+    assert back.spec.get("users") == [user("z")]
+    assert not back.spec.get("managers")
+
+
+def test_revoking_from_one_list_only() -> None:
+    spec = {"users": [user("bob")], "sudoers": [user("bob"), user("alice")]}
+    changed = revoke(spec, [Revocation("sudoer", BOB_ID)])
+    assert changed.spec == {"users": [user("bob")], "sudoers": [user("alice")]}
+    assert changed.words == ("bob is no longer a sudoer",)
+    assert revoke(changed.spec, [Revocation("sudoer", BOB_ID)]).words == ()
+
+
+def test_who_is_left_to_change_it() -> None:
+    ended = user("alice", expiresAt="2026-06-01T11:00:00Z")
+    assert locks_out({"managers": [user("bob")]}, {"managers": []}, NOW)
+    assert locks_out({"managers": [user("bob")]}, {"managers": [ended]}, NOW)
+    assert not locks_out({"managers": [user("bob")]}, {"sudoers": [user("alice")]}, NOW)
+    assert not locks_out({"managers": [ended]}, {"managers": []}, NOW)

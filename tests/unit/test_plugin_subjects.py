@@ -1,0 +1,178 @@
+"""Subjects, durations and moments as people type them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.plugins.durations import (
+    age,
+    format_instant,
+    human,
+    parse_duration,
+    parse_instant,
+    read_instant,
+)
+from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.subjects import (
+    Caller,
+    Identity,
+    Subject,
+    entry,
+    manifest,
+    parse_subject,
+)
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "identity"),
+    [
+        ("bob", ("User", "bob", "")),
+        ("first.last@loblaw.ca", ("User", "first.last@loblaw.ca", "")),
+        ("https://issuer#sub", ("User", "https://issuer#sub", "")),
+        ("CN=bob,OU=x", ("User", "CN=bob,OU=x", "")),
+        ('o\'neil "x" é', ("User", 'o\'neil "x" é', "")),
+        ("user:group:x", ("User", "group:x", "")),
+        ("group:team@x", ("Group", "team@x", "")),
+        ("serviceaccount:ci:deployer", ("ServiceAccount", "deployer", "ci")),
+        ("system:serviceaccount:ci:deployer", ("ServiceAccount", "deployer", "ci")),
+    ],
+)
+def test_subjects(text: str, identity: tuple[str, str, str]) -> None:
+    assert parse_subject(text, NOW) == (Identity(*identity), False, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "end"),
+    [
+        ("bob,for=8h", "bob", NOW + timedelta(hours=8)),
+        ("a,b,for=2w", "a,b", NOW + timedelta(weeks=2)),
+        ("bob,until=2026-12-31T18:00:00-05:00", "bob", datetime(2026, 12, 31, 23, tzinfo=UTC)),
+        ("odd,for=1h,until=never", "odd,for=1h", None),
+    ],
+)
+def test_subjects_with_an_end(text: str, name: str, end: datetime | None) -> None:
+    assert parse_subject(text, NOW) == (Identity("User", name, ""), True, end)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   ",
+        " bob",
+        "bob\n",
+        "b\x1bob",
+        "user:",
+        "group:",
+        "group:,for=8h",
+        "serviceaccount:x",
+        "serviceaccount:a:b:c",
+        "serviceaccount:A:b",
+        "bob,for=",
+        "bob,for=8",
+        "bob,until=tomorrow",
+        "bob,until=2020-01-01T00:00:00Z",
+    ],
+)
+def test_subjects_that_are_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_subject(text, NOW)
+
+
+names = st.one_of(
+    st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"]), min_size=1, max_size=12),
+    st.builds("".join, st.lists(st.sampled_from(
+        ["user:", "group:", "system:", "serviceaccount:", ",for=8h", ",until=never", "x"]
+    ), min_size=1, max_size=4)),
+)  # fmt: skip
+
+
+@given(st.sampled_from(["User", "Group"]), names)
+def test_the_spelling_of_anybody_reads_back_as_the_same(kind: str, name: str) -> None:
+    identity = Identity(kind, name, "")
+    assert parse_subject(identity.spelling, NOW).identity == identity
+
+
+@given(st.sampled_from(["User", "Group"]), names, st.none() | st.datetimes(timezones=st.just(UTC)))
+def test_an_entry_survives_the_way_to_the_api(kind: str, name: str, end: datetime | None) -> None:
+    if end is not None:
+        end = end.replace(year=max(end.year, 1000), microsecond=0)
+    subject = Subject(Identity(kind, name, ""), end)
+    assert entry(manifest(subject)) == subject
+
+
+def test_a_caller_is_an_entry() -> None:
+    assert Caller("bob", ()).identity == Identity("User", "bob", "")
+    account = Caller("system:serviceaccount:ci:x", ()).identity
+    assert account == Identity("ServiceAccount", "x", "ci")
+    assert account.username == "system:serviceaccount:ci:x"
+
+
+def test_who_is_covered() -> None:
+    caller = Caller("bob", ("devs",))
+    assert Identity("User", "bob", "").covers(caller)
+    assert Identity("Group", "devs", "").covers(caller)
+    assert not Identity("Group", "bob", "").covers(caller)
+    assert not Identity("User", "Bob", "").covers(caller)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("30s", 30), ("8h", 28800), ("1h30m", 5400), ("2w", 1209600), ("1d", 86400)],
+)
+def test_durations(text: str, seconds: int) -> None:
+    assert parse_duration(text).total_seconds() == seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "8", "h", "-1h", "0s", "1.5h", "8h ", "8 h", "9999999w", "8x"]
+)
+def test_durations_that_are_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-12-31",
+        "2026-12-31T18:00:00",
+        "2026-13-31T18:00:00Z",
+        "now",
+        "",
+        "\uff12026-12-31T18:00:00Z",
+    ],
+)
+def test_moments_that_are_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_instant(text)
+    assert read_instant(text) is None
+
+
+@given(st.datetimes(min_value=datetime(1000, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001
+def test_moments_survive_writing(moment: datetime) -> None:
+    whole = moment.replace(microsecond=0)
+    assert parse_instant(format_instant(whole)) == whole
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-5, "<invalid>"), (-1, "0s"), (0, "0s"), (119, "119s"), (120, "2m"), (150, "2m30s"),
+        (600, "10m"), (10799, "179m"), (10800, "3h"), (12600, "3h30m"), (28800, "8h"),
+        (172799, "47h"), (172800, "2d"), (180000, "2d2h"), (691200, "8d"), (62985600, "729d"),
+        (63072000, "2y"), (63158400, "2y1d"), (252288000, "8y"),
+    ],
+)  # fmt: skip
+def test_lengths_are_shown_as_kubectl_does(seconds: int, text: str) -> None:
+    assert human(timedelta(seconds=seconds)) == text
+
+
+def test_ages() -> None:
+    assert age("2026-06-01T11:55:00Z", NOW) == "5m"
+    assert age(None, NOW) == "<unknown>"

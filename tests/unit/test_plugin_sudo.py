@@ -1,0 +1,165 @@
+"""`kubectl sudo`: the namespace it finds, the arguments it hands on, the words it refuses with."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.plugins.durations import format_instant
+from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.subjects import Caller
+from lnamespace.plugins.sudo_command import REPEATED, SudoCommand, parse
+from lnamespace.plugins.sudoers import refusal
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+FLAGS = ("--as=me", "--as-group=g")
+PLUGINS = frozenset(("lns", "create-lns", "get", "neat", "neat-get"))
+
+
+def command(*argv: str) -> SudoCommand:
+    return parse(argv, PLUGINS.__contains__)
+
+
+@pytest.mark.parametrize(
+    ("argv", "namespace"),
+    [
+        ("get pods -n a", "a"),
+        ("-n a edit lns b", "a"),
+        ("edit lns b", "b"),
+        ("edit lnamespace b", "b"),
+        ("delete lnamespaces.tenancy.loblaw.digital b", "b"),
+        ("edit lnamespaces.tenancy.loblaw.digital/b -o yaml", "b"),
+        ("edit -o yaml lns b", "b"),
+        ("patch lns --type merge -p {} b", "b"),
+        ("auth can-i update lns/b", "b"),
+        ("get ns b", "b"),
+        ("lns grant b --user x", "b"),
+        ("lns revoke --sudoer lns b", "b"),
+        ("lns describe b", "b"),
+        ("lns list", None),
+        ("get lns", None),
+        ("get pods", None),
+        ("get pods lns x", None),
+        ("cp lns/x pod:/y", None),
+        ("exec pod -- get lns b", None),
+        ("-- get lns b", "b"),
+    ],
+)
+def test_the_namespace_is_found(argv: str, namespace: str | None) -> None:
+    assert command(*argv.split()).namespace == namespace
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        ("get pods", "--as=me --as-group=g get pods"),
+        ("exec p -- sh -c x", "--as=me --as-group=g exec p -- sh -c x"),
+        ("kubectl get pods", "--as=me --as-group=g get pods"),
+        ("kubectl sudo get pods", "--as=me --as-group=g get pods"),
+        ("/usr/bin/kubectl get pods", "--as=me --as-group=g get pods"),
+        ("-n a -- get pods", "--as=me --as-group=g -n a get pods"),
+        # kubectl refuses flags before a plugin's name
+        ("lns grant a --user u", "lns --as=me --as-group=g grant a --user u"),
+        ("-n a lns grant a", "lns --as=me --as-group=g -n a grant a"),
+        ("create lns a", "create lns --as=me --as-group=g a"),
+        ("neat get pods", "neat get --as=me --as-group=g pods"),
+        ("neat -o x get", "neat --as=me --as-group=g -o x get"),
+        # kubectl's own commands go before plugins of the same name
+        ("create configmap x", "--as=me --as-group=g create configmap x"),
+        ("unknown x", "--as=me --as-group=g unknown x"),
+    ],
+)
+def test_our_flags_stand_where_they_work(argv: str, expected: str) -> None:
+    assert command(*argv.split()).with_flags(FLAGS) == tuple(expected.split())
+
+
+@given(st.sampled_from(["get", "exec", "apply"]), st.lists(st.text(max_size=8), max_size=8))
+def test_any_other_command_passes_unchanged(verb: str, rest: list[str]) -> None:
+    try:
+        assert command(verb, *rest).with_flags(FLAGS) == (*FLAGS, verb, *rest)
+    except UsageError as error:
+        assert "--as" in str(error)  # noqa: PT017 - the one thing that is refused
+
+
+@given(st.lists(st.text(max_size=8), max_size=8))
+def test_what_follows_the_dashes_passes_unchanged(rest: list[str]) -> None:
+    argv = ("exec", "pod", "-n", "a", "--", *rest)
+    assert command(*argv).with_flags(FLAGS) == (*FLAGS, *argv)
+    assert command(*argv).namespace == "a"
+    assert command(*argv).connection == ()
+
+
+@given(st.lists(st.sampled_from([*sorted(REPEATED), "/opt/kubectl"]), max_size=4))
+def test_repeating_a_command_runs_that_command(front: list[str]) -> None:
+    assert command(*front, "get", "pods").line.argv == ("get", "pods")
+
+
+def test_the_same_server_is_asked_as_the_same_user() -> None:
+    given_flags = "--context c -s https://x --token=t --insecure-skip-tls-verify get po -o json"
+    assert command(*given_flags.split()).connection == (
+        "--context=c",
+        "--server=https://x",
+        "--token=t",
+        "--insecure-skip-tls-verify",
+    )
+
+
+def test_user_is_kubectls_flag_except_in_our_plugins() -> None:
+    assert command("get", "pods", "--user", "u").connection == ("--user=u",)
+    assert command("lns", "grant", "a", "--user", "u").connection == ()
+    with pytest.raises(UsageError):
+        command("--user", "u", "lns", "list")
+
+
+@pytest.mark.parametrize("flag", ["--as=x", "--as-group=x", "--as-uid", "--as_group=x"])
+def test_impersonating_twice_is_refused(flag: str) -> None:
+    with pytest.raises(UsageError, match="cannot be combined"):
+        command("get", "pods", flag)
+
+
+def lns(**lists: list[dict[str, str]]) -> dict[str, Any]:
+    return {"metadata": {"name": "a"}, "spec": lists}
+
+
+ALICE = {"kind": "User", "name": "alice", "namespace": ""}
+BOB = Caller("bob", ("devs",))
+
+
+def test_a_sudoer_is_not_refused() -> None:
+    assert refusal(lns(sudoers=[ALICE, {"kind": "User", "name": "bob"}]), BOB, NOW) is None
+
+
+def test_a_service_account_is_known_by_its_user_name() -> None:
+    account = {"kind": "ServiceAccount", "name": "x", "namespace": "ci"}
+    caller = Caller("system:serviceaccount:ci:x", ())
+    assert refusal(lns(sudoers=[account]), caller, NOW) is None
+    assert refusal(lns(sudoers=[account | {"namespace": "other"}]), caller, NOW)
+
+
+def test_whoever_is_not_listed_learns_whom_to_ask() -> None:
+    assert refusal(lns(managers=[ALICE]), BOB, NOW) == (
+        'you (bob) are not a sudoer of "a"; ask a manager (alice) to run: '
+        "kubectl lns grant a --sudoer bob"
+    )
+
+
+def test_a_manager_can_help_himself() -> None:
+    told = refusal(lns(managers=[{"kind": "Group", "name": "devs"}]), BOB, NOW)
+    assert told is not None
+    assert "you are a manager of it, so run: kubectl lns grant a --sudoer bob" in told
+
+
+def test_an_end_that_has_come_is_told() -> None:
+    ended = {"kind": "User", "name": "bob", "expiresAt": format_instant(NOW - timedelta(hours=3))}
+    told = refusal(lns(sudoers=[ended]), BOB, NOW)
+    assert told is not None
+    assert told.startswith('your (bob) sudo in "a" ended at 2026-06-01T09:00:00Z, 3h ago; ')
+
+
+def test_advice_can_be_pasted_into_a_shell() -> None:
+    told = refusal(lns(), Caller("o'neil; rm -rf ~", ()), NOW)
+    assert told is not None
+    assert told.endswith("""--sudoer 'o'"'"'neil; rm -rf ~'""")
