@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Member, SubjectKind
 
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-DNS_SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
+DNS_SUBDOMAIN = rf"{DNS_LABEL}([.]{DNS_LABEL})*"
 SERVICE_ACCOUNT_USERNAME = f"{SERVICE_ACCOUNT_PREFIX}{DNS_LABEL}:{DNS_SUBDOMAIN}"
 """Lengths are checked apart: CEL's cost estimate multiplies bounded repetitions."""
 
