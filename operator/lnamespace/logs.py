@@ -10,9 +10,9 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 class TextFormatter(logging.Formatter):
     """A line a record, its fields behind it; nothing in a field can start a new line."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        """The line for a record."""
-        line = super().format(record)
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        """The line for a record; a traceback follows it."""
+        line = super().formatMessage(record)
         fields = (f"{k}={v!r}" for k, v in record.__dict__.items() if k not in _STANDARD)
         return " ".join([line, *fields])
 

@@ -45,4 +45,4 @@ def role(meta: ObjectMeta, kind: str, *rules: PolicyRule) -> Object:
 
 def binding(meta: ObjectMeta, kind: str, role_ref: RoleRef, bound: Iterable[RbacSubject]) -> Object:
     """A RoleBinding or ClusterRoleBinding."""
-    return Object(meta, f"{RBAC}/v1", kind, role_ref=role_ref, subjects=tuple(bound))
+    return Object(meta, f"{RBAC}/v1", kind, role_ref=role_ref, subjects=tuple(dict.fromkeys(bound)))

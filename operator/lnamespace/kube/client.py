@@ -188,8 +188,11 @@ async def _configure(configuration: Configuration, access: Access) -> asyncio.Ta
     if not kubeconfig and "KUBERNETES_SERVICE_HOST" in os.environ:
         config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]
         return asyncio.create_task(asyncio.sleep(0))
+    path = kubeconfig or f"{os.environ.get('HOME', '')}/.kube/config"
+    if not any(map(os.path.exists, path.split(os.pathsep))):
+        raise errors.SettingsError(f"no usable cluster configuration: {path}: no such file")
     loader = await config.load_kube_config(  # type: ignore[no-untyped-call]
-        config_file=kubeconfig or f"{os.environ.get('HOME', '')}/.kube/config",
+        config_file=path,
         context=access.context or None,
         client_configuration=configuration,
         persist_config=False,

@@ -8,11 +8,11 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
-from typing import Generic
+from typing import Generic, TypeVar
 
 import msgspec
 
-from lnamespace.errors import ClusterError, Expired
+from lnamespace.errors import ClusterError, Expired, ServerFault
 from lnamespace.kube.client import Client, error_of
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.store import Store, T
@@ -20,6 +20,8 @@ from lnamespace.kube.store import Store, T
 PAGE = 1000
 WATCH_SECONDS = 300
 _RETRY_SECONDS = (0.05, 5.0)
+
+D = TypeVar("D")
 
 log = logging.getLogger(__name__)
 
@@ -91,12 +93,19 @@ class Reflector(Generic[T]):
             failures = 0 if self._version > before else failures + 1
             await asyncio.sleep(_pause(failures))
 
+    def _read_item(self, raw: msgspec.Raw) -> T:
+        try:
+            return self._read(raw)
+        except (msgspec.DecodeError, ValueError) as error:
+            raise _unreadable(error) from error
+
     async def _list(self) -> None:
         items: list[T] = []
         params = self._params | {"limit": str(PAGE)}
         while True:
-            page = _page.decode(await self._client.get(self._resource.path(), **params))
-            items += [self._read(raw) for raw in page.items or ()]
+            answer = await self._client.get(self._resource.path(), **params)
+            page = _decode(_page, answer)
+            items += [self._read_item(raw) for raw in page.items or ()]
             if not page.metadata.continue_:
                 break
             params = params | {"continue": page.metadata.continue_}
@@ -112,15 +121,15 @@ class Reflector(Generic[T]):
         }
         async with self._client.watch(self._resource.path(), **params) as lines:
             async for line in lines:
-                self._take(_event.decode(line))
+                self._take(_decode(_event, line))
 
     def _take(self, event: _Event) -> None:
         if event.type == "ERROR":
-            raise error_of(_failure.decode(event.object).code, bytes(event.object))
+            raise error_of(_decode(_failure, event.object).code, bytes(event.object))
         if event.type == "BOOKMARK":
-            self._version = int(_bookmark.decode(event.object).metadata.resource_version)
+            self._version = int(_decode(_bookmark, event.object).metadata.resource_version)
             return
-        item = self._read(event.object)
+        item = self._read_item(event.object)
         self._version = item.version
         if event.type == "DELETED":
             self._store.remove(item.key, item.version)
@@ -129,6 +138,18 @@ class Reflector(Generic[T]):
 
     def _about(self, error: ClusterError) -> dict[str, str]:
         return {"resource": self._resource.plural, "error": str(error)}
+
+
+def _decode(decoder: msgspec.json.Decoder[D], raw: bytes | msgspec.Raw) -> D:
+    try:
+        return decoder.decode(raw)
+    except msgspec.DecodeError as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception) -> ServerFault:
+    """A proxy's web page, say: one kind's bad answer must not end the watches of all others."""
+    return ServerFault(f"unreadable answer: {error}")
 
 
 def _pause(failures: int) -> float:

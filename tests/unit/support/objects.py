@@ -1,0 +1,90 @@
+"""Objects as the API server shows them, for tests of `kube`."""
+
+import json
+from typing import Any
+
+from lnamespace.kube.objects import (
+    MANAGED_BY,
+    Marks,
+    Object,
+    ObjectMeta,
+    OwnerReference,
+    PolicyRule,
+    RbacSubject,
+    RoleRef,
+    Seen,
+    Wanted,
+    read,
+    wanted,
+)
+from lnamespace.kube.resources import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    NAMESPACE,
+    RBAC,
+    ROLE_BINDING,
+    Resource,
+)
+
+MARKS = Marks("lnamespace", ("t.io/tenant",), ("t.io/owner", "t.io/person"))
+OWNER = OwnerReference("u-1", "t.io/v1", "Tenant", "a", controller=True)
+ALICE = RbacSubject("User", "alice", api_group=RBAC)
+BOB = RbacSubject("User", "bob", api_group=RBAC)
+
+
+def meta(name: str, namespace: str = "", **parts: Any) -> ObjectMeta:
+    labels = {MANAGED_BY: MARKS.manager, "t.io/tenant": "a"}
+    return ObjectMeta(
+        name=name, namespace=namespace, **({"labels": labels, "owner_references": (OWNER,)} | parts)
+    )
+
+
+def namespace(name: str = "a", **parts: Any) -> Wanted:
+    return wanted(NAMESPACE, Object(meta(name, **parts), "v1", "Namespace"), MARKS)
+
+
+def role(name: str = "r", verbs: tuple[str, ...] = ("get",), **parts: Any) -> Wanted:
+    rules = (PolicyRule(verbs, ("",), ("pods",), ("p",)),)
+    built = Object(meta(name, **parts), f"{RBAC}/v1", "ClusterRole", rules=rules)
+    return wanted(CLUSTER_ROLE, built, MARKS)
+
+
+def binding(
+    name: str = "b",
+    subjects: tuple[RbacSubject, ...] = (ALICE,),
+    ref: str = "r",
+    namespace: str = "",
+    **parts: Any,
+) -> Wanted:
+    resource = ROLE_BINDING if namespace else CLUSTER_ROLE_BINDING
+    built = Object(
+        meta(name, namespace, **parts),
+        f"{RBAC}/v1",
+        resource.kind,
+        role_ref=RoleRef("ClusterRole", ref),
+        subjects=subjects,
+    )
+    return wanted(resource, built, MARKS)
+
+
+def served(want: Wanted, version: int = 1, uid: str = "uid-1", **more: Any) -> dict[str, Any]:
+    """The object as the API server shows it once it is made: with more than was asked for."""
+    shown: dict[str, Any] = json.loads(json.dumps(want.object.manifest()))
+    shown["metadata"] |= {
+        "uid": uid,
+        "resourceVersion": str(version),
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "managedFields": [{"manager": "lnamespace", "operation": "Update"}],
+    } | more
+    if want.resource is NAMESPACE:
+        shown |= {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
+        shown["metadata"]["labels"]["kubernetes.io/metadata.name"] = want.key[1]
+    return shown
+
+
+def seen(shown: dict[str, Any]) -> Seen:
+    return read(json.dumps(shown).encode(), MARKS)
+
+
+def place(want: Wanted) -> tuple[Resource, tuple[str, str]]:
+    return want.resource, want.key

@@ -1,0 +1,287 @@
+"""The objects of an LNamespace, whole: the files in `golden/` are what reviewers read."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.access import person, tenant
+from lnamespace.access.entries import entries
+from lnamespace.access.layout import Layout
+from lnamespace.access.ownership import Ownership
+from lnamespace.access.person import Person, self_impersonator
+from lnamespace.access.tenant import tenant_objects
+from lnamespace.kube.objects import MANAGED_BY, Wanted
+from lnamespace.kube.resources import NAMESPACE, RBAC, ROLE_BINDING
+from lnamespace.model.lnamespace import DeletionPolicy, LNamespace, Metadata, Spec
+from lnamespace.model.names import Names
+from lnamespace.model.subject import Member, Subject, SubjectKind
+
+from tests.unit.support import golden
+from tests.unit.support.strategies import NOW, lnamespaces, tenants, uids
+
+GROUP, ACCOUNT = SubjectKind.GROUP, SubjectKind.SERVICE_ACCOUNT
+DEFAULT = Layout()
+OTHER = Layout(Names("example.com", "k8s:{name}:sudo"), users_role="vetted-admin")
+UID = "11111111-1111-1111-1111-111111111111"
+
+FULL = Spec(
+    users=(
+        Member("zoë@loblaw.digital"),
+        Member("alice@loblaw.digital"),
+        Member("https://accounts.example.com#110248495921238986420"),
+        Member("alice@loblaw.digital", expires_at=NOW + timedelta(days=1)),  # twice
+        Member("gone@loblaw.digital", expires_at=NOW),  # expired
+        Member("data-science", GROUP),
+        Member("quote\"'`${x} {{y}}: [z] # no comment"),
+        Member("deployer", ACCOUNT, "ci"),
+        Member("system:serviceaccount:ci:deployer"),  # the same
+        Member("system:masters", GROUP),  # refused
+        Member("*"),  # refused
+    ),
+    managers=(
+        Member("first.last@loblaw.ca"),
+        Member("platform", GROUP),
+        Member("system:serviceaccount:team-a:bot"),
+    ),
+    sudoers=(
+        Member("alice@loblaw.digital"),
+        Member("soon@loblaw.digital", expires_at=NOW + timedelta(seconds=1)),
+        Member("late@loblaw.digital", expires_at=NOW - timedelta(seconds=1)),  # expired
+        Member("operators", GROUP),  # refused
+        Member("deployer", ACCOUNT, "ci"),
+    ),
+    requester="alice@loblaw.digital",
+)
+
+
+def named(spec: Spec, name: str = "team-a") -> LNamespace:
+    return LNamespace(Metadata(name, UID), spec)
+
+
+def objects(
+    lns: LNamespace, layout: Layout = DEFAULT, whose: Ownership = Ownership.OURS
+) -> tuple[Wanted, ...]:
+    return tenant_objects(lns, entries(lns.spec, NOW), whose, layout)
+
+
+@pytest.mark.parametrize(
+    ("name", "lns", "layout"),
+    [
+        ("full", named(FULL), DEFAULT),
+        ("full-other-instance", named(FULL), OTHER),
+        ("empty", named(Spec(), "a"), DEFAULT),
+        ("retain", named(Spec(deletion_policy=DeletionPolicy.RETAIN)), DEFAULT),
+        ("odd-name", named(Spec(users=(Member("alice"),)), "self-impersonator"), DEFAULT),
+    ],
+)
+def test_the_objects_of_a_tenant(name: str, lns: LNamespace, layout: Layout) -> None:
+    golden.check(name, objects(lns, layout))
+
+
+@pytest.mark.parametrize(
+    ("name", "subject", "layout"),
+    [
+        ("person-user", Subject(SubjectKind.USER, "alice@loblaw.digital"), DEFAULT),
+        ("person-odd-name", Subject(SubjectKind.USER, "https://issuer#Zoë {{x}}: '\""), DEFAULT),
+        ("person-service-account", Subject(ACCOUNT, "deployer", "ci"), DEFAULT),
+        ("person-other-instance", Subject(SubjectKind.USER, "alice@loblaw.digital"), OTHER),
+    ],
+)
+def test_the_objects_of_a_person(name: str, subject: Subject, layout: Layout) -> None:
+    sponsors = {"team-b": "uid-b", "team-a": "uid-c", "team-c": "uid-a"}
+    golden.check(name, self_impersonator(subject, sponsors, layout))
+
+
+def test_a_person_whom_nobody_needs_has_no_objects() -> None:
+    assert self_impersonator(Subject(SubjectKind.USER, "alice"), {}, DEFAULT) == ()
+
+
+# What is made depends on whose the Namespace is
+
+
+def made(whose: Ownership) -> list[tuple[str, str, str]]:
+    return [(w.resource.kind, *w.key) for w in objects(named(FULL), whose=whose)]
+
+
+EDITORS = [
+    ("ClusterRole", "", "lnamespace:team-a:editor"),
+    ("ClusterRoleBinding", "", "lnamespace:team-a:editor"),
+]
+SUDO = [
+    ("ClusterRole", "", "lnamespace:team-a:sudoer-impersonator"),
+    ("ClusterRoleBinding", "", "lnamespace:team-a:sudoer-impersonator"),
+]
+INSIDE = [
+    ("RoleBinding", "team-a", "lnamespace-sudoers"),
+    ("RoleBinding", "team-a", "lnamespace-users"),
+]
+
+
+@pytest.mark.parametrize("whose", [Ownership.OURS, Ownership.LEAVING])
+def test_everything_is_made_for_a_namespace_of_its_own(whose: Ownership) -> None:
+    assert made(whose) == [("Namespace", "", "team-a"), *EDITORS, *SUDO, *INSIDE]
+
+
+def test_before_the_namespace_is_there_nobody_may_become_its_sudoers() -> None:
+    assert made(Ownership.ABSENT) == [("Namespace", "", "team-a"), *EDITORS]
+
+
+@pytest.mark.parametrize("whose", [Ownership.FOREIGN, Ownership.PREDECESSOR])
+def test_nothing_reaches_into_somebody_elses_namespace(whose: Ownership) -> None:
+    """Not even the managers lose their LNamespace, so that they can delete it."""
+    assert made(whose) == EDITORS
+
+
+# What holds of all of them
+
+
+def all_objects(lns: LNamespace, layout: Layout) -> list[Wanted]:
+    people = entries(lns.spec, NOW).sudoers
+    own = (self_impersonator(one, {lns.name: lns.uid}, layout) for one in people)
+    return [*objects(lns, layout), *chain.from_iterable(own)]
+
+
+layouts = st.sampled_from([DEFAULT, OTHER])
+
+
+@given(lnamespaces(), layouts)
+def test_every_rule_is_about_one_kind_and_names_what_it_is_about(
+    lns: LNamespace, layout: Layout
+) -> None:
+    for wanted in all_objects(lns, layout):
+        for rule in wanted.object.rules or ():
+            assert len(rule.resources) == len(rule.api_groups) == 1
+            assert rule.resource_names
+            assert all(rule.resource_names)
+            assert not {"*", ""} & {*rule.resources, *rule.resource_names, *rule.verbs}
+            assert rule.non_resource_urls == ()
+
+
+@given(lnamespaces(), layouts)
+def test_a_person_may_impersonate_just_themselves(lns: LNamespace, layout: Layout) -> None:
+    for one in entries(lns.spec, NOW).sudoers:
+        role, binding = self_impersonator(one, {lns.name: lns.uid}, layout)
+        (rule,) = role.object.rules or ()
+        assert rule.verbs == ("impersonate",)
+        assert rule.resource_names == (one.name,)
+        assert rule.resources != ("groups",)
+        (subject,) = binding.object.subjects
+        assert (subject.kind, subject.name) == (one.kind, one.name)
+        assert subject.namespace == one.namespace == binding.key[0] == role.key[0]
+
+
+@given(lnamespaces(), layouts)
+def test_subjects_are_sorted_and_each_stands_once(lns: LNamespace, layout: Layout) -> None:
+    for wanted in all_objects(lns, layout):
+        subjects = [(s.kind, s.name, s.namespace) for s in wanted.object.subjects]
+        assert len(set(subjects)) == len(subjects)
+        people = [s for s in subjects if s != ("Group", layout.names.sudoers_group(lns.name), "")]
+        assert people == sorted(people)
+
+
+def test_the_sudoers_group_that_is_also_a_manager_stands_once() -> None:
+    lns = named(Spec(managers=(Member("team-a-sudoers", GROUP),)))
+    _, binding = tenant.editors(lns, entries(lns.spec, NOW), DEFAULT)
+    assert [subject.name for subject in binding.object.subjects] == ["team-a-sudoers"]
+
+
+@given(lnamespaces(), layouts)
+def test_subjects_have_the_defaults_that_the_server_would_fill_in(
+    lns: LNamespace, layout: Layout
+) -> None:
+    """Otherwise every binding would look changed for ever."""
+    for wanted in all_objects(lns, layout):
+        for subject in wanted.object.subjects:
+            account = subject.kind == "ServiceAccount"
+            assert subject.api_group == ("" if account else RBAC)
+            assert bool(subject.namespace) == account
+
+
+@given(lnamespaces(), layouts)
+def test_roles_are_bound_only_where_they_are_meant(lns: LNamespace, layout: Layout) -> None:
+    """`cluster-admin` and the users' role within the Namespace; all else is the tenant's own."""
+    for wanted in all_objects(lns, layout):
+        ref = wanted.object.role_ref
+        if not ref:
+            continue
+        if wanted.resource is ROLE_BINDING and ref.name in ("cluster-admin", layout.users_role):
+            assert wanted.key[0] == lns.name
+        else:
+            assert ref.name == wanted.key[1]
+
+
+def words_of(wanted: Iterable[Wanted]) -> set[str]:
+    """Everything that says whose an object is: but for people's names, which may be anything."""
+    words: set[str] = set()
+    for one in wanted:
+        built, meta = one.object, one.object.metadata
+        words |= {meta.name, meta.namespace, *meta.labels.values(), *meta.annotations.values()}
+        words |= {text for o in meta.owner_references for text in (o.name, o.uid)}
+        words |= {name for rule in built.rules or () for name in rule.resource_names}
+        words |= {s.name for s in built.subjects if s.kind == "Group"}
+    return words
+
+
+@given(tenants, tenants, uids, uids, layouts)
+def test_a_tenants_objects_never_mention_another_tenant(
+    one: str, other: str, uid: str, other_uid: str, layout: Layout
+) -> None:
+    if one == other or uid == other_uid:
+        return
+    spec = Spec(users=(Member("alice"),), managers=(Member("bob"),), sudoers=(Member("eve"),))
+    ours = objects(LNamespace(Metadata(one, uid), spec), layout)
+    theirs = objects(LNamespace(Metadata(other, other_uid), spec), layout)
+    shared = {"", "lnamespace", "lnamespace.example.com", "lnamespace-users", "lnamespace-sudoers"}
+    assert not (words_of(ours) & words_of(theirs)) - shared
+    assert not {(w.resource, w.key) for w in ours} & {(w.resource, w.key) for w in theirs}
+
+
+@given(lnamespaces())
+def test_two_instances_make_no_object_of_one_name_outside_the_namespace(lns: LNamespace) -> None:
+    ours = {(w.resource, w.key) for w in all_objects(lns, DEFAULT) if not w.key[0]}
+    theirs = {(w.resource, w.key) for w in all_objects(lns, OTHER) if not w.key[0]}
+    assert ours & theirs == {(NAMESPACE, ("", lns.name))}
+
+
+@given(lnamespaces(), layouts)
+def test_every_object_is_labelled_and_owned(lns: LNamespace, layout: Layout) -> None:
+    retain = lns.spec.deletion_policy is DeletionPolicy.RETAIN
+    for wanted in all_objects(lns, layout):
+        meta = wanted.object.metadata
+        assert meta.labels[MANAGED_BY] == layout.marks.manager
+        if wanted.resource is NAMESPACE:
+            assert meta.annotations == {layout.names.owner_annotation: lns.uid}
+        if not (retain and wanted.resource is NAMESPACE):
+            assert [owner.uid for owner in meta.owner_references] == [lns.uid]
+
+
+@given(lnamespaces(), st.permutations(range(5)))
+def test_the_order_of_the_lists_makes_no_difference(lns: LNamespace, order: list[int]) -> None:
+    users = lns.spec.users
+    shuffled = tuple(users[i] for i in order if i < len(users))
+    again = named(Spec(users=shuffled))
+    assert entries(again.spec, NOW).users == entries(lns.spec, NOW).users
+
+
+@given(lnamespaces(), layouts, st.sampled_from(Ownership))
+def test_every_grant_is_in_a_place_where_it_will_be_looked_for(
+    lns: LNamespace, layout: Layout, whose: Ownership
+) -> None:
+    """What is not, would never be taken away again."""
+    grants = {(w.resource, w.key) for w in objects(lns, layout, whose)}
+    places = tenant.places(lns.name, layout)
+    assert grants - {(NAMESPACE, ("", lns.name))} <= set(places)
+    assert all(resource is not NAMESPACE for resource, _ in places)
+    for one in entries(lns.spec, NOW).sudoers:
+        own = {(w.resource, w.key) for w in self_impersonator(one, {"a": "u"}, layout)}
+        assert own == set(person.places(Person.of(one), layout))
+
+
+def test_bindings_go_before_the_roles_that_they_refer_to() -> None:
+    kinds = [resource.kind for resource, _ in tenant.places("a", DEFAULT)]
+    assert kinds == sorted(kinds, key=lambda kind: not kind.endswith("Binding"))
+    (first, _), (second, _) = person.places(Person("x" * 52), DEFAULT)
+    assert (first.kind, second.kind) == ("ClusterRoleBinding", "ClusterRole")

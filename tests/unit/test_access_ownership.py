@@ -1,0 +1,99 @@
+"""Whose a Namespace is. What existed before is never seized."""
+
+from itertools import product
+
+import pytest
+from lnamespace.access.layout import Layout
+from lnamespace.access.ownership import Ownership, ownership
+from lnamespace.kube.objects import Seen
+from lnamespace.model.lnamespace import LNamespace, Metadata, Status
+from lnamespace.model.names import Names
+
+LAYOUT = Layout()
+OURS, EARLIER, STRANGER = "uid-ours", "uid-earlier", "uid-stranger"
+NAMESPACE = "uid-namespace"
+
+
+def lns(namespace_uid: str = "") -> LNamespace:
+    return LNamespace(Metadata("team-a", OURS), status=Status(namespace_uid=namespace_uid))
+
+
+def found(
+    *owners: str,
+    annotated: str = "",
+    managed: bool = False,
+    terminating: bool = False,
+    uid: str = NAMESPACE,
+    layout: Layout = LAYOUT,
+) -> Seen:
+    annotations = {layout.names.owner_annotation: annotated} if annotated else {}
+    key = ("", "team-a")
+    return Seen(key, uid, 1, terminating, managed, owners, annotations, None, b"")
+
+
+def test_there_may_be_none() -> None:
+    assert ownership(lns(), None, LAYOUT) is Ownership.ABSENT
+    assert ownership(lns(NAMESPACE), None, LAYOUT) is Ownership.ABSENT
+
+
+PROOFS = {
+    "the status knows its UID": (lns(NAMESPACE), found()),
+    "it is owned": (lns(), found(OURS)),
+    "it is owned, among others": (lns(), found(STRANGER, OURS)),
+    "it is annotated, as by Retain": (lns(), found(annotated=OURS)),
+    "it is annotated, though owned by another": (lns(), found(STRANGER, annotated=OURS)),
+    "all at once": (lns(NAMESPACE), found(OURS, annotated=OURS, managed=True)),
+}
+
+
+@pytest.mark.parametrize(("of", "namespace"), PROOFS.values(), ids=PROOFS.keys())
+def test_a_uid_proves_that_it_is_its_own(of: LNamespace, namespace: Seen) -> None:
+    assert ownership(of, namespace, LAYOUT) is Ownership.OURS
+
+
+NO_PROOFS = {
+    "a namespace of before": found(),
+    "our label alone, which anybody can set": found(managed=True),
+    "owned by a stranger": found(STRANGER),
+    "annotated for an earlier one": found(annotated=EARLIER),
+    "left by an earlier one with Retain": found(annotated=EARLIER, managed=True),
+}
+
+
+@pytest.mark.parametrize("namespace", NO_PROOFS.values(), ids=NO_PROOFS.keys())
+@pytest.mark.parametrize("of", [lns(), lns("uid-of-another-namespace")])
+def test_anything_else_is_somebody_elses(of: LNamespace, namespace: Seen) -> None:
+    assert ownership(of, namespace, LAYOUT) is Ownership.FOREIGN
+
+
+def test_a_namespace_of_its_own_may_be_on_its_way_out() -> None:
+    assert ownership(lns(), found(OURS, terminating=True), LAYOUT) is Ownership.LEAVING
+
+
+@pytest.mark.parametrize(
+    "namespace",
+    [
+        found(EARLIER, managed=True),
+        found(EARLIER, managed=True, terminating=True),
+        found(terminating=True),
+        found(STRANGER, terminating=True),
+    ],
+)
+def test_what_is_about_to_go_is_waited_for(namespace: Seen) -> None:
+    assert ownership(lns(), namespace, LAYOUT) is Ownership.PREDECESSOR
+
+
+def test_another_instances_annotation_proves_nothing() -> None:
+    other = Layout(Names("example.com"))
+    assert ownership(lns(), found(annotated=OURS, layout=other), LAYOUT) is Ownership.FOREIGN
+    assert ownership(lns(), found(annotated=OURS, layout=other), other) is Ownership.OURS
+
+
+def test_without_a_proof_nothing_makes_it_its_own() -> None:
+    for managed, terminating, owner, annotated in product(
+        (False, True), (False, True), ("", EARLIER), ("", STRANGER)
+    ):
+        owners = (owner,) if owner else ()
+        namespace = found(*owners, annotated=annotated, managed=managed, terminating=terminating)
+        verdict = ownership(lns(), namespace, LAYOUT)
+        assert verdict in (Ownership.FOREIGN, Ownership.PREDECESSOR)

@@ -1,0 +1,81 @@
+"""The command line, as people meet it: help, exit codes, errors on one line."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+from lnamespace.cli import main
+
+
+def lnamespace(*argv: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """The command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "lnamespace.cli", *argv],
+        env={k: v for k, v in os.environ.items() if not k.startswith("LNAMESPACE_")} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["controller", "--help"], ["render", "--help"]])
+def test_help_succeeds(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(argv)
+    assert end.value.code == 0
+    assert "usage: lnamespace" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ([], "COMMAND"),
+        (["paint"], "paint"),
+        (["controller", "--colour", "red"], "--colour"),
+        (["controller", "--workers", "many"], "--workers"),
+        (["render"], "what"),
+        (["render", "poem"], "poem"),
+    ],
+)
+def test_a_command_line_that_is_wrong_exits_with_2(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(argv)
+    assert end.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_value_that_cannot_work_exits_with_1_and_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["controller", "--log-format", "xml"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == "error: --log-format must be text or json\n"
+    assert captured.out == ""
+
+
+def test_no_cluster_to_be_found_exits_with_1_and_one_line() -> None:
+    done = lnamespace("controller", "--kubeconfig", "nowhere/config")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: no usable cluster configuration: ")
+    assert "nowhere/config" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_environment_counts_for_commands() -> None:
+    done = lnamespace("render", "crd", LNAMESPACE_API_GROUP_SUFFIX="example.com")
+    assert done.returncode == 0
+    assert yaml.safe_load(done.stdout)["metadata"]["name"] == "lnamespaces.tenancy.example.com"
+
+
+def test_help_and_rendering_do_not_wait_for_what_they_do_not_need() -> None:
+    code = (
+        "import sys; from lnamespace.cli import main; main(['render', 'crd']);"
+        "sys.exit(any(name in sys.modules for name in ('kopf', 'aiohttp', 'kubernetes')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0

@@ -1,0 +1,178 @@
+"""Whom a piece of news concerns: a key for each, and none for what is not ours."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from lnamespace.access.layout import Layout
+from lnamespace.access.person import Person
+from lnamespace.controller.cache import Cache, Tenant, WorkKey, read_listed
+from lnamespace.controller.queue import WorkQueue
+from lnamespace.kube.objects import Seen
+from lnamespace.kube.resources import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    NAMESPACE,
+    ROLE,
+    ROLE_BINDING,
+    Resource,
+)
+from lnamespace.model.names import Names
+from lnamespace.model.subject import Subject, SubjectKind
+
+LAYOUT = Layout(Names())
+NAMES = LAYOUT.names
+ALICE = Person.of(Subject(SubjectKind.USER, "alice"))
+BOT = Person.of(Subject(SubjectKind.SERVICE_ACCOUNT, "bot", "ci"))
+
+
+class Desk:
+    """A cache, and the keys that its news puts into the queue."""
+
+    def __init__(self) -> None:
+        self.queue: WorkQueue[WorkKey] = WorkQueue()
+        self.cache = Cache(LAYOUT, self.queue)
+        self.version = 0
+
+    async def keys(self) -> list[WorkKey]:
+        found = []
+        while len(self.queue):
+            found.append(await self.queue.get())
+            self.queue.done(found[-1])
+        return sorted(found, key=str)
+
+    def seen(self, resource: Resource, name: str, namespace: str = "", **parts: Any) -> None:
+        """The watch tells of an object."""
+        self.version += 1
+        fields: dict[str, Any] = {"terminating": False, "managed": True, "owners": ()} | parts
+        item = Seen((namespace, name), "u", self.version, annotations={}, role_ref=None,
+                    fingerprint=b"", **fields)  # fmt: skip
+        self.cache.objects[resource].put(item)
+
+    def gone(self, resource: Resource, name: str, namespace: str = "") -> None:
+        """The watch tells that an object is gone."""
+        self.version += 1
+        self.cache.objects[resource].remove((namespace, name), self.version)
+
+    def lnamespace(self, name: str, *sudoers: str, **spec: Any) -> None:
+        """The watch tells of an LNamespace."""
+        self.version += 1
+        meta = {"name": name, "uid": f"uid-{name}", "resourceVersion": str(self.version)}
+        listed = [{"name": sudoer} for sudoer in sudoers]
+        raw = {"metadata": meta, "spec": {"sudoers": listed} | spec}
+        self.cache.lnamespaces.put(read_listed(json.dumps(raw).encode()))
+
+
+@pytest.fixture
+async def desk() -> Desk:
+    return Desk()
+
+
+async def test_an_lnamespace_concerns_itself_and_its_sudoers(desk: Desk) -> None:
+    desk.lnamespace("team-a", "alice")
+    assert await desk.keys() == sorted([Tenant("team-a"), ALICE], key=str)
+    desk.lnamespace("team-a", "alice", users=[{"name": "bob"}])
+    assert await desk.keys() == [Tenant("team-a")]
+
+
+async def test_a_deleted_lnamespace_concerns_the_same(desk: Desk) -> None:
+    desk.lnamespace("team-a", "alice")
+    await desk.keys()
+    desk.cache.lnamespaces.remove(("", "team-a"), 99)
+    assert await desk.keys() == sorted([Tenant("team-a"), ALICE], key=str)
+    assert desk.cache.tenant("team-a") is None
+
+
+async def test_a_person_who_has_their_objects_can_wait_a_moment(desk: Desk) -> None:
+    """Only the owner references are to follow, and a thousand LNamespaces may come at once."""
+    desk.seen(CLUSTER_ROLE_BINDING, NAMES.self_impersonator(ALICE.digest))
+    await desk.keys()
+    desk.lnamespace("team-a", "alice")
+    assert await desk.keys() == [Tenant("team-a")]
+    async with asyncio.timeout(5):
+        assert await desk.queue.get() == ALICE
+
+
+@pytest.mark.parametrize(
+    ("resource", "name", "namespace", "key"),
+    [
+        (NAMESPACE, "team-a", "", Tenant("team-a")),
+        (CLUSTER_ROLE, NAMES.editor("team-a"), "", Tenant("team-a")),
+        (CLUSTER_ROLE, NAMES.sudoer("team-a"), "", Tenant("team-a")),
+        (CLUSTER_ROLE_BINDING, NAMES.editor("team-a"), "", Tenant("team-a")),
+        (CLUSTER_ROLE_BINDING, NAMES.sudoer("team-a"), "", Tenant("team-a")),
+        (ROLE_BINDING, "lnamespace-users", "team-a", Tenant("team-a")),
+        (ROLE_BINDING, "lnamespace-sudoers", "team-a", Tenant("team-a")),
+        (CLUSTER_ROLE, NAMES.self_impersonator(ALICE.digest), "", ALICE),
+        (CLUSTER_ROLE_BINDING, NAMES.self_impersonator(ALICE.digest), "", ALICE),
+        (ROLE, NAMES.self_impersonator(BOT.digest), "ci", BOT),
+        (ROLE_BINDING, NAMES.self_impersonator(BOT.digest), "ci", BOT),
+        # Tenants that are called like a part of a name.
+        (CLUSTER_ROLE, NAMES.editor("self-impersonator"), "", Tenant("self-impersonator")),
+        (CLUSTER_ROLE, NAMES.sudoer("editor"), "", Tenant("editor")),
+    ],
+)
+async def test_an_object_of_ours_concerns_whose_it_is(
+    desk: Desk, resource: Resource, name: str, namespace: str, key: WorkKey
+) -> None:
+    desk.seen(resource, name, namespace)
+    assert await desk.keys() == [key]
+    desk.seen(resource, name, namespace)
+    assert await desk.keys() == [key]
+    desk.gone(resource, name, namespace)
+    assert await desk.keys() == [key]
+
+
+@pytest.mark.parametrize(
+    ("resource", "name", "namespace"),
+    [
+        (CLUSTER_ROLE, "cluster-admin", ""),
+        (CLUSTER_ROLE, "lnamespace:controller", ""),
+        (ROLE_BINDING, "theirs", "team-a"),
+        (ROLE_BINDING, NAMES.editor("team-a"), "team-b"),
+        (CLUSTER_ROLE_BINDING, "lnamespace-users", ""),
+        (CLUSTER_ROLE, Names("example.com").editor("team-a"), ""),
+    ],
+)
+async def test_what_is_not_ours_concerns_nobody(
+    desk: Desk, resource: Resource, name: str, namespace: str
+) -> None:
+    desk.seen(resource, name, namespace)
+    desk.gone(resource, name, namespace)
+    assert await desk.keys() == []
+
+
+async def test_a_foreign_namespace_concerns_the_lnamespace_of_its_name_alone(desk: Desk) -> None:
+    desk.seen(NAMESPACE, "kube-system", managed=False)
+    desk.gone(NAMESPACE, "kube-system")
+    assert await desk.keys() == []
+    desk.lnamespace("team-a")
+    await desk.keys()
+    desk.seen(NAMESPACE, "team-a", managed=False)
+    assert await desk.keys() == [Tenant("team-a")]
+    desk.gone(NAMESPACE, "team-a")
+    assert await desk.keys() == [Tenant("team-a")]
+
+
+async def test_a_namespace_whose_label_is_taken_away_still_concerns_its_tenant(desk: Desk) -> None:
+    desk.seen(NAMESPACE, "team-a")
+    await desk.keys()
+    desk.seen(NAMESPACE, "team-a", managed=False)
+    assert await desk.keys() == [Tenant("team-a")]
+
+
+async def test_everything_is_compared_again_on_demand(desk: Desk) -> None:
+    for name in ("b", "a"):
+        desk.lnamespace(name)
+    await desk.keys()
+    desk.cache.enqueue_all()
+    assert await desk.keys() == [Tenant("a"), Tenant("b")]
+
+
+async def test_an_lnamespace_that_waits_for_a_finalizer_is_going(desk: Desk) -> None:
+    desk.lnamespace("team-a")
+    assert (listed := desk.cache.tenant("team-a"))
+    assert not listed.going
+    meta = {"name": "a", "resourceVersion": "1", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    assert read_listed(json.dumps({"metadata": meta}).encode()).going

@@ -1,0 +1,343 @@
+"""The work queue has the semantics of client-go's; time is a clock that the tests turn."""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from lnamespace.controller.queue import Backoff, WorkQueue
+
+R = TypeVar("R")
+
+
+class Clock(asyncio.SelectorEventLoop):
+    """An event loop whose time goes on only when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1000.0
+
+    def time(self) -> float:
+        return self.now
+
+    def run(self, coroutine: Coroutine[Any, Any, R]) -> R:
+        return self.run_until_complete(coroutine)
+
+    def call(self, function: Callable[..., R], *arguments: Any) -> R:
+        """Call a function within the loop."""
+
+        async def called() -> R:
+            return function(*arguments)
+
+        return self.run(called())
+
+    def settle(self) -> None:
+        """Let everything go on that can."""
+
+        async def rounds() -> None:
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+        self.run(rounds())
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+        self.settle()
+
+
+@pytest.fixture
+def clock() -> Iterator[Clock]:
+    loop = Clock()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture
+def queue() -> WorkQueue[str]:
+    return WorkQueue()
+
+
+class Workers:
+    """Workers that wait for keys; a key is got but not given back until the test says so."""
+
+    def __init__(self, clock: Clock, queue: WorkQueue[str], count: int = 1) -> None:
+        self.queue = queue
+        self.got: list[str] = []
+        self.clock = clock
+        self._tasks = [clock.create_task(self._get()) for _ in range(count)]
+
+    async def _get(self) -> None:
+        self.got.append(await self.queue.get())
+
+    def settle(self) -> list[str]:
+        self.clock.settle()
+        return self.got
+
+    def end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        self.clock.settle()
+
+
+def take(clock: Clock, queue: WorkQueue[str]) -> str:
+    return clock.run(asyncio.wait_for(queue.get(), 1))
+
+
+def test_keys_come_in_the_order_in_which_they_were_added(
+    clock: Clock, queue: WorkQueue[str]
+) -> None:
+    for key in "bac":
+        queue.add(key)
+    assert len(queue) == 3
+    assert [take(clock, queue) for _ in range(3)] == ["b", "a", "c"]
+
+
+def test_a_key_added_ten_times_is_worked_on_once(clock: Clock, queue: WorkQueue[str]) -> None:
+    for _ in range(10):
+        queue.add("a")
+    assert len(queue) == 1
+    assert take(clock, queue) == "a"
+    queue.done("a")
+    assert len(queue) == 0
+
+
+def test_a_key_is_never_worked_on_by_two_workers_at_a_time(
+    clock: Clock, queue: WorkQueue[str]
+) -> None:
+    workers = Workers(clock, queue, 2)
+    queue.add("a")
+    assert workers.settle() == ["a"]
+    queue.add("a")
+    queue.add("b")
+    assert workers.settle() == ["a", "b"]
+    workers.end()
+
+
+def test_a_key_added_while_it_is_worked_on_comes_again_afterwards(
+    clock: Clock, queue: WorkQueue[str]
+) -> None:
+    queue.add("a")
+    assert take(clock, queue) == "a"
+    queue.add("a")
+    queue.add("a")
+    assert len(queue) == 0
+    queue.done("a")
+    assert len(queue) == 1
+    assert take(clock, queue) == "a"
+    queue.done("a")
+    assert len(queue) == 0
+
+
+def test_every_waiting_worker_gets_a_key(clock: Clock, queue: WorkQueue[str]) -> None:
+    workers = Workers(clock, queue, 3)
+    assert workers.settle() == []
+    for key in "abc":
+        queue.add(key)
+    assert sorted(workers.settle()) == ["a", "b", "c"]
+
+
+def test_a_worker_that_is_cancelled_takes_no_key_with_it(
+    clock: Clock, queue: WorkQueue[str]
+) -> None:
+    workers = Workers(clock, queue, 1)
+    workers.settle()
+    queue.add("a")
+    workers.end()
+    assert take(clock, queue) == "a"
+
+
+def test_a_delayed_key_comes_when_its_time_has_come(clock: Clock, queue: WorkQueue[str]) -> None:
+    clock.call(queue.add_after, "a", 5)
+    clock.advance(4.9)
+    assert len(queue) == 0
+    clock.advance(0.2)
+    assert take(clock, queue) == "a"
+
+
+@pytest.mark.parametrize("delays", [(5, 2), (2, 5)])
+def test_of_two_delays_the_earlier_counts(
+    clock: Clock, queue: WorkQueue[str], delays: tuple[float, float]
+) -> None:
+    for delay in delays:
+        clock.call(queue.add_after, "a", delay)
+    clock.advance(2.1)
+    assert take(clock, queue) == "a"
+    queue.done("a")
+    clock.advance(10)
+    assert len(queue) == 0, "the later one is forgotten"
+
+
+def test_a_key_that_is_added_now_need_not_come_later(clock: Clock, queue: WorkQueue[str]) -> None:
+    clock.call(queue.add_after, "a", 5)
+    queue.add("a")
+    assert take(clock, queue) == "a"
+    queue.done("a")
+    clock.advance(10)
+    assert len(queue) == 0
+
+
+def test_a_key_that_waits_already_is_not_delayed(clock: Clock, queue: WorkQueue[str]) -> None:
+    queue.add("a")
+    clock.call(queue.add_after, "a", 5)
+    assert take(clock, queue) == "a"
+    queue.done("a")
+    clock.advance(10)
+    assert len(queue) == 0
+
+
+def test_a_delay_said_while_the_key_is_worked_on_is_kept(
+    clock: Clock, queue: WorkQueue[str]
+) -> None:
+    """As every reconcile says when the next entry expires."""
+    queue.add("a")
+    assert take(clock, queue) == "a"
+    queue.add("a")
+    clock.call(queue.add_after, "a", 5)
+    queue.done("a")
+    assert take(clock, queue) == "a"
+    queue.done("a")
+    clock.advance(5.1)
+    assert len(queue) == 1
+
+
+# Failures
+
+
+def delays(clock: Clock, queue: WorkQueue[str], count: int) -> list[float]:
+    """How long after each failure in a row the key comes again."""
+    found = []
+    queue.add("a")
+    for _ in range(count):
+        assert take(clock, queue) == "a"
+        clock.call(queue.retry, "a")
+        queue.done("a")
+        start = clock.now
+        while not len(queue):
+            clock.advance(0.005)
+        found.append(clock.now - start)
+    return found
+
+
+def test_the_delay_doubles_with_each_failure_up_to_a_longest(clock: Clock) -> None:
+    queue: WorkQueue[str] = WorkQueue(Backoff(first=0.1, longest=1.0))
+    for failures, delay in enumerate(delays(clock, queue, 8)):
+        longest = min(0.1 * 2**failures, 1.0)
+        assert longest / 2 - 0.01 <= delay <= longest + 0.01
+
+
+@given(st.integers(1, 10**6), st.integers(0, 2**32))
+def test_the_delay_has_a_jitter_of_a_half(failures: int, seed: int) -> None:
+    random.seed(seed)
+    backoff = Backoff(first=0.05, longest=30.0)
+    longest = min(0.05 * 2 ** min(failures - 1, 20), 30.0)
+    assert longest / 2 <= backoff.delay(failures) <= longest
+
+
+def test_jitter_differs() -> None:
+    assert len({Backoff().delay(5) for _ in range(20)}) > 1
+
+
+def test_success_forgets_the_failures(clock: Clock, queue: WorkQueue[str]) -> None:
+    for count in range(1, 4):
+        clock.call(queue.retry, "a")
+        assert queue.failures("a") == count
+    assert queue.failures("b") == 0
+    queue.forget("a")
+    assert queue.failures("a") == 0
+    queue.forget("never failed")
+
+
+def test_the_servers_advice_makes_the_delay_longer(clock: Clock, queue: WorkQueue[str]) -> None:
+    clock.call(queue.retry, "a", 7.0)
+    clock.advance(6.9)
+    assert len(queue) == 0
+    clock.advance(0.2)
+    assert len(queue) == 1
+
+
+def test_news_of_a_failed_key_does_not_wait(clock: Clock, queue: WorkQueue[str]) -> None:
+    clock.call(queue.retry, "a", 100.0)
+    queue.add("a")
+    assert take(clock, queue) == "a"
+    assert queue.failures("a") == 1
+
+
+def test_nothing_is_kept_of_a_key_that_is_through(clock: Clock, queue: WorkQueue[str]) -> None:
+    """A controller sees many names in its life."""
+    for i in range(100):
+        queue.add(f"k{i}")
+        key = take(clock, queue)
+        clock.call(queue.retry, key)
+        queue.done(key)
+        clock.advance(1)
+        key = take(clock, queue)
+        queue.forget(key)
+        queue.done(key)
+    kept = [value for value in vars(queue).values() if hasattr(value, "__len__")]
+    assert sum(map(len, kept)) == 0
+
+
+keys = st.sampled_from("abc")
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Any use of the queue, beside a plain model of what it promises."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = Clock()
+        self.queue: WorkQueue[str] = WorkQueue()
+        self.working: set[str] = set()
+        self.owed: set[str] = set()
+        self.due: dict[str, float] = {}
+
+    def teardown(self) -> None:
+        self.clock.close()
+
+    @rule(key=keys)
+    def add(self, key: str) -> None:
+        self.clock.call(self.queue.add, key)
+        self._owe(key)
+
+    @rule(key=keys, delay=st.integers(1, 9))
+    def add_after(self, key: str, delay: int) -> None:
+        self.clock.call(self.queue.add_after, key, delay)
+        if key not in self.owed or key in self.working:
+            self.due[key] = min(self.due.get(key, 1e9), self.clock.now + delay)
+
+    @rule(seconds=st.integers(1, 5))
+    def time_goes_by(self, seconds: int) -> None:
+        self.clock.advance(seconds)
+        for key in [key for key, at in self.due.items() if at <= self.clock.now]:
+            self._owe(key)
+
+    @precondition(lambda self: self.owed - self.working)
+    @rule()
+    def get(self) -> None:
+        key = take(self.clock, self.queue)
+        assert key in self.owed
+        assert key not in self.working
+        self.owed.discard(key)
+        self.working.add(key)
+
+    @precondition(lambda self: self.working)
+    @rule(data=st.data())
+    def done(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from(sorted(self.working)))
+        self.clock.call(self.queue.done, key)
+        self.working.discard(key)
+
+    @invariant()
+    def what_waits_is_what_is_owed_and_not_worked_on(self) -> None:
+        assert len(self.queue) == len(self.owed - self.working)
+
+    def _owe(self, key: str) -> None:
+        self.owed.add(key)
+        self.due.pop(key, None)
+
+
+TestQueue = QueueMachine.TestCase

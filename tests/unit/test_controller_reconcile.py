@@ -1,0 +1,367 @@
+"""Reconciling: what comes to be on the cluster, what it costs, and what happens when it refuses."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest_asyncio
+from lnamespace import errors
+from lnamespace.access.layout import Layout
+from lnamespace.access.person import Person
+from lnamespace.controller.cache import Cache, Tenant, WorkKey, read_listed
+from lnamespace.controller.events import Recorder
+from lnamespace.controller.outcome import Outcome
+from lnamespace.controller.person import PersonReconciler
+from lnamespace.controller.queue import WorkQueue
+from lnamespace.controller.tenant import PATIENCE, TenantReconciler, lnamespaces
+from lnamespace.kube.apply import Applier
+from lnamespace.kube.objects import read
+from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
+from lnamespace.model.subject import Subject, SubjectKind
+
+from tests.unit.support.cluster import Cluster, cluster
+from tests.unit.support.server import client_of
+from tests.unit.support.strategies import NOW
+
+LAYOUT = Layout()
+NAMES = LAYOUT.names
+LNS = lnamespaces(LAYOUT).path("team-a")
+SPACE = NAMESPACE.path("team-a")
+USERS = ROLE_BINDING.path("lnamespace-users", "team-a")
+SUDOERS = ROLE_BINDING.path("lnamespace-sudoers", "team-a")
+ROLES = CLUSTER_ROLE.path().removesuffix("/")
+BINDINGS = CLUSTER_ROLE_BINDING.path()
+EDITOR, SUDOER = NAMES.editor("team-a"), NAMES.sudoer("team-a")
+ALICE = Person.of(Subject(SubjectKind.USER, "alice"))
+SELF = NAMES.self_impersonator(ALICE.digest)
+
+
+@dataclass
+class Desk:
+    """Both reconcilers, at a time that the test sets."""
+
+    cluster: Cluster
+    cache: Cache
+    queue: WorkQueue[WorkKey]
+    tenants: TenantReconciler
+    people: PersonReconciler
+    woken: list[str]
+    now: list[datetime]
+
+    def lnamespace(self, **spec: Any) -> None:
+        """Somebody writes the LNamespace; the watch tells."""
+        known = self.cluster.objects.get(LNS, {"metadata": {"name": "team-a", "uid": "uid-a"}})
+        generation = known["metadata"].get("generation", 0) + 1
+        meta = known["metadata"] | {"generation": generation}
+        shown = self.cluster.make(LNS, known | {"metadata": meta, "spec": spec})
+        self.cache.lnamespaces.put(read_listed(msgspec.json.encode(shown)))
+
+    def told(self, resource: Any, path: str) -> None:
+        """The watch tells of an object."""
+        raw = msgspec.json.encode(self.cluster.objects[path])
+        self.cache.objects[resource].put(read(raw, LAYOUT.marks))
+
+    def deleted(self, path: str) -> None:
+        """Somebody deletes an object; the watch tells."""
+        key = self.cluster.objects.pop(path)["metadata"]
+        self.cluster.version += 1
+        where = (key.get("namespace", ""), key["name"])
+        if path == LNS:
+            self.cache.lnamespaces.remove(where, self.cluster.version)
+        else:
+            kind = NAMESPACE if path == SPACE else ROLE_BINDING
+            self.cache.objects[kind].remove(where, self.cluster.version)
+
+    async def reconcile(self, failed_before: int = 0) -> Outcome:
+        return await self.tenants.reconcile("team-a", failed_before)
+
+    def subjects(self, path: str) -> list[str]:
+        return [subject["name"] for subject in self.cluster.objects[path].get("subjects", [])]
+
+    @property
+    def conditions(self) -> dict[str, tuple[str, str]]:
+        told = self.cluster.objects[LNS].get("status", {}).get("conditions", [])
+        return {c["type"]: (c["status"], c["reason"]) for c in told}
+
+
+@asynccontextmanager
+async def working() -> AsyncIterator[Desk]:
+    async with cluster() as made, client_of(made.url) as client:
+        queue: WorkQueue[WorkKey] = WorkQueue()
+        cache, now, woken = Cache(LAYOUT, queue), [NOW], list[str]()
+        applier = Applier(client, cache.objects, LAYOUT.marks, 8)
+        recorder = Recorder(client, lnamespaces(LAYOUT))
+        tenants = TenantReconciler(client, cache, applier, recorder, LAYOUT, clock=lambda: now[0])
+        people = PersonReconciler(cache, applier, LAYOUT, woken.append, clock=lambda: now[0])
+        yield Desk(made, cache, queue, tenants, people, woken, now)
+
+
+@pytest_asyncio.fixture
+async def desk() -> AsyncIterator[Desk]:
+    async with working() as desk:
+        yield desk
+
+
+ALICE_ENTRY, BOB_ENTRY = {"name": "alice"}, {"name": "bob"}
+
+
+async def test_everything_is_made_in_one_go_and_told(desk: Desk) -> None:
+    desk.lnamespace(users=[BOB_ENTRY], sudoers=[ALICE_ENTRY])
+    await desk.people.reconcile(ALICE)
+    assert await desk.reconcile() == Outcome([], None)
+    assert {path.rpartition("/")[2] for path in desk.cluster.objects} == {
+        "team-a",
+        "lnamespace-users",
+        "lnamespace-sudoers",
+        EDITOR,
+        SUDOER,
+        SELF,
+    }
+    assert desk.conditions["Ready"] == ("True", "Ready")
+    status = desk.cluster.objects[LNS]["status"]
+    assert status["namespaceUID"] == desk.cluster.objects[SPACE]["metadata"]["uid"]
+    assert status["sudoersGroup"] == "team-a-sudoers"
+    assert status["counts"] == {"users": 1, "managers": 0, "sudoers": 1}
+
+
+async def test_when_nothing_is_to_do_nothing_is_asked(desk: Desk) -> None:
+    desk.lnamespace(users=[BOB_ENTRY], sudoers=[ALICE_ENTRY])
+    await desk.people.reconcile(ALICE)
+    await desk.reconcile()
+    desk.cluster.written()
+    desk.now[0] += timedelta(days=1)
+    await desk.reconcile()
+    await desk.people.reconcile(ALICE)
+    assert desk.cluster.written() == []
+
+
+async def test_a_person_taken_off_a_list_loses_it_at_once(desk: Desk) -> None:
+    desk.lnamespace(users=[ALICE_ENTRY, BOB_ENTRY])
+    await desk.reconcile()
+    assert desk.subjects(USERS) == ["alice", "bob"]
+    desk.lnamespace(users=[BOB_ENTRY])
+    await desk.reconcile()
+    assert desk.subjects(USERS) == ["bob"]
+    desk.lnamespace()
+    await desk.reconcile()
+    assert desk.subjects(USERS) == []
+
+
+async def test_an_entry_ends_at_its_second_and_that_moment_is_known(desk: Desk) -> None:
+    end = NOW + timedelta(hours=1)
+    desk.lnamespace(users=[ALICE_ENTRY | {"expiresAt": end.isoformat()}])
+    assert (await desk.reconcile()).changes_at == end
+    assert desk.subjects(USERS) == ["alice"]
+    desk.now[0] = end
+    assert (await desk.reconcile()).changes_at is None
+    assert desk.subjects(USERS) == []
+
+
+async def test_an_entry_ends_even_while_something_else_fails(desk: Desk) -> None:
+    end = NOW + timedelta(hours=1)
+    desk.cluster.refusals["POST", ROLES] = 422
+    desk.lnamespace(users=[ALICE_ENTRY | {"expiresAt": end.isoformat()}])
+    outcome = await desk.reconcile()
+    assert isinstance(outcome.worst, errors.Invalid)
+    assert outcome.changes_at == end
+
+
+async def test_one_grant_that_fails_keeps_no_other_from_being_revoked(desk: Desk) -> None:
+    desk.lnamespace(users=[ALICE_ENTRY], managers=[ALICE_ENTRY])
+    await desk.reconcile()
+    desk.cluster.refusals["PATCH", f"{BINDINGS}/{EDITOR}"] = 422
+    desk.lnamespace()
+    outcome = await desk.reconcile()
+    assert isinstance(outcome.worst, errors.Invalid)
+    assert desk.subjects(USERS) == []
+    assert desk.conditions["AccessReady"] == ("False", "Invalid")
+
+
+async def test_a_status_that_cannot_be_written_revokes_all_the_same(desk: Desk) -> None:
+    desk.lnamespace(users=[ALICE_ENTRY])
+    await desk.reconcile()
+    desk.cluster.refusals["PATCH", f"{LNS}/status"] = 500
+    desk.lnamespace()
+    outcome = await desk.reconcile()
+    assert isinstance(outcome.worst, errors.ServerFault)
+    assert desk.subjects(USERS) == []
+
+
+async def test_a_namespace_of_before_is_a_conflict_and_not_touched(desk: Desk) -> None:
+    """Not even when its watch is behind, so that we try to make it."""
+    before = desk.cluster.make(SPACE, {"metadata": {"name": "team-a", "labels": {"theirs": "x"}}})
+    desk.lnamespace(users=[ALICE_ENTRY], sudoers=[ALICE_ENTRY])
+    await desk.reconcile()
+    await desk.people.reconcile(ALICE)
+    await desk.reconcile()
+    assert desk.cluster.objects[SPACE] == before
+    assert desk.conditions["Ready"] == ("False", "Conflict")
+    assert USERS not in desk.cluster.objects
+    assert SUDOERS not in desk.cluster.objects
+    assert f"{BINDINGS}/{SUDOER}" not in desk.cluster.objects
+
+
+async def test_a_reserved_name_gets_nothing_but_its_managers(desk: Desk) -> None:
+    meta = {"name": "kube-x", "uid": "u", "resourceVersion": "1"}
+    raw = msgspec.json.encode({"metadata": meta, "spec": {"users": [ALICE_ENTRY]}})
+    desk.cluster.make(lnamespaces(LAYOUT).path("kube-x"), {"metadata": meta})
+    desk.cache.lnamespaces.put(read_listed(raw))
+    await desk.tenants.reconcile("kube-x")
+    made = {path.rpartition("/")[2] for path in desk.cluster.objects}
+    assert made <= {"kube-x", NAMES.editor("kube-x")} | {p for p in made if p.startswith("kube-x.")}
+    assert NAMESPACE.path("kube-x") not in desk.cluster.objects
+
+
+async def test_what_somebody_changes_is_put_right(desk: Desk) -> None:
+    desk.lnamespace(users=[BOB_ENTRY])
+    await desk.reconcile()
+    desk.cluster.objects[USERS]["subjects"].append({"kind": "User", "name": "mallory"})
+    desk.cluster.objects[USERS] = desk.cluster.make(USERS, desk.cluster.objects[USERS])
+    desk.told(ROLE_BINDING, USERS)
+    await desk.reconcile()
+    assert desk.subjects(USERS) == ["bob"]
+
+
+async def test_what_somebody_deletes_is_made_anew(desk: Desk) -> None:
+    desk.lnamespace(users=[BOB_ENTRY])
+    await desk.reconcile()
+    desk.deleted(USERS)
+    await desk.reconcile()
+    assert desk.subjects(USERS) == ["bob"]
+
+
+async def test_what_lost_its_label_is_found_and_put_right(desk: Desk) -> None:
+    desk.lnamespace(users=[BOB_ENTRY])
+    await desk.reconcile()
+    del desk.cluster.objects[USERS]["metadata"]["labels"]
+    shown = desk.cluster.make(USERS, desk.cluster.objects[USERS])
+    # To a watch that selects by the label this is a deletion.
+    version = int(shown["metadata"]["resourceVersion"])
+    desk.cache.objects[ROLE_BINDING].remove(("team-a", "lnamespace-users"), version)
+    await desk.reconcile()
+    await desk.reconcile()
+    assert desk.cluster.objects[USERS]["metadata"]["labels"] == LAYOUT.labels("team-a")
+
+
+async def test_a_deleted_lnamespace_takes_its_grants_and_leaves_the_rest(desk: Desk) -> None:
+    """The Namespace is the garbage collector's matter: should we be wrong, no data is lost."""
+    desk.lnamespace(users=[BOB_ENTRY], sudoers=[ALICE_ENTRY])
+    await desk.people.reconcile(ALICE)
+    await desk.reconcile()
+    desk.deleted(LNS)
+    await desk.reconcile()
+    await desk.people.reconcile(ALICE)
+    assert set(desk.cluster.objects) == {SPACE}
+
+
+async def test_bindings_are_deleted_only_as_they_were_seen(desk: Desk) -> None:
+    desk.lnamespace()
+    await desk.reconcile()
+    path = f"{BINDINGS}/{EDITOR}"
+    desk.cluster.make(path, desk.cluster.objects[path])  # somebody changes it meanwhile
+    desk.deleted(LNS)
+    outcome = await desk.reconcile()
+    assert isinstance(outcome.worst, errors.Conflict)
+    assert path in desk.cluster.objects
+
+
+async def test_a_broken_spec_is_told_and_changes_nothing(desk: Desk) -> None:
+    desk.lnamespace(users=[BOB_ENTRY])
+    await desk.reconcile()
+    before = dict(desk.cluster.objects)
+    desk.lnamespace(users=7)
+    desk.cluster.written()
+    await desk.reconcile()
+    assert desk.conditions == {"Ready": ("False", "InvalidSpec")}
+    assert desk.cluster.objects[LNS]["status"]["namespaceUID"] == before[SPACE]["metadata"]["uid"]
+    assert desk.subjects(USERS) == ["bob"]
+    desk.cluster.written()
+    desk.now[0] += timedelta(minutes=10)
+    await desk.reconcile()
+    assert desk.cluster.written() == [], "it is told once"
+
+
+async def test_what_passes_by_itself_is_not_told_at_once(desk: Desk) -> None:
+    desk.cluster.refusals["POST", NAMESPACE.path()] = 503
+    desk.lnamespace()
+    await desk.reconcile()
+    assert desk.conditions == {}
+    await desk.reconcile(failed_before=PATIENCE)
+    assert desk.conditions["Ready"] == ("False", "Retrying")
+
+
+async def test_an_lnamespace_waits_for_its_sudoers_to_be_ready(desk: Desk) -> None:
+    desk.lnamespace(sudoers=[ALICE_ENTRY])
+    await desk.reconcile()
+    assert desk.conditions == {}
+    await desk.people.reconcile(ALICE)
+    assert desk.woken == ["team-a"]
+    await desk.reconcile()
+    assert desk.conditions["Ready"] == ("True", "Ready")
+
+
+async def test_a_sudoer_whose_objects_are_refused_is_told(desk: Desk) -> None:
+    desk.cluster.refusals["POST", BINDINGS] = 403
+    desk.lnamespace(sudoers=[ALICE_ENTRY])
+    outcome = await desk.people.reconcile(ALICE)
+    assert isinstance(outcome.worst, errors.Forbidden)
+    assert desk.woken == ["team-a"]
+    assert desk.cache.people.problems[ALICE] == "alice: refused"
+    desk.cluster.refusals.clear()
+    desk.woken.clear()
+    await desk.people.reconcile(ALICE)
+    assert desk.cache.people.problems == {}
+    assert desk.woken == ["team-a"]
+
+
+async def test_a_person_who_expires_everywhere_loses_their_objects(desk: Desk) -> None:
+    end = NOW + timedelta(hours=1)
+    desk.lnamespace(sudoers=[ALICE_ENTRY | {"expiresAt": end.isoformat()}])
+    assert (await desk.people.reconcile(ALICE)).changes_at == end
+    assert f"{BINDINGS}/{SELF}" in desk.cluster.objects
+    desk.now[0] = end
+    await desk.people.reconcile(ALICE)
+    assert f"{BINDINGS}/{SELF}" not in desk.cluster.objects
+    assert f"{ROLES}/{SELF}" not in desk.cluster.objects
+
+
+async def test_the_status_that_brings_news_of_a_change_starts_work(desk: Desk) -> None:
+    """Somebody edits the spec while we write the status; our answer is the first to tell."""
+    desk.lnamespace()
+    stale = desk.cache.tenant("team-a")
+    desk.cluster.objects[LNS] |= {"spec": {"users": [ALICE_ENTRY]}}
+    while len(desk.queue):
+        desk.queue.done(await desk.queue.get())
+    await desk.reconcile()
+    assert stale
+    assert (listed := desk.cache.tenant("team-a"))
+    assert listed.lns.spec != stale.lns.spec
+    keys = [await desk.queue.get() for _ in range(len(desk.queue))]
+    assert Tenant("team-a") in keys
+
+
+async def test_an_event_is_posted_when_somebody_is_needed_and_when_it_is_over(desk: Desk) -> None:
+    desk.cluster.make(SPACE, {"metadata": {"name": "team-a"}})
+    desk.lnamespace()
+    for _ in range(3):
+        await desk.reconcile()
+    desk.deleted(SPACE)
+    await desk.reconcile()
+    events = [o for p, o in desk.cluster.objects.items() if "/events/" in p]
+    assert [(e["type"], e["reason"]) for e in events] == [
+        ("Warning", "Conflict"),
+        ("Normal", "Ready"),
+    ]
+    assert {e["involvedObject"]["uid"] for e in events} == {"uid-a"}
+
+
+async def test_an_event_that_cannot_be_posted_stops_nothing(desk: Desk) -> None:
+    desk.cluster.refusals["POST", "/api/v1/namespaces/default/events"] = 403
+    desk.cluster.make(SPACE, {"metadata": {"name": "team-a"}})
+    desk.lnamespace()
+    for _ in range(2):
+        await desk.reconcile()
+    assert desk.conditions["Ready"] == ("False", "Conflict")

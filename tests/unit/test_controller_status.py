@@ -1,0 +1,250 @@
+"""What people are told of an LNamespace."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace import errors
+from lnamespace.access.entries import Entries, entries
+from lnamespace.access.ownership import Ownership
+from lnamespace.controller.cache import read_listed
+from lnamespace.controller.outcome import Outcome
+from lnamespace.controller.status import Findings, is_ready, status, unreadable
+from lnamespace.model.lnamespace import Condition, LNamespace, Metadata, Spec, Status
+from lnamespace.model.subject import Member, Subject, SubjectKind
+
+from tests.unit.support.strategies import NOW, lnamespaces
+
+LATER = NOW + timedelta(hours=1)
+LNS = LNamespace(Metadata("team-a", "uid-a", "1", generation=3))
+NOBODY = Entries((), (), ())
+FORBIDDEN = errors.Forbidden("not allowed", status=403)
+INVALID = errors.Invalid("wrong", status=422)
+UNREACHABLE = errors.Unreachable("cut")
+THROTTLED = errors.Throttled("slowly", status=429)
+
+
+def said(found: Findings, lns: LNamespace = LNS) -> dict[str, tuple[str, str]]:
+    """Status and reason of each condition."""
+    return {c.type: (c.status, c.reason) for c in status(lns, found, NOW).conditions}
+
+
+OURS, ABSENT = Ownership.OURS, Ownership.ABSENT
+LEAVING, PREDECESSOR, FOREIGN = Ownership.LEAVING, Ownership.PREDECESSOR, Ownership.FOREIGN
+GOOD, PROGRESSING = ("True", "AsListed"), ("False", "Progressing")
+WAITING, RETRYING = ("False", "NamespaceNotReady"), ("False", "Retrying")
+GOING, CONFLICT = ("False", "NamespaceTerminating"), ("False", "Conflict")
+REFUSED, WRONG = ("False", "Forbidden"), ("False", "Invalid")
+CREATED, READY = ("True", "Created"), ("True", "Ready")
+
+
+@pytest.mark.parametrize(
+    ("whose", "failures", "ready", "namespace", "access"),
+    [
+        (OURS, (), READY, CREATED, GOOD),
+        (OURS, (UNREACHABLE,), RETRYING, CREATED, RETRYING),
+        (OURS, (FORBIDDEN,), REFUSED, CREATED, REFUSED),
+        (OURS, (THROTTLED, INVALID, UNREACHABLE), WRONG, CREATED, WRONG),
+        (ABSENT, (), PROGRESSING, PROGRESSING, WAITING),
+        (ABSENT, (UNREACHABLE,), RETRYING, RETRYING, RETRYING),
+        (ABSENT, (FORBIDDEN,), REFUSED, REFUSED, REFUSED),
+        (LEAVING, (), GOING, GOING, GOOD),
+        (LEAVING, (errors.Terminating("x"),), GOING, GOING, RETRYING),
+        (PREDECESSOR, (), GOING, GOING, WAITING),
+        (PREDECESSOR, (UNREACHABLE,), GOING, GOING, WAITING),
+        (FOREIGN, (), CONFLICT, CONFLICT, WAITING),
+        (FOREIGN, (FORBIDDEN,), CONFLICT, CONFLICT, WAITING),
+    ],
+)
+def test_conditions_follow_from_what_was_found(
+    whose: Ownership,
+    failures: Sequence[errors.ClusterError],
+    ready: tuple[str, str],
+    namespace: tuple[str, str],
+    access: tuple[str, str],
+) -> None:
+    found = Findings(whose, NOBODY, failures=tuple(failures))
+    assert said(found) == {"Ready": ready, "NamespaceReady": namespace, "AccessReady": access}
+
+
+@given(st.sampled_from(Ownership), st.lists(st.sampled_from([FORBIDDEN, UNREACHABLE]), max_size=2))
+def test_ready_is_said_only_when_all_the_rest_is(
+    whose: Ownership, failures: list[errors.ClusterError]
+) -> None:
+    conditions = said(Findings(whose, NOBODY, failures=tuple(failures)))
+    others = [value for type_, value in conditions.items() if type_ != "Ready"]
+    assert (conditions["Ready"][0] == "True") == all(value == "True" for value, _ in others)
+
+
+def test_an_entry_left_out_is_told_with_its_place() -> None:
+    current = entries(Spec(users=(Member("*"),)), NOW)
+    found = Findings(OURS, current)
+    assert said(found)["Ready"] == ("False", "InvalidSubject")
+    condition = status(LNS, found, NOW).condition("AccessReady")
+    assert condition
+    assert "spec.users[0]" in condition.message
+
+
+def test_sudo_that_does_not_work_yet_is_told() -> None:
+    found = Findings(OURS, NOBODY, people=("alice: not allowed",))
+    assert said(found)["Ready"] == ("False", "SudoNotReady")
+    condition = status(LNS, found, NOW).condition("Ready")
+    assert condition
+    assert condition.message == "kubectl sudo: alice: not allowed"
+
+
+def test_a_refused_name_is_told_whatever_else_was_found() -> None:
+    found = Findings(FOREIGN, NOBODY, refused='"default" is reserved', failures=(FORBIDDEN,))
+    assert set(said(found).values()) == {("False", "ReservedName")}
+    condition = status(LNS, found, NOW).condition("Ready")
+    assert condition
+    assert '"default" is reserved' in condition.message
+
+
+def test_a_conflict_says_what_to_do() -> None:
+    condition = status(LNS, Findings(FOREIGN, NOBODY), NOW).condition("Ready")
+    assert condition
+    assert 'namespaces "team-a" already exists' in condition.message
+    assert "adopt" in condition.message
+
+
+def test_messages_stay_short_enough_for_events() -> None:
+    many = tuple(Member("*") for _ in range(500))
+    long = errors.Invalid("x" * 5000)
+    for found in (
+        Findings(OURS, entries(Spec(users=many), NOW)),
+        Findings(OURS, NOBODY, people=("alice: " + "x" * 5000,)),
+        Findings(OURS, NOBODY, failures=(long,)),
+    ):
+        assert all(len(c.message) <= 1024 for c in status(LNS, found, NOW).conditions)
+
+
+def test_the_rest_of_the_status_is_what_was_found() -> None:
+    alice = Subject(SubjectKind.USER, "alice")
+    current = Entries((alice, alice), (alice,), ())
+    found = Findings(OURS, current, namespace_uid="n-1", sudoers_group="team-a-sudoers")
+    new = status(LNS, found, NOW)
+    assert new.observed_generation == 3
+    assert (new.namespace_uid, new.sudoers_group) == ("n-1", "team-a-sudoers")
+    assert (new.counts.users, new.counts.managers, new.counts.sudoers) == (2, 1, 0)
+    assert {condition.observed_generation for condition in new.conditions} == {3}
+
+
+def as_written(lns: LNamespace, new: Status) -> LNamespace:
+    """The LNamespace as the API server has it after the status was written."""
+    return msgspec.structs.replace(
+        lns, status=msgspec.json.decode(msgspec.json.encode(new), type=Status)
+    )
+
+
+@given(lnamespaces(), st.sampled_from(Ownership))
+def test_when_only_time_has_passed_there_is_nothing_to_write(
+    lns: LNamespace, whose: Ownership
+) -> None:
+    found = Findings(whose, entries(lns.spec, NOW), "n-1", "g", failures=(UNREACHABLE,))
+    told = as_written(lns, status(lns, found, NOW))
+    assert status(told, found, LATER) == told.status
+
+
+def test_a_transition_is_when_the_status_changed_and_not_when_the_reason_did() -> None:
+    def since(lns: LNamespace) -> Condition:
+        condition = lns.status.condition("AccessReady")
+        assert condition
+        return condition
+
+    good, retrying = Findings(OURS, NOBODY), Findings(OURS, NOBODY, failures=(UNREACHABLE,))
+    refused = Findings(OURS, NOBODY, failures=(FORBIDDEN,))
+    lns = as_written(LNS, status(LNS, good, NOW))
+    assert since(lns).last_transition_time == NOW
+    lns = as_written(lns, status(lns, retrying, LATER))
+    assert since(lns).last_transition_time == LATER
+    lns = as_written(lns, status(lns, refused, LATER + timedelta(hours=1)))
+    assert (since(lns).reason, since(lns).last_transition_time) == ("Forbidden", LATER)
+
+
+# A spec that cannot be read
+
+
+def broken(before: Status) -> LNamespace:
+    """As it is read when its spec is broken."""
+    raw = {
+        "metadata": {"name": "team-a", "uid": "uid-a", "resourceVersion": "9", "generation": 4},
+        "spec": {"users": 7},
+        "status": before,
+    }
+    listed = read_listed(msgspec.json.encode(raw))
+    assert "$.spec.users" in listed.problem
+    return listed.lns
+
+
+def test_a_broken_spec_leaves_the_status_known() -> None:
+    """Its UID proves whose the Namespace is."""
+    found = Findings(OURS, Entries((), (), ()), "n-1", "team-a-sudoers")
+    before = status(LNS, found, NOW)
+    assert broken(before).status == before
+    assert broken(before).metadata.generation == 4
+
+
+def test_a_broken_spec_is_told_and_takes_nothing_back_that_was_known() -> None:
+    before = status(LNS, Findings(OURS, NOBODY, "n-1", "team-a-sudoers"), NOW)
+    told = unreadable(broken(before), "x - at `$.spec.users`", LATER)
+    ready = told.condition("Ready")
+    assert ready
+    assert (ready.status, ready.reason, ready.last_transition_time) == (
+        "False",
+        "InvalidSpec",
+        LATER,
+    )
+    assert "$.spec.users" in ready.message
+    assert (told.namespace_uid, told.sudoers_group) == ("n-1", "team-a-sudoers")
+    assert told.observed_generation == 4
+
+
+def test_a_broken_spec_is_told_once() -> None:
+    told = unreadable(broken(Status()), "x", NOW)
+    assert unreadable(broken(told), "x", LATER) == told
+
+
+def test_a_status_that_cannot_be_read_either_is_begun_anew() -> None:
+    raw = b'{"metadata": {"name": "a", "resourceVersion": "1"}, "spec": 7, "status": {"counts": 7}}'
+    listed = read_listed(raw)
+    assert listed.problem
+    assert listed.lns == LNamespace(Metadata("a", resource_version="1"))
+
+
+# Whether it is ready
+
+
+@pytest.mark.parametrize(
+    ("value", "observed", "expected"),
+    [("True", 3, True), ("True", 2, False), ("False", 3, False), ("Unknown", 3, False)],
+)
+def test_ready_speaks_of_the_present_generation(value: str, observed: int, expected: bool) -> None:
+    ready = Condition("Ready", value, "x", "", NOW)
+    told = Status(observed_generation=observed, conditions=(ready,))
+    assert is_ready(msgspec.structs.replace(LNS, status=told)) is expected
+
+
+def test_what_was_never_told_is_not_ready() -> None:
+    assert not is_ready(LNS)
+
+
+# What is to be done about failures
+
+
+@pytest.mark.parametrize(
+    ("failures", "worst"),
+    [
+        ((), None),
+        ((FORBIDDEN,), FORBIDDEN),
+        ((UNREACHABLE,), UNREACHABLE),
+        ((FORBIDDEN, UNREACHABLE, INVALID), UNREACHABLE),
+    ],
+)
+def test_what_waiting_can_help_is_tried_again_soon(
+    failures: Sequence[errors.ClusterError], worst: errors.ClusterError | None
+) -> None:
+    assert Outcome(failures).worst is worst

@@ -1,0 +1,314 @@
+"""One request, one answer, typed errors; over real connections."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+import yaml
+from lnamespace import errors
+from lnamespace.kube.client import Access, Client, connect, error_of
+from lnamespace.kube.resources import CLUSTER_ROLE, NAMESPACE
+
+from tests.unit.support.server import DEADLINE, Exchange, Server, client_of, failure, serving
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[Server]:
+    async with serving() as server:
+        yield server
+
+
+@pytest_asyncio.fixture
+async def client(server: Server) -> AsyncIterator[Client]:
+    async with client_of(server.url) as client:
+        yield client
+
+
+async def dialogue(
+    server: Server, asked: Awaitable[bytes], answer: Callable[[Exchange], object]
+) -> tuple[Exchange, bytes]:
+    """Ask, see what arrives, answer it, and see what comes back."""
+    task = asyncio.ensure_future(asked)
+    exchange = await server.next()
+    answer(exchange)
+    async with asyncio.timeout(DEADLINE):
+        return exchange, await task
+
+
+def good(exchange: Exchange) -> None:
+    exchange.answer({"kind": "Namespace"})
+
+
+async def test_a_get_brings_the_answer_as_it_is(server: Server, client: Client) -> None:
+    asked = client.get("/api/v1/namespaces/a", limit="5")
+    exchange, answer = await dialogue(server, asked, lambda e: e.answer(b'{ "x":1 }'))
+    assert (exchange.method, exchange.path) == ("GET", "/api/v1/namespaces/a")
+    assert exchange.query == {"limit": "5"}
+    assert exchange.headers["Accept"] == "application/json"
+    assert "Authorization" not in exchange.headers
+    assert answer == b'{ "x":1 }'
+
+
+async def test_a_name_arrives_as_one_part_of_the_path(server: Server, client: Client) -> None:
+    for name in ("lnamespace:a:editor", "a/b", "a?b=c", "a%2Fb", "a b#c", "ü"):
+        path = CLUSTER_ROLE.path(name)
+        exchange, _ = await dialogue(server, client.get(path), good)
+        assert exchange.path.count("/") == path.count("/")
+        assert exchange.query == {}
+
+
+async def test_a_server_behind_a_path_is_asked_there(server: Server) -> None:
+    async with client_of(f"{server.url}/k8s/clusters/c-1/") as client:
+        exchange, _ = await dialogue(server, client.get(NAMESPACE.path()), good)
+    assert exchange.path == "/k8s/clusters/c-1/api/v1/namespaces"
+
+
+async def test_writes_say_who_writes(server: Server, client: Client) -> None:
+    exchange, _ = await dialogue(server, client.create("/api/v1/namespaces", b"{}"), good)
+    assert (exchange.method, exchange.query) == ("POST", {"fieldManager": "lnamespace"})
+    assert exchange.headers["Content-Type"] == "application/json"
+    exchange, _ = await dialogue(server, client.patch("/api/v1/namespaces/a", b"{}"), good)
+    assert (exchange.method, exchange.query) == ("PATCH", {"fieldManager": "lnamespace"})
+    assert exchange.headers["Content-Type"] == "application/merge-patch+json"
+
+
+async def test_a_deletion_is_of_the_object_that_was_seen(server: Server, client: Client) -> None:
+    exchange, _ = await dialogue(server, client.delete("/api/v1/namespaces/a", "u-1", 7), good)
+    assert exchange.method == "DELETE"
+    assert exchange.json == {"preconditions": {"uid": "u-1", "resourceVersion": "7"}}
+
+
+async def test_a_token_is_sent_and_a_renewed_one_is_sent_next(server: Server) -> None:
+    tokens = iter(["one", "two"])
+
+    async def renew(configuration: Any) -> None:
+        configuration.api_key["BearerToken"] = f"Bearer {next(tokens)}"
+
+    async with client_of(server.url, refresh_api_key_hook=renew) as client:
+        for token in ("one", "two"):
+            exchange, _ = await dialogue(server, client.get("/x"), good)
+            assert exchange.headers["Authorization"] == f"Bearer {token}"
+
+
+# Errors
+
+TERMINATING = failure(403, "Forbidden", causes=[{"reason": "NamespaceTerminating", "message": "x"}])
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected", "retryable"),
+    [
+        (400, failure(400, "BadRequest"), errors.Invalid, False),
+        (401, failure(401, "Unauthorized"), errors.Unauthenticated, True),
+        (403, failure(403, "Forbidden"), errors.Forbidden, False),
+        (403, TERMINATING, errors.Terminating, True),
+        (409, TERMINATING, errors.Terminating, True),
+        (404, failure(404, "NotFound"), errors.NotFound, False),
+        (405, failure(405, "MethodNotAllowed"), errors.Invalid, False),
+        (409, failure(409, "Conflict"), errors.Conflict, True),
+        (409, failure(409, "AlreadyExists"), errors.AlreadyExists, True),
+        (410, failure(410, "Expired"), errors.Expired, True),
+        (410, failure(410, "Gone"), errors.Expired, True),
+        (413, failure(413, "RequestEntityTooLarge"), errors.Invalid, False),
+        (415, failure(415, "UnsupportedMediaType"), errors.Invalid, False),
+        (422, failure(422, "Invalid"), errors.Invalid, False),
+        (429, failure(429, "TooManyRequests"), errors.Throttled, True),
+        (500, failure(500, "InternalError"), errors.ServerFault, True),
+        (502, failure(502), errors.ServerFault, True),
+        (503, failure(503, "ServiceUnavailable"), errors.ServerFault, True),
+        (504, failure(504, "Timeout"), errors.ServerFault, True),
+    ],
+)
+def test_every_status_has_its_type(
+    status: int, body: Any, expected: type[errors.ClusterError], retryable: bool
+) -> None:
+    error = error_of(status, json.dumps(body).encode())
+    assert type(error) is expected
+    assert error.retryable is retryable
+    assert error.status == status
+    assert str(error) == "refused"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"404 page not found\n",
+        b"<html>Bad gateway</html>",
+        b"\xff\xfe",
+        b"null",
+        b"[]",
+        b'{"message": 7}',
+        b'{"message": null}',
+        b'{"details": "none"}',
+        b'{"details": {"causes": null}}',
+        b"x" * 10**6,
+    ],
+)
+def test_a_body_that_is_no_status_says_what_it_can(body: bytes) -> None:
+    assert type(error_of(404, body)) is errors.NotFound
+    assert type(error_of(502, body)) is errors.ServerFault
+    error = error_of(503, body)
+    assert 0 < len(str(error)) <= 200
+
+
+def test_the_servers_advice_when_to_come_again_is_kept() -> None:
+    body = json.dumps(failure(429, "TooManyRequests", retryAfterSeconds=3)).encode()
+    assert error_of(429, body).retry_after == 3
+    assert error_of(429, b"").retry_after == 0
+
+
+async def test_the_advice_may_be_in_the_header_alone(server: Server, client: Client) -> None:
+    """As that of priority and fairness is, whose answer is plain text."""
+
+    def refuse(exchange: Exchange) -> None:
+        exchange.answer(b"Too many requests, please try again later.", 429, {"Retry-After": "7"})
+
+    with pytest.raises(errors.Throttled, match="Too many requests") as error:
+        await dialogue(server, client.get("/x"), refuse)
+    assert error.value.retry_after == 7
+
+
+async def test_what_the_server_refuses_is_raised(server: Server, client: Client) -> None:
+    with pytest.raises(errors.AlreadyExists, match="refused") as error:
+        await dialogue(server, client.create("/x", b"{}"), lambda e: e.refuse(409, "AlreadyExists"))
+    assert error.value.status == 409
+
+
+async def test_no_answer_is_unreachable(server: Server, client: Client) -> None:
+    with pytest.raises(errors.Unreachable) as error:
+        await dialogue(server, client.patch("/x", b"{}"), Exchange.cut)
+    assert error.value.retryable
+    assert error.value.status == 0
+
+
+async def test_no_server_is_unreachable() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
+        async with client_of(f"http://127.0.0.1:{taken.getsockname()[1]}") as client:
+            with pytest.raises(errors.Unreachable, match="GET /x"):
+                await client.get("/x")
+
+
+# Watches
+
+
+async def watched(server: Server, client: Client, *pieces: bytes) -> list[bytes]:
+    """The lines that come of pieces."""
+
+    async def play() -> None:
+        exchange = await server.next("GET", watch="true", allowWatchBookmarks="true")
+        await exchange.send(*pieces)
+        await exchange.end()
+
+    playing = asyncio.create_task(play())
+    async with asyncio.timeout(DEADLINE), client.watch("/x") as lines:
+        got = [line async for line in lines]
+    await playing
+    return got
+
+
+async def test_lines_may_be_split_anywhere(server: Server, client: Client) -> None:
+    text = '{"a":"ü€"}\n{"b":2}\n'.encode()
+    for cut in range(1, len(text)):
+        got = await watched(server, client, text[:cut], text[cut:])
+        assert got == text.splitlines()
+    one_by_one = [text[i : i + 1] for i in range(len(text))]
+    assert await watched(server, client, *one_by_one) == text.splitlines()
+
+
+async def test_empty_lines_are_nothing(server: Server, client: Client) -> None:
+    assert await watched(server, client, b"\n\n1\n\n", b"\n", b"2\n") == [b"1", b"2"]
+
+
+async def test_a_line_may_have_megabytes(server: Server, client: Client) -> None:
+    long = b"x" * (3 * 2**20)
+    assert await watched(server, client, b"1\n" + long, long + b"\n2\n") == [b"1", long * 2, b"2"]
+
+
+async def test_a_line_without_its_end_is_no_line(server: Server, client: Client) -> None:
+    assert await watched(server, client, b'1\n{"a":') == [b"1"]
+
+
+async def test_a_cut_watch_is_unreachable_after_its_lines(server: Server, client: Client) -> None:
+    got: list[bytes] = []
+
+    async def play() -> None:
+        exchange = await server.next()
+        await exchange.send(b'1\n{"a":')
+        while not got:  # noqa: ASYNC110 - until the client has read it
+            await asyncio.sleep(0.001)
+        exchange.cut()
+
+    playing = asyncio.create_task(play())
+    with pytest.raises(errors.Unreachable, match="watch interrupted"):  # noqa: PT012
+        async with asyncio.timeout(DEADLINE), client.watch("/x") as lines:
+            async for line in lines:
+                got.append(line)  # noqa: PERF401 - what came before the cut counts
+    await playing
+    assert got == [b"1"]
+
+
+async def test_a_refused_watch_is_an_error_at_once(server: Server, client: Client) -> None:
+    async def play() -> None:
+        (await server.next()).refuse(410, "Expired")
+
+    playing = asyncio.create_task(play())
+    with pytest.raises(errors.Expired):
+        async with client.watch("/x"):
+            pass
+    await playing
+
+
+# Connecting
+
+
+def kubeconfig(folder: Path, url: str) -> Path:
+    """A kubeconfig with two users."""
+    path = folder / "config"
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "first",
+        "clusters": [{"name": "c", "cluster": {"server": url}}],
+        "users": [{"name": n, "user": {"token": f"token-{n}"}} for n in ("first", "second")],
+        "contexts": [
+            {"name": n, "context": {"cluster": "c", "user": n}} for n in ("first", "second")
+        ],
+    }
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+@pytest.mark.parametrize(("context", "user"), [("", "first"), ("second", "second")])
+async def test_a_kubeconfig_says_where_and_who(
+    server: Server, tmp_path: Path, context: str, user: str
+) -> None:
+    path = kubeconfig(tmp_path, server.url)
+    before = path.read_bytes()
+    async with connect(Access(str(path), context)) as client:
+        exchange, _ = await dialogue(server, client.get("/x"), good)
+        assert exchange.headers["Authorization"] == f"Bearer token-{user}"
+        credentials = client.credentials()
+    assert (credentials["server"], credentials["token"]) == (server.url, f"token-{user}")
+    assert path.read_bytes() == before, "somebody's kubeconfig is not ours to write"
+
+
+async def test_no_usable_kubeconfig_is_a_settings_error(tmp_path: Path) -> None:
+    with pytest.raises(errors.SettingsError, match="no usable cluster configuration"):
+        async with connect(Access(str(tmp_path / "none"))):
+            pass
+    broken = tmp_path / "broken"
+    broken.write_text("{}")
+    with pytest.raises(errors.SettingsError, match="no usable cluster configuration"):
+        async with connect(Access(str(broken))):
+            pass
+    unknown = kubeconfig(tmp_path, "http://127.0.0.1:1")
+    with pytest.raises(errors.SettingsError, match="no usable cluster configuration"):
+        async with connect(Access(str(unknown), "nobody")):
+            pass

@@ -1,0 +1,261 @@
+"""A fingerprint tells whether the parts that we manage are as wanted, and nothing else."""
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.kube.objects import (
+    MANAGED_BY,
+    Marks,
+    Object,
+    ObjectMeta,
+    OwnerReference,
+    PolicyRule,
+    Wanted,
+    patch,
+    wanted,
+)
+from lnamespace.kube.resources import CLUSTER_ROLE, RBAC
+
+from tests.unit.support import objects as make
+from tests.unit.support.objects import ALICE, BOB, MARKS, OWNER, seen, served
+from tests.unit.support.structural import merged
+
+Shown = dict[str, Any]
+Edit = Callable[[Shown], object]
+
+
+@pytest.mark.parametrize("want", [make.namespace(), make.role(), make.binding(namespace="a")])
+def test_what_was_made_as_wanted_is_as_wanted(want: Wanted) -> None:
+    assert seen(served(want)).fingerprint == want.fingerprint
+
+
+FOREIGN_EDITS: dict[str, Edit] = {
+    "a label": lambda o: o["metadata"]["labels"].update({"theirs": "x"}),
+    "an annotation": lambda o: o["metadata"].update(annotations={"theirs": "x"}),
+    "managed fields": lambda o: o["metadata"].update(managedFields=[]),
+    "the resource version": lambda o: o["metadata"].update(resourceVersion="99"),
+    "the generation": lambda o: o["metadata"].update(generation=7),
+    "a finalizer": lambda o: o["metadata"].update(finalizers=["theirs/x"]),
+    "the deletion": lambda o: o["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z"),
+    "the status": lambda o: o.update(status={"phase": "Terminating"}),
+    "no kind, as in lists": lambda o: (o.pop("kind"), o.pop("apiVersion")),
+}
+OUR_EDITS: dict[str, Edit] = {
+    "our label gone": lambda o: o["metadata"]["labels"].pop(MANAGED_BY),
+    "all labels gone": lambda o: o["metadata"].pop("labels"),
+    "another tenant": lambda o: o["metadata"]["labels"].update({"t.io/tenant": "b"}),
+    "our annotation": lambda o: o["metadata"].update(annotations={"t.io/owner": "u-2"}),
+    "no owner": lambda o: o["metadata"].pop("ownerReferences"),
+    "another owner": lambda o: o["metadata"]["ownerReferences"][0].update(uid="u-2"),
+    "one owner more": lambda o: o["metadata"]["ownerReferences"].append(
+        {"uid": "u-2", "apiVersion": "v1", "kind": "ConfigMap", "name": "c"}
+    ),
+    "no controller": lambda o: o["metadata"]["ownerReferences"][0].update(controller=False),
+}
+ROLE_EDITS: dict[str, Edit] = {
+    "one rule more": lambda o: o["rules"].append({"verbs": ["*"], "apiGroups": ["*"]}),
+    "no rules": lambda o: o.update(rules=[]),
+    "null rules": lambda o: o.update(rules=None),
+    "another verb": lambda o: o["rules"][0]["verbs"].append("delete"),
+    "no resource names": lambda o: o["rules"][0].pop("resourceNames"),
+    "another name": lambda o: o["rules"][0].update(resourceNames=["q"]),
+    "another group": lambda o: o["rules"][0].update(apiGroups=["*"]),
+    "another resource": lambda o: o["rules"][0]["resources"].append("secrets"),
+    "a URL": lambda o: o["rules"][0].update(nonResourceURLs=["/metrics"]),
+    "aggregation": lambda o: o.update(
+        aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"x": "y"}}]}
+    ),
+}
+BINDING_EDITS: dict[str, Edit] = {
+    "one subject more": lambda o: o["subjects"].append(
+        {"kind": "User", "name": "mallory", "apiGroup": RBAC}
+    ),
+    "no subject": lambda o: o.pop("subjects"),
+    "another kind": lambda o: o["subjects"][0].update(kind="Group"),
+    "another role": lambda o: o["roleRef"].update(name="cluster-admin"),
+    "a role of the namespace": lambda o: o["roleRef"].update(kind="Role"),
+}
+
+
+def cases(want: Wanted, edits: dict[str, Edit]) -> list[Any]:
+    return [pytest.param(want, edit, id=f"{want.resource.kind}: {n}") for n, edit in edits.items()]
+
+
+WANTED = (make.namespace(), make.role(), make.binding(), make.binding(namespace="a"))
+
+
+@pytest.mark.parametrize(("want", "edit"), [c for w in WANTED for c in cases(w, FOREIGN_EDITS)])
+def test_what_is_not_ours_makes_no_difference(want: Wanted, edit: Edit) -> None:
+    shown = served(want)
+    edit(shown)
+    assert seen(shown).fingerprint == want.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("want", "edit"),
+    [c for w in WANTED for c in cases(w, OUR_EDITS)]
+    + cases(make.role(), ROLE_EDITS)
+    + cases(make.binding(), BINDING_EDITS)
+    + cases(make.binding(namespace="a"), BINDING_EDITS),
+)
+def test_a_change_of_what_is_ours_is_seen(want: Wanted, edit: Edit) -> None:
+    shown = served(want)
+    edit(shown)
+    assert seen(shown).fingerprint != want.fingerprint
+
+
+def test_the_order_of_owners_makes_no_difference() -> None:
+    other = OwnerReference("u-2", "t.io/v1", "Tenant", "b")
+    want = make.role(owner_references=(OWNER, other))
+    shown = served(want)
+    shown["metadata"]["ownerReferences"].reverse()
+    assert seen(shown).fingerprint == want.fingerprint
+
+
+def test_an_object_of_before_is_told_from_its_namesake() -> None:
+    shown = served(
+        make.namespace(), version=17, uid="u-9", deletionTimestamp="2026-01-01T00:00:00Z"
+    )
+    got = seen(shown)
+    assert (got.uid, got.version, got.terminating, got.managed) == ("u-9", 17, True, True)
+    assert got.owners == ("u-1",)
+    assert got.role_ref is None
+
+
+def test_an_object_of_another_manager_is_not_ours() -> None:
+    shown = served(make.namespace())
+    shown["metadata"]["labels"][MANAGED_BY] = "Helm"
+    assert not seen(shown).managed
+
+
+def test_of_annotations_only_ours_are_kept() -> None:
+    shown = served(make.namespace(annotations={"t.io/owner": "u-1"}))
+    shown["metadata"]["annotations"]["theirs"] = "x" * 1000
+    assert seen(shown).annotations == {"t.io/owner": "u-1"}
+
+
+def test_what_is_sent_has_no_empty_parts() -> None:
+    assert json.loads(json.dumps(make.binding(namespace="a").object.manifest())) == {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {
+            "name": "b",
+            "namespace": "a",
+            "labels": {"app.kubernetes.io/managed-by": "lnamespace", "t.io/tenant": "a"},
+            "ownerReferences": [
+                {
+                    "uid": "u-1",
+                    "apiVersion": "t.io/v1",
+                    "kind": "Tenant",
+                    "name": "a",
+                    "controller": True,
+                }
+            ],
+        },
+        "roleRef": {"kind": "ClusterRole", "name": "r", "apiGroup": "rbac.authorization.k8s.io"},
+        "subjects": [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}],
+    }
+
+
+# The patch
+
+
+def repaired(shown: Shown, want: Wanted) -> Shown:
+    change = patch(want, shown["metadata"]["uid"], MARKS)
+    result: Shown = merged(copy.deepcopy(shown), change)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("want", "edit"),
+    [c for w in WANTED for c in cases(w, OUR_EDITS)]
+    + cases(make.role(), ROLE_EDITS)
+    + cases(make.binding(), {k: v for k, v in BINDING_EDITS.items() if "role" not in k}),
+)
+def test_the_patch_undoes_a_change_of_what_is_ours(want: Wanted, edit: Edit) -> None:
+    shown = served(want)
+    edit(shown)
+    assert seen(repaired(shown, want)).fingerprint == want.fingerprint
+
+
+words = st.sampled_from(["a", "b", "t.io/tenant", "t.io/owner", "t.io/person", MANAGED_BY])
+maps = st.dictionaries(words, words, max_size=3)
+owners = st.lists(st.sampled_from(["u-1", "u-2", "u-3"]), max_size=3, unique=True)
+policy_rules = st.builds(
+    PolicyRule,
+    verbs=st.lists(words, min_size=1, max_size=2).map(tuple),
+    resources=st.lists(words, max_size=2).map(tuple),
+    resource_names=st.lists(words, max_size=2).map(tuple),
+    non_resource_urls=st.lists(words, max_size=1).map(tuple),
+)
+
+
+def owned_by(chosen: list[str]) -> tuple[OwnerReference, ...]:
+    return tuple(OwnerReference(uid, "v1", "Tenant", f"n-{uid}") for uid in chosen)
+
+
+roles = st.builds(
+    lambda labels, annotations, uids, rules: wanted(
+        CLUSTER_ROLE,
+        Object(
+            ObjectMeta(
+                "r",
+                labels={MANAGED_BY: "x"} | labels,
+                annotations=annotations,
+                owner_references=owned_by(uids),
+            ),
+            f"{RBAC}/v1",
+            "ClusterRole",
+            rules=tuple(rules),
+        ),
+        MARKS,
+    ),
+    maps,
+    maps,
+    owners,
+    st.lists(policy_rules, max_size=2),
+)
+bindings = st.builds(
+    lambda subjects, annotations: make.binding(subjects=tuple(subjects), annotations=annotations),
+    st.lists(st.sampled_from([ALICE, BOB]), max_size=3),
+    maps,
+)
+
+
+@given(st.one_of(st.tuples(roles, roles), st.tuples(bindings, bindings)))
+def test_the_patch_makes_any_object_as_wanted(pair: tuple[Wanted, Wanted]) -> None:
+    want, is_now = pair
+    after = repaired(served(is_now), want)
+    assert seen(after).fingerprint == want.fingerprint
+
+
+@given(roles, roles)
+def test_the_patch_leaves_alone_what_is_not_ours(want: Wanted, is_now: Wanted) -> None:
+    before = served(is_now, finalizers=["theirs/x"])
+    after = repaired(before, want)
+    for key, ours in (("labels", (MANAGED_BY, *MARKS.labels)), ("annotations", MARKS.annotations)):
+        theirs = {k: v for k, v in before["metadata"].get(key, {}).items() if k not in ours}
+        kept = {k: v for k, v in after["metadata"].get(key, {}).items() if k not in ours}
+        assert kept == theirs
+    assert after["metadata"]["finalizers"] == ["theirs/x"]
+
+
+def test_an_emptied_list_empties() -> None:
+    """It must not be left out, for then a merge patch would leave the list as it is."""
+    assert list(patch(make.binding(subjects=()), "u", MARKS)["subjects"]) == []
+    change = patch(make.role(owner_references=()), "u", MARKS)
+    assert list(change["metadata"]["ownerReferences"]) == []
+    assert not repaired(served(make.binding()), make.binding(subjects=()))["subjects"]
+
+
+def test_the_patch_is_for_the_object_that_was_seen_and_for_no_namesake() -> None:
+    assert patch(make.role(), "uid-1", MARKS)["metadata"]["uid"] == "uid-1"
+
+
+def test_the_selector_selects_what_this_manager_manages() -> None:
+    assert Marks("lnamespace.x").selector == "app.kubernetes.io/managed-by=lnamespace.x"

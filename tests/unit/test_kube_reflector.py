@@ -1,0 +1,334 @@
+"""List and watch: whatever happens to the connection, the store comes to be as the cluster is."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pytest
+import pytest_asyncio
+from lnamespace.kube.objects import Key
+from lnamespace.kube.reflector import Reflector
+from lnamespace.kube.resources import NAMESPACE
+from lnamespace.kube.store import Store
+
+from tests.unit.support.server import DEADLINE, Exchange, Server, client_of, failure, serving
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    name: str
+    resource_version: str
+
+
+class Shown(msgspec.Struct):
+    metadata: Meta
+
+
+@dataclass(frozen=True)
+class Thing:
+    """The least that a reflector can feed a store with."""
+
+    key: Key
+    version: int
+    size: int
+
+
+def read(raw: bytes | msgspec.Raw) -> Thing:
+    """Read a thing; the raw bytes are counted, for nothing must be lost of them."""
+    meta = msgspec.json.decode(raw, type=Shown).metadata
+    return Thing(("", meta.name), int(meta.resource_version), len(bytes(raw)))
+
+
+def thing(name: str, version: int, **more: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "resourceVersion": str(version), **more}}
+
+
+def event(type_: str, name: str, version: int, **more: Any) -> dict[str, Any]:
+    return {"type": type_, "object": thing(name, version, **more)}
+
+
+def bookmark(version: int) -> dict[str, Any]:
+    return {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version)}}}
+
+
+def page(version: int, *items: Any, continue_: str = "") -> dict[str, Any]:
+    metadata = {"resourceVersion": str(version)} | ({"continue": continue_} if continue_ else {})
+    return {"metadata": metadata, "items": list(items)}
+
+
+@dataclass
+class Play:
+    """A reflector at work, the server that it asks, and what its store tells."""
+
+    server: Server
+    told: asyncio.Queue[tuple[str, int | None]] = field(default_factory=asyncio.Queue)
+
+    def __post_init__(self) -> None:
+        self.store: Store[Thing] = Store(self._tell)
+
+    def _tell(self, old: Thing | None, new: Thing | None) -> None:
+        known = new or old
+        assert known
+        self.told.put_nowait((known.key[1], new.version if new else None))
+
+    @asynccontextmanager
+    async def running(self, selector: str = "") -> AsyncIterator[Reflector[Thing]]:
+        async with client_of(self.server.url) as client:
+            reflector = Reflector(client, NAMESPACE, self.store, read, selector)
+            task = asyncio.create_task(reflector.run())
+            try:
+                yield reflector
+                assert not task.done(), "a reflector never ends by itself"
+            finally:
+                task.cancel()
+                await asyncio.wait([task])
+
+    async def news(self, count: int = 1) -> list[tuple[str, int | None]]:
+        """The next pieces of news."""
+        async with asyncio.timeout(DEADLINE):
+            return [await self.told.get() for _ in range(count)]
+
+    async def list(self, *items: Any, version: int = 10) -> Exchange:
+        """Answer a list, and see the watch that follows."""
+        (await self.server.next("GET", limit="1000")).answer(page(version, *items))
+        return await self.server.next("GET", watch="true", resourceVersion=str(version))
+
+    @property
+    def names(self) -> dict[str, int]:
+        return {item.key[1]: item.version for item in self.store}
+
+
+@pytest_asyncio.fixture
+async def play() -> AsyncIterator[Play]:
+    async with serving() as server:
+        yield Play(server)
+
+
+async def test_everything_is_listed_before_it_is_called_synced(play: Play) -> None:
+    async with play.running() as reflector:
+        first = await play.server.next("GET", limit="1000")
+        assert first.path == "/api/v1/namespaces"
+        assert "labelSelector" not in first.query
+        first.answer(page(10, thing("a", 1), continue_="more"))
+        second = await play.server.next("GET", **{"continue": "more", "limit": "1000"})
+        assert not reflector.synced.is_set()
+        assert play.names == {}
+        second.answer(page(10, thing("b", 2), continue_="rest"))
+        (await play.server.next("GET", **{"continue": "rest"})).answer(page(10, thing("c", 3)))
+        assert sorted(await play.news(3)) == [("a", 1), ("b", 2), ("c", 3)]
+        watch = await play.server.next("GET", watch="true", resourceVersion="10")
+        assert reflector.synced.is_set()
+        assert watch.query["allowWatchBookmarks"] == "true"
+        assert int(watch.query["timeoutSeconds"]) >= 60
+
+
+async def test_an_empty_list_is_a_list(play: Play) -> None:
+    async with play.running() as reflector:
+        nothing = {"metadata": {"resourceVersion": "10"}, "items": None}
+        (await play.server.next()).answer(nothing)
+        await play.server.next("GET", watch="true", resourceVersion="10")
+        assert reflector.synced.is_set()
+
+
+async def test_the_server_selects(play: Play) -> None:
+    async with play.running("managed-by=us"):
+        (await play.server.next(labelSelector="managed-by=us")).answer(page(10))
+        await play.server.next(watch="true", labelSelector="managed-by=us")
+
+
+async def test_events_change_the_store(play: Play) -> None:
+    async with play.running():
+        watch = await play.list(thing("a", 1))
+        await watch.send(event("ADDED", "b", 11), event("MODIFIED", "a", 12))
+        await watch.send(event("DELETED", "b", 13))
+        assert await play.news(4) == [("a", 1), ("b", 11), ("a", 12), ("b", None)]
+        assert play.names == {"a": 12}
+
+
+async def test_events_may_be_split_across_chunks(play: Play) -> None:
+    text = b"".join(
+        json.dumps(event("ADDED", f"n{i}-ü", 11 + i)).encode() + b"\n" for i in range(9)
+    )
+    async with play.running():
+        watch = await play.list()
+        for i in range(0, len(text), 7):
+            await watch.send(text[i : i + 7])
+        assert await play.news(9) == [(f"n{i}-ü", 11 + i) for i in range(9)]
+
+
+async def test_an_object_may_have_megabytes(play: Play) -> None:
+    big = {"annotations": {"x": "y" * (2 * 2**20)}}
+    async with play.running():
+        watch = await play.list(thing("listed", 1, **big))
+        await watch.send(event("ADDED", "watched", 11, **big), event("ADDED", "next", 12))
+        assert await play.news(3) == [("listed", 1), ("watched", 11), ("next", 12)]
+        assert [item.size for item in play.store] == [
+            len(json.dumps(thing("listed", 1, **big))),
+            len(json.dumps(thing("watched", 11, **big))),
+            len(json.dumps(thing("next", 12))),
+        ]
+
+
+async def test_a_watch_goes_on_where_the_last_one_ended(play: Play) -> None:
+    async with play.running():
+        watch = await play.list()
+        await watch.send(event("ADDED", "a", 15))
+        await watch.end()
+        watch = await play.server.next("GET", watch="true", resourceVersion="15")
+        await watch.send(bookmark(40))
+        await watch.end()
+        await play.server.next("GET", watch="true", resourceVersion="40")
+
+
+async def test_a_watch_that_is_cut_goes_on_where_it_was(play: Play) -> None:
+    async with play.running():
+        watch = await play.list()
+        await watch.send(event("ADDED", "a", 15), b'{"type":"ADDED","object":{"metadata":{"na')
+        await play.news()
+        watch.cut()
+        watch = await play.server.next("GET", watch="true", resourceVersion="15")
+        await watch.send(event("ADDED", "b", 16))
+        assert await play.news() == [("b", 16)]
+
+
+def in_stream(code: int) -> dict[str, Any]:
+    return {"type": "ERROR", "object": failure(code, "Expired" if code == 410 else "")}
+
+
+async def gone_in_stream(watch: Exchange) -> None:
+    await watch.send(in_stream(410))
+
+
+async def gone_at_once(watch: Exchange) -> None:
+    watch.refuse(410, "Expired")
+
+
+@pytest.mark.parametrize("forget", [gone_in_stream, gone_at_once])
+async def test_what_was_deleted_during_a_gap_is_found_by_the_relist(
+    play: Play, forget: Callable[[Exchange], Any]
+) -> None:
+    async with play.running():
+        watch = await play.list(thing("stays", 1), thing("goes", 2), thing("changes", 3))
+        await play.news(3)
+        await forget(watch)
+        (await play.server.next("GET", limit="1000")).answer(
+            page(90, thing("stays", 1), thing("changes", 50), thing("comes", 60))
+        )
+        news = await play.news(3)
+        assert sorted(news, key=str) == [("changes", 50), ("comes", 60), ("goes", None)]
+        await play.server.next("GET", watch="true", resourceVersion="90")
+        assert play.names == {"stays": 1, "changes": 50, "comes": 60}
+
+
+async def test_our_own_write_during_a_relist_is_not_undone(play: Play) -> None:
+    async with play.running():
+        await gone_in_stream(await play.list(thing("a", 1)))
+        relist = await play.server.next("GET", limit="1000")
+        play.store.learn(Thing(("", "new"), 95, 0))
+        relist.answer(page(90, thing("a", 1)))
+        await play.server.next("GET", watch="true", resourceVersion="90")
+        assert play.names == {"a": 1, "new": 95}
+
+
+async def test_a_list_that_expires_half_way_is_begun_anew(play: Play) -> None:
+    async with play.running() as reflector:
+        (await play.server.next()).answer(page(10, thing("old", 1), continue_="more"))
+        (await play.server.next("GET", **{"continue": "more"})).refuse(410, "Expired")
+        again = await play.server.next("GET", limit="1000")
+        assert "continue" not in again.query
+        assert not reflector.synced.is_set()
+        again.answer(page(20, thing("new", 15)))
+        await play.server.next("GET", watch="true", resourceVersion="20")
+        assert play.names == {"new": 15}
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 503])
+async def test_a_list_is_tried_until_it_succeeds(play: Play, status: int) -> None:
+    """Not found is what the server says while the CRD is not there yet."""
+    async with play.running() as reflector:
+        for _ in range(2):
+            (await play.server.next("GET", limit="1000")).refuse(status)
+        assert not reflector.synced.is_set()
+        await play.list(thing("a", 1))
+        assert play.names == {"a": 1}
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
+async def test_a_refused_watch_is_tried_again_from_the_same_place(play: Play, status: int) -> None:
+    async with play.running():
+        watch = await play.list(thing("a", 1))
+        for _ in range(2):
+            watch.refuse(status)
+            watch = await play.server.next("GET", watch="true", resourceVersion="10")
+        assert play.names == {"a": 1}
+
+
+@pytest.mark.parametrize("code", [429, 500, 504])
+async def test_an_error_within_a_watch_needs_no_new_list(play: Play, code: int) -> None:
+    async with play.running():
+        await (await play.list(thing("a", 1))).send(in_stream(code))
+        await play.server.next("GET", watch="true", resourceVersion="10")
+
+
+async def test_a_cut_list_is_tried_again(play: Play) -> None:
+    async with play.running():
+        (await play.server.next("GET", limit="1000")).cut()
+        await play.list(thing("a", 1))
+        assert play.names == {"a": 1}
+
+
+async def test_the_servers_advice_when_to_come_again_is_followed(play: Play) -> None:
+    loop = asyncio.get_running_loop()
+    async with play.running():
+        asked = loop.time()
+        details = failure(429, "TooManyRequests", retryAfterSeconds=1)
+        (await play.server.next()).answer(details, 429, {"Retry-After": "1"})
+        await play.server.next("GET", limit="1000")
+        assert loop.time() - asked >= 0.99
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"<html>Bad gateway</html>\n", b"{}\n", b'{"type":"ADDED","object":{"metadata":{}}}\n'],
+)
+async def test_garbage_in_a_watch_does_not_end_the_reflector(play: Play, garbage: bytes) -> None:
+    """A proxy in between may say anything."""
+    async with play.running():
+        await (await play.list(thing("a", 1))).send(garbage)
+        again = await play.server.next("GET")
+        again.answer(page(20, thing("a", 1)))
+        assert play.names == {"a": 1}
+
+
+async def test_garbage_for_a_list_does_not_end_the_reflector(play: Play) -> None:
+    async with play.running():
+        (await play.server.next("GET", limit="1000")).answer(b"<html>Sign in, please</html>")
+        await play.list(thing("a", 1))
+        assert play.names == {"a": 1}
+
+
+async def asked_within(play: Play, seconds: float, answer: Callable[[Exchange], Any]) -> int:
+    """How many lists and watches a server gets that answers each watch so."""
+    count = 0
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                exchange = await play.server.arrived.get()
+                count += 1
+                if "watch" in exchange.query:
+                    await answer(exchange)
+                else:
+                    exchange.answer(page(10))
+    except TimeoutError:
+        return count
+
+
+@pytest.mark.parametrize("answer", [gone_in_stream, gone_at_once, Exchange.end])
+async def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_pause(
+    play: Play, answer: Callable[[Exchange], Any]
+) -> None:
+    async with play.running():
+        assert await asked_within(play, 0.4, answer) < 40

@@ -1,0 +1,165 @@
+"""News reaches a store by two roads, in any order; the newest always wins."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.kube.objects import Key
+from lnamespace.kube.store import Store
+
+
+@dataclass(frozen=True)
+class Thing:
+    """The least that a store can hold."""
+
+    version: int
+    key: Key = ("", "a")
+
+
+@dataclass
+class Told:
+    """A store and what it told."""
+
+    news: list[tuple[int | None, int | None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store: Store[Thing] = Store(self._tell)
+
+    def _tell(self, old: Thing | None, new: Thing | None) -> None:
+        self.news.append((old.version if old else None, new.version if new else None))
+
+    @property
+    def version(self) -> int | None:
+        known = self.store.get(("", "a"))
+        return known.version if known else None
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+def test_news_is_told_with_what_was_before(told: Told) -> None:
+    told.store.put(Thing(1))
+    told.store.put(Thing(2))
+    told.store.remove(("", "a"), 3)
+    assert told.news == [(None, 1), (1, 2), (2, None)]
+
+
+def test_older_news_is_no_news(told: Told) -> None:
+    told.store.put(Thing(5))
+    told.store.put(Thing(5))
+    told.store.put(Thing(4))
+    assert told.version == 5
+    assert told.news == [(None, 5)]
+
+
+def test_the_echo_of_our_own_write_is_no_news(told: Told) -> None:
+    told.store.put(Thing(1))
+    told.store.learn(Thing(2))
+    told.store.put(Thing(2))
+    assert told.version == 2
+    assert told.news == [(None, 1)]
+
+
+def test_a_change_by_others_after_our_own_write_is_news(told: Told) -> None:
+    told.store.learn(Thing(2))
+    told.store.put(Thing(3))
+    assert told.news == [(2, 3)]
+
+
+def test_an_answer_that_the_watch_has_overtaken_is_old(told: Told) -> None:
+    told.store.put(Thing(7))
+    told.store.learn(Thing(6))
+    assert told.version == 7
+
+
+def test_a_list_finds_what_was_deleted_meanwhile(told: Told) -> None:
+    told.store.put(Thing(1))
+    told.store.put(Thing(2, ("", "b")))
+    told.news.clear()
+    told.store.replace([Thing(2, ("", "b"))], 9)
+    assert told.version is None
+    assert told.news == [(1, None)]
+    assert [thing.key for thing in told.store] == [("", "b")]
+    assert len(told.store) == 1
+
+
+def test_our_newer_write_survives_an_older_list(told: Told) -> None:
+    told.store.learn(Thing(12))
+    told.store.replace([], 10)
+    told.store.replace([Thing(8)], 11)
+    assert told.version == 12
+    assert told.news == []
+
+
+def test_our_newer_write_survives_the_deletion_of_its_predecessor(told: Told) -> None:
+    told.store.put(Thing(1))
+    told.store.learn(Thing(5))  # made anew by ourselves, before the watch tells that it was gone
+    told.store.remove(("", "a"), 4)
+    assert told.version == 5
+
+
+def test_the_deletion_of_what_is_not_known_is_no_news(told: Told) -> None:
+    told.store.remove(("", "a"), 4)
+    assert told.news == []
+
+
+def test_a_late_answer_does_not_bring_back_what_the_watch_says_is_deleted(told: Told) -> None:
+    """The answer to a write and the watch come by two connections; no later event would heal it."""
+    told.store.put(Thing(1))
+    told.store.remove(("", "a"), 3)
+    told.store.learn(Thing(2))
+    assert told.version is None
+
+
+def test_a_late_answer_does_not_bring_back_what_a_list_does_not_hold(told: Told) -> None:
+    told.store.replace([], 10)
+    told.store.learn(Thing(5))
+    assert told.version is None
+
+
+def test_a_store_can_be_changed_while_it_is_walked_through(told: Told) -> None:
+    for name in "abc":
+        told.store.put(Thing(1, ("", name)))
+    for thing in told.store:
+        told.store.remove(thing.key, 2)
+    assert len(told.store) == 0
+
+
+# An object's life: None is its deletion. All of it reaches us by the watch, in order; any part of
+# it, when it was our own write, also as an answer, at any later time.
+lives = st.lists(st.booleans(), min_size=1, max_size=6)
+
+
+@given(lives, st.data())
+def test_any_interleaving_of_watch_and_answers_ends_in_the_newest(
+    life: list[bool], data: st.DataObject
+) -> None:
+    told = Told()
+    events = [(version, exists) for version, exists in enumerate(life, 1)]
+    late = [version for version, exists in events if exists and data.draw(st.booleans())]
+    for version, exists in events:
+        for answer in [v for v in late if v <= version and data.draw(st.booleans())]:
+            late.remove(answer)
+            told.store.learn(Thing(answer))
+        if exists:
+            told.store.put(Thing(version))
+        else:
+            told.store.remove(("", "a"), version)
+    for answer in data.draw(st.permutations(late)):
+        told.store.learn(Thing(answer))
+    assert told.version == (len(life) if life[-1] else None)
+
+
+@given(st.lists(st.integers(1, 9)), st.lists(st.integers(1, 9)))
+def test_the_state_is_that_of_all_news_together(puts: list[int], answers: list[int]) -> None:
+    told = Told()
+    for version in puts:
+        told.store.put(Thing(version))
+    for version in answers:
+        told.store.learn(Thing(version))
+    assert told.version == max([*puts, *answers], default=None)
+    versions = [new for _, new in told.news]
+    assert versions == sorted(versions, key=lambda v: v or 0)

@@ -1,0 +1,269 @@
+"""The CustomResourceDefinition says what the types and the rules say, and nothing else."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+from lnamespace.cli import main
+from lnamespace.errors import ModelError
+from lnamespace.model import rules
+from lnamespace.model.crd import crd
+from lnamespace.model.lnamespace import decode
+from lnamespace.model.names import Names
+from lnamespace.model.subject import NAME_MAX_LENGTH, Member, SubjectKind
+
+from tests.unit.support import cel
+from tests.unit.support.strategies import members, tenants
+from tests.unit.support.structural import Schema, accepts
+
+FILE = Path(__file__).resolve().parents[2] / "crds" / "lnamespaces.yaml"
+CRD = crd(Names())
+(VERSION,) = CRD["spec"]["versions"]
+ROOT: Schema = VERSION["schema"]["openAPIV3Schema"]
+SPEC: Schema = ROOT["properties"]["spec"]
+LISTS = ("users", "managers", "sudoers")
+MEMBER: Schema = SPEC["properties"]["users"]["items"]
+
+
+def nodes(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
+    """All schemas within a schema, with their paths."""
+    yield path, schema
+    for name, inner in schema.get("properties", {}).items():
+        yield from nodes(inner, f"{path}.{name}")
+    for key in ("items", "additionalProperties"):
+        if key in schema:
+            yield from nodes(schema[key], f"{path}[]")
+
+
+def rules_of(schema: Schema) -> list[cel.Rule]:
+    return [cel.compiled(entry["rule"]) for entry in schema["x-kubernetes-validations"]]
+
+
+def hold(schema: Schema, value: Any, old: Any = None) -> bool:
+    return all(rule(cel.value(value), cel.value(old)) for rule in rules_of(schema))
+
+
+def test_the_file_is_what_the_code_generates(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "crd"]) == 0
+    assert capsys.readouterr().out == FILE.read_text(), "run `make crds`"
+
+
+def test_the_file_is_yaml_that_reads_as_generated() -> None:
+    assert yaml.safe_load(FILE.read_text()) == CRD
+
+
+def test_another_instance_has_another_group() -> None:
+    other = crd(Names("example.com"))
+    assert other["metadata"]["name"] == "lnamespaces.tenancy.example.com"
+    assert other["spec"]["group"] == "tenancy.example.com"
+    assert other["spec"]["versions"] == CRD["spec"]["versions"]
+
+
+def test_names_are_as_people_type_them() -> None:
+    names = CRD["spec"]["names"]
+    assert (names["plural"], names["singular"], names["shortNames"]) == (
+        "lnamespaces",
+        "lnamespace",
+        ["lns"],
+    )
+    assert CRD["spec"]["scope"] == "Cluster"
+
+
+def test_kubectl_get_shows_what_people_look_for() -> None:
+    columns = [column["name"] for column in VERSION["additionalPrinterColumns"]]
+    assert {"Ready", "Requester", "Cost Center", "Age"} <= set(columns)
+
+
+@pytest.mark.parametrize(("path", "node"), [pytest.param(*n, id=n[0] or ".") for n in nodes(ROOT)])
+def test_every_node_is_structural(path: str, node: Schema) -> None:
+    assert "type" in node, path
+    assert not {"$ref", "allOf", "anyOf", "oneOf", "not", "title", "$defs"} & set(node), path
+    assert not ("properties" in node and "additionalProperties" in node), path
+
+
+@pytest.mark.parametrize(
+    ("path", "node"),
+    [pytest.param(*n, id=n[0]) for n in nodes(SPEC, "spec") if not n[0].endswith("labels[]")],
+)
+def test_every_field_of_the_spec_is_described(path: str, node: Schema) -> None:
+    assert node.get("description"), f"kubectl explain has nothing to say of {path}"
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_the_lists_merge_by_person_on_the_server(name: str) -> None:
+    schema = SPEC["properties"][name]
+    keys = schema["x-kubernetes-list-map-keys"]
+    assert schema["x-kubernetes-list-type"] == "map"
+    # Kubernetes wants every key of a list to be required or to have a default.
+    for key in keys:
+        properties = schema["items"]["properties"]
+        assert key in schema["items"]["required"] or "default" in properties[key]
+    assert "maxItems" in schema
+
+
+def test_defaults_are_those_of_the_types() -> None:
+    member = {key: p["default"] for key, p in MEMBER["properties"].items() if "default" in p}
+    assert member == {"kind": Member("a").kind, "namespace": Member("a").namespace}
+    read = decode(b'{"metadata": {"name": "a"}, "spec": {}}')
+    assert read.spec.deletion_policy == SPEC["properties"]["deletionPolicy"]["default"]
+
+
+# The rules in CEL are the rules in Python
+
+
+@given(members)
+@example(Member("a..b", SubjectKind.SERVICE_ACCOUNT, "a"))
+@example(Member("system:serviceaccount:a:b"))
+@example(Member(f"system:serviceaccount:{'a' * 64}:b"))
+@example(Member(f"system:serviceaccount:a:{'b' * 254}"))
+@example(Member("al\u200bice"))
+@example(Member("alice\u00a0"))
+@example(Member("alice\n"))
+def test_cel_and_python_agree_on_who_may_be_listed(member: Member) -> None:
+    value = {"name": member.name, "kind": member.kind.value, "namespace": member.namespace}
+    if accepts(MEMBER, value):
+        assert hold(MEMBER, value) == (rules.member_problem(member) is None)
+    else:
+        # What the schema refuses by length never comes to the rules.
+        assert not 1 <= len(member.name) <= NAME_MAX_LENGTH or len(member.namespace) > 63
+
+
+@given(st.lists(members, max_size=4))
+def test_cel_and_python_agree_on_who_may_be_a_sudoer(listed: list[Member]) -> None:
+    value = [{"name": m.name, "kind": m.kind.value, "namespace": m.namespace} for m in listed]
+    schema = SPEC["properties"]["sudoers"]
+    if accepts(schema, value):
+        both = hold(schema, value) and all(hold(schema["items"], item) for item in value)
+        assert both == all(rules.sudoer_problem(member) is None for member in listed)
+
+
+def names_around_the_rules() -> list[str]:
+    exact = [pattern.rstrip("*") for pattern in rules.RESERVED_NAMES]
+    grown = [name + "x" for name in exact] + ["x" + name for name in exact]
+    return [*exact, *grown, *(n.rstrip("-") for n in exact), "a.b", "A", "a\n", "a" * 63, "a" * 64]
+
+
+@given(st.one_of(tenants, st.sampled_from(names_around_the_rules()), st.text(max_size=5)))
+def test_cel_and_python_agree_on_names(name: str) -> None:
+    cel_accepts = hold(ROOT, {"metadata": {"name": name}})
+    assert cel_accepts == (rules.name_problem(name) is None)
+
+
+@pytest.mark.parametrize("pattern", rules.RESERVED_NAMES)
+def test_reserved_names_are_of_the_forms_that_cel_can_say(pattern: str) -> None:
+    assert not set("*?[]!'\\") & set(pattern.removesuffix("*"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "allowed"),
+    [
+        ({}, {}, True),
+        ({"requester": "alice"}, {"requester": "alice"}, True),
+        ({"requester": "alice"}, {"requester": "bob"}, False),
+        ({"requester": "alice"}, {}, False),
+        ({}, {"requester": "bob"}, False),
+    ],
+)
+def test_the_requester_never_changes(old: Schema, new: Schema, allowed: bool) -> None:
+    assert hold(SPEC, new, old) is allowed
+
+
+# What the API server takes, we can read: otherwise one entry would freeze a whole LNamespace
+
+
+def clocks() -> st.SearchStrategy[str]:
+    pattern = MEMBER["properties"]["expiresAt"]["pattern"]
+    return st.from_regex(pattern, fullmatch=True, alphabet=st.characters(codec="ascii"))
+
+
+def readable(spec: dict[str, Any]) -> bool:
+    try:
+        decode(json.dumps({"metadata": {"name": "a"}, "spec": spec}).encode())
+    except ModelError:
+        return False
+    return True
+
+
+@given(clocks())
+@example("2030-01-01T00:00:00+99:99")
+@example("2030-01-01T00:00:00+24:00")
+@example("2030-01-01T00:00:00-23:59")
+@example("0000-01-01T00:00:00Z")
+@example("0001-01-01T00:00:00+01:00")
+@example("9999-12-31T23:59:59.999999999Z")
+@example("9999-12-31T23:59:59-23:59")
+@example("2030-01-01T00:00:00.123456789Z")
+@example("2030-02-30T00:00:00Z")
+def test_every_expiry_that_the_api_server_takes_can_be_read(moment: str) -> None:
+    entry = {"name": "alice", "expiresAt": moment}
+    if accepts(MEMBER, entry):
+        assert readable({"users": [entry]})
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "2030-01-01",
+        "2030-01-01T00:00:00",
+        "2030-01-01 00:00:00Z",
+        "2030-01-01t00:00:00z",
+        "2030-13-01T00:00:00Z",
+        "2030-01-01T24:00:00Z",
+        "tomorrow",
+        "",
+    ],
+)
+def test_an_expiry_that_two_readers_could_read_in_two_ways_is_refused(moment: str) -> None:
+    assert not accepts(MEMBER, {"name": "alice", "expiresAt": moment})
+
+
+def test_every_label_of_the_bill_that_the_api_server_takes_can_be_read() -> None:
+    billing = SPEC["properties"]["billing"]
+    for length in (0, 1, 63, 64, 1000):
+        labels = {"labels": {"k" * length: "v"}}
+        said = billing["properties"]["labels"].get("x-kubernetes-validations", [])
+        keys = [cel.Text(key) for key in labels["labels"]]
+        taken = accepts(billing, labels) and all(cel.compiled(r["rule"])(keys) for r in said)
+        assert readable({"billing": labels}) or not taken, f"a key of {length} characters"
+
+
+def values(schema: Schema) -> st.SearchStrategy[Any]:
+    """Values that the API server takes by the schema."""
+    match schema["type"]:
+        case "object" if "properties" in schema:
+            required = set(schema.get("required", ()))
+            properties = {k: values(v) for k, v in schema["properties"].items()}
+            return st.fixed_dictionaries(
+                {k: v for k, v in properties.items() if k in required},
+                optional={k: v for k, v in properties.items() if k not in required},
+            )
+        case "object":
+            return st.dictionaries(
+                st.text(max_size=5), values(schema["additionalProperties"]), max_size=3
+            )
+        case "array":
+            return st.lists(values(schema["items"]), max_size=3)
+        case "boolean":
+            return st.booleans()
+        case _:
+            return texts(schema)
+
+
+def texts(schema: Schema) -> st.SearchStrategy[str]:
+    assert schema["type"] == "string"
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    if schema.get("format") == "date-time":
+        return st.sampled_from(["2030-01-01T00:00:00Z", "2024-02-29T23:59:59.5-05:00"])
+    return st.text(min_size=schema.get("minLength", 0), max_size=8)
+
+
+@given(values(SPEC))
+def test_every_spec_that_the_schema_takes_can_be_read(spec: Schema) -> None:
+    assert accepts(SPEC, spec)
+    assert readable(spec)

@@ -1,0 +1,233 @@
+"""Who can stand in a list, and until when."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.model.rules import member_problem, name_problem, sudoer_problem
+from lnamespace.model.subject import Member, Subject, SubjectKind, next_expiry
+
+from tests.unit.support.strategies import NOW, expiries, members
+
+USER, GROUP, ACCOUNT = SubjectKind.USER, SubjectKind.GROUP, SubjectKind.SERVICE_ACCOUNT
+LABEL_63, LABEL_64 = "a" * 63, "a" * 64
+NAME_253, NAME_254 = ".".join(["a" * 62] * 4) + ".b", "a" * 254
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "alice",
+        "first.last@loblaw.ca",
+        "https://accounts.example.com#110248495921238986420",
+        "CN=Alice,O=Loblaw",
+        "Zoë Ünïcode",
+        "李雷",
+        "oidc:alice",
+        "systems:alice",
+        "SYSTEM:masters",
+        "a*",
+        "quote\"'`${x}{{y}}",
+        "x" * 250,
+    ],
+)
+@pytest.mark.parametrize("kind", [USER, GROUP])
+def test_any_name_that_a_person_can_read_may_be_listed(kind: SubjectKind, name: str) -> None:
+    assert member_problem(Member(name, kind)) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "why"),
+    [
+        (USER, "", "empty"),
+        (USER, " alice", "white space"),
+        (USER, "alice\u00a0", "white space"),
+        (USER, "*", "not a pattern"),
+        (GROUP, "*", "not a pattern"),
+        (USER, "alice\n", "invisible"),
+        (USER, "a\tb", "invisible"),
+        (USER, "a\x00b", "invisible"),
+        (USER, "al\u200bice", "invisible"),  # zero width space
+        (USER, "al\u200dice", "invisible"),  # zero width joiner
+        (USER, "\ufeffalice", "invisible"),  # byte order mark
+        (USER, "\u202eecila", "invisible"),  # right to left override
+        (USER, "a\u2066b\u2069", "invisible"),  # isolates
+        (USER, "a\u2028b", "invisible"),  # line separator
+        (USER, "a\u00adb", "invisible"),  # soft hyphen
+        (USER, "a\U000e0041b", "invisible"),  # tag letter
+        (USER, "a\ue000b", "invisible"),  # private use
+        (GROUP, "system:masters", "cluster's own"),
+        (GROUP, "system:authenticated", "cluster's own"),
+        (GROUP, "system:serviceaccounts", "cluster's own"),
+        (GROUP, "system:serviceaccounts:team-a", "cluster's own"),
+        (GROUP, "system:serviceaccount:a:b", "cluster's own"),
+        (USER, "system:", "cluster's own"),
+        (USER, "system:admin", "cluster's own"),
+        (USER, "system:node:n1", "cluster's own"),
+        (USER, "system:kube-controller-manager", "cluster's own"),
+        (USER, "system:serviceaccounts:a:b", "cluster's own"),
+    ],
+)
+def test_a_name_that_cannot_be_checked_or_is_the_clusters_is_refused(
+    kind: SubjectKind, name: str, why: str
+) -> None:
+    assert why in (member_problem(Member(name, kind)) or "accepted")
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name"),
+    [("a", "b"), ("team-a", "ci.deployer"), (LABEL_63, "b"), ("a", NAME_253), ("kube-system", "x")],
+)
+def test_a_service_account_is_named_as_kubernetes_spells_it(namespace: str, name: str) -> None:
+    assert member_problem(Member(name, ACCOUNT, namespace)) is None
+    assert member_problem(Member(f"system:serviceaccount:{namespace}:{name}")) is None
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name"),
+    [
+        ("", "b"),
+        ("a", ""),
+        ("a", "*"),
+        ("*", "b"),
+        ("A", "b"),
+        ("a.b", "c"),
+        ("a", "B"),
+        ("a", "b_c"),
+        ("a", "b\n"),
+        ("a\n", "b"),
+        ("a", "-b"),
+        ("a", "b."),
+        ("a", "b:c"),
+        ("a", "b:"),
+        ("", ""),
+        ("-a", "b"),
+        # The API server refuses a whole binding for one such subject, so that one bad entry would
+        # keep everybody else of its list from being granted or revoked.
+        ("a", "b..c"),
+        ("a", "b.-c"),
+        ("a", "b-.c"),
+        (LABEL_64, "b"),
+        ("a", NAME_254),
+    ],
+)
+def test_a_service_account_that_cannot_exist_is_refused_in_both_spellings(
+    namespace: str, name: str
+) -> None:
+    assert member_problem(Member(name, ACCOUNT, namespace)) is not None
+    assert member_problem(Member(f"system:serviceaccount:{namespace}:{name}")) is not None
+
+
+@pytest.mark.parametrize("name", ["system:serviceaccount:", "system:serviceaccount:a"])
+def test_half_a_service_account_is_none(name: str) -> None:
+    assert member_problem(Member(name)) is not None
+
+
+def test_only_a_service_account_has_a_namespace() -> None:
+    assert member_problem(Member("alice", USER, "a")) == "only a ServiceAccount has a namespace"
+    assert member_problem(Member("ops", GROUP, "a")) == "only a ServiceAccount has a namespace"
+
+
+def test_a_service_account_written_as_a_user_is_that_service_account() -> None:
+    written_out = Member("system:serviceaccount:a:b")
+    assert written_out.subject == Member("b", ACCOUNT, "a").subject
+    assert written_out.subject == Subject(ACCOUNT, "b", "a")
+    assert written_out.subject.username == "system:serviceaccount:a:b"
+
+
+def test_a_person_is_known_by_their_own_name() -> None:
+    assert Member("alice").subject.username == "alice"
+    assert Member("alice").subject != Member("alice", GROUP).subject
+
+
+@given(members)
+def test_a_sudoer_is_anybody_but_a_group(member: Member) -> None:
+    if member.kind is GROUP:
+        assert "Group cannot be a sudoer" in (sudoer_problem(member) or "")
+    else:
+        assert sudoer_problem(member) == member_problem(member)
+
+
+@given(members)
+def test_a_subject_without_problem_can_be_written_into_a_binding(member: Member) -> None:
+    """The cluster's own names never pass, in whatever spelling."""
+    subject = member.subject
+    if member_problem(member) is None:
+        assert subject.name
+        assert (subject.kind is ACCOUNT) == bool(subject.namespace)
+        assert not subject.name.startswith("system:")
+
+
+# Until when
+
+
+def test_an_entry_ends_at_its_second() -> None:
+    member = Member("alice", expires_at=NOW)
+    assert member.active(NOW - timedelta(microseconds=1))
+    assert not member.active(NOW)
+    assert not member.active(NOW + timedelta(days=1))
+
+
+def test_an_entry_without_an_end_has_none() -> None:
+    assert Member("alice").active(datetime.max.replace(tzinfo=UTC))
+
+
+def test_the_time_zone_of_an_end_counts() -> None:
+    toronto = timezone(timedelta(hours=-5))
+    end = NOW.replace(tzinfo=None).replace(tzinfo=toronto)
+    assert Member("alice", expires_at=end).active(NOW + timedelta(hours=5, seconds=-1))
+    assert not Member("alice", expires_at=end).active(NOW + timedelta(hours=5))
+
+
+@given(st.lists(st.builds(Member, name=st.just("a"), expires_at=expiries)))
+def test_the_next_expiry_is_the_first_moment_at_which_an_entry_in_force_ends(
+    listed: list[Member],
+) -> None:
+    end = next_expiry(listed, NOW)
+    now_active = [member for member in listed if member.active(NOW)]
+    if end is None:
+        assert all(member.active(datetime.max.replace(tzinfo=UTC)) for member in now_active)
+    else:
+        assert end > NOW
+        assert all(member.active(end - timedelta(microseconds=1)) for member in now_active)
+        assert not all(member.active(end) for member in now_active)
+
+
+# What a namespace may be called
+
+
+@pytest.mark.parametrize("name", ["a", "0", "team-a", "a--b", "kube", "defaults", LABEL_63, "open"])
+def test_a_dns_label_is_a_name(name: str) -> None:
+    assert name_problem(name) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "-a", "a-", "A", "a.b", "a_b", "a:b", "a/b", "a\n", "ä", "..", "*", LABEL_64, "a b"],
+)
+def test_nothing_else_is_a_name(name: str) -> None:
+    assert "DNS label" in (name_problem(name) or "accepted")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "default",
+        "kube-system",
+        "kube-public",
+        "kube-node-lease",
+        "kube-x",
+        "openshift",
+        "openshift-monitoring",
+        "lnamespace",
+        "lnamespace-system",
+    ],
+)
+def test_the_systems_names_are_reserved(name: str) -> None:
+    assert name_problem(name) == f'"{name}" is reserved'
+
+
+def test_further_names_can_be_reserved() -> None:
+    assert name_problem("prod-a", ("prod-*",)) is not None
+    assert name_problem("default", ("prod-*",)) is None
