@@ -29,34 +29,31 @@ def run(settings: Settings) -> None:
 async def _serve(settings: Settings) -> None:
     stop = asyncio.Event()
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
-        # Made before kopf's own tasks: kopf ends every task that was made after them.
         work = asyncio.create_task(Controller(client, settings).run())
         work.add_done_callback(lambda _: stop.set())
         await kopf.operator(
-            registry=_registry(client),
+            registry=_registry(client, work),
             settings=_settings(),
             clusterwide=True,
             liveness_endpoint=settings.liveness_endpoint or None,
             stop_flag=stop,
         )
-        await _end(work)
+        if not work.cancelled():
+            work.result()  # It ended by itself: raises why.
 
 
-async def _end(work: asyncio.Task[None]) -> None:
-    """End the work; if it had ended by itself, tell why."""
-    work.cancel()
-    try:
-        await work
-    except asyncio.CancelledError:
-        return
-
-
-def _registry(client: Client) -> kopf.OperatorRegistry:
+def _registry(client: Client, work: asyncio.Task[None]) -> kopf.OperatorRegistry:
     registry = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=registry)
     def login(**_: Any) -> kopf.ConnectionInfo:
         return kopf.ConnectionInfo(**client.credentials())
+
+    @kopf.on.cleanup(registry=registry)
+    async def end(**_: Any) -> None:
+        # Here, for kopf waits five seconds for tasks that it finds running after this.
+        work.cancel()
+        await asyncio.wait([work])
 
     return registry
 
