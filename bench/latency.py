@@ -1,0 +1,183 @@
+"""How long people wait: create to Ready, edit to revoked, drift to repaired; beside the floor.
+
+The floor is the same change made by a bare client by hand, seen on the same watch.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from statistics import median, quantiles
+
+from lnamespace.kube.resources import RBAC, ROLE_BINDING
+from lnamespace.model.names import USERS_BINDING
+
+from bench.client import Bare, Manifest
+from bench.tenants import COLLECTION, create_bare, is_ready, manifest
+
+PATIENCE = 30.0
+CHURN_PER_SECOND = 5
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Milliseconds."""
+
+    p50: float
+    p99: float
+
+    @classmethod
+    def of(cls, seconds: list[float]) -> "Latency":
+        """From samples."""
+        return cls(median(seconds) * 1000, quantiles(seconds, n=100)[98] * 1000)
+
+
+Sample = Callable[[int], Awaitable[float]]
+
+
+async def measure(count: int, sample: Sample, gap: float = 0.05) -> Latency:
+    """Take samples one after the other, with a gap for the machine to be idle again."""
+    seconds = []
+    for index in range(count):
+        seconds.append(await sample(index))
+        await asyncio.sleep(gap)
+    return Latency.of(seconds)
+
+
+async def seconds_until(
+    admin: Bare,
+    collection: str,
+    act: Callable[[], Awaitable[object]],
+    seen: Callable[[Manifest], bool],
+) -> float:
+    """Act, and tell how long until a watch of the collection shows what is waited for."""
+    async with asyncio.timeout(PATIENCE), admin.watch(collection) as events:
+        start = time.perf_counter()
+        acting = asyncio.create_task(_run(act))
+        async for event in events:
+            if seen(event):
+                break
+        elapsed = time.perf_counter() - start
+        await acting
+    return elapsed
+
+
+async def _run(act: Callable[[], Awaitable[object]]) -> None:
+    await act()
+
+
+def creation(admin: Bare) -> Sample:
+    """Create an LNamespace; it is Ready."""
+
+    async def sample(index: int) -> float:
+        name = f"latency-{index:05d}"
+        return await seconds_until(
+            admin,
+            COLLECTION,
+            lambda: admin.post(COLLECTION, manifest(name)),
+            lambda event: event["object"]["metadata"]["name"] == name and is_ready(event["object"]),
+        )
+
+    return sample
+
+
+def creation_floor(admin: Bare, us: Bare) -> Sample:
+    """Create all the same objects by hand, one after the other (no controller running)."""
+
+    async def sample(index: int) -> float:
+        name = f"floor-{index:05d}"
+        return await seconds_until(
+            admin,
+            COLLECTION,
+            lambda: create_bare(admin, us, name),
+            lambda event: event["object"]["metadata"]["name"] == name and is_ready(event["object"]),
+        )
+
+    return sample
+
+
+def revocation(admin: Bare, tenants: list[str]) -> Sample:
+    """Remove a user from the list; the binding no longer has them."""
+
+    async def sample(index: int) -> float:
+        name, user = tenants[index], f"user-0@{tenants[index]}"
+        left = [m for m in manifest(name)["spec"]["users"] if m["name"] != user]
+        return await seconds_until(
+            admin,
+            ROLE_BINDING.path(namespace=name),
+            lambda: admin.patch(f"{COLLECTION}/{name}", {"spec": {"users": left}}),
+            lambda event: _is_binding(event) and user not in _people(event),
+        )
+
+    return sample
+
+
+def revocation_floor(admin: Bare, tenants: list[str]) -> Sample:
+    """Remove everybody from a binding by hand; the binding no longer has them."""
+
+    async def sample(index: int) -> float:
+        name = tenants[index]
+        collection = ROLE_BINDING.path(namespace=name)
+        await admin.post(collection, _spare_binding(name))
+        return await seconds_until(
+            admin,
+            collection,
+            lambda: admin.patch(f"{collection}/spare", {"subjects": []}),
+            lambda event: event["object"]["metadata"]["name"] == "spare" and not _people(event),
+        )
+
+    return sample
+
+
+def repair(admin: Bare, tenants: list[str]) -> Sample:
+    """Delete a binding by hand; it is back."""
+
+    async def sample(index: int) -> float:
+        collection = ROLE_BINDING.path(namespace=tenants[index])
+        return await seconds_until(
+            admin,
+            collection,
+            lambda: admin.delete(f"{collection}/{USERS_BINDING}"),
+            lambda event: _is_binding(event) and event["type"] == "ADDED",
+        )
+
+    return sample
+
+
+@asynccontextmanager
+async def churn(admin: Bare, tenants: list[str]) -> AsyncIterator[None]:
+    """Edit other LNamespaces all the while, five times a second."""
+
+    async def edit() -> None:
+        for turn in range(1_000_000):
+            name = tenants[turn % len(tenants)]
+            users = [{"name": f"visitor-{turn}"}]
+            await admin.patch(f"{COLLECTION}/{name}", {"spec": {"users": users}})
+            await asyncio.sleep(1 / CHURN_PER_SECOND)
+
+    editing = asyncio.create_task(edit())
+    try:
+        yield
+    finally:
+        editing.cancel()
+        with suppress(asyncio.CancelledError):
+            await editing
+
+
+def _is_binding(event: Manifest) -> bool:
+    return bool(event["object"]["metadata"]["name"] == USERS_BINDING)
+
+
+def _spare_binding(namespace: str) -> Manifest:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "spare", "namespace": namespace},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "admin"},
+        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": "somebody"}],
+    }
+
+
+def _people(event: Manifest) -> list[str]:
+    return [subject["name"] for subject in event["object"].get("subjects", [])]

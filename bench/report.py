@@ -1,0 +1,67 @@
+"""The figures as a table for people and as JSON for programs."""
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure, the same figure of the plain alternative, and what the peer needs of its own.
+
+    ``peer`` is Capsule 0.14.0, tuned, as a multiple of a bare client doing its work
+    (docs/performance.md tells how that was measured).
+    """
+
+    name: str
+    unit: str
+    ours: float
+    plain: float | None = None
+    goal: str = ""
+    peer: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours as a multiple of the plain alternative."""
+        return self.ours / self.plain if self.plain else None
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Rows aligned under their headings."""
+    heads = ("FIGURE", "OURS", "PLAIN", "RATIO", "GOAL", "CAPSULE")
+    cells = [heads, *(_cells(row) for row in rows)]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(heads))]
+    lines = ("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in cells)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def write(path: Path, rows: Sequence[Row], details: dict[str, Any]) -> None:
+    """All figures as JSON."""
+    figures = [{**vars(row), "ratio": row.ratio} for row in rows]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"machine": machine(), "figures": figures, "details": details}
+    path.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def machine() -> str:
+    """What this ran on."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return (
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, {memory:.0f} GiB, "
+        f"Python {platform.python_version()}"
+    )
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    plain = "" if row.plain is None else f"{_number(row.plain)} {row.unit}"
+    ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+    ours = f"{_number(row.ours)} {row.unit}".rstrip()
+    return row.name, ours, plain.rstrip(), ratio, row.goal, row.peer
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.1f}"

@@ -1,0 +1,65 @@
+"""The LNamespaces that are measured, and how a bare client would make them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from lnamespace.access.entries import entries
+from lnamespace.access.layout import Layout
+from lnamespace.access.ownership import Ownership
+from lnamespace.access.person import self_impersonator
+from lnamespace.access.tenant import tenant_objects
+from lnamespace.controller.status import Findings, status
+from lnamespace.kube.objects import Wanted
+from lnamespace.model.lnamespace import LNamespace
+
+from bench.client import Bare, Manifest
+
+COLLECTION = "/apis/tenancy.loblaw.digital/v1beta1/lnamespaces"
+LAYOUT = Layout()
+OBJECTS = 9
+"""Objects of each: Namespace, 2 RoleBindings, 2 and 1 ClusterRoles, 2 and 1 ClusterRoleBindings."""
+
+
+def manifest(name: str) -> Manifest:
+    """Three users, a manager, a sudoer; all of them its own."""
+    return {
+        "apiVersion": "tenancy.loblaw.digital/v1beta1",
+        "kind": "LNamespace",
+        "metadata": {"name": name},
+        "spec": {
+            "users": [{"name": f"user-{i}@{name}"} for i in range(3)],
+            "managers": [{"name": f"manager@{name}"}],
+            "sudoers": [{"name": f"sudoer@{name}"}],
+        },
+    }
+
+
+def objects(lns: LNamespace) -> list[Wanted]:
+    """What the controller makes of it."""
+    current = entries(lns.spec, datetime.now(UTC))
+    own = tenant_objects(lns, current, Ownership.OURS, LAYOUT)
+    return [*own, *self_impersonator(current.sudoers[0], {lns.name: lns.uid}, LAYOUT)]
+
+
+def ready(lns: LNamespace) -> dict[str, Any]:
+    """The status that says it is done."""
+    now = datetime.now(UTC)
+    found = Findings(Ownership.OURS, entries(lns.spec, now), lns.uid, f"{lns.name}-sudoers")
+    said: dict[str, Any] = msgspec.to_builtins(status(lns, found, now.replace(microsecond=0)))
+    return {"status": said}
+
+
+async def create_bare(requester: Bare, client: Bare, name: str) -> None:
+    """Create an LNamespace and do all that the controller would, one request after the other."""
+    lns = msgspec.convert(await requester.post(COLLECTION, manifest(name)), LNamespace)
+    for want in objects(lns):
+        namespace, _ = want.key
+        await client.post(want.resource.path(namespace=namespace), want.object.manifest())
+    await client.patch(f"{COLLECTION}/{name}/status", ready(lns))
+
+
+def is_ready(lns: Manifest) -> bool:
+    """Whether the API server says that it is Ready."""
+    conditions = lns.get("status", {}).get("conditions", [])
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
