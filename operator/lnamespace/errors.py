@@ -13,6 +13,7 @@
         │   └── AlreadyExists    409 on create
         ├── Expired              410: the resource version is too old; list again      retryable
         ├── Terminating          403/409: the namespace is on its way out              retryable
+        ├── NoNamespace      404 on create: the namespace may yet come                     retryable
         ├── Unauthenticated  401: credentials are renewed meanwhile                        retryable
         ├── NotFound             404
         ├── Forbidden            403
@@ -87,6 +88,12 @@ class Expired(ClusterError):
 
 class Terminating(ClusterError):
     """Nothing can be created in a namespace that is being deleted."""
+
+    retryable = True
+
+
+class NoNamespace(ClusterError):
+    """The namespace to create something in is not there."""
 
     retryable = True
 

@@ -292,7 +292,12 @@ async def test_the_servers_advice_when_to_come_again_is_followed(play: Play) -> 
 
 @pytest.mark.parametrize(
     "garbage",
-    [b"<html>Bad gateway</html>\n", b"{}\n", b'{"type":"ADDED","object":{"metadata":{}}}\n'],
+    [
+        b"<html>Bad gateway</html>\n",
+        b"{}\n",
+        b'{"type":"ADDED","object":{"metadata":{}}}\n',
+        b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":""}}}\n',
+    ],
 )
 async def test_garbage_in_a_watch_does_not_end_the_reflector(play: Play, garbage: bytes) -> None:
     """A proxy in between may say anything."""
@@ -303,9 +308,18 @@ async def test_garbage_in_a_watch_does_not_end_the_reflector(play: Play, garbage
         assert play.names == {"a": 1}
 
 
-async def test_garbage_for_a_list_does_not_end_the_reflector(play: Play) -> None:
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"<html>Sign in, please</html>",
+        b"{}",
+        b'{"metadata":{"resourceVersion":""},"items":[]}',
+        b'{"metadata":{"resourceVersion":"10"},"items":[{}]}',
+    ],
+)
+async def test_garbage_for_a_list_does_not_end_the_reflector(play: Play, garbage: bytes) -> None:
     async with play.running():
-        (await play.server.next("GET", limit="1000")).answer(b"<html>Sign in, please</html>")
+        (await play.server.next("GET", limit="1000")).answer(garbage)
         await play.list(thing("a", 1))
         assert play.names == {"a": 1}
 

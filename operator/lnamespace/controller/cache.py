@@ -129,6 +129,14 @@ class Cache:
         for seen in (old, new):
             if seen is not None and (seen.managed or self.tenant(seen.key[1])):
                 self._queue.add(Tenant(seen.key[1]))
+        if old is None and new is not None:
+            self._namespace_appeared(new.key[1])
+
+    def _namespace_appeared(self, name: str) -> None:
+        """A ServiceAccount's objects could not be made where there was no namespace."""
+        for person in self.people.problems:
+            if person.namespace == name:
+                self._queue.add(person)
 
     def _grant_changed(self, old: Seen | None, new: Seen | None) -> None:
         seen = new or old

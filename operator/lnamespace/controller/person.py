@@ -39,8 +39,10 @@ class PersonReconciler:
         actions = plan(wanted, self.cache.look, places(person, self.layout))
         failures = await self.applier.apply(actions)
         news = self._note(person, failures, failed_before)
-        if news or any(isinstance(action, Create) for action in actions):
-            self._wake(sponsors)
+        made = any(isinstance(action, Create) for action in actions)
+        for name in sponsors:
+            if news or (made and self._waits(name)):
+                self.wake(name)
         return Outcome(failures, people.changes_at(person, now))
 
     def _note(self, person: Person, failures: list[ClusterError], failed_before: int) -> bool:
@@ -53,8 +55,6 @@ class PersonReconciler:
             people.problems[person] = f"{subject.username}: {lasting[0]}"
         return known != people.problems.get(person)
 
-    def _wake(self, sponsors: dict[str, str]) -> None:
-        for name in sponsors:
-            listed = self.cache.tenant(name)
-            if listed is None or not is_ready(listed.lns) or self.cache.people.problems:
-                self.wake(name)
+    def _waits(self, name: str) -> bool:
+        listed = self.cache.tenant(name)
+        return listed is not None and not is_ready(listed.lns)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NotFound
+from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NoNamespace, NotFound
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Marks, Seen, Wanted, patch, read
 from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate
@@ -74,6 +74,8 @@ class Applier:
             answer = await self._client.get(want.resource.path(name, namespace))
             self._stores[want.resource].meet(read(answer, self._marks))
             raise
+        except NotFound as error:
+            raise NoNamespace(str(error), status=404) from error
         self._stores[want.resource].learn(read(answer, self._marks))
 
     async def _patch(self, want: Wanted, seen: Seen) -> None:

@@ -116,7 +116,7 @@ class Client:
         """
         query = params | {"watch": "true", "allowWatchBookmarks": "true"}
         try:
-            async with self._send("GET", path, query, limits=_WATCH_TIMEOUT) as response:
+            async with await self._send("GET", path, query, limits=_WATCH_TIMEOUT) as response:
                 if response.status != 200:
                     patience = response.headers.get("Retry-After", "")
                     raise error_of(response.status, await response.read(), patience)
@@ -133,7 +133,8 @@ class Client:
         content_type: str = JSON,
     ) -> bytes:
         try:
-            async with self._send(method, path, params, body, content_type) as response:
+            response = await self._send(method, path, params, body, content_type)
+            async with response:
                 answer = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.Unreachable(f"{method} {path}: {error!r}") from error
@@ -141,7 +142,6 @@ class Client:
             raise error_of(response.status, answer, response.headers.get("Retry-After", ""))
         return answer
 
-    @asynccontextmanager
     async def _send(
         self,
         method: str,
@@ -150,16 +150,15 @@ class Client:
         body: bytes | None = None,
         content_type: str = JSON,
         limits: aiohttp.ClientTimeout = _TIMEOUT,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    ) -> aiohttp.ClientResponse:
         headers = {"Content-Type": content_type} if body is not None else {}
         token = await self._configuration.get_api_key_with_prefix("BearerToken")
         if token:
             headers["Authorization"] = token
         options: dict[str, Any] = {**self._tls, **self._proxy, "timeout": limits}
-        async with self._session.request(
+        return await self._session.request(
             method, path.lstrip("/"), params=params, data=body, headers=headers, **options
-        ) as response:
-            yield response
+        )
 
 
 @asynccontextmanager
