@@ -5,6 +5,7 @@ deletions that it missed (docs/decisions/0002-own-reflector.md).
 """
 
 import asyncio
+import logging
 from typing import Any
 
 import kopf
@@ -13,6 +14,8 @@ import uvloop
 from lnamespace.controller.controller import Controller
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 def run(settings: Settings) -> None:
@@ -51,6 +54,7 @@ def _registry(client: Client, work: asyncio.Task[None]) -> kopf.OperatorRegistry
 
     @kopf.on.cleanup(registry=registry)
     async def end(**_: Any) -> None:
+        log.info("stopping")
         # Here, for kopf waits five seconds for tasks that it finds running after this.
         work.cancel()
         await asyncio.wait([work])

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
 import msgspec
 
@@ -9,8 +10,18 @@ from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NoNamespace
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Marks, Seen, Wanted, patch, read
 from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate
-from lnamespace.kube.resources import Resource
+from lnamespace.kube.resources import NAMESPACE, Resource
 from lnamespace.kube.store import Store
+
+
+def _stage(action: Action) -> int:
+    match action:
+        case Patch(want, _) if want.resource is NAMESPACE:
+            return 0
+        case Delete():
+            return 2
+        case _:
+            return 1
 
 
 class Applier:
@@ -29,14 +40,15 @@ class Applier:
         self._slots = asyncio.Semaphore(concurrency)
 
     async def apply(self, actions: Iterable[Action]) -> list[ClusterError]:
-        """Do them all at once, deletions after the rest; one that fails stops no other.
+        """Do them, as many at once as can be; one that fails stops no other.
 
-        Returns the failures.
+        A Namespace that is being adopted comes first, for policies look at its marks when
+        something is made in it; deletions come last. Returns the failures.
         """
-        actions = list(actions)
-        changes = [action for action in actions if not isinstance(action, Delete)]
-        deletions = [action for action in actions if isinstance(action, Delete)]
-        return await self._all(changes) + await self._all(deletions)
+        failures = []
+        for _, stage in groupby(sorted(actions, key=_stage), key=_stage):
+            failures += await self._all(list(stage))
+        return failures
 
     async def _all(self, actions: Sequence[Action]) -> list[ClusterError]:
         if len(actions) == 1:

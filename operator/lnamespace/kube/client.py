@@ -184,7 +184,7 @@ async def connect(access: Access) -> AsyncIterator[Client]:
 
 async def _configure(configuration: Configuration, access: Access) -> asyncio.Task[None]:
     kubeconfig = access.kubeconfig or os.environ.get("KUBECONFIG", "")
-    if not kubeconfig and "KUBERNETES_SERVICE_HOST" in os.environ:
+    if not kubeconfig and not access.context and "KUBERNETES_SERVICE_HOST" in os.environ:
         config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]
         return asyncio.create_task(asyncio.sleep(0))
     path = kubeconfig or f"{os.environ.get('HOME', '')}/.kube/config"

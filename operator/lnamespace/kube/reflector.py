@@ -26,9 +26,21 @@ D = TypeVar("D")
 log = logging.getLogger(__name__)
 
 
+class _Unreadable(ServerFault):
+    """A proxy's web page, say: one kind's bad answer must not end the watches of all others."""
+
+
 class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = "0"
     continue_: str = msgspec.field(default="", name="continue")
+
+    @property
+    def version(self) -> int:
+        """As a number; raises where it is none."""
+        try:
+            return int(self.resource_version)
+        except ValueError as error:
+            raise _Unreadable(f"resourceVersion: {error}") from error
 
 
 class _Page(msgspec.Struct, frozen=True):
@@ -86,6 +98,10 @@ class Reflector(Generic[T]):
             except Expired as error:
                 self._version = 0
                 log.info("listing again", extra=self._about(error))
+            except _Unreadable as error:
+                # Asked again from here it would be met again; a list may lead past it.
+                self._version = 0
+                log.warning("unreadable answer", extra=self._about(error))
             except ClusterError as error:
                 log.warning("watch failed", extra=self._about(error))
                 await asyncio.sleep(error.retry_after)
@@ -97,7 +113,7 @@ class Reflector(Generic[T]):
         try:
             return self._read(raw)
         except (msgspec.DecodeError, ValueError) as error:
-            raise _unreadable(error) from error
+            raise _Unreadable(str(error)) from error
 
     async def _list(self) -> None:
         items: list[T] = []
@@ -109,7 +125,7 @@ class Reflector(Generic[T]):
             if not page.metadata.continue_:
                 break
             params = params | {"continue": page.metadata.continue_}
-        self._version = int(page.metadata.resource_version)
+        self._version = page.metadata.version
         self._store.replace(items, self._version)
         self.synced.set()
 
@@ -127,7 +143,7 @@ class Reflector(Generic[T]):
         if event.type == "ERROR":
             raise error_of(_decode(_failure, event.object).code, bytes(event.object))
         if event.type == "BOOKMARK":
-            self._version = int(_decode(_bookmark, event.object).metadata.resource_version)
+            self._version = _decode(_bookmark, event.object).metadata.version
             return
         item = self._read_item(event.object)
         self._version = item.version
@@ -144,12 +160,7 @@ def _decode(decoder: msgspec.json.Decoder[D], raw: bytes | msgspec.Raw) -> D:
     try:
         return decoder.decode(raw)
     except msgspec.DecodeError as error:
-        raise _unreadable(error) from error
-
-
-def _unreadable(error: Exception) -> ServerFault:
-    """A proxy's web page, say: one kind's bad answer must not end the watches of all others."""
-    return ServerFault(f"unreadable answer: {error}")
+        raise _Unreadable(str(error)) from error
 
 
 def _pause(failures: int) -> float:

@@ -1,0 +1,196 @@
+"""The story: who does what, and what is told to happen."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .stage import ADMIN
+
+ALICE, BOB, CAROL = "alice", "bob.smith@loblaw.ca", "carol"
+PEOPLE = (ALICE, BOB, CAROL)
+
+OURS = "app.kubernetes.io/managed-by=lnamespace"
+REFUSED = "forbidden"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of one person: ``expected`` in words; what its output must say (in any case).
+
+    ``within``: it is tried again for so many seconds, for what takes a moment to come about.
+    """
+
+    expected: str
+    who: str
+    command: str
+    says: str
+    refused: bool = False
+    within: float = 0.0
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """Steps that belong together."""
+
+    title: str
+    steps: tuple[Step, ...]
+
+
+def story() -> Iterator[Chapter]:
+    """All of it, in order: every step stands on those before."""
+    yield Chapter("Alice needs a namespace", (*_create(), *_work()))
+    yield Chapter("A step that needs more: sudo", tuple(_sudo()))
+    yield Chapter("Bob joins, Carol does not", (*_share(), *_keep_out()))
+    yield Chapter("Bob leaves", tuple(_revoke()))
+    yield Chapter("Somebody slips", tuple(_drift()))
+    yield Chapter("The end of team-a", tuple(_delete()))
+
+
+def _create() -> Iterator[Step]:
+    yield Step(
+        "Alice, whom nobody gave any rights, makes a namespace. The command returns when she can "
+        "work in it.",
+        ALICE,
+        "kubectl create lns team-a --cost-center 4711",
+        says="team-a",
+    )
+    yield Step(
+        "It is hers, and the cluster says so: who asked for it, and who pays.",
+        ALICE,
+        "kubectl get lns",
+        says="alice",
+    )
+
+
+def _work() -> Iterator[Step]:
+    yield Step(
+        "She works in it like in any namespace.",
+        ALICE,
+        "kubectl -n team-a create configmap motd --from-literal=text=hello",
+        says="created",
+    )
+
+
+def _sudo() -> Iterator[Step]:
+    command = "-n team-a create quota limits --hard=pods=10"
+    yield Step(
+        "A quota is beyond her ordinary rights, so a slip of hers cannot touch it.",
+        ALICE,
+        f"kubectl {command}",
+        says=REFUSED,
+        refused=True,
+    )
+    yield Step(
+        "With sudo she may, for this one command.",
+        ALICE,
+        f"kubectl sudo {command}",
+        says="created",
+    )
+    yield Step(
+        "Sudo ends at the border of her namespace, whatever she types.",
+        ALICE,
+        "kubectl --as=alice --as-group=team-a-sudoers -n kube-system get secrets",
+        says=REFUSED,
+        refused=True,
+    )
+    yield Step(
+        "Nor can she become anybody else.",
+        ALICE,
+        "kubectl --as=carol --as-group=team-a-sudoers -n team-a get secrets",
+        says="cannot impersonate",
+        refused=True,
+    )
+
+
+def _share() -> Iterator[Step]:
+    command = "kubectl -n team-a create configmap notes --from-literal=by=bob"
+    yield Step(
+        "Bob is not on the list, so he cannot work there.",
+        BOB,
+        command,
+        says=REFUSED,
+        refused=True,
+    )
+    yield Step("Alice adds him.", ALICE, f"kubectl lns grant team-a --user {BOB}", says=BOB)
+    yield Step("Now he can.", BOB, command, says="created")
+    yield Step(
+        "He is a user and not a sudoer. He is told so, and what to do about it.",
+        BOB,
+        "kubectl sudo -n team-a delete quota limits",
+        says="not a sudoer",
+        refused=True,
+    )
+
+
+def _keep_out() -> Iterator[Step]:
+    yield Step(
+        "Carol may look, as everybody may, but not touch.",
+        CAROL,
+        "kubectl -n team-a delete configmap notes",
+        says=REFUSED,
+        refused=True,
+    )
+    yield Step("Nor see secrets.", CAROL, "kubectl -n team-a get secrets", REFUSED, refused=True)
+    yield Step(
+        "Nor let herself in.",
+        CAROL,
+        "kubectl lns grant team-a --user carol",
+        says=REFUSED,
+        refused=True,
+    )
+
+
+def _revoke() -> Iterator[Step]:
+    yield Step(
+        "Alice takes him off the list. When the command returns, it is so.",
+        ALICE,
+        f"kubectl lns revoke team-a {BOB}",
+        says=BOB,
+    )
+    yield Step(
+        "The very next thing he tries is refused.",
+        BOB,
+        "kubectl -n team-a delete configmap notes",
+        says=REFUSED,
+        refused=True,
+    )
+
+
+def _drift() -> Iterator[Step]:
+    yield Step(
+        "An administrator deletes what gives Alice her rights.",
+        ADMIN,
+        "kubectl -n team-a delete rolebinding lnamespace-users",
+        says="deleted",
+    )
+    yield Step(
+        "Within a second it is back, and Alice has noticed nothing.",
+        ALICE,
+        "kubectl -n team-a delete configmap notes",
+        says="deleted",
+        within=2.0,
+    )
+
+
+def _delete() -> Iterator[Step]:
+    yield Step(
+        "Alice is done with it.",
+        ALICE,
+        "kubectl delete lns team-a",
+        says="deleted",
+    )
+    yield Step(
+        "The namespace goes, with all that is in it.",
+        ADMIN,
+        "kubectl get namespace team-a",
+        says="not found",
+        refused=True,
+        within=60.0,
+    )
+    yield Step(
+        "With it went every right that it brought.",
+        ADMIN,
+        "kubectl get namespaces,clusterroles,clusterrolebindings,roles,rolebindings "
+        f"--all-namespaces --selector {OURS}",
+        says="no resources found",
+        within=10.0,
+    )
