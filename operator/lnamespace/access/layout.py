@@ -1,6 +1,7 @@
 """The conventions that all objects of one instance share."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from lnamespace.kube.objects import MANAGED_BY, Marks
 from lnamespace.model.lnamespace import VERSION
@@ -14,7 +15,7 @@ class Layout:
     names: Names = field(default_factory=Names)
     users_role: str = "admin"
 
-    @property
+    @cached_property
     def marks(self) -> Marks:
         """The labels and annotations that are this instance's to say."""
         names = self.names
@@ -24,7 +25,7 @@ class Layout:
             annotations=(names.owner_annotation, names.person_annotation),
         )
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         """Of LNamespaces, as it stands in owner references."""
         return f"{self.names.group}/{VERSION}"

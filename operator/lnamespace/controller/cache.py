@@ -111,11 +111,12 @@ class Cache:
             self._queue.add(Tenant(listed.lns.name))
 
     def _lnamespace_changed(self, old: Listed | None, new: Listed | None) -> None:
+        # People first: by the time the LNamespace is done, its sudoers are, and it need not wait.
+        for person in self.people.update(old.lns if old else None, new.lns if new else None):
+            self._person_changed(person)
         for listed in (old, new):
             if listed is not None:
                 self._queue.add(Tenant(listed.lns.name))
-        for person in self.people.update(old.lns if old else None, new.lns if new else None):
-            self._person_changed(person)
 
     def _person_changed(self, person: Person) -> None:
         key = (person.namespace, self._names.self_impersonator(person.digest))

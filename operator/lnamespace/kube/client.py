@@ -10,12 +10,14 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Self
+from urllib.parse import urlencode
 
 import aiohttp
 import msgspec
 from kubernetes.aio import config
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
+from yarl import URL
 
 from lnamespace import errors
 
@@ -58,10 +60,13 @@ class Client:
     def __init__(self, configuration: Configuration) -> None:
         rest = RESTClientObject(configuration)
         self._configuration = configuration
-        self._tls = {"server_hostname": configuration.tls_server_name or None}
-        self._proxy = {"proxy": rest.proxy, "proxy_headers": rest.proxy_headers}
+        self._server = configuration.host.rstrip("/")
+        self._options: dict[str, Any] = {
+            "server_hostname": configuration.tls_server_name or None,
+            "proxy": rest.proxy,
+            "proxy_headers": rest.proxy_headers,
+        }
         self._session = aiohttp.ClientSession(
-            base_url=configuration.host.rstrip("/") + "/",
             connector=aiohttp.TCPConnector(ssl=rest.ssl_context, limit=0, keepalive_timeout=60),
             headers={"User-Agent": "lnamespace", "Accept": JSON},
             auto_decompress=True,
@@ -155,9 +160,10 @@ class Client:
         token = await self._configuration.get_api_key_with_prefix("BearerToken")
         if token:
             headers["Authorization"] = token
-        options: dict[str, Any] = {**self._tls, **self._proxy, "timeout": limits}
+        # Paths are escaped where they are made; parsing them again is a tenth of a request.
+        url = URL(f"{self._server}{path}?{urlencode(params)}", encoded=True)
         return await self._session.request(
-            method, path.lstrip("/"), params=params, data=body, headers=headers, **options
+            method, url, data=body, headers=headers, timeout=limits, **self._options
         )
 
 

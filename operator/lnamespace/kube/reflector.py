@@ -14,6 +14,7 @@ import msgspec
 
 from lnamespace.errors import ClusterError, Expired, ServerFault
 from lnamespace.kube.client import Client, error_of
+from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.store import Store, T
 
@@ -30,9 +31,8 @@ class _Unreadable(ServerFault):
     """A proxy's web page, say: one kind's bad answer must not end the watches of all others."""
 
 
-class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+class _Versioned(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = "0"
-    continue_: str = msgspec.field(default="", name="continue")
 
     @property
     def version(self) -> int:
@@ -41,6 +41,10 @@ class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
             return int(self.resource_version)
         except ValueError as error:
             raise _Unreadable(f"resourceVersion: {error}") from error
+
+
+class _ListMeta(_Versioned, frozen=True):
+    continue_: str = msgspec.field(default="", name="continue")
 
 
 class _Page(msgspec.Struct, frozen=True):
@@ -53,8 +57,17 @@ class _Event(msgspec.Struct, frozen=True):
     object: msgspec.Raw
 
 
-class _Bookmark(msgspec.Struct, frozen=True):
-    metadata: _ListMeta
+class _ObjectMeta(_Versioned, frozen=True):
+    name: str = ""
+    namespace: str = ""
+
+    @property
+    def key(self) -> Key:
+        return self.namespace, self.name
+
+
+class _Head(msgspec.Struct, frozen=True):
+    metadata: _ObjectMeta
 
 
 class _Failure(msgspec.Struct, frozen=True):
@@ -63,7 +76,7 @@ class _Failure(msgspec.Struct, frozen=True):
 
 _page = msgspec.json.Decoder(_Page)
 _event = msgspec.json.Decoder(_Event)
-_bookmark = msgspec.json.Decoder(_Bookmark)
+_head = msgspec.json.Decoder(_Head)
 _failure = msgspec.json.Decoder(_Failure)
 
 
@@ -143,10 +156,14 @@ class Reflector(Generic[T]):
         if event.type == "ERROR":
             raise error_of(_decode(_failure, event.object).code, bytes(event.object))
         if event.type == "BOOKMARK":
-            self._version = _decode(_bookmark, event.object).metadata.version
+            self._version = _decode(_head, event.object).metadata.version
+            return
+        head = _decode(_head, event.object).metadata
+        self._version = head.version
+        if event.type != "DELETED" and self._store.knows(head.key, head.version):
+            # The echo of our own write, by far the most of all events: not worth reading.
             return
         item = self._read_item(event.object)
-        self._version = item.version
         if event.type == "DELETED":
             self._store.remove(item.key, item.version)
         else:

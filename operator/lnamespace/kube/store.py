@@ -41,6 +41,11 @@ class Store(Generic[T]):
         """The object, as last known."""
         return self._items.get(key)
 
+    def knows(self, key: Key, version: int) -> bool:
+        """Whether what is known of the object is as new as that."""
+        known = self._items.get(key)
+        return known is not None and known.version >= version
+
     def __iter__(self) -> Iterator[T]:
         return iter(list(self._items.values()))
 

@@ -8,6 +8,7 @@ never meet.
 import base64
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 from lnamespace.model.subject import Subject
 
@@ -29,27 +30,27 @@ class Names:
     suffix: str = DEFAULT_SUFFIX
     sudoers_group_format: str = "{name}-sudoers"
 
-    @property
+    @cached_property
     def group(self) -> str:
         """The API group."""
         return f"tenancy.{self.suffix}"
 
-    @property
+    @cached_property
     def prefix(self) -> str:
         """The first part of every cluster-wide name, and the value of the managed-by label."""
         return "lnamespace" if self.suffix == DEFAULT_SUFFIX else f"lnamespace.{self.suffix}"
 
-    @property
+    @cached_property
     def owner_annotation(self) -> str:
         """Says on a Namespace which LNamespace (by UID) it belongs to; an admin's way to adopt."""
         return f"{self.group}/owner-uid"
 
-    @property
+    @cached_property
     def tenant_label(self) -> str:
         """Says for which LNamespace an object is, for people who search."""
         return f"{self.group}/lnamespace"
 
-    @property
+    @cached_property
     def person_annotation(self) -> str:
         """Says in words for whom a self-impersonator is, for its name cannot."""
         return f"{self.group}/person"
