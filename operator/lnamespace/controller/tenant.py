@@ -120,11 +120,13 @@ class TenantReconciler:
         """
         if found.failures:
             return failed_before >= PATIENCE or not all(f.retryable for f in found.failures)
-        return bool(found.people) or all(map(self._can_sudo, found.entries.sudoers))
+        return all(map(self._is_settled, found.entries.sudoers))
 
-    def _can_sudo(self, subject: Subject) -> bool:
-        where = person.places(Person.of(subject), self.layout)
-        return all(self.cache.look(*place) for place in where)
+    def _is_settled(self, sudoer: Subject) -> bool:
+        """Whether the sudoer's own objects are there, or known to be impossible."""
+        one = Person.of(sudoer)
+        there = all(self.cache.look(*place) for place in person.places(one, self.layout))
+        return there or one in self.cache.people.problems
 
     async def _say(self, listed: Listed, new: Status) -> list[ClusterError]:
         lns = listed.lns
