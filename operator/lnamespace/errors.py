@@ -6,18 +6,19 @@
     ├── SettingsError            an option's value is wrong; the message says which and why
     ├── ModelError               an object that cannot be read as an LNamespace
     └── ClusterError             the cluster did not do what was asked
-        ├── Unreachable          no answer: connection refused or cut, time-out        retryable
-        ├── Throttled            429                                                   retryable
-        ├── ServerFault          5xx                                                   retryable
-        ├── Conflict             409: somebody else was first; look again              retryable
+        ├── Unreachable      no answer: connection refused or cut, time-out              retryable
+        ├── Throttled        429                                                         retryable
+        ├── ServerFault      5xx                                                         retryable
+        ├── Conflict         409: somebody else was first; look again                    retryable
         │   └── AlreadyExists    409 on create
-        ├── Expired              410: the resource version is too old; list again      retryable
-        ├── Terminating          403/409: the namespace is on its way out              retryable
-        ├── NoNamespace      404 on create: the namespace may yet come                     retryable
-        ├── Unauthenticated  401: credentials are renewed meanwhile                        retryable
-        ├── NotFound             404
-        ├── Forbidden            403
-        └── Invalid              400, 422 and what else will not pass by itself
+        ├── Expired          410: the resource version is too old; list again            retryable
+        ├── Terminating      403/409: the namespace is on its way out                    retryable
+        ├── NoNamespace      404 on create: the namespace may yet come                   retryable
+        ├── Unauthenticated  401: credentials are renewed meanwhile                      retryable
+        ├── Forbidden        403: an API server that has just started knows no roles
+        │                    yet, and an admin can mend ours                             retryable
+        ├── NotFound         404
+        └── Invalid          400, 422 and what else will not pass by itself
 
 Whether waiting can help is a property of the type, so that no caller decides it by text.
 """
@@ -109,7 +110,9 @@ class NotFound(ClusterError):
 
 
 class Forbidden(ClusterError):
-    """We are not allowed to."""
+    """We are not allowed to, for now."""
+
+    retryable = True
 
 
 class Invalid(ClusterError):

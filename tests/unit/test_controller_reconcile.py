@@ -290,7 +290,7 @@ async def test_what_passes_by_itself_is_not_told_at_once(desk: Desk) -> None:
     await desk.reconcile()
     assert desk.conditions == {}
     await desk.reconcile(failed_before=PATIENCE)
-    assert desk.conditions["Ready"] == ("False", "Retrying")
+    assert desk.conditions["Ready"] == ("False", "ServerFault")
 
 
 async def test_an_lnamespace_waits_for_its_sudoers_to_be_ready(desk: Desk) -> None:
@@ -306,7 +306,7 @@ async def test_an_lnamespace_waits_for_its_sudoers_to_be_ready(desk: Desk) -> No
 async def test_a_sudoer_whose_objects_are_refused_is_told(desk: Desk) -> None:
     desk.cluster.refusals["POST", BINDINGS] = 403
     desk.lnamespace(sudoers=[ALICE_ENTRY])
-    outcome = await desk.people.reconcile(ALICE)
+    outcome = await desk.people.reconcile(ALICE, failed_before=PATIENCE)
     assert isinstance(outcome.worst, errors.Forbidden)
     assert desk.woken == ["team-a"]
     assert desk.cache.people.problems[ALICE] == "alice: refused"

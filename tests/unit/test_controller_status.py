@@ -35,7 +35,7 @@ def said(found: Findings, lns: LNamespace = LNS) -> dict[str, tuple[str, str]]:
 OURS, ABSENT = Ownership.OURS, Ownership.ABSENT
 LEAVING, PREDECESSOR, FOREIGN = Ownership.LEAVING, Ownership.PREDECESSOR, Ownership.FOREIGN
 GOOD, PROGRESSING = ("True", "AsListed"), ("False", "Progressing")
-WAITING, RETRYING = ("False", "NamespaceNotReady"), ("False", "Retrying")
+WAITING, UNREACHED = ("False", "NamespaceNotReady"), ("False", "Unreachable")
 GOING, CONFLICT = ("False", "NamespaceTerminating"), ("False", "Conflict")
 REFUSED, WRONG = ("False", "Forbidden"), ("False", "Invalid")
 CREATED, READY = ("True", "Created"), ("True", "Ready")
@@ -45,14 +45,14 @@ CREATED, READY = ("True", "Created"), ("True", "Ready")
     ("whose", "failures", "ready", "namespace", "access"),
     [
         (OURS, (), READY, CREATED, GOOD),
-        (OURS, (UNREACHABLE,), RETRYING, CREATED, RETRYING),
+        (OURS, (UNREACHABLE,), UNREACHED, CREATED, UNREACHED),
         (OURS, (FORBIDDEN,), REFUSED, CREATED, REFUSED),
         (OURS, (THROTTLED, INVALID, UNREACHABLE), WRONG, CREATED, WRONG),
         (ABSENT, (), PROGRESSING, PROGRESSING, WAITING),
-        (ABSENT, (UNREACHABLE,), RETRYING, RETRYING, RETRYING),
+        (ABSENT, (UNREACHABLE,), UNREACHED, UNREACHED, UNREACHED),
         (ABSENT, (FORBIDDEN,), REFUSED, REFUSED, REFUSED),
         (LEAVING, (), GOING, GOING, GOOD),
-        (LEAVING, (errors.Terminating("x"),), GOING, GOING, RETRYING),
+        (LEAVING, (errors.Terminating("x"),), GOING, GOING, ("False", "Terminating")),
         (PREDECESSOR, (), GOING, GOING, WAITING),
         (PREDECESSOR, (UNREACHABLE,), GOING, GOING, WAITING),
         (FOREIGN, (), CONFLICT, CONFLICT, WAITING),
@@ -241,7 +241,8 @@ def test_what_was_never_told_is_not_ready() -> None:
         ((), None),
         ((FORBIDDEN,), FORBIDDEN),
         ((UNREACHABLE,), UNREACHABLE),
-        ((FORBIDDEN, UNREACHABLE, INVALID), UNREACHABLE),
+        ((INVALID,), INVALID),
+        ((INVALID, UNREACHABLE, FORBIDDEN), UNREACHABLE),
     ],
 )
 def test_what_waiting_can_help_is_tried_again_soon(

@@ -16,7 +16,7 @@ from lnamespace import errors
         (errors.Terminating, True),
         (errors.Unauthenticated, True),
         (errors.NotFound, False),
-        (errors.Forbidden, False),
+        (errors.Forbidden, True),
         (errors.Invalid, False),
     ],
 )

@@ -105,7 +105,7 @@ TERMINATING = failure(403, "Forbidden", causes=[{"reason": "NamespaceTerminating
     [
         (400, failure(400, "BadRequest"), errors.Invalid, False),
         (401, failure(401, "Unauthorized"), errors.Unauthenticated, True),
-        (403, failure(403, "Forbidden"), errors.Forbidden, False),
+        (403, failure(403, "Forbidden"), errors.Forbidden, True),
         (403, TERMINATING, errors.Terminating, True),
         (409, TERMINATING, errors.Terminating, True),
         (404, failure(404, "NotFound"), errors.NotFound, False),

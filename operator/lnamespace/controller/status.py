@@ -130,8 +130,7 @@ def _failed(failures: tuple[ClusterError, ...], what: str) -> Verdict:
     if not failures:
         return Verdict(False, "Progressing", f"{what} yet.")
     worst = next((f for f in failures if not f.retryable), failures[0])
-    reason = "Retrying" if worst.retryable else type(worst).__name__
-    return Verdict(False, reason, f"{what}: {worst}"[:1024])
+    return Verdict(False, type(worst).__name__, f"{what}: {worst}"[:1024])
 
 
 def _joined(prefix: str, parts: Iterable[str]) -> str:
