@@ -303,6 +303,15 @@ async def test_an_lnamespace_waits_for_its_sudoers_to_be_ready(desk: Desk) -> No
     assert desk.conditions["Ready"] == ("True", "Ready")
 
 
+async def test_who_waits_is_woken_also_when_the_watch_knew_first(desk: Desk) -> None:
+    """The answer to the creation was lost; the next reconcile finds nothing to do."""
+    desk.lnamespace(sudoers=[ALICE_ENTRY])
+    await desk.people.reconcile(ALICE)
+    desk.woken.clear()
+    await desk.people.reconcile(ALICE)
+    assert desk.woken == ["team-a"]
+
+
 async def test_a_sudoer_whose_objects_are_refused_is_told(desk: Desk) -> None:
     desk.cluster.refusals["POST", BINDINGS] = 403
     desk.lnamespace(sudoers=[ALICE_ENTRY])

@@ -112,6 +112,19 @@ async def test_a_deletion_is_of_what_was_seen_and_of_nothing_newer(work: Work) -
     assert result(task) == [Conflict]
 
 
+async def test_a_grant_that_a_finalizer_holds_is_released_and_deleted(work: Work) -> None:
+    gone = make.role()
+    held = seen(served(gone, 5, "u-5", finalizers=["theirs/x"]))
+    async with work.doing([Delete(CLUSTER_ROLE, held)]) as task:
+        release = await work.server.next("PATCH")
+        assert release.json == {"metadata": {"uid": "u-5", "finalizers": None}}
+        release.answer(served(gone, 6, "u-5"))
+        deletion = await work.server.next("DELETE")
+        assert deletion.json["preconditions"]["resourceVersion"] == "6"
+        deletion.answer({})
+    assert result(task) == []
+
+
 async def test_what_is_gone_already_is_deleted(work: Work) -> None:
     async with work.doing([Delete(CLUSTER_ROLE, seen(served(make.role())))]) as task:
         (await work.server.next("DELETE")).refuse(404, "NotFound")

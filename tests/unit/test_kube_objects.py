@@ -19,7 +19,7 @@ from lnamespace.kube.objects import (
     patch,
     wanted,
 )
-from lnamespace.kube.resources import CLUSTER_ROLE, RBAC
+from lnamespace.kube.resources import CLUSTER_ROLE, NAMESPACE, RBAC
 
 from tests.unit.support import objects as make
 from tests.unit.support.objects import ALICE, BOB, MARKS, OWNER, seen, served
@@ -40,7 +40,6 @@ FOREIGN_EDITS: dict[str, Edit] = {
     "managed fields": lambda o: o["metadata"].update(managedFields=[]),
     "the resource version": lambda o: o["metadata"].update(resourceVersion="99"),
     "the generation": lambda o: o["metadata"].update(generation=7),
-    "a finalizer": lambda o: o["metadata"].update(finalizers=["theirs/x"]),
     "the deletion": lambda o: o["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z"),
     "the status": lambda o: o.update(status={"phase": "Terminating"}),
     "no kind, as in lists": lambda o: (o.pop("kind"), o.pop("apiVersion")),
@@ -58,6 +57,7 @@ OUR_EDITS: dict[str, Edit] = {
     "no controller": lambda o: o["metadata"]["ownerReferences"][0].update(controller=False),
 }
 ROLE_EDITS: dict[str, Edit] = {
+    "a finalizer": lambda o: o["metadata"].update(finalizers=["theirs/x"]),
     "one rule more": lambda o: o["rules"].append({"verbs": ["*"], "apiGroups": ["*"]}),
     "no rules": lambda o: o.update(rules=[]),
     "null rules": lambda o: o.update(rules=None),
@@ -72,6 +72,7 @@ ROLE_EDITS: dict[str, Edit] = {
     ),
 }
 BINDING_EDITS: dict[str, Edit] = {
+    "a finalizer": lambda o: o["metadata"].update(finalizers=["theirs/x"]),
     "one subject more": lambda o: o["subjects"].append(
         {"kind": "User", "name": "mallory", "apiGroup": RBAC}
     ),
@@ -236,13 +237,20 @@ def test_the_patch_makes_any_object_as_wanted(pair: tuple[Wanted, Wanted]) -> No
 
 @given(roles, roles)
 def test_the_patch_leaves_alone_what_is_not_ours(want: Wanted, is_now: Wanted) -> None:
-    before = served(is_now, finalizers=["theirs/x"])
+    before = served(is_now)
     after = repaired(before, want)
     for key, ours in (("labels", (MANAGED_BY, *MARKS.labels)), ("annotations", MARKS.annotations)):
         theirs = {k: v for k, v in before["metadata"].get(key, {}).items() if k not in ours}
         kept = {k: v for k, v in after["metadata"].get(key, {}).items() if k not in ours}
         assert kept == theirs
-    assert after["metadata"]["finalizers"] == ["theirs/x"]
+
+
+def test_a_finalizer_holds_a_namespace_and_no_grant() -> None:
+    """A user may put one on the binding in their namespace, and would keep it when it goes."""
+    for want in WANTED:
+        after = repaired(served(want, finalizers=["theirs/x"]), want)
+        is_namespace = want.resource is NAMESPACE
+        assert after["metadata"].get("finalizers") == (["theirs/x"] if is_namespace else None)
 
 
 def test_an_emptied_list_empties() -> None:

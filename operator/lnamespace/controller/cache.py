@@ -107,6 +107,8 @@ class Cache:
 
     def enqueue_all(self) -> None:
         """Have everything compared again."""
+        for person in self.people:
+            self._queue.add(person)
         for listed in self.lnamespaces:
             self._queue.add(Tenant(listed.lns.name))
 

@@ -1,5 +1,6 @@
 """Which LNamespaces need which person's self-impersonator, and until when."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
@@ -42,6 +43,9 @@ class People:
             if not sponsors:
                 self._forget(person)
         return {Person.of(subject) for subject in changed}
+
+    def __iter__(self) -> Iterator[Person]:
+        return iter(list(self._sponsors))
 
     def subject(self, person: Person) -> Subject | None:
         """Who the person is, as long as anybody lists them."""

@@ -16,7 +16,7 @@ from lnamespace.controller.status import is_ready
 from lnamespace.controller.tenant import PATIENCE, utc_now
 from lnamespace.errors import ClusterError
 from lnamespace.kube.apply import Applier
-from lnamespace.kube.plan import Create, plan
+from lnamespace.kube.plan import plan
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class PersonReconciler:
         actions = plan(wanted, self.cache.look, places(person, self.layout))
         failures = await self.applier.apply(actions)
         news = self._note(person, failures, failed_before)
-        made = any(isinstance(action, Create) for action in actions)
+        # Also when nothing was to be done: what was made may be known by the watch alone.
         for name in sponsors:
-            if news or (made and self._waits(name)):
+            if news or self._waits(name):
                 self.wake(name)
         return Outcome(failures, people.changes_at(person, now))
 

@@ -8,7 +8,7 @@ import msgspec
 
 from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NoNamespace, NotFound
 from lnamespace.kube.client import Client
-from lnamespace.kube.objects import Marks, Seen, Wanted, patch, read
+from lnamespace.kube.objects import Marks, Seen, Wanted, patch, read, release
 from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate
 from lnamespace.kube.resources import NAMESPACE, Resource
 from lnamespace.kube.store import Store
@@ -102,7 +102,11 @@ class Applier:
 
     async def _delete(self, resource: Resource, seen: Seen) -> None:
         namespace, name = seen.key
+        path = resource.path(name, namespace)
         try:
-            await self._client.delete(resource.path(name, namespace), seen.uid, seen.version)
+            if seen.held:
+                body = msgspec.json.encode(release(seen.uid))
+                seen = read(await self._client.patch(path, body), self._marks)
+            await self._client.delete(path, seen.uid, seen.version)
         except NotFound:
             self._stores[resource].remove(seen.key, seen.version)

@@ -13,6 +13,7 @@ from msgspec import UNSET, Raw, UnsetType
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
+    NAMESPACE,
     RBAC,
     ROLE,
     ROLE_BINDING,
@@ -71,6 +72,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
 
 
 class Object(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -133,6 +135,8 @@ class Seen(msgspec.Struct, frozen=True):
     annotations: dict[str, str]
     role_ref: RoleRef | None
     fingerprint: bytes
+    held: bool = False
+    """By a finalizer, somebody's: deleting it would not end it."""
 
 
 _decoder = msgspec.json.Decoder(Object)
@@ -157,6 +161,7 @@ def read(raw: bytes | Raw, marks: Marks) -> Seen:
         annotations={k: v for k, v in meta.annotations.items() if k in marks.annotations},
         role_ref=found.role_ref or None,
         fingerprint=_fingerprint(found, marks),
+        held=bool(meta.finalizers),
     )
 
 
@@ -175,12 +180,19 @@ def patch(want: Wanted, uid: str, marks: Marks) -> dict[str, Any]:
             "ownerReferences": msgspec.to_builtins(meta.owner_references),
         }
     }
+    if want.resource is not NAMESPACE:
+        change["metadata"]["finalizers"] = None
     if want.resource in (ROLE, CLUSTER_ROLE):
         change["rules"] = msgspec.to_builtins(want.object.rules)
         change["aggregationRule"] = None
     if want.resource in (ROLE_BINDING, CLUSTER_ROLE_BINDING):
         change["subjects"] = msgspec.to_builtins(want.object.subjects)
     return change
+
+
+def release(uid: str) -> dict[str, Any]:
+    """The JSON merge patch that takes all finalizers off an object that is to go at once."""
+    return {"metadata": {"uid": uid, "finalizers": None}}
 
 
 def _fingerprint(obj: Object, marks: Marks) -> bytes:
@@ -197,5 +209,7 @@ def _fingerprint(obj: Object, marks: Marks) -> bytes:
         obj.role_ref or None,
         obj.subjects,
         obj.aggregation_rule or None,
+        # Of a grant: a finalizer would keep it in force after it was deleted.
+        meta.finalizers if obj.role_ref or obj.rules else (),
     )
     return blake2b(msgspec.json.encode(parts), digest_size=16).digest()
