@@ -46,6 +46,8 @@ class ClusterError(LNamespaceError):
     """
 
     retryable: ClassVar[bool] = False
+    longest_delay: ClassVar[float] = 30.0
+    """Seconds to which the delay between tries may grow."""
 
     def __init__(self, message: str, *, status: int = 0, retry_after: float = 0.0) -> None:
         super().__init__(message)
@@ -113,6 +115,7 @@ class Forbidden(ClusterError):
     """We are not allowed to, for now."""
 
     retryable = True
+    longest_delay = 300.0
 
 
 class Invalid(ClusterError):

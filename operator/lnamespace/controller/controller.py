@@ -114,7 +114,7 @@ class Controller:
             extra={"key": str(key), "error": str(error), "retryable": error.retryable},
         )
         if error.retryable:
-            self._queue.retry(key, at_least=error.retry_after)
+            self._queue.retry(key, error.retry_after, error.longest_delay)
         else:
             self._queue.add_after(key, SLOW_RETRY)
 

@@ -22,9 +22,10 @@ class Backoff:
     first: float = 0.05
     longest: float = 30.0
 
-    def delay(self, failures: int) -> float:
+    def delay(self, failures: int, longest: float | None = None) -> float:
         """The delay after so many failures (at least 1), with jitter of a half."""
-        return min(self.first * 2.0 ** min(failures - 1, 32), self.longest) * random.uniform(0.5, 1)
+        grown = self.first * 2.0 ** min(failures - 1, 32)
+        return min(grown, longest or self.longest) * random.uniform(0.5, 1)
 
 
 class WorkQueue(Generic[K]):
@@ -62,10 +63,10 @@ class WorkQueue(Generic[K]):
         self._cancel(key)
         self._timers[key] = loop.call_later(delay, self.add, key)
 
-    def retry(self, key: K, at_least: float = 0.0) -> None:
+    def retry(self, key: K, at_least: float = 0.0, longest: float | None = None) -> None:
         """Have the key tried again after a delay that grows with each failure in a row."""
         self._failures[key] = self._failures.get(key, 0) + 1
-        self.add_after(key, max(at_least, self._backoff.delay(self._failures[key])))
+        self.add_after(key, max(at_least, self._backoff.delay(self._failures[key], longest)))
 
     def failures(self, key: K) -> int:
         """How many times in a row the key has failed."""

@@ -1,0 +1,113 @@
+"""One cluster with the controller on it, for all tests that leave it alive.
+
+What is shown beside a failing test is what the controller logged meanwhile; a controller that
+ever logged a defect of its own fails the test during which it did.
+"""
+
+import sys
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+# So that tests can import what they share as `tests.e2e.support`.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.e2e.support.api import Api
+from tests.e2e.support.cluster import Cluster, running
+from tests.e2e.support.controller import DEFECT, Controller
+from tests.e2e.support.people import People
+from tests.e2e.support.rights import Rights
+from tests.e2e.support.tenants import Tenants
+from tests.e2e.support.waiting import Measurements
+
+_MEASUREMENTS = pytest.StashKey[Measurements]()
+_LOG = pytest.StashKey[tuple[Controller, int]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_MEASUREMENTS] = Measurements()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Time tests without their fixtures: the first `up` on a machine builds for minutes."""
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(300, func_only=True))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if lines := config.stash[_MEASUREMENTS].lines():
+        terminalreporter.section("measured")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed and _LOG in item.stash:
+        controller, since = item.stash[_LOG]
+        report.sections.append(("log of the controller", controller.tail(since)))
+    return report
+
+
+@pytest.fixture(scope="session")
+def measurements(pytestconfig: pytest.Config) -> Measurements:
+    """What is shown when all is done."""
+    return pytestconfig.stash[_MEASUREMENTS]
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The cluster that the tests share."""
+    with running(tmp_path_factory.mktemp("e2e")) as shared:
+        yield shared
+
+
+@pytest.fixture
+def controller(cluster: Cluster) -> Controller:
+    """The controller on the cluster."""
+    return cluster.controller
+
+
+@pytest.fixture(autouse=True)
+def no_defect(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Watch the controller's log during each test that has a cluster with one."""
+    name = next((n for n in ("cluster", "faulty") if n in request.fixturenames), None)
+    if name is None or not isinstance(request.getfixturevalue(name), Cluster):
+        yield
+        return
+    controller: Controller = request.getfixturevalue(name).controller
+    since = controller.position
+    request.node.stash[_LOG] = controller, since
+    yield
+    assert DEFECT not in controller.log(since)
+
+
+@pytest.fixture
+def admin(cluster: Cluster) -> Api:
+    """The administrator's requests."""
+    return cluster.admin
+
+
+@pytest.fixture(scope="session")
+def people(cluster: Cluster) -> People:
+    """Everybody who can log in to the cluster."""
+    return People(cluster)
+
+
+@pytest.fixture(scope="session")
+def tenants(cluster: Cluster) -> Tenants:
+    """The LNamespaces of the cluster."""
+    return Tenants(cluster.admin)
+
+
+@pytest.fixture(scope="session")
+def rights(cluster: Cluster) -> Rights:
+    """What anybody may do on the cluster."""
+    return Rights(cluster.admin)

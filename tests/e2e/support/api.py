@@ -1,0 +1,239 @@
+"""A small client of the API server: JSON in and out, over one connection for each thread."""
+
+import base64
+import http.client
+import json
+import ssl
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+import yaml
+
+Object = dict[str, Any]
+
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+GROUP = "tenancy.loblaw.digital"
+LNAMESPACES = f"/apis/{GROUP}/v1beta1/lnamespaces"
+NAMESPACES = "/api/v1/namespaces"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+_PATIENCE = 10
+"""So many times a server may ask for patience."""
+
+_CUT = (ConnectionError, http.client.BadStatusLine, http.client.IncompleteRead, ssl.SSLError)
+
+
+class ApiError(Exception):
+    """The API server said no, in its own words."""
+
+    def __init__(self, status: int, reason: str, message: str, retry_after: float = 1) -> None:
+        super().__init__(f"{status} {reason}: {message}")
+        self.retry_after = retry_after
+        self.status = status
+        self.reason = reason
+        self.message = message
+
+
+class Unreachable(Exception):
+    """There was no answer."""
+
+
+class _Connection(http.client.HTTPSConnection):
+    """Closes when nobody has it any more: with its thread, or with its client."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Api:
+    """Requests with the credentials of one kubeconfig, as that person or impersonating."""
+
+    def __init__(self, kubeconfig: Path, headers: tuple[tuple[str, str], ...] = ()) -> None:
+        self._kubeconfig = kubeconfig
+        document = yaml.safe_load(kubeconfig.read_text())
+        cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
+        self._address = urlsplit(cluster["server"])
+        self._tls = ssl.create_default_context(cadata=_decoded(cluster))
+        self._headers = headers
+        if "token" in user:
+            self._headers = (("Authorization", f"Bearer {user['token']}"), *headers)
+        else:
+            _load_certificate(self._tls, user)
+        self._local = threading.local()
+
+    def acting(self, user: str, *groups: str, **more: str) -> "Api":
+        """The same person, impersonating; further headers by name."""
+        headers = [("Impersonate-User", user)] if user else []
+        headers += [("Impersonate-Group", group) for group in groups]
+        headers += [(name.replace("_", "-"), value) for name, value in more.items()]
+        return Api(self._kubeconfig, tuple(headers))
+
+    def get(self, path: str, **query: str) -> Object:
+        """Read an object or a list."""
+        return self._json("GET", path, query)
+
+    def items(self, path: str, **query: str) -> list[Object]:
+        """Read the items of a list."""
+        found: list[Object] = self.get(path, **query)["items"]
+        return found
+
+    def find(self, path: str) -> Object | None:
+        """Read an object; None if there is none."""
+        try:
+            return self.get(path)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def create(self, path: str, body: Object, **query: str) -> Object:
+        """Create an object in a collection."""
+        return self._json("POST", path, query, body)
+
+    def replace(self, path: str, body: Object, **query: str) -> Object:
+        """Put an object in the place of what is there."""
+        return self._json("PUT", path, query, body)
+
+    def patch(self, path: str, body: Any, kind: str = MERGE, **query: str) -> Object:
+        """Change an object."""
+        return self._json("PATCH", path, query, body, kind)
+
+    def delete(self, path: str, **query: str) -> Object:
+        """Delete an object."""
+        return self._json("DELETE", path, query)
+
+    def remove(self, path: str) -> None:
+        """Delete an object if there is one."""
+        try:
+            self.delete(path)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    def text(self, path: str) -> str:
+        """Read what is not JSON."""
+        return self._request("GET", path, None, JSON).decode()
+
+    def _json(
+        self, method: str, path: str, query: dict[str, str], body: Any = None, kind: str = JSON
+    ) -> Object:
+        data = None if body is None else json.dumps(body).encode()
+        where = f"{path}?{urlencode(query)}" if query else path
+        answer: Object = json.loads(self._request(method, where, data, kind))
+        return answer
+
+    def _request(self, method: str, path: str, body: bytes | None, kind: str) -> bytes:
+        """As any client does: come again where the server asks for patience."""
+        for _ in range(_PATIENCE):
+            try:
+                return self._attempt(method, path, body, kind)
+            except ApiError as error:
+                if error.status != 429:
+                    raise
+                time.sleep(error.retry_after)
+        return self._attempt(method, path, body, kind)
+
+    def _attempt(self, method: str, path: str, body: bytes | None, kind: str) -> bytes:
+        connection: _Connection | None = getattr(self._local, "connection", None)
+        if connection is not None:
+            try:
+                return self._exchange(connection, method, path, body, kind)
+            except _CUT:  # the server closed it while it was idle
+                connection.close()
+        connection = _Connection(
+            str(self._address.hostname), self._address.port, timeout=30, context=self._tls
+        )
+        self._local.connection = connection
+        try:
+            return self._exchange(connection, method, path, body, kind)
+        except (*_CUT, OSError) as error:
+            connection.close()
+            self._local.connection = None
+            raise Unreachable(f"{method} {path}: {error!r}") from error
+
+    def _exchange(
+        self,
+        connection: _Connection,
+        method: str,
+        path: str,
+        body: bytes | None,
+        kind: str,
+    ) -> bytes:
+        connection.putrequest(method, path)
+        for name, value in (("Accept", JSON), ("Content-Type", kind), *self._headers):
+            connection.putheader(name, value.encode())
+        connection.putheader("Content-Length", str(len(body or b"")))
+        connection.endheaders(body)
+        response = connection.getresponse()
+        answer = response.read()
+        if response.status >= 300:
+            raise _error(response.status, answer, response.getheader("Retry-After") or "1")
+        return answer
+
+
+def lns_path(name: str) -> str:
+    """Where an LNamespace is."""
+    return f"{LNAMESPACES}/{name}"
+
+
+def ns_path(name: str, kind: str = "", item: str = "") -> str:
+    """Where a Namespace is, or the objects of a core kind in it, or one of them."""
+    return "/".join(filter(None, (NAMESPACES, name, kind, item)))
+
+
+def rbac_path(kind: str, name: str = "", namespace: str = "") -> str:
+    """Where roles and bindings are."""
+    scope = f"/namespaces/{namespace}" if namespace else ""
+    return f"{RBAC}{scope}/{kind}" + (f"/{name}" if name else "")
+
+
+def _decoded(cluster: dict[str, str]) -> str:
+    return base64.b64decode(cluster["certificate-authority-data"]).decode()
+
+
+def _load_certificate(tls: ssl.SSLContext, user: dict[str, str]) -> None:
+    """TLS wants files, for as long as it takes to read them."""
+    with tempfile.NamedTemporaryFile() as file:
+        for part in ("client-certificate-data", "client-key-data"):
+            file.write(base64.b64decode(user[part]))
+        file.flush()
+        tls.load_cert_chain(file.name)
+
+
+def _error(status: int, body: bytes, retry_after: str) -> ApiError:
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        answer = {"message": body.decode(errors="replace")}
+    reason, message = answer.get("reason", ""), answer.get("message", "")
+    return ApiError(status, reason, message, float(retry_after))
+
+
+def refusal(
+    request: Callable[..., object], *arguments: Any, status: int = 403, **query: str
+) -> str:
+    """The words of the refusal that a request must meet with."""
+    with pytest.raises(ApiError) as caught:
+        request(*arguments, **query)
+    assert caught.value.status == status, str(caught.value)
+    return caught.value.message
+
+
+def unless(reason: str, request: Callable[..., object], *arguments: Any, **query: str) -> bool:
+    """Whether a request succeeded rather than be refused for the one reason that may pass."""
+    try:
+        request(*arguments, **query)
+    except ApiError as error:
+        if error.reason != reason:
+            raise
+        return False
+    return True

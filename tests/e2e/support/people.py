@@ -1,0 +1,100 @@
+"""People with certificates of their own, and service accounts with tokens."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tests.e2e.support.api import Api, ns_path
+from tests.e2e.support.cluster import Cluster
+from tests.e2e.support.commands import REPOSITORY, Result, run
+
+AUTHENTICATED = "system:authenticated"
+
+_NEW_USER = REPOSITORY / "hack" / "new-user.sh"
+
+
+@dataclass(frozen=True)
+class Who:
+    """Somebody as the authorizer knows them; nobody has to exist for a question about them."""
+
+    user: str
+    groups: tuple[str, ...] = (AUTHENTICATED,)
+
+    def sudo(self, namespace: str) -> "Who":
+        """As whom they act with `kubectl sudo`: themselves, in that group only."""
+        return Who(self.user, (f"{namespace}-sudoers", AUTHENTICATED))
+
+
+def user(name: str, *groups: str) -> Who:
+    """A user in groups."""
+    return Who(name, (*groups, AUTHENTICATED))
+
+
+def account(namespace: str, name: str) -> Who:
+    """A service account."""
+    every = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
+    return Who(f"system:serviceaccount:{namespace}:{name}", every)
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who can log in."""
+
+    who: Who
+    kubeconfig: Path
+    cluster: Cluster
+
+    @property
+    def name(self) -> str:
+        """The name by which the API server knows them."""
+        return self.who.user
+
+    @cached_property
+    def api(self) -> Api:
+        """Their requests."""
+        return Api(self.kubeconfig)
+
+    def sudo(self, namespace: str) -> Api:
+        """Their requests with the headers that `kubectl sudo` sends."""
+        return self.api.acting(self.name, f"{namespace}-sudoers")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What their shell has."""
+        return self.cluster.environment | {"KUBECONFIG": str(self.kubeconfig)}
+
+    def run(self, *command: str, stdin: str | None = None, **more: str) -> Result:
+        """Run a command with their kubeconfig; further variables by name."""
+        return run(*command, env=self.environment | more, stdin=stdin)
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> Result:
+        """Run kubectl, and so its plugins, with their kubeconfig."""
+        return self.run("kubectl", *arguments, stdin=stdin)
+
+
+class People:
+    """Everybody of one cluster, each made once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._known: dict[tuple[str, ...], Person] = {}
+
+    def person(self, name: str, *groups: str) -> Person:
+        """A user with a certificate."""
+        key = (name, *groups)
+        if key not in self._known:
+            made = run(_NEW_USER, *key, env=self._cluster.environment).ok()
+            path = Path(made.rstrip("\n"))
+            self._known[key] = Person(user(name, *groups), path, self._cluster)
+        return self._known[key]
+
+    def account(self, namespace: str, name: str) -> Person:
+        """A service account with a token; made if it is not there."""
+        key = ("", namespace, name)
+        if key not in self._known:
+            body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
+            if not self._cluster.admin.find(ns_path(namespace, "serviceaccounts", name)):
+                self._cluster.admin.create(ns_path(namespace, "serviceaccounts"), body)
+            path = self._cluster.token(namespace, name)
+            self._known[key] = Person(account(namespace, name), path, self._cluster)
+        return self._known[key]

@@ -1,0 +1,76 @@
+"""Waiting for conditions, never for time."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+PATIENCE = 30.0
+"""Seconds; long enough for a busy machine. What has to be fast says a deadline of its own."""
+
+_TICK = 0.01
+
+
+def eventually(
+    condition: Callable[[], T], deadline: float = PATIENCE, what: str = "", tick: float = _TICK
+) -> T:
+    """Poll until the condition is true or its assertions hold; return what it returned."""
+    started = time.monotonic()
+    while True:
+        doubt: AssertionError | None = None
+        try:
+            if found := condition():
+                return found
+        except AssertionError as error:
+            doubt = error
+        if time.monotonic() - started > deadline:
+            told = f": {doubt}" if doubt else ""
+            raise AssertionError(f"{what or 'not so'} after {deadline:g} s{told}") from doubt
+        time.sleep(tick)
+
+
+def measured(
+    condition: Callable[[], object], deadline: float = PATIENCE, what: str = "", tick: float = _TICK
+) -> float:
+    """How many seconds it took until the condition was true."""
+    started = time.monotonic()
+    eventually(condition, deadline, what, tick)
+    return time.monotonic() - started
+
+
+def settled(look: Callable[[], T], span: float = 1.0, deadline: float = PATIENCE) -> T:
+    """What is seen once it has not changed for ``span`` seconds."""
+    last, since = look(), time.monotonic()
+
+    def same() -> bool:
+        nonlocal last, since
+        if (now := look()) != last:
+            last, since = now, time.monotonic()
+        return time.monotonic() - since >= span
+
+    eventually(same, deadline, "still changing", tick=0.1)
+    return last
+
+
+class Measurements:
+    """What was measured in this session, shown at its end."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, list[float]] = {}
+
+    def note(self, what: str, seconds: float) -> None:
+        """Remember one measurement."""
+        self._seconds.setdefault(what, []).append(seconds)
+
+    def lines(self) -> list[str]:
+        """A line for each thing measured: how often, median, and the worst."""
+        return [
+            f"{what:<58} n={len(values):<4} median {_middle(values) * 1000:6.0f} ms"
+            f"   worst {max(values) * 1000:6.0f} ms"
+            for what, values in sorted(self._seconds.items())
+        ]
+
+
+def _middle(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]

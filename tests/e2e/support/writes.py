@@ -1,0 +1,29 @@
+"""How many writes the API server has seen, by its own count."""
+
+import re
+from collections import Counter
+
+from tests.e2e.support.api import Api
+
+KINDS = frozenset(
+    {"lnamespaces", "namespaces", "roles", "rolebindings", "clusterroles", "clusterrolebindings"}
+)
+"""What the controller may write; leases, tokens, events and the like are not counted."""
+
+_VERBS = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"})
+_LINE = re.compile(r"^apiserver_request_total\{(.*)\} (\S+)$", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+
+Writes = Counter[tuple[str, str]]
+
+
+def writes(admin: Api, *, refused: bool = True) -> Writes:
+    """All writes so far: verb and resource (with its subresource); those refused too, or not."""
+    found: Writes = Counter()
+    for labels, value in _LINE.findall(admin.text("/metrics")):
+        named = dict(_LABEL.findall(labels))
+        counts = named["verb"] in _VERBS and named["resource"] in KINDS and not named["dry_run"]
+        if counts and (refused or named["code"].startswith("2")):
+            what = "/".join(filter(None, (named["resource"], named["subresource"])))
+            found[named["verb"], what] += int(float(value))
+    return found

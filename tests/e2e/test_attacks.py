@@ -1,0 +1,408 @@
+"""What a tenant, a sudoer or a manager may try, with real credentials; and a stolen token."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.e2e.support.api import (
+    GROUP,
+    LNAMESPACES,
+    NAMESPACES,
+    Api,
+    ApiError,
+    Object,
+    lns_path,
+    ns_path,
+    rbac_path,
+    refusal,
+)
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster
+from tests.e2e.support.people import People, Person, Who, account, user
+from tests.e2e.support.rights import Deed, Rights, bind, edit, rule, work
+from tests.e2e.support.tenants import Tenants, group, manifest, member, service_account
+from tests.e2e.support.waiting import eventually
+
+OWNER = f"{GROUP}/owner-uid"
+MANAGED_BY = "app.kubernetes.io/managed-by"
+ENFORCE = "pod-security.kubernetes.io/enforce"
+NOT_YOURS = "only a cluster administrator may change"
+
+
+@pytest.fixture(scope="module")
+def alice(people: People) -> Person:
+    """Who attacks."""
+    return people.person("alice")
+
+
+@pytest.fixture(scope="module")
+def name(tenants: Tenants, alice: Person, rights: Rights) -> str:
+    """An LNamespace of which Alice is everything."""
+    made = tenants.make("attack", users=["alice"], managers=["alice"], sudoers=["alice"])
+    eventually(lambda: rights.works(alice.who, made) and rights.sudoes(alice.who, made), 5)
+    return made
+
+
+@pytest.fixture(scope="module")
+def sudo(name: str, alice: Person) -> Api:
+    """Alice with sudo in it."""
+    return alice.sudo(name)
+
+
+@pytest.fixture(scope="module")
+def victim(tenants: Tenants, rights: Rights) -> str:
+    """An LNamespace of others."""
+    made = tenants.make("victim", users=["vic"], managers=["vic"], sudoers=["vic"])
+    eventually(lambda: rights.sudoes(user("vic"), made), 5)
+    return made
+
+
+# --- the Namespace object, which cluster-admin in a namespace covers
+
+METADATA: dict[str, Any] = {
+    "owner removed": {"ownerReferences": None},
+    "another owner": {
+        "ownerReferences": [
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "name": "mine",
+                "uid": "00000000-0000-0000-0000-000000000000",
+            }
+        ]
+    },
+    "owner annotation removed": {"annotations": {OWNER: None}},
+    "owner annotation changed": {"annotations": {OWNER: "0-0"}},
+    "managed-by removed": {"labels": {MANAGED_BY: None}},
+    "managed-by changed": {"labels": {MANAGED_BY: "helm"}},
+    "tenant label changed": {"labels": {f"{GROUP}/lnamespace": "victim"}},
+    "all labels removed": {"labels": None},
+    "pod security lifted": {"labels": {ENFORCE: "privileged"}},
+    "finalizer added": {"finalizers": ["example.com/for-ever"]},
+}
+
+
+@pytest.mark.parametrize("subresource", ["", "status", "finalize"])
+@pytest.mark.parametrize("metadata", METADATA.values(), ids=METADATA)
+def test_a_sudoer_cannot_change_whose_the_namespace_is(
+    metadata: Object, subresource: str, name: str, sudo: Api, admin: Api
+) -> None:
+    path = ns_path(name)
+    before = admin.get(path)
+    if subresource == "finalize":  # knows no PATCH
+        changed = before | {"metadata": _merged(before["metadata"], metadata)}
+        _harmless(partial(sudo.replace, f"{path}/finalize", changed))
+    else:
+        where = f"{path}/{subresource}" if subresource else path
+        _harmless(partial(sudo.patch, where, {"metadata": metadata}))
+    assert admin.get(path) == before  # its version too: nothing had to be repaired
+
+
+def _harmless(attempt: "partial[Object]") -> None:
+    """Refused, or taken and ignored: a subresource changes only what it is about."""
+    try:
+        attempt()
+    except ApiError as error:
+        told = error
+    else:
+        return
+    assert told.status == 403, str(told)
+    assert NOT_YOURS in told.message
+
+
+def _merged(before: Object, change: Object) -> Object:
+    """What a merge patch makes of metadata."""
+    result = dict(before)
+    for key, value in change.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, dict):
+            whole = before.get(key, {}) | value
+            result[key] = {k: v for k, v in whole.items() if v is not None}
+        else:
+            result[key] = value
+    return result
+
+
+def test_a_sudoer_cannot_finish_or_delete_the_namespace(
+    name: str, sudo: Api, admin: Api, alice: Person
+) -> None:
+    path = ns_path(name)
+    before = admin.get(path)
+    assert NOT_YOURS in refusal(sudo.replace, f"{path}/finalize", before | {"spec": {}})
+    assert "delete the LNamespace" in refusal(sudo.delete, path)
+    told = alice.kubectl("sudo", "delete", "namespace", name).refused()
+    assert f"kubectl delete lns {name}" in told
+    assert admin.get(path)["metadata"].get("deletionTimestamp") is None
+
+
+def test_a_sudoer_may_label_the_namespace_otherwise(name: str, sudo: Api, admin: Api) -> None:
+    sudo.patch(ns_path(name), {"metadata": {"labels": {"team": "red"}, "annotations": {"a": "b"}}})
+    assert admin.get(ns_path(name))["metadata"]["labels"]["team"] == "red"
+
+
+# --- giving one's power away
+
+
+def test_powerful_friends_stay_inside(
+    name: str, victim: str, sudo: Api, people: People, rights: Rights
+) -> None:
+    people.account(name, "mine")
+    subjects = [
+        service_account(name, "mine"),
+        {"kind": "User", "name": "mallory", "apiGroup": "rbac.authorization.k8s.io"},
+    ]
+    sudo.create(rbac_path("rolebindings", namespace=name), _binding("friends", subjects))
+    sudo.create(
+        rbac_path("roles", namespace=name),
+        {
+            "metadata": {"name": "dreams"},
+            "rules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+        },
+    )
+    for friend in (account(name, "mine"), user("mallory")):
+        eventually(partial(rights.may, friend, rule(name)), 5)
+        _stays_inside(rights, friend, victim)
+    _stays_inside(rights, people.person("alice").who.sudo(name), victim)
+
+
+def _stays_inside(rights: Rights, who: Who, victim: str) -> None:
+    for namespace in (victim, "default", "kube-system", RELEASE_NAMESPACE):
+        assert not rights.may(who, work(namespace))
+        assert not rights.may(who, bind(namespace))
+        assert not rights.may(who, Deed("get", "secrets", namespace))
+    assert not rights.may(who, edit(victim))
+    for kind in ("users", "groups"):
+        assert not rights.may(who, Deed("impersonate", kind))
+        assert not rights.may(who, Deed("impersonate", kind, name=f"{victim}-sudoers"))
+    for resource in ("clusterroles", "clusterrolebindings"):
+        assert not rights.may(who, Deed("create", resource, group="rbac.authorization.k8s.io"))
+
+
+def _binding(name: str, subjects: list[Object], role: str = "cluster-admin") -> Object:
+    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+    return {"metadata": {"name": name}, "roleRef": ref, "subjects": subjects}
+
+
+def test_a_powerful_service_account_is_under_the_same_guard(
+    name: str, sudo: Api, people: People, rights: Rights
+) -> None:
+    robot = people.account(name, "strong")
+    binding = _binding("strong", [service_account(name, "strong")])
+    sudo.create(rbac_path("rolebindings", namespace=name), binding)
+    eventually(lambda: rights.may(robot.who, rule(name)), 5)
+    assert "delete the LNamespace" in refusal(robot.api.delete, ns_path(name))
+    lifted = {"metadata": {"labels": {ENFORCE: "privileged"}}}
+    assert NOT_YOURS in refusal(robot.api.patch, ns_path(name), lifted)
+
+
+def test_the_managed_bindings_do_not_serve_others(
+    name: str, sudo: Api, rights: Rights, admin: Api
+) -> None:
+    mallory = [{"kind": "User", "name": "mallet", "apiGroup": "rbac.authorization.k8s.io"}]
+    for binding in ("lnamespace-users", "lnamespace-sudoers"):
+        path = rbac_path("rolebindings", binding, name)
+        sudo.patch(path, {"subjects": mallory})
+        eventually(partial(_is_not, admin, path, mallory), 2)
+        sudo.delete(path)
+        eventually(partial(admin.find, path), 2)
+    eventually(lambda: not rights.works(user("mallet"), name), 2)
+
+
+def _is_not(admin: Api, path: str, subjects: list[Object]) -> bool:
+    return bool(admin.get(path)["subjects"] != subjects)
+
+
+def test_a_users_binding_gives_no_more_than_the_user_has(
+    name: str, victim: str, alice: Person
+) -> None:
+    bindings = rbac_path("rolebindings", namespace=name)
+    me = [member("alice") | {"apiGroup": "rbac.authorization.k8s.io"}]
+    for role in ("cluster-admin", f"lnamespace:{victim}:editor", "lnamespace:controller"):
+        words = refusal(alice.api.create, bindings, _binding("more", me, role))
+        assert "attempting to grant RBAC permissions not currently held" in words
+
+
+# --- being somebody else
+
+
+def test_nobody_else_can_be_impersonated(name: str, victim: str, alice: Person) -> None:
+    whoami = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    mine = f"{name}-sudoers"
+    assert alice.api.acting("alice", mine).create(whoami, body)
+    for who, groups in (
+        ("vic", ()),
+        ("vic", (mine,)),
+        ("alice", (f"{victim}-sudoers",)),
+        ("alice", (mine, f"{victim}-sudoers")),
+        ("alice", (mine, "system:masters")),
+        ("alice", ("system:masters",)),
+        ("alice", ("system:serviceaccounts",)),
+        ("system:masters", (mine,)),
+        ("system:admin", (mine,)),
+        ("lnamespace-admin", (mine,)),
+        ("system:kube-controller-manager", (mine,)),
+        (f"system:serviceaccount:{RELEASE_NAMESPACE}:{SERVICE_ACCOUNT}", (mine,)),
+        ("system:serviceaccount:kube-system:namespace-controller", ()),
+        ("system:node:one", (mine,)),
+    ):
+        assert "cannot impersonate" in refusal(alice.api.acting(who, *groups).create, whoami, body)
+    for header in ("Impersonate_Uid", "Impersonate_Extra_Scopes"):
+        other = alice.api.acting("alice", mine, **{header: "x"})
+        assert "cannot impersonate" in refusal(other.create, whoami, body)
+
+
+def test_impersonation_is_not_nested(name: str, victim: str, sudo: Api, alice: Person) -> None:
+    """With sudo one is in one group; what one could become otherwise is no way further."""
+    reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    for resource, who in (("groups", f"{victim}-sudoers"), ("groups", f"{name}-sudoers")):
+        attributes = {"verb": "impersonate", "resource": resource, "name": who}
+        body = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        allowed = sudo.create(reviews, body)["status"]["allowed"]
+        assert allowed == (who == f"{name}-sudoers")  # which Alice is anyway, by her name
+    words = alice.kubectl("sudo", "-n", name, "--as=vic", "get", "pods")
+    assert words.code == 2
+    assert "--as cannot be combined with kubectl sudo" in words.err
+
+
+# --- the LNamespace
+
+
+def test_the_status_is_the_controllers(name: str, sudo: Api, alice: Person) -> None:
+    status = {"status": {"sudoersGroup": "system:masters", "namespaceUID": "0-0"}}
+    before = alice.api.get(lns_path(name))["status"]
+    for api in (alice.api, sudo):
+        assert "cannot patch" in refusal(api.patch, f"{lns_path(name)}/status", status)
+        assert "cannot update" in refusal(
+            api.replace, f"{lns_path(name)}/status", api.get(lns_path(name)) | status
+        )
+        api.patch(lns_path(name), status)  # taken, and without effect
+        assert api.get(lns_path(name))["status"] == before
+    mine = manifest("with-status") | status
+    made = alice.api.create(LNAMESPACES, mine, dryRun="All")
+    assert "status" not in made
+
+
+def test_a_manager_cannot_pass_for_another(name: str, alice: Person) -> None:
+    change = {"spec": {"requester": "vic"}}
+    assert "requester is set" in refusal(alice.api.patch, lns_path(name), change, status=422)
+    spoofed = manifest("spoofed", requester="vic")
+    assert "spec.requester is who creates" in refusal(alice.api.create, LNAMESPACES, spoofed)
+
+
+def test_nothing_of_others_can_be_edited(victim: str, sudo: Api, alice: Person, admin: Api) -> None:
+    before = admin.get(lns_path(victim))
+    for api in (alice.api, sudo):
+        assert refusal(api.patch, lns_path(victim), {"spec": {"sudoers": [member("alice")]}})
+        assert refusal(api.delete, lns_path(victim))
+        assert refusal(api.delete, LNAMESPACES)
+        assert refusal(api.create, NAMESPACES, {"metadata": {"name": "mine"}})
+        for path in (rbac_path("clusterroles"), rbac_path("clusterrolebindings")):
+            assert refusal(api.create, path, {"metadata": {"name": "mine"}})
+    assert admin.get(lns_path(victim)) == before
+
+
+def test_listing_the_sudoers_of_others_gives_only_what_is_ones_own(
+    tenants: Tenants, victim: str, rights: Rights
+) -> None:
+    theirs = group(f"{victim}-sudoers")
+    name = tenants.make("embrace", users=[theirs], managers=[theirs], sudoers=["alice"])
+    vic, alice = user("vic"), user("alice")
+    eventually(lambda: rights.works(vic.sudo(victim), name), 2)
+    eventually(lambda: rights.sudoes(alice, name), 2)
+    assert not rights.works(alice, victim)
+    assert not rights.sudoes(alice, victim)
+    assert not rights.may(alice.sudo(name), work(victim))
+    assert not rights.works(vic, name)
+    assert not rights.may(vic, Deed("impersonate", "groups", name=f"{name}-sudoers"))
+
+
+def test_an_unwilling_sudoer_wins_and_loses_nothing(
+    tenants: Tenants, victim: str, rights: Rights
+) -> None:
+    tenants.make("unwilling", users=["vic"], sudoers=["vic", "lnamespace-admin"])
+    assert rights.sudoes(user("vic"), victim)
+    assert not rights.may(user("alice"), Deed("impersonate", "users", name="vic"))
+    assert not rights.may(user("alice"), Deed("impersonate", "users", name="lnamespace-admin"))
+
+
+def test_service_accounts_of_the_system_are_no_sudoers(
+    tenants: Tenants, rights: Rights, admin: Api
+) -> None:
+    namespaces = ("kube-system", RELEASE_NAMESPACE)
+    entries = [service_account(namespace, "default") for namespace in namespaces]
+    name = tenants.name("system-sudoers")
+    tenants.create(name, users=["una"], sudoers=["sue", *entries])
+    tenants.unready(name, "SudoNotReady")
+    eventually(lambda: rights.works(user("una"), name) and rights.sudoes(user("sue"), name), 5)
+    for namespace in namespaces:
+        for kind in ("roles", "rolebindings"):
+            labels = {"labelSelector": f"{MANAGED_BY}=lnamespace"}
+            assert admin.items(rbac_path(kind, namespace=namespace), **labels) == []
+    tenants.delete(name)  # or it is tried again for ever, which other tests would count
+
+
+def test_an_lnamespace_cannot_own_or_be_owned_against_the_rules(
+    tenants: Tenants, alice: Person, victim: str, rights: Rights
+) -> None:
+    """Marks and owners that a tenant puts on an LNamespace lead nowhere."""
+    theirs = tenants.get(victim)["metadata"]["uid"]
+    name = tenants.name("marked")
+    body = manifest(name, users=["alice"])
+    body["metadata"] |= {
+        "labels": {MANAGED_BY: "lnamespace", f"{GROUP}/lnamespace": victim},
+        "annotations": {OWNER: theirs},
+    }
+    alice.api.create(LNAMESPACES, body)
+    tenants.ready(name)
+    namespace = alice.api.get(ns_path(name))["metadata"]
+    assert namespace["labels"][f"{GROUP}/lnamespace"] == name
+    assert namespace["annotations"][OWNER] != theirs
+    assert not rights.works(alice.who, victim)
+
+
+# --- the controller's own token, stolen
+
+
+@pytest.fixture(scope="module")
+def thief(cluster: Cluster) -> Api:
+    """Who has it."""
+    return Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
+
+
+MALLORY = [{"kind": "User", "name": "mallory", "apiGroup": "rbac.authorization.k8s.io"}]
+EVERYTHING = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
+
+
+def test_a_stolen_token_gives_no_power_over_the_cluster(thief: Api, name: str) -> None:
+    for title in ("mine", f"lnamespace:{name}:editor-too", "lnamespace:x:editor"):
+        named = {"metadata": {"name": title}}
+        role = named | {"rules": EVERYTHING}
+        assert refusal(thief.create, rbac_path("clusterroles"), role)
+        binding = _binding("", MALLORY) | named
+        assert refusal(thief.create, rbac_path("clusterrolebindings"), binding)
+    for namespace in ("kube-system", "default", RELEASE_NAMESPACE):
+        for title in ("lnamespace-users", "lnamespace-sudoers", "mine"):
+            path = rbac_path("rolebindings", namespace=namespace)
+            assert refusal(thief.create, path, _binding(title, MALLORY))
+    widened = {"rules": EVERYTHING}
+    assert refusal(thief.patch, rbac_path("clusterroles", f"lnamespace:{name}:editor"), widened)
+    assert refusal(thief.patch, rbac_path("clusterroles", "view"), widened)
+    assert refusal(thief.patch, ns_path("kube-system"), {"metadata": {"labels": {"a": "b"}}})
+    assert refusal(thief.delete, ns_path(name))
+    assert refusal(thief.get, ns_path(name, "secrets"))
+    assert refusal(thief.patch, lns_path(name), {"spec": {"users": []}})
+    assert refusal(thief.acting("lnamespace-admin").get, NAMESPACES)
+
+
+def test_the_token_of_the_kubeconfig_is_the_controllers(thief: Api) -> None:
+    whoami = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    info = thief.create(whoami, body)["status"]["userInfo"]
+    assert info["username"] == f"system:serviceaccount:{RELEASE_NAMESPACE}:{SERVICE_ACCOUNT}"
+    assert "system:masters" not in info["groups"]

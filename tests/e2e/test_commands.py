@@ -1,0 +1,374 @@
+"""The kubectl plugins as people use them; each story of a command through the command itself."""
+
+import json
+import os
+import select
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.support.api import GROUP, Api, ns_path
+from tests.e2e.support.commands import environment
+from tests.e2e.support.controller import Controller
+from tests.e2e.support.people import People, Person
+from tests.e2e.support.rights import Rights
+from tests.e2e.support.tenants import Tenants, ending, group, soon
+from tests.e2e.support.waiting import eventually
+
+QUALIFIED = f"lnamespace.{GROUP}"
+
+
+@pytest.fixture(scope="module")
+def alice(people: People) -> Person:
+    return people.person("alice")
+
+
+@pytest.fixture(scope="module")
+def bob(people: People) -> Person:
+    return people.person("bob")
+
+
+@pytest.fixture(scope="module")
+def mine(tenants: Tenants, alice: Person, rights: Rights) -> str:
+    """An LNamespace of which Alice is everything."""
+    made = tenants.make("command", users=["alice"], managers=["alice"], sudoers=["alice"])
+    eventually(lambda: rights.works(alice.who, made) and rights.sudoes(alice.who, made), 5)
+    return made
+
+
+# --- kubectl create lns
+
+
+@pytest.mark.parametrize("how", ["client", "server"])
+def test_a_dry_run_creates_nothing(how: str, alice: Person, tenants: Tenants, admin: Api) -> None:
+    name = tenants.name("dry")
+    told = alice.kubectl("create", "lns", name, f"--dry-run={how}").ok()
+    assert told == f"{QUALIFIED}/{name} created ({'server ' if how == 'server' else ''}dry run)\n"
+    command = ("create", "lns", name, f"--dry-run={how}", "--user", "group:a b", "--sudoer=bob")
+    as_json = json.loads(alice.kubectl(*command, "-o", "json").ok())
+    as_yaml = yaml.safe_load(alice.kubectl(*command, "-o", "yaml").ok())
+    assert as_json["spec"] == as_yaml["spec"]
+    assert [entry["name"] for entry in as_json["spec"]["users"]] == ["a b"]
+    assert [entry["name"] for entry in as_json["spec"]["managers"]] == ["alice"]
+    assert alice.kubectl(*command, "-o", "name").ok() == f"{QUALIFIED}/{name}\n"
+    assert admin.find(f"/apis/{GROUP}/v1beta1/lnamespaces/{name}") is None
+    assert admin.find(ns_path(name)) is None
+
+
+def test_what_a_dry_run_printed_can_be_created(alice: Person, tenants: Tenants) -> None:
+    name = tenants.name("printed")
+    flags = ("--user", "bob,for=2w", "--manager=alice", "--cost-center", "R-42", "--team", "t: x")
+    labels = ("--billing-label", "a=b=c", "--deletion-policy=Retain", "--environment=test")
+    printed = alice.kubectl("create", "lns", name, *flags, *labels, "--dry-run=client", "-o=yaml")
+    alice.kubectl("create", "-f", "-", stdin=printed.ok()).ok()
+    spec = tenants.ready(name)["spec"]
+    assert spec["billing"] == {
+        "costCenter": "R-42",
+        "team": "t: x",
+        "environment": "test",
+        "labels": {"a": "b=c"},
+    }
+    assert spec["deletionPolicy"] == "Retain"
+    assert "expiresAt" in spec["users"][0]
+
+
+def test_create_refuses_nonsense_before_it_creates(
+    alice: Person, tenants: Tenants, admin: Api
+) -> None:
+    name = tenants.name("nonsense")
+    for flags, code, words in (
+        (("--usr", "bob"), 2, "unknown flag: --usr"),
+        (("--user",), 2, "flag needs an argument"),
+        (("--sudoer", "group:devs"), 2, "a group cannot be a sudoer"),
+        (("--user", "bob,for=tomorrow"), 2, ""),
+        (("--wait=perhaps",), 2, "write true or false"),
+        (("two",), 2, "exactly one NAME is required"),
+        (("--user", "system:masters"), 1, "system: names are the cluster's own"),
+        (("--user", "a\u200bb"), 1, ""),
+        (("--deletion-policy=Orphan",), 2, "must be Delete or Retain"),
+    ):
+        result = alice.kubectl("create", "lns", name, *flags)
+        assert result.code == code, str(result)
+        assert words in result.err
+    assert admin.find(f"/apis/{GROUP}/v1beta1/lnamespaces/{name}") is None
+    for bad in ("kube-mine", "Upper", "a.b", "a/b", "default"):
+        assert bad in alice.kubectl("create", "lns", bad).refused()
+    alice.kubectl("create", "lns", name).ok()
+    assert "already exists" in alice.kubectl("create", "lns", name).refused()
+
+
+def test_a_conflict_is_told_at_once(alice: Person, tenants: Tenants, admin: Api) -> None:
+    name = tenants.name("conflict")
+    admin.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    result = alice.kubectl("create", "lns", name, "--timeout=20s")
+    assert result.out == f"{QUALIFIED}/{name} created\n"
+    assert "cannot become ready: Conflict" in result.refused()
+    assert "choose another name" in result.err
+
+
+def test_create_waits_no_longer_than_asked(
+    alice: Person, tenants: Tenants, controller: Controller
+) -> None:
+    controller.hold()
+    try:
+        name = tenants.name("waits")
+        result = alice.kubectl("create", "lns", name, "--timeout=1s")
+        assert "is not ready after 1s" in result.refused()
+        assert f"kubectl lns describe {name}" in result.err
+        other = tenants.name("waits-not")
+        assert alice.kubectl("create", "lns", other, "--wait=false").ok()
+    finally:
+        controller.release()
+    tenants.all_ready((name, other))
+
+
+def test_create_interrupted_leaves_it_to_the_operator(
+    alice: Person, tenants: Tenants, controller: Controller
+) -> None:
+    name = tenants.name("interrupted")
+    ours, theirs = os.openpty()
+    controller.hold()
+    try:
+        process = subprocess.Popen(
+            ["kubectl", "create", "lns", name],
+            env=environment(alice.environment) | {"TERM": "xterm"},
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        shown = _read_until(ours, "the operator has not looked at it yet")
+        assert shown.startswith(f"\r\x1b[K{name}: ")  # one line that is written over
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+        shown = _read_until(ours, f"kubectl lns describe {name}")
+        assert "Traceback" not in shown
+    finally:
+        controller.release()
+        os.close(ours)
+        os.close(theirs)
+    tenants.ready(name)
+
+
+def _read_until(terminal: int, words: str) -> str:
+    text = ""
+    while words not in text:
+        assert select.select([terminal], [], [], 10)[0], f"only this was shown: {text!r}"
+        text += os.read(terminal, 1024).decode()
+    return text
+
+
+# --- kubectl sudo
+
+
+def test_sudo_hands_on_every_argument(alice: Person, mine: str) -> None:
+    odd = ["two words", "it's", '"x"', "$HOME", "*", "ünï", "a\nb", ""]
+    literals = [f"--from-literal=k{n}={text}" for n, text in enumerate(odd)]
+    alice.kubectl("sudo", "-n", mine, "create", "configmap", "odd", *literals).ok()
+    found = alice.kubectl("sudo", "get", "configmap", "odd", "-o", "json", "--namespace", mine)
+    assert list(json.loads(found.ok())["data"].values()) == odd
+    query = 'jsonpath={range .items[?(@.metadata.name=="odd")]}{.data.k0}{end}'
+    assert alice.kubectl("sudo", f"-n={mine}", "get", "cm", "-o", query).ok() == "two words"
+
+
+def test_sudo_reads_standard_input(alice: Person, mine: str) -> None:
+    body = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "piped"},
+        "spec": {"hard": {"pods": "7"}},
+    }
+    told = alice.kubectl("sudo", "-n", mine, "apply", "-f", "-", stdin=json.dumps(body)).ok()
+    assert told == "resourcequota/piped created\n"
+    script = f"echo '{json.dumps(body)}' | kubectl sudo -n {mine} replace -f - | cat"
+    assert alice.run("/bin/sh", "-c", script).ok() == "resourcequota/piped replaced\n"
+
+
+def test_sudo_has_the_commands_exit_status_and_words(alice: Person, mine: str) -> None:
+    missing = alice.kubectl("sudo", "-n", mine, "get", "quota", "missing")
+    assert missing.refused() == 'Error from server (NotFound): resourcequotas "missing" not found\n'
+    get = ("get", "quota", "missing", "--ignore-not-found")
+    assert alice.kubectl("sudo", "-n", mine, *get).ok() == ""
+    diff = ("diff", "-f", "-")
+    body = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"diff"}}'
+    assert alice.kubectl("sudo", "-n", mine, *diff, stdin=body).code == 1
+    assert alice.kubectl("sudo", "-n", mine, "get", "--nonsense").code != 0
+    assert alice.kubectl("sudo").code == 2
+    assert "Usage:" in alice.kubectl("sudo", "--help").ok()
+    assert "Display one or many resources" in alice.kubectl("sudo", "get", "--help").ok()
+
+
+def test_sudo_leaves_what_stands_behind_two_dashes(alice: Person, mine: str, admin: Api) -> None:
+    pod = {"name": "pod", "namespace": mine}
+    container = {"name": "one", "image": "none"}
+    admin.create(ns_path(mine, "pods"), {"metadata": pod, "spec": {"containers": [container]}})
+    # There is no kubelet: what matters is that kubectl got as far as asking for one.
+    result = alice.kubectl("sudo", "-n", mine, "exec", "pod", "--", "ls", "-n", "other", "--as=x")
+    assert "pod pod does not have a host assigned" in result.err
+    assert alice.kubectl("sudo", "-n", mine, "--", "get", "quota", "-o", "name").code == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sudo get rolebindings -n {}",
+        "sudo -n {} get rolebindings",
+        "sudo get rolebindings --namespace={}",
+        "sudo kubectl get rolebindings -n {}",
+        "sudo kubectl sudo get rolebindings -n{}",
+        "sudo get lns {}",
+        "sudo get ns {} -o name",
+        "sudo get namespace/{}",
+        "sudo describe lnamespaces.tenancy.loblaw.digital {}",
+        "sudo lns describe {}",
+        "sudo lns grant {} --user bob --dry-run=server",
+        "sudo annotate lns/{} a=b --dry-run=server",
+    ],
+)
+def test_sudo_finds_the_namespace_in_the_command(command: str, alice: Person, mine: str) -> None:
+    alice.kubectl(*shlex.split(command.format(mine))).ok()
+
+
+def test_sudo_finds_the_namespace_in_the_context(alice: Person, mine: str, tmp_path: Path) -> None:
+    own = tmp_path / "kubeconfig"
+    own.write_text(alice.kubeconfig.read_text())
+    nowhere = alice.run("kubectl", "sudo", "get", "quota", KUBECONFIG=str(own))
+    assert "which namespace?" in nowhere.refused()
+    choose = ("kubectl", "config", "set-context", "--current", "--namespace", mine)
+    alice.run(*choose, KUBECONFIG=str(own)).ok()
+    alice.run("kubectl", "sudo", "get", "quota", KUBECONFIG=str(own)).ok()
+    # What the command says goes before what the context says.
+    other = alice.run("kubectl", "sudo", "-n", "default", "get", "quota", KUBECONFIG=str(own))
+    assert 'no LNamespace "default"' in other.refused()
+
+
+def test_sudo_says_what_to_do(bob: Person, mine: str, tenants: Tenants) -> None:
+    refused = bob.kubectl("sudo", "-n", mine, "get", "quota").refused()
+    assert refused == (
+        f'error: you (bob) are not a sudoer of "{mine}"; ask a manager (alice) to run: '
+        f"kubectl lns grant {mine} --sudoer bob\n"
+    )
+    assert 'no LNamespace "nope"' in bob.kubectl("sudo", "-n", "nope", "get", "pods").refused()
+    ended = tenants.make("over", managers=["alice"], sudoers=[ending("bob", soon(-3600))])
+    assert (
+        f'your (bob) sudo in "{ended}" ended'
+        in bob.kubectl("sudo", "-n", ended, "get", "pods").refused()
+    )
+    for flag in ("--as=alice", "--as-group=x"):
+        assert bob.kubectl("sudo", flag, "-n", mine, "get", "pods").code == 2
+
+
+def test_sudo_with_this_projects_own_plugins(alice: Person, tenants: Tenants) -> None:
+    only = tenants.make("only-sudoer", managers=["somebody"], sudoers=["alice"])
+    refused = alice.kubectl("lns", "grant", only, "--user", "bob").refused()
+    assert f"You are a sudoer of it; try: kubectl sudo lns grant {only} --user bob" in refused
+    told = alice.kubectl("sudo", "lns", "grant", only, "--user", "bob").ok()
+    assert told == f"{only}: bob is now a user\n"
+    alice.kubectl("sudo", "delete", "lns", only).ok()
+
+
+# --- kubectl lns
+
+
+def test_list_describe_and_whoami(people: People, tenants: Tenants) -> None:
+    dave = people.person("dave", "a team")
+    none = dave.kubectl("lns", "list")
+    assert none.ok() == ""
+    assert "No lnamespaces found." in none.err
+    first = tenants.make("list", users=[group("a team")], sudoers=[ending("dave", soon(7200))])
+    second = tenants.make("list", managers=["dave"], billing={"costCenter": "R-7"})
+    tenants.make("list", managers=["somebody"])
+    assert dave.kubectl("lns", "list", "-o", "name").ok() == (
+        f"{QUALIFIED}/{first}\n{QUALIFIED}/{second}\n"
+    )
+    table = dave.kubectl("lns", "list").ok().splitlines()
+    assert table[0].split()[:2] == ["NAME", "READY"]
+    assert "user,sudoer" in table[1]
+    assert "sudoer=119m" in table[1]
+    assert table[2].split()[1:3] == ["True", "manager"]
+    assert "R-7" in table[2]
+    everybody = dave.kubectl("lns", "list", "--all", "-o", "json").ok()
+    names = {item["metadata"]["name"] for item in json.loads(everybody)["items"]}
+    assert len(names) > 2
+    whoami = dave.kubectl("lns", "whoami").ok()
+    assert "Username:   dave" in whoami
+    assert "Groups:     a team, system:authenticated" in whoami
+    assert first in whoami
+    described = dave.kubectl("lns", "describe", first).ok()
+    assert f"{first}-sudoers" in described
+    assert "You are a sudoer." in described
+    assert "a team" in described
+    assert json.loads(dave.kubectl("lns", "describe", first, "-o", "json").ok())["status"]
+
+
+def test_grant_and_revoke(alice: Person, bob: Person, tenants: Tenants, rights: Rights) -> None:
+    name = tenants.make("grant", managers=["alice"])
+    granted = alice.kubectl("lns", "grant", name, "--user", "bob", "--sudoer=bob", "--for", "8h")
+    assert "bob is now a user until" in granted.ok()
+    eventually(lambda: rights.works(bob.who, name) and rights.sudoes(bob.who, name), 2)
+    again = alice.kubectl("lns", "grant", name, "--user", "bob").ok()
+    assert again == f"{name}: bob stays a user, now without end\n"
+    assert alice.kubectl("lns", "revoke", name, "--sudoer", "bob").ok() == (
+        f"{name}: bob is no longer a sudoer\n"
+    )
+    eventually(lambda: not rights.sudoes(bob.who, name), 2)
+    assert rights.works(bob.who, name)
+    refused = bob.kubectl("lns", "grant", name, "--sudoer", "bob").refused()
+    assert 'User "bob" cannot update resource "lnamespaces"' in refused
+    assert "Ask a manager (alice) to run:" in refused
+    last = alice.kubectl("lns", "revoke", name, "--manager", "alice").refused()
+    assert "nobody could change this LNamespace any more" in last
+    dry = alice.kubectl("lns", "revoke", name, "bob", "--dry-run=server").ok()
+    assert dry == f"{name}: bob is no longer a user (server dry run)\n"
+    assert rights.works(bob.who, name)
+    alice.kubectl("lns", "revoke", name, "bob", "alice", "--force").ok()
+    eventually(lambda: not rights.works(bob.who, name) and not rights.edits(alice.who, name), 2)
+
+
+def test_grants_at_the_same_moment_all_hold(alice: Person, tenants: Tenants) -> None:
+    name = tenants.make("race", managers=["alice"])
+    script = " & ".join(f"kubectl lns grant {name} --user user-{n}" for n in range(6))
+    alice.run("/bin/sh", "-c", f"{script} & wait").ok()
+    granted = {entry["name"] for entry in tenants.get(name)["spec"]["users"]}
+    assert granted == {f"user-{n}" for n in range(6)}
+
+
+def test_wrong_command_lines(alice: Person, mine: str) -> None:
+    for command, words in (
+        ("lns nonsense", 'unknown command "nonsense"'),
+        ("lns lst", "Did you mean this?"),
+        ("lns describe", "exactly one NAME is required"),
+        (f"lns grant {mine}", "and whom"),
+        (f"lns grant {mine} --sudoer group:x", "a group cannot be a sudoer"),
+        (f"lns grant {mine} --user bob --for=1h --until=2030-01-01T00:00:00Z", "exclude"),
+        ("lns list --nonsense", "unknown flag"),
+    ):
+        result = alice.kubectl(*command.split())
+        assert result.code == 2, str(result)
+        assert words in result.err
+    assert 'no LNamespace "nope"' in alice.kubectl("lns", "describe", "nope").refused()
+
+
+def test_kubectl_get_shows_what_matters(alice: Person, mine: str) -> None:
+    header, row = alice.kubectl("get", "lns", mine).ok().splitlines()
+    assert header.split() == ["NAME", "READY", "REQUESTER", "COST", "CENTER", "AGE"]
+    assert row.split()[:2] == [mine, "True"]
+    alice.kubectl("wait", "lns", mine, "--for=condition=Ready", "--timeout=5s").ok()
+    assert "kubectl sudo" in alice.kubectl("explain", "lns.spec.sudoers").ok()
+
+
+# --- completion
+
+
+def test_completion(alice: Person, mine: str) -> None:
+    def choices(*words: str) -> list[str]:
+        return alice.kubectl("__complete", *words).ok().splitlines()
+
+    assert any(line.startswith("describe\t") for line in choices("lns", "des"))
+    assert mine in choices("lns", "describe", mine[:4])
+    assert "alice" in choices("lns", "revoke", mine, "")
+    assert "--sudoer=" in choices("lns", "grant", mine, "--su")
+    assert any(line.startswith("resourcequotas") for line in choices("sudo", "get", "resourceq"))

@@ -1,0 +1,340 @@
+"""What breaks is mended, and what should be is: on a cluster of its own, for it is killed here."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.e2e.support.api import (
+    GROUP,
+    LNAMESPACES,
+    NAMESPACES,
+    Api,
+    ApiError,
+    Unreachable,
+    ns_path,
+    rbac_path,
+    unless,
+)
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster, running
+from tests.e2e.support.people import user
+from tests.e2e.support.rights import Deed, Rights
+from tests.e2e.support.tenants import Tenants, ending, group, manifest, service_account, soon
+from tests.e2e.support.waiting import Measurements, eventually, measured
+from tests.e2e.support.writes import writes
+
+MARKED = {"labelSelector": "app.kubernetes.io/managed-by=lnamespace"}
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The cluster whose parts die."""
+    with running(tmp_path_factory.mktemp("faulty")) as own:
+        yield own
+
+
+@pytest.fixture(scope="module")
+def tenants(faulty: Cluster) -> Tenants:
+    return Tenants(faulty.admin)
+
+
+@pytest.fixture(scope="module")
+def rights(faulty: Cluster) -> Rights:
+    return Rights(faulty.admin)
+
+
+@pytest.fixture
+def admin(faulty: Cluster) -> Api:
+    return faulty.admin
+
+
+def spec(number: int) -> dict[str, Any]:
+    """Lists of one each; a sudoer is shared by several LNamespaces."""
+    sudoer = f"sudoer-{number % 50}"
+    return {"users": [f"user-{number}"], "managers": [f"manager-{number}"], "sudoers": [sudoer]}
+
+
+def everybody_has_their_rights(rights: Rights, names: list[str]) -> None:
+    """Those who are listed, and not their neighbours."""
+
+    def check(number: int, name: str) -> None:
+        assert rights.works(user(f"user-{number}"), name)
+        assert rights.edits(user(f"manager-{number}"), name)
+        eventually(partial(rights.sudoes, user(f"sudoer-{number % 50}"), name), 5)
+        assert not rights.works(user(f"user-{number + 1}"), name)
+        assert not rights.sudoes(user(f"sudoer-{(number + 1) % 50}"), name)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(check, range(len(names)), names))
+
+
+def test_killed_in_the_middle_of_two_hundred_creations(
+    faulty: Cluster, tenants: Tenants, rights: Rights, admin: Api
+) -> None:
+    names = [tenants.name("many") for _ in range(200)]
+
+    def count(kind: str) -> int:
+        return len(admin.items(kind, **MARKED))
+
+    with ThreadPoolExecutor(4) as pool:
+        made = pool.map(lambda n: tenants.create(names[n], **spec(n)), range(len(names)))
+        eventually(lambda: count(NAMESPACES) >= 50)
+        faulty.controller.kill()
+        list(made)
+    assert count(NAMESPACES) < len(names)
+    faulty.controller.start()
+    tenants.all_ready(names)
+    everybody_has_their_rights(rights, names)
+    assert count(NAMESPACES) == 200
+    assert count(rbac_path("rolebindings")) == 400
+    for kind in ("clusterroles", "clusterrolebindings"):
+        assert count(rbac_path(kind)) == 400 + 50
+
+
+@pytest.mark.parametrize("daemon", ["kube-apiserver", "etcd"])
+def test_the_cluster_dies_under_load(
+    daemon: str, faulty: Cluster, tenants: Tenants, rights: Rights, measurements: Measurements
+) -> None:
+    names = [tenants.name("load") for _ in range(60)]
+    started = threading.Semaphore(0)
+
+    def make(number: int) -> None:
+        _persistently(lambda: tenants.create(names[number], **spec(number)))
+        started.release()
+        _persistently(lambda: tenants.edit(names[number], **spec(number + 1)))
+        _persistently(lambda: tenants.edit(names[number], **spec(number)))
+
+    with ThreadPoolExecutor(4) as pool:
+        made = pool.map(make, range(len(names)))
+        for _ in range(15):
+            assert started.acquire(timeout=30)
+        faulty.kill(daemon)
+        faulty.up()
+        list(made)
+        took = measured(partial(_all_ready, tenants, names), 60)
+    measurements.note(f"{daemon} back and all edits made, all Ready", took)
+    everybody_has_their_rights(rights, names)
+    assert faulty.controller.running
+
+
+def _all_ready(tenants: Tenants, names: list[str]) -> bool:
+    tenants.all_ready(names)
+    return True
+
+
+def _persistently(request: Callable[[], object]) -> None:
+    """Repeat a request until it was done, as a client does that knows servers may die."""
+
+    def done() -> bool:
+        try:
+            request()
+        except Unreachable:
+            return False
+        except ApiError as error:
+            # Done before the answer got lost; or the server is not yet itself again.
+            if error.reason == "AlreadyExists":
+                return True
+            if error.status in (401, 403, 404, 429) or error.status >= 500:
+                return False
+            raise
+        return True
+
+    eventually(done, 60, tick=0.1)
+
+
+def test_deletions_missed_while_the_watch_was_cut(
+    faulty: Cluster, tenants: Tenants, rights: Rights, admin: Api
+) -> None:
+    """The API server forgets what happened before it was started: 410 for whoever asks."""
+    lists: dict[str, Any] = {field: ["was"] for field in ("users", "managers", "sudoers")}
+    deleted, edited, bare = (tenants.make("missed", **lists) for _ in range(3))
+    was, new = user("was"), user("new")
+    eventually(lambda: all(rights.sudoes(was, name) for name in (deleted, edited, bare)), 5)
+    since = faulty.controller.position
+    with _held(faulty):
+        tenants.delete(deleted)
+        tenants.edit(edited, users=["new"], managers=[], sudoers=["new"])
+        for binding in ("lnamespace-users", "lnamespace-sudoers"):
+            admin.delete(rbac_path("rolebindings", binding, bare))
+        admin.delete(rbac_path("clusterroles", f"lnamespace:{bare}:editor"))
+        created = tenants.name("missed")
+        tenants.create(created, **lists)
+        faulty.kill("kube-apiserver")
+        faulty.up()
+    eventually(lambda: "listing again" in faulty.controller.log(since), 20)
+    tenants.all_ready((edited, bare, created), 20)
+    for name in (bare, created):
+        eventually(partial(rights.sudoes, was, name), 5)
+        assert rights.works(was, name)
+        assert rights.edits(was, name)
+    assert rights.works(new, edited)
+    assert not rights.works(was, edited)
+    assert not rights.edits(was, edited)
+    assert not rights.sudoes(was, edited)
+    eventually(lambda: not rights.sudoes(was, deleted) and not rights.works(was, deleted), 5)
+    eventually(lambda: admin.find(ns_path(deleted)) is None)
+
+
+def test_the_last_sudo_of_a_person_deleted_while_the_watch_was_cut(
+    faulty: Cluster, tenants: Tenants, rights: Rights
+) -> None:
+    name = tenants.make("last", sudoers=["lone"])
+    eventually(lambda: rights.sudoes(user("lone"), name), 5)
+    with _held(faulty):
+        tenants.delete(name)
+        faulty.kill("kube-apiserver")
+        faulty.up()
+    eventually(lambda: not rights.sudoes(user("lone"), name), 20)
+    eventually(lambda: _own(faulty.admin, "lone") == 0)
+
+
+def _own(admin: Api, person: str) -> int:
+    annotation = "tenancy.loblaw.digital/person"
+    roles = admin.items(rbac_path("clusterroles"), **MARKED)
+    return sum(item["metadata"].get("annotations", {}).get(annotation) == person for item in roles)
+
+
+@contextmanager
+def _held(cluster: Cluster) -> Iterator[None]:
+    cluster.controller.hold()
+    try:
+        yield
+    finally:
+        cluster.controller.release()
+
+
+def test_revocation_does_not_wait_for_the_garbage_collector(
+    faulty: Cluster, tenants: Tenants, rights: Rights, measurements: Measurements, admin: Api
+) -> None:
+    who = user("leaves")
+    lists = {field: ["leaves"] for field in ("users", "managers", "sudoers")}
+    name = tenants.make("uncollected", **lists)
+    eventually(lambda: rights.sudoes(who, name), 5)
+    faulty.kill("kube-controller-manager")
+    try:
+        tenants.delete(name)
+        took = measured(
+            lambda: (
+                not rights.works(who, name)
+                and not rights.edits(who, name)
+                and not rights.sudoes(who, name)
+            ),
+            2,
+        )
+        measurements.note("LNamespace deleted, all rights gone, no collector", took)
+        assert admin.find(ns_path(name))
+    finally:
+        faulty.up()
+
+
+def test_broken_ones_hold_nobody_up(
+    tenants: Tenants, rights: Rights, admin: Api, measurements: Measurements
+) -> None:
+    broken = [tenants.name("broken") for _ in range(40)]
+    for number, name in enumerate(broken):
+        if number % 2:
+            admin.create(NAMESPACES, {"metadata": {"name": name}})
+        nowhere = service_account(f"nowhere-{number}", "bot")
+        tenants.create(name, users=["una"], sudoers=["una", nowhere])
+    for number in range(10):
+        name = tenants.name("whole")
+        tenants.create(name, **spec(number))
+        took = measured(partial(tenants.ready, name, 2), 2)
+        measurements.note("created to Ready beside 40 broken ones", took)
+    for number, name in enumerate(broken):
+        tenants.unready(name, "Conflict" if number % 2 else "SudoNotReady")
+    assert rights.works(user("una"), broken[0])
+    assert not rights.works(user("una"), broken[1])
+
+
+# --- admission bypassed, and the chart uninstalled
+
+
+@pytest.fixture
+def lax(admin: Api) -> Iterator[None]:
+    """A CustomResourceDefinition that somebody has relieved of its rules."""
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/lnamespaces.{GROUP}"
+    strict = admin.get(path)
+    admin.patch(path, {"spec": {"versions": _without_rules(strict["spec"]["versions"])}})
+    nonsense = manifest("kube-nonsense", users=[ending("x", soon(1)) | {"expiresAt": "never"}])
+    eventually(partial(unless, "Invalid", admin.create, LNAMESPACES, nonsense, dryRun="All"))
+    yield
+    admin.patch(path, {"spec": {"versions": strict["spec"]["versions"]}})
+    eventually(lambda: not unless("Invalid", admin.create, LNAMESPACES, nonsense, dryRun="All"))
+
+
+def _without_rules(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_rules(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    rules = {"x-kubernetes-validations", "pattern", "format", "maxLength"}
+    return {key: _without_rules(value) for key, value in schema.items() if key not in rules}
+
+
+@pytest.mark.usefixtures("lax")
+def test_the_controller_trusts_no_admission(tenants: Tenants, rights: Rights, admin: Api) -> None:
+    before = {name: admin.get(ns_path(name)) for name in ("default", "kube-system")}
+    for name, namespace in before.items():
+        tenants.create(name, users=["eve"], sudoers=["eve"])
+        tenants.unready(name, "ReservedName")
+        assert admin.get(ns_path(name)) == namespace
+        assert not rights.works(user("eve"), name)
+        assert not rights.may(user("eve"), Deed("impersonate", "groups", name=f"{name}-sudoers"))
+        tenants.delete(name)
+
+    name = tenants.name("bypassed")
+    masters, everybody = group("system:masters"), group("system:authenticated")
+    tenants.create(name, users=["una", masters, everybody, "*"], sudoers=["sue", group("g")])
+    told = tenants.unready(name, "InvalidSubject")["status"]["conditions"][0]["message"]
+    assert "spec.users[1]" in told
+    assert "a Group cannot be a sudoer" in told
+    eventually(lambda: rights.works(user("una"), name) and rights.sudoes(user("sue"), name), 5)
+    assert not rights.works(user("anybody"), name)
+    bound = admin.get(rbac_path("rolebindings", "lnamespace-users", name))["subjects"]
+    assert [subject["name"] for subject in bound] == ["una"]
+
+
+@pytest.mark.usefixtures("lax")
+def test_what_cannot_be_read_is_told_and_holds_nobody_up(tenants: Tenants, rights: Rights) -> None:
+    name = tenants.make("unreadable", users=["una"])
+    status = tenants.get(name)["status"]
+    tenants.edit(name, users=["una", {"name": "bob", "expiresAt": "never"}])
+    told = tenants.unready(name, "InvalidSpec")["status"]
+    assert "spec.users[1].expiresAt" in told["conditions"][0]["message"]
+    assert told["namespaceUID"] == status["namespaceUID"]
+    assert rights.works(user("una"), name)
+    assert not rights.works(user("bob"), name)
+    tenants.make("readable", users=["una"])
+    tenants.edit(name, users=["bob"])
+    tenants.ready(name)
+    eventually(lambda: rights.works(user("bob"), name) and not rights.works(user("una"), name), 2)
+
+
+def test_uninstalled_and_installed_again(faulty: Cluster, tenants: Tenants, rights: Rights) -> None:
+    name = tenants.make("outlives", users=["una"], managers=["una"], sudoers=["una"])
+    crd = f"lnamespaces.{GROUP}"
+    refused = faulty.run("kubectl", "delete", "crd", crd, "--timeout=5s").refused()
+    assert "it would delete every LNamespace" in refused
+    eventually(lambda: rights.sudoes(user("una"), name), 5)
+    uid = tenants.get(name)["status"]["namespaceUID"]
+    faulty.controller.stop()
+    faulty.run("helm", "uninstall", "lnamespace", "-n", RELEASE_NAMESPACE, "--wait").ok()
+    refused = faulty.run("kubectl", "delete", "crd", crd, "--timeout=5s").refused()
+    assert "it would delete every LNamespace" in refused
+    assert rights.works(user("una"), name)
+    faulty.install()
+    start = writes(faulty.admin, refused=False)
+    faulty.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)  # the account is a new one
+    faulty.controller.start()
+    tenants.edit(name, users=["ben"])
+    tenants.ready(name)
+    assert tenants.get(name)["status"]["namespaceUID"] == uid
+    eventually(lambda: rights.works(user("ben"), name) and not rights.works(user("una"), name), 2)
+    assert rights.sudoes(user("una"), name)
+    written = writes(faulty.admin, refused=False) - start
+    assert [key for key in written if key[0] == "POST"] == []

@@ -1,0 +1,181 @@
+"""Lists of any length, emptied, full of one person, and with entries that end by themselves."""
+
+from datetime import UTC, datetime
+from functools import partial
+
+from tests.e2e.support.api import Api, Object, lns_path, rbac_path
+from tests.e2e.support.people import People, user
+from tests.e2e.support.rights import Rights
+from tests.e2e.support.tenants import LISTS, Tenants, ending, soon
+from tests.e2e.support.waiting import Measurements, eventually
+
+PERSON = "tenancy.loblaw.digital/person"
+
+
+def own_objects(admin: Api, person: str) -> list[Object]:
+    """The ClusterRole and the ClusterRoleBinding by which a person may be themselves."""
+    return [
+        item
+        for kind in ("clusterroles", "clusterrolebindings")
+        for item in admin.items(rbac_path(kind))
+        if item["metadata"].get("annotations", {}).get(PERSON) == person
+    ]
+
+
+def counts(tenants: Tenants, name: str) -> tuple[int, int, int]:
+    """How many entries are in force, as the status says."""
+    found = tenants.get(name)["status"]["counts"]
+    users, managers, sudoers = (found.get(field, 0) for field in LISTS)
+    return users, managers, sudoers
+
+
+def test_one_person_sudoer_of_fifty(
+    tenants: Tenants, people: People, rights: Rights, admin: Api
+) -> None:
+    person = people.person("fifty")
+    names = [tenants.name("fifty") for _ in range(50)]
+    for name in names:
+        tenants.create(name, sudoers=["fifty"])
+    tenants.all_ready(names)
+    owners = {tenants.get(name)["metadata"]["uid"] for name in names}
+
+    def owned_by(expected: set[str]) -> bool:
+        objects = own_objects(admin, "fifty")
+        assert len(objects) == 2
+        for item in objects:
+            found = [owner["uid"] for owner in item["metadata"]["ownerReferences"]]
+            assert sorted(found) == sorted(expected)
+        return True
+
+    eventually(partial(owned_by, owners), 5)
+    assert all(rights.sudoes(person.who, name) for name in names)
+
+    def has_no_sudo(name: str) -> bool:
+        return not rights.sudoes(person.who, name)
+
+    *others, last = names
+    for name in others:
+        tenants.edit(name, sudoers=[])
+    for name in others:
+        eventually(partial(has_no_sudo, name), 2)
+    eventually(partial(owned_by, {tenants.get(last)["metadata"]["uid"]}), 5)
+    person.kubectl("sudo", "-n", last, "get", "rolebindings").ok()
+    assert "not a sudoer" in person.kubectl("sudo", "-n", others[0], "get", "pods").refused()
+
+    tenants.edit(last, sudoers=[])
+    eventually(lambda: own_objects(admin, "fifty") == [], 5)
+    assert not any(rights.sudoes(person.who, name) for name in names)
+
+
+def test_own_objects_go_with_the_last_lnamespace(tenants: Tenants, admin: Api) -> None:
+    names = [tenants.make("lonely", sudoers=["lonely"]) for _ in range(2)]
+    assert len(own_objects(admin, "lonely")) == 2
+    for name in names:
+        assert own_objects(admin, "lonely")
+        tenants.delete(name)
+    eventually(lambda: own_objects(admin, "lonely") == [])
+
+
+def test_emptied_lists_take_everything(tenants: Tenants, rights: Rights) -> None:
+    who = user("emptied")
+    name = tenants.make("emptied", users=[who.user], managers=[who.user], sudoers=[who.user])
+    eventually(lambda: rights.works(who, name) and rights.sudoes(who, name), 5)
+    assert counts(tenants, name) == (1, 1, 1)
+    tenants.edit(name, users=[], managers=[], sudoers=[])
+    tenants.ready(name)
+    eventually(lambda: not (rights.works(who, name) or rights.sudoes(who, name)), 2)
+    assert not rights.edits(who, name)
+    assert counts(tenants, name) == (0, 0, 0)
+    tenants.admin.patch(
+        lns_path(name),
+        {"spec": {"users": None, "managers": None, "sudoers": None}},
+    )
+    tenants.ready(name)
+    assert counts(tenants, name) == (0, 0, 0)
+
+
+def test_lists_of_two_hundred(tenants: Tenants, rights: Rights) -> None:
+    lists = {field: [f"{field}-{n}" for n in range(200)] for field in LISTS}
+    name = tenants.make("crowd", **lists)
+    assert counts(tenants, name) == (200, 200, 200)
+    for n in range(0, 200, 20):
+        assert rights.works(user(f"users-{n}"), name)
+        assert rights.edits(user(f"managers-{n}"), name)
+        eventually(partial(rights.sudoes, user(f"sudoers-{n}"), name), 5)
+    half = {field: entries[:100] for field, entries in lists.items()}
+    tenants.edit(name, **half)
+    tenants.ready(name)
+    assert counts(tenants, name) == (100, 100, 100)
+    eventually(lambda: not rights.works(user("users-100"), name), 2)
+    eventually(lambda: not rights.edits(user("managers-100"), name), 2)
+    eventually(lambda: not rights.sudoes(user("sudoers-100"), name), 2)
+    assert rights.works(user("users-99"), name)
+    assert rights.sudoes(user("sudoers-99"), name)
+
+
+def test_entries_end_at_their_second(
+    tenants: Tenants, rights: Rights, measurements: Measurements, admin: Api
+) -> None:
+    end = soon(3)
+    brief, stays = user("brief"), user("stays-longer")
+    lists = {field: [ending("brief", end), "stays-longer"] for field in LISTS}
+    name = tenants.make("expiring", **lists)
+    kinds = {"user": rights.works, "manager": rights.edits, "sudoer": rights.sudoes}
+    for right in kinds.values():
+        eventually(partial(right, brief, name), 2)
+    assert counts(tenants, name) == (2, 2, 2)
+
+    left = dict(kinds)
+
+    def all_ended() -> bool:
+        for kind, right in list(left.items()):
+            asked = datetime.now(UTC)
+            if not right(brief, name):
+                assert asked >= end or datetime.now(UTC) >= end, f"{kind} ended early"
+                measurements.note(f"{kind} expired", (datetime.now(UTC) - end).total_seconds())
+                del left[kind]
+        return not left
+
+    eventually(all_ended, 10, tick=0.005)
+    late = (datetime.now(UTC) - end).total_seconds()
+    assert 0 <= late < 1
+    for right in kinds.values():
+        assert right(stays, name)
+    eventually(lambda: counts(tenants, name) == (1, 1, 1), 2)
+    eventually(lambda: own_objects(admin, "brief") == [], 5)
+
+
+def test_an_end_can_be_put_off_and_brought_forward(tenants: Tenants, rights: Rights) -> None:
+    ann, ben = user("put-off"), user("brought-forward")
+    name = tenants.make("moved", users=[ending("put-off", soon(1.5))])
+    tenants.edit(name, users=[ending("put-off", soon(60)), ending("brought-forward", soon(60))])
+    tenants.ready(name)
+    eventually(lambda: rights.works(ann, name) and rights.works(ben, name), 2)
+    end = soon(1.5)
+    tenants.edit(name, users=[ending("put-off", soon(60)), ending("brought-forward", end)])
+    eventually(lambda: not rights.works(ben, name), 3)
+    assert datetime.now(UTC) >= end
+    assert rights.works(ann, name)
+
+
+def test_what_has_ended_already_gives_nothing(tenants: Tenants, rights: Rights) -> None:
+    late = user("too-late")
+    lists = {field: [ending("too-late", soon(-1))] for field in LISTS}
+    name = tenants.make("ended", **lists)
+    assert counts(tenants, name) == (0, 0, 0)
+    for right in (rights.works, rights.edits, rights.sudoes):
+        assert not right(late, name)
+
+
+def test_one_person_written_twice_has_the_longer_time(tenants: Tenants, rights: Rights) -> None:
+    """A ServiceAccount may also be written as a User; both entries are one person."""
+    from_user = "system:serviceaccount:default:twice"
+    end = soon(1.5)
+    account = {"kind": "ServiceAccount", "namespace": "default", "name": "twice"}
+    name = tenants.make("twice", sudoers=[ending(from_user, end), account])
+    assert counts(tenants, name) == (0, 0, 1)
+    tenants.edit(name, sudoers=[from_user, ending(account, end)])
+    tenants.ready(name)
+    eventually(lambda: datetime.now(UTC) > end)
+    who = user(from_user, "system:serviceaccounts", "system:serviceaccounts:default")
+    eventually(partial(rights.sudoes, who, name), 2)

@@ -1,0 +1,173 @@
+"""What the controller costs the API server: nothing for nothing, and no more than it must."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.support.api import Api
+from tests.e2e.support.controller import Controller
+from tests.e2e.support.people import user
+from tests.e2e.support.rights import Rights
+from tests.e2e.support.tenants import Tenants, ending, group, service_account, soon
+from tests.e2e.support.waiting import Measurements, eventually, settled
+from tests.e2e.support.writes import Writes, writes
+
+OBJECTS = 7
+"""Namespace, two RoleBindings in it, editor and sudoer-impersonator: role and binding each."""
+
+OWN = 2
+"""A sudoer's own role and binding, if they have none yet."""
+
+
+@pytest.fixture
+def quiet(admin: Api) -> Writes:
+    """The writes up to now, once nobody writes any more."""
+    return settled(lambda: writes(admin))
+
+
+@pytest.fixture
+def restored(controller: Controller) -> Iterator[Controller]:
+    """The controller, which the test may stop; as it was afterwards."""
+    yield controller
+    controller.stop()
+    controller.start()
+
+
+@pytest.fixture
+def every_state(tenants: Tenants, admin: Api) -> Iterator[None]:
+    """LNamespaces in every state that lasts."""
+    taken, impossible = tenants.name("state"), tenants.name("state")
+    admin.create("/api/v1/namespaces", {"metadata": {"name": taken}})
+    tenants.create(taken, users=["ann"], sudoers=["ann"])
+    absent = [service_account(tenants.name("nowhere"), f"bot-{n}") for n in range(3)]
+    refused = [service_account("kube-system", "default"), service_account("kube-public", "x")]
+    tenants.create(impossible, sudoers=["ann", *absent, *refused])
+    odd = [group("devs"), service_account("default", "bot")]
+    tenants.make("state", users=["Ünï", *odd], managers=odd, sudoers=["z", "a", odd[1]])
+    tenants.make("state", deletionPolicy="Retain", users=[ending("ann", soon(3600))])
+    tenants.make("state")
+    tenants.unready(taken, "Conflict")
+    tenants.unready(impossible, "SudoNotReady")
+    yield
+    tenants.delete(impossible)  # or it is tried again for ever, which other tests would count
+
+
+def made_by_controller(before: Writes, after: Writes, created: int = 0) -> Writes:
+    """The writes in between, but for the LNamespaces that the test created."""
+    difference = after.copy()
+    difference.subtract(before)
+    difference["POST", "lnamespaces"] -= created
+    return +difference
+
+
+def test_each_new_lnamespace_costs_its_objects_and_one_status(
+    tenants: Tenants, admin: Api, quiet: Writes
+) -> None:
+    names = [tenants.name("counted") for _ in range(20)]
+    for name in names:
+        tenants.create(name, users=[name], managers=[name], sudoers=[name])
+    tenants.all_ready(names)
+    found = made_by_controller(quiet, settled(lambda: writes(admin)), created=20)
+    assert found == {
+        ("POST", "namespaces"): 20,
+        ("POST", "rolebindings"): 40,
+        ("POST", "clusterroles"): 60,
+        ("POST", "clusterrolebindings"): 60,
+        ("PATCH", "lnamespaces/status"): 20,
+    }
+    assert found.total() == 20 * (OBJECTS + OWN + 1)
+
+
+def test_a_known_sudoer_costs_no_object_of_their_own(
+    tenants: Tenants, admin: Api, quiet: Writes
+) -> None:
+    tenants.make("known", sudoers=["known"])
+    before = made_by_controller(quiet, settled(lambda: writes(admin)), created=1)
+    assert before.total() == OBJECTS + OWN + 1
+    start = writes(admin)
+    names = [tenants.name("known") for _ in range(20)]
+    for name in names:
+        tenants.create(name, sudoers=["known"])
+    tenants.all_ready(names)
+    found = made_by_controller(start, settled(lambda: writes(admin)), created=20)
+    # Their list of owners follows in its own time: not once for each LNamespace.
+    patches = found.pop(("PATCH", "clusterroles")), found.pop(("PATCH", "clusterrolebindings"))
+    assert patches[0] == patches[1] <= 4
+    assert found.total() == 20 * (OBJECTS + 1)
+
+
+def test_an_edit_costs_what_changes(tenants: Tenants, admin: Api) -> None:
+    name = tenants.make("edit", users=["ann"], managers=["ann"])
+    start = settled(lambda: writes(admin))
+    tenants.edit(name, users=["ann", "ben"])
+    tenants.ready(name)
+    found = made_by_controller(start, settled(lambda: writes(admin)))
+    assert found == {
+        ("PATCH", "lnamespaces"): 1,  # our own edit
+        ("PATCH", "rolebindings"): 1,
+        ("PATCH", "lnamespaces/status"): 1,
+    }
+
+
+@pytest.mark.usefixtures("every_state")
+def test_a_restart_writes_nothing_and_reacts(
+    tenants: Tenants, admin: Api, restored: Controller, rights: Rights
+) -> None:
+    start = _settled_and_accepted(admin)
+    restored.stop()
+    restored.start()
+    # What was refused before may be tried again, for the reason may be gone.
+    found = made_by_controller(start, _settled_and_accepted(admin))
+    assert not found
+    name = tenants.make("after-restart", users=["una"], sudoers=["sue"])
+    eventually(lambda: rights.works(user("una"), name) and rights.sudoes(user("sue"), name), 5)
+
+
+@pytest.mark.usefixtures("every_state")
+def test_comparing_everything_again_writes_nothing(admin: Api, restored: Controller) -> None:
+    restored.stop()
+    restored.start({"LNAMESPACE_RESYNC_SECONDS": "1"})
+    start = _settled_and_accepted(admin)
+    # Two and a half rounds: nothing but time makes one happen.
+    after = settled(lambda: writes(admin, refused=False), span=2.5)
+    assert not made_by_controller(start, after)
+
+
+def test_what_changed_while_the_controller_was_away(
+    tenants: Tenants, admin: Api, restored: Controller, rights: Rights
+) -> None:
+    who = user("was-away")
+    kept, ended, deleted = (
+        tenants.make("away", users=[who.user], sudoers=[who.user]),
+        tenants.make("away", users=[who.user, ending("brief-away", soon(1))]),
+        tenants.make("away", users=[who.user], sudoers=[who.user]),
+    )
+    eventually(lambda: rights.sudoes(who, kept) and rights.sudoes(who, deleted), 5)
+    restored.stop()
+    tenants.edit(kept, users=["new-user"], sudoers=[])
+    tenants.delete(deleted)
+    created = tenants.name("away")
+    tenants.create(created, users=[who.user])
+    binding = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{ended}/rolebindings"
+    admin.delete(f"{binding}/lnamespace-sudoers")
+    restored.start()
+    tenants.ready(created, 5)
+    eventually(lambda: rights.works(who, created), 2)
+    eventually(lambda: rights.works(user("new-user"), kept) and not rights.works(who, kept), 2)
+    eventually(lambda: not rights.sudoes(who, kept) and not rights.sudoes(who, deleted), 2)
+    eventually(lambda: admin.find(f"{binding}/lnamespace-sudoers"), 2)
+    eventually(lambda: not rights.works(user("brief-away"), ended), 3)
+
+
+def test_ends_at_once_when_asked(restored: Controller, measurements: Measurements) -> None:
+    started = time.monotonic()
+    restored.stop()
+    took = time.monotonic() - started
+    measurements.note("controller ends when asked", took)
+    assert took < 2
+    restored.start()
+
+
+def _settled_and_accepted(admin: Api) -> Writes:
+    return settled(lambda: writes(admin, refused=False))
