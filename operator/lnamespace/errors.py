@@ -99,6 +99,7 @@ class NoNamespace(ClusterError):
     """The namespace to create something in is not there."""
 
     retryable = True
+    longest_delay = 300.0
 
 
 class Unauthenticated(ClusterError):

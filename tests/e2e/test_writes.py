@@ -34,11 +34,11 @@ def restored(controller: Controller) -> Iterator[Controller]:
     controller.start()
 
 
-@pytest.fixture
-def every_state(tenants: Tenants, admin: Api) -> Iterator[None]:
+@pytest.fixture(scope="module")
+def every_state(tenants: Tenants) -> Iterator[None]:
     """LNamespaces in every state that lasts."""
     taken, impossible = tenants.name("state"), tenants.name("state")
-    admin.create("/api/v1/namespaces", {"metadata": {"name": taken}})
+    tenants.admin.create("/api/v1/namespaces", {"metadata": {"name": taken}})
     tenants.create(taken, users=["ann"], sudoers=["ann"])
     absent = [service_account(tenants.name("nowhere"), f"bot-{n}") for n in range(3)]
     refused = [service_account("kube-system", "default"), service_account("kube-public", "x")]

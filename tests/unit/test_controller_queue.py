@@ -96,6 +96,15 @@ def test_keys_come_in_the_order_in_which_they_were_added(
     assert [take(clock, queue) for _ in range(3)] == ["b", "a", "c"]
 
 
+def test_what_is_urgent_does_not_wait_for_the_rest(clock: Clock) -> None:
+    """A revocation waited behind 250 creations for 13 seconds."""
+    queue: WorkQueue[str] = WorkQueue(urgent=lambda key: key.startswith("!"))
+    for key in ("a", "b", "!c", "d", "!e"):
+        queue.add(key)
+    assert len(queue) == 5
+    assert [take(clock, queue) for _ in range(5)] == ["!c", "!e", "a", "b", "d"]
+
+
 def test_a_key_added_ten_times_is_worked_on_once(clock: Clock, queue: WorkQueue[str]) -> None:
     for _ in range(10):
         queue.add("a")

@@ -266,6 +266,32 @@ async def test_a_refused_watch_is_tried_again_from_the_same_place(play: Play, st
         assert play.names == {"a": 1}
 
 
+async def test_a_watch_that_is_refused_for_long_is_given_up(play: Play) -> None:
+    """What is known grew stale for ever, and the controller fought the garbage collector."""
+    async with play.running() as reflector:
+        watch = await play.list(thing("a", 1))
+        for _ in range(4):
+            watch.refuse(500)
+            watch = await play.server.next("GET", watch="true", resourceVersion="10")
+        watch.refuse(500)
+        relist = await play.server.next("GET", limit="1000")
+        assert not reflector.synced.is_set()
+        relist.answer(page(20, thing("b", 15)))
+        await play.server.next("GET", watch="true", resourceVersion="20")
+        assert play.names == {"b": 15}
+
+
+async def test_a_kind_that_is_gone_is_not_known_any_more(play: Play) -> None:
+    """Nothing may be done by what was known before its CRD was deleted."""
+    async with play.running() as reflector:
+        (await play.list(thing("a", 1))).refuse(404, "NotFound")
+        (await play.server.next("GET", limit="1000")).refuse(404, "NotFound")
+        (await play.server.next("GET", limit="1000")).answer(page(20))
+        await play.server.next("GET", watch="true", resourceVersion="20")
+        assert reflector.synced.is_set()
+        assert play.names == {}
+
+
 @pytest.mark.parametrize("code", [429, 500, 504])
 async def test_an_error_within_a_watch_needs_no_new_list(play: Play, code: int) -> None:
     async with play.running():

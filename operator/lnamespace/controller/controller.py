@@ -43,7 +43,7 @@ class Controller:
     def __init__(self, client: Client, settings: Settings) -> None:
         layout = layout_of(settings)
         self._settings = settings
-        self._queue: WorkQueue[WorkKey] = WorkQueue()
+        self._queue: WorkQueue[WorkKey] = WorkQueue(urgent=self._is_urgent)
         self._cache = Cache(layout, self._queue)
         applier = Applier(client, self._cache.objects, layout.marks, settings.concurrency)
         recorder = Recorder(client, lnamespaces(layout))
@@ -53,6 +53,7 @@ class Controller:
         self._people = PersonReconciler(
             self._cache, applier, layout, lambda name: self._queue.add(Tenant(name))
         )
+        self._source = Reflector(client, lnamespaces(layout), self._cache.lnamespaces, read_listed)
         self._reflectors = self._make_reflectors(client, layout)
 
     async def run(self) -> None:
@@ -66,6 +67,13 @@ class Controller:
                 tasks.create_task(self._work())
             tasks.create_task(self._resync())
 
+    def _is_urgent(self, key: WorkKey) -> bool:
+        """Whether somebody may have to lose access: that must not wait for mass creations."""
+        if isinstance(key, Person):
+            return False
+        listed = self._cache.tenant(key.name)
+        return listed is None or listed.going or bool(listed.lns.status.namespace_uid)
+
     def _make_reflectors(
         self, client: Client, layout: Layout
     ) -> list[Reflector[Seen] | Reflector[Listed]]:
@@ -76,12 +84,13 @@ class Controller:
             Reflector(client, kind, store, read_object, "" if kind is NAMESPACE else marks.selector)
             for kind, store in self._cache.objects.items()
         ]
-        listed = Reflector(client, lnamespaces(layout), self._cache.lnamespaces, read_listed)
-        return [*reflectors, listed]
+        return [*reflectors, self._source]
 
     async def _work(self) -> None:
         while True:
             key = await self._queue.get()
+            # What may be out of date of what should be must not be acted upon.
+            await self._source.synced.wait()
             try:
                 await self._reconcile(key)
             finally:

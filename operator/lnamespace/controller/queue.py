@@ -8,7 +8,7 @@ after a delay that doubles.
 import asyncio
 import random
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -29,10 +29,17 @@ class Backoff:
 
 
 class WorkQueue(Generic[K]):
-    """Keys that wait to be worked on. For one event loop; not thread-safe."""
+    """Keys that wait to be worked on; those that are ``urgent`` do not wait for the others.
 
-    def __init__(self, backoff: Backoff | None = None) -> None:
+    For one event loop; not thread-safe.
+    """
+
+    def __init__(
+        self, backoff: Backoff | None = None, urgent: Callable[[K], bool] = lambda _: False
+    ) -> None:
         self._backoff = backoff or Backoff()
+        self._is_urgent = urgent
+        self._urgent: deque[K] = deque()
         self._ready: deque[K] = deque()
         self._dirty: set[K] = set()
         self._working: set[K] = set()
@@ -41,7 +48,7 @@ class WorkQueue(Generic[K]):
         self._wakeup = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._ready)
+        return len(self._urgent) + len(self._ready)
 
     def add(self, key: K) -> None:
         """Have the key worked on as soon as a worker is free."""
@@ -78,10 +85,10 @@ class WorkQueue(Generic[K]):
 
     async def get(self) -> K:
         """The next key, once there is one; give it back by :meth:`done`."""
-        while not self._ready:
+        while not self:
             self._wakeup.clear()
             await self._wakeup.wait()
-        key = self._ready.popleft()
+        key = (self._urgent or self._ready).popleft()
         self._dirty.discard(key)
         self._working.add(key)
         return key
@@ -93,7 +100,8 @@ class WorkQueue(Generic[K]):
             self._enqueue(key)
 
     def _enqueue(self, key: K) -> None:
-        self._ready.append(key)
+        lane = self._urgent if self._is_urgent(key) else self._ready
+        lane.append(key)
         self._wakeup.set()
 
     def _cancel(self, key: K) -> None:

@@ -77,18 +77,25 @@ class Applier:
                 await self._create(want)
 
     async def _create(self, want: Wanted) -> None:
-        namespace, name = want.key
+        namespace, _ = want.key
         body = msgspec.json.encode(want.object)
         try:
             answer = await self._client.create(want.resource.path(namespace=namespace), body)
         except AlreadyExists:
             # Not known to us: its label was taken away, or the watch is behind. Look, plan again.
-            answer = await self._client.get(want.resource.path(name, namespace))
-            self._stores[want.resource].meet(read(answer, self._marks))
+            await self._meet(want)
             raise
         except NotFound as error:
             raise NoNamespace(str(error), status=404) from error
         self._stores[want.resource].learn(read(answer, self._marks))
+
+    async def _meet(self, want: Wanted) -> None:
+        namespace, name = want.key
+        try:
+            answer = await self._client.get(want.resource.path(name, namespace))
+        except NotFound:
+            return
+        self._stores[want.resource].meet(read(answer, self._marks))
 
     async def _patch(self, want: Wanted, seen: Seen) -> None:
         namespace, name = want.key
@@ -109,4 +116,5 @@ class Applier:
                 seen = read(await self._client.patch(path, body), self._marks)
             await self._client.delete(path, seen.uid, seen.version)
         except NotFound:
-            self._stores[resource].remove(seen.key, seen.version)
+            pass
+        self._stores[resource].remove(seen.key, seen.version)

@@ -5,6 +5,7 @@ over the wire is JSON in bytes, for its models cost ten times what the rest of a
 """
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -24,6 +25,9 @@ from lnamespace import errors
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 FIELD_MANAGER = "lnamespace"
+
+_RENEWAL_PAUSE = 60.0
+log = logging.getLogger(__name__)
 
 _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
 _WATCH_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=90)
@@ -157,7 +161,10 @@ class Client:
         limits: aiohttp.ClientTimeout = _TIMEOUT,
     ) -> aiohttp.ClientResponse:
         headers = {"Content-Type": content_type} if body is not None else {}
-        token = await self._configuration.get_api_key_with_prefix("BearerToken")
+        try:
+            token = await self._configuration.get_api_key_with_prefix("BearerToken")
+        except (config.ConfigException, OSError) as error:
+            raise errors.Unauthenticated(f"no token: {error}") from error
         if token:
             headers["Authorization"] = token
         # Paths are escaped where they are made; parsing them again is a tenth of a request.
@@ -202,8 +209,19 @@ async def _configure(configuration: Configuration, access: Access) -> asyncio.Ta
         client_configuration=configuration,
         persist_config=False,
     )
-    renewal = config.refresh_token(loader, configuration)  # type: ignore[no-untyped-call]
-    return asyncio.create_task(renewal)
+    return asyncio.create_task(_renew(loader, configuration))
+
+
+async def _renew(loader: Any, configuration: Configuration) -> None:
+    """Renew credentials that come from a program; that it fails once is no reason to give up."""
+    while True:
+        try:
+            await config.refresh_token(loader, configuration)  # type: ignore[no-untyped-call]
+        except Exception as error:  # noqa: BLE001 - whatever somebody's login program does
+            log.warning("credentials not renewed", extra={"error": str(error)})
+            await asyncio.sleep(_RENEWAL_PAUSE)
+        else:
+            return
 
 
 async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from lnamespace.errors import ClusterError, Expired, ServerFault
+from lnamespace.errors import ClusterError, Expired, NotFound, ServerFault, Throttled, Unreachable
 from lnamespace.kube.client import Client, error_of
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import Resource
@@ -21,6 +21,8 @@ from lnamespace.kube.store import Store, T
 PAGE = 1000
 WATCH_SECONDS = 300
 _RETRY_SECONDS = (0.05, 5.0)
+_PATIENCE = 3
+"""Refusals of a watch in a row before its place is given up."""
 
 D = TypeVar("D")
 
@@ -108,15 +110,11 @@ class Reflector(Generic[T]):
                 if not before:
                     await self._list()
                 await self._watch()
-            except Expired as error:
-                self._version = 0
-                log.info("listing again", extra=self._about(error))
-            except _Unreadable as error:
-                # Asked again from here it would be met again; a list may lead past it.
-                self._version = 0
-                log.warning("unreadable answer", extra=self._about(error))
             except ClusterError as error:
                 log.warning("watch failed", extra=self._about(error))
+                if _lost(error, failures):
+                    self._version = 0
+                    self.synced.clear()
                 await asyncio.sleep(error.retry_after)
             # What told us anything worked; what did not must not be asked without a pause.
             failures = 0 if self._version > before else failures + 1
@@ -171,6 +169,17 @@ class Reflector(Generic[T]):
 
     def _about(self, error: ClusterError) -> dict[str, str]:
         return {"resource": self._resource.plural, "error": str(error)}
+
+
+def _lost(error: ClusterError, failures: int) -> bool:
+    """Whether to give up our place in the watch and list again.
+
+    Asked for the same place it might be refused for ever (a kind that is gone, an event that
+    cannot be read), while what we know grows stale.
+    """
+    if isinstance(error, Unreachable | Throttled):
+        return False
+    return isinstance(error, Expired | NotFound | _Unreadable) or failures >= _PATIENCE
 
 
 def _decode(decoder: msgspec.json.Decoder[D], raw: bytes | msgspec.Raw) -> D:
