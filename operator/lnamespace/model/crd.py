@@ -153,8 +153,9 @@ def _name_rules() -> list[Schema]:
             f"self.metadata.name.matches('^{rules.DNS_LABEL}$')",
             "metadata.name must be a DNS label of at most 63 characters: lower case letters, "
             "digits and '-', beginning and ending with a letter or digit",
+            ".metadata",
         ),
-        rule(" && ".join(free), "metadata.name is reserved"),
+        rule(" && ".join(free), "metadata.name is reserved", ".metadata"),
     ]
 
 
@@ -188,9 +189,10 @@ def _member_rules() -> list[Schema]:
     ]
 
 
-def rule(expression: str, message: str) -> Schema:
-    """One entry of ``x-kubernetes-validations``."""
-    return {"rule": expression, "message": message}
+def rule(expression: str, message: str, field_path: str = "") -> Schema:
+    """One entry of ``x-kubernetes-validations``; ``field_path`` is what the error points at."""
+    entry = {"rule": expression, "message": message}
+    return entry | {"fieldPath": field_path} if field_path else entry
 
 
 def structural(type_: type) -> Schema:
