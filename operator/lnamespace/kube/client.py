@@ -42,6 +42,19 @@ class Access:
     context: str = ""
 
 
+_AS_US = {"fieldManager": FIELD_MANAGER}
+
+
+@dataclass(frozen=True)
+class _Request:
+    method: str
+    path: str
+    params: Mapping[str, str]
+    body: bytes | None = None
+    content_type: str = JSON
+    limits: aiohttp.ClientTimeout = _TIMEOUT
+
+
 class _Cause(msgspec.Struct, frozen=True):
     reason: str = ""
 
@@ -97,22 +110,21 @@ class Client:
 
     async def get(self, path: str, **params: str) -> bytes:
         """Read an object or a list."""
-        return await self._request("GET", path, params)
+        return await self._answer(_Request("GET", path, params))
 
     async def create(self, path: str, body: bytes) -> bytes:
         """Create an object in a collection."""
-        return await self._request("POST", path, {"fieldManager": FIELD_MANAGER}, body)
+        return await self._answer(_Request("POST", path, _AS_US, body))
 
     async def patch(self, path: str, body: bytes) -> bytes:
         """Change an object by a JSON merge patch (RFC 7386)."""
-        params = {"fieldManager": FIELD_MANAGER}
-        return await self._request("PATCH", path, params, body, MERGE_PATCH)
+        return await self._answer(_Request("PATCH", path, _AS_US, body, MERGE_PATCH))
 
     async def delete(self, path: str, uid: str, version: int) -> bytes:
         """Delete an object if it still is the one meant, unchanged since it was seen."""
         preconditions = {"uid": uid, "resourceVersion": str(version)}
         body = msgspec.json.encode({"preconditions": preconditions})
-        return await self._request("DELETE", path, {}, body)
+        return await self._answer(_Request("DELETE", path, {}, body))
 
     @asynccontextmanager
     async def watch(self, path: str, **params: str) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -124,8 +136,9 @@ class Client:
             Also while the lines are read.
         """
         query = params | {"watch": "true", "allowWatchBookmarks": "true"}
+        request = _Request("GET", path, query, limits=_WATCH_TIMEOUT)
         try:
-            async with await self._send("GET", path, query, limits=_WATCH_TIMEOUT) as response:
+            async with await self._send(request) as response:
                 if response.status != 200:
                     patience = response.headers.get("Retry-After", "")
                     raise error_of(response.status, await response.read(), patience)
@@ -133,34 +146,18 @@ class Client:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.Unreachable(f"watch interrupted: {error!r}") from error
 
-    async def _request(
-        self,
-        method: str,
-        path: str,
-        params: Mapping[str, str],
-        body: bytes | None = None,
-        content_type: str = JSON,
-    ) -> bytes:
+    async def _answer(self, request: _Request) -> bytes:
         try:
-            response = await self._send(method, path, params, body, content_type)
-            async with response:
+            async with await self._send(request) as response:
                 answer = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise errors.Unreachable(f"{method} {path}: {error!r}") from error
+            raise errors.Unreachable(f"{request.method} {request.path}: {error!r}") from error
         if response.status >= 300:
             raise error_of(response.status, answer, response.headers.get("Retry-After", ""))
         return answer
 
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        params: Mapping[str, str],
-        body: bytes | None = None,
-        content_type: str = JSON,
-        limits: aiohttp.ClientTimeout = _TIMEOUT,
-    ) -> aiohttp.ClientResponse:
-        headers = {"Content-Type": content_type} if body is not None else {}
+    async def _send(self, request: _Request) -> aiohttp.ClientResponse:
+        headers = {"Content-Type": request.content_type} if request.body is not None else {}
         try:
             token = await self._configuration.get_api_key_with_prefix("BearerToken")
         except (config.ConfigException, OSError) as error:
@@ -168,9 +165,14 @@ class Client:
         if token:
             headers["Authorization"] = token
         # Paths are escaped where they are made; parsing them again is a tenth of a request.
-        url = URL(f"{self._server}{path}?{urlencode(params)}", encoded=True)
+        url = URL(f"{self._server}{request.path}?{urlencode(request.params)}", encoded=True)
         return await self._session.request(
-            method, url, data=body, headers=headers, timeout=limits, **self._options
+            request.method,
+            url,
+            data=request.body,
+            headers=headers,
+            timeout=request.limits,
+            **self._options,
         )
 
 
