@@ -132,14 +132,17 @@ def test_create_interrupted_leaves_it_to_the_operator(
     name = tenants.name("interrupted")
     ours, theirs = os.openpty()
     controller.hold()
+    # Tests that a script runs in its background ignore Ctrl-C, and so would what they start.
+    ours_before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(
+        ["kubectl", "create", "lns", name],
+        env=environment(alice.environment) | {"TERM": "xterm"},
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    signal.signal(signal.SIGINT, ours_before)
     try:
-        process = subprocess.Popen(
-            ["kubectl", "create", "lns", name],
-            env=environment(alice.environment) | {"TERM": "xterm"},
-            stdout=subprocess.DEVNULL,
-            stderr=theirs,
-            start_new_session=True,
-        )
         shown = _read_until(ours, "the operator has not looked at it yet")
         assert shown.startswith(f"\r\x1b[K{name}: ")  # one line that is written over
         os.killpg(process.pid, signal.SIGINT)
@@ -147,6 +150,8 @@ def test_create_interrupted_leaves_it_to_the_operator(
         shown = _read_until(ours, f"kubectl lns describe {name}")
         assert "Traceback" not in shown
     finally:
+        process.kill()
+        process.wait()
         controller.release()
         os.close(ours)
         os.close(theirs)

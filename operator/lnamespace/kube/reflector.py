@@ -111,8 +111,9 @@ class Reflector(Generic[T]):
                     await self._list()
                 await self._watch()
             except ClusterError as error:
-                log.warning("watch failed", extra=self._about(error))
-                if _lost(error, failures):
+                lost = _lost(error, failures)
+                log.warning("listing again" if lost else "watch failed", extra=self._about(error))
+                if lost:
                     self._version = 0
                     self.synced.clear()
                 await asyncio.sleep(error.retry_after)
