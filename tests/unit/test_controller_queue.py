@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from lnamespace.controller.queue import Backoff, WorkQueue
+from lnamespace.controller.queue import WorkQueue
+from lnamespace.kube.backoff import Backoff
 
 R = TypeVar("R")
 

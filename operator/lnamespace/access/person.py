@@ -66,7 +66,7 @@ def self_impersonator(
 
 
 def places(person: Person, layout: Layout) -> tuple[tuple[Resource, Key], tuple[Resource, Key]]:
-    """Where the person's objects are, binding first: it goes before the role it refers to."""
+    """Where the person's objects are: the binding, then the role."""
     key = (person.namespace, layout.names.self_impersonator(person.digest))
     if person.namespace:
         return (ROLE_BINDING, key), (ROLE, key)

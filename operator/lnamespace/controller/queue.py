@@ -6,26 +6,13 @@ after a delay that doubles.
 """
 
 import asyncio
-import random
 from collections import deque
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from lnamespace.kube.backoff import Backoff
+
 K = TypeVar("K", bound=Hashable)
-
-
-@dataclass(frozen=True)
-class Backoff:
-    """How long to wait before the next try, in seconds."""
-
-    first: float = 0.05
-    longest: float = 30.0
-
-    def delay(self, failures: int, longest: float | None = None) -> float:
-        """The delay after so many failures (at least 1), with jitter of a half."""
-        grown = self.first * 2.0 ** min(failures - 1, 32)
-        return min(grown, longest or self.longest) * random.uniform(0.5, 1)
 
 
 class WorkQueue(Generic[K]):

@@ -76,10 +76,11 @@ class TenantReconciler:
             if not actions or failures:
                 break
             failures = await self.applier.apply(actions)
+        whose = self._ownership(lns)
         return Findings(
-            ownership=self._ownership(lns),
+            ownership=whose,
             entries=current,
-            namespace_uid=self._namespace_uid(lns),
+            namespace_uid=self._namespace_uid(lns, whose),
             sudoers_group=self.layout.names.sudoers_group(lns.name),
             refused=refused,
             people=self._people_problems(current),
@@ -103,10 +104,9 @@ class TenantReconciler:
     def _ownership(self, lns: LNamespace) -> Ownership:
         return ownership(lns, self.cache.look(NAMESPACE, ("", lns.name)), self.layout)
 
-    def _namespace_uid(self, lns: LNamespace) -> str:
+    def _namespace_uid(self, lns: LNamespace, whose: Ownership) -> str:
         seen = self.cache.look(NAMESPACE, ("", lns.name))
-        ours = self._ownership(lns) in (Ownership.OURS, Ownership.LEAVING)
-        return seen.uid if seen and ours else ""
+        return seen.uid if seen and whose in (Ownership.OURS, Ownership.LEAVING) else ""
 
     def _people_problems(self, current: Entries) -> tuple[str, ...]:
         people = map(Person.of, current.sudoers)

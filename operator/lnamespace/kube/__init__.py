@@ -4,6 +4,7 @@ Knows Kubernetes and nothing of LNamespaces. In the order in which they build on
 
 * :mod:`~lnamespace.kube.resources` - kinds, and where the API server keeps them.
 * :mod:`~lnamespace.kube.objects` - the parts of an object that we manage, as values.
+* :mod:`~lnamespace.kube.backoff` - how long to wait before the next try.
 * :mod:`~lnamespace.kube.client` - one request, one answer, typed errors.
 * :mod:`~lnamespace.kube.store` - what we last knew of the objects, and whether news is news.
 * :mod:`~lnamespace.kube.reflector` - list and watch, which keep a store true.

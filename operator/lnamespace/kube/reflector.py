@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from lnamespace.errors import ClusterError, Expired, NotFound, ServerFault, Throttled, Unreachable
+from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client, error_of
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import Resource
@@ -20,7 +21,7 @@ from lnamespace.kube.store import Store, T
 
 PAGE = 1000
 WATCH_SECONDS = 300
-_RETRY_SECONDS = (0.05, 5.0)
+_BACKOFF = Backoff(longest=5.0)
 _PATIENCE = 3
 """Refusals of a watch in a row before its place is given up."""
 
@@ -102,7 +103,7 @@ class Reflector(Generic[T]):
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
-        """List once, then watch; list again only when the server has forgotten our place."""
+        """List once, then watch; list again only when our place in the watch is lost."""
         failures = 0
         while True:
             before = self._version
@@ -119,7 +120,7 @@ class Reflector(Generic[T]):
                 await asyncio.sleep(error.retry_after)
             # What told us anything worked; what did not must not be asked without a pause.
             failures = 0 if self._version > before else failures + 1
-            await asyncio.sleep(_pause(failures))
+            await asyncio.sleep(_BACKOFF.delay(failures))
 
     def _read_item(self, raw: msgspec.Raw) -> T:
         try:
@@ -188,8 +189,3 @@ def _decode(decoder: msgspec.json.Decoder[D], raw: bytes | msgspec.Raw) -> D:
         return decoder.decode(raw)
     except msgspec.DecodeError as error:
         raise _Unreadable(str(error)) from error
-
-
-def _pause(failures: int) -> float:
-    first, longest = _RETRY_SECONDS
-    return min(first * 2.0 ** min(failures - 1, 32), longest) * random.uniform(0.5, 1)
