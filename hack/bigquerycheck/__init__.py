@@ -1,0 +1,1 @@
+"""The ledger's promises, tried on a real BigQuery project."""

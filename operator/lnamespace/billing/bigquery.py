@@ -1,0 +1,54 @@
+"""A client of BigQuery whose every wait has an end.
+
+The client's own defaults are ten minutes for each request, forty for each job, and for ever for
+a socket that says nothing (``google.cloud.bigquery.retry``). The module is imported only where
+the URL says ``bigquery``.
+"""
+
+import os
+from typing import Any
+
+from google.api_core.client_options import ClientOptions
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import bigquery
+from google.cloud.bigquery.retry import DEFAULT_RETRY
+
+EMULATOR = "BIGQUERY_EMULATOR_HOST"
+"""Where something that speaks BigQuery's protocol is, for tests; it asks for no credentials."""
+
+REQUEST_SECONDS = 20.0
+QUERY_SECONDS = 60.0
+RETRY_SECONDS = 30.0
+
+_RETRY = DEFAULT_RETRY.with_timeout(RETRY_SECONDS)
+
+
+class BoundedClient(bigquery.Client):
+    """Of the client's methods those that sqlalchemy-bigquery calls, with time-outs.
+
+    A job is never started anew (``job_retry=None``): that would be a second request id, and a
+    statement of which only the answer was lost would be done twice.
+    """
+
+    def query_and_wait(self, query: str, **options: Any) -> Any:
+        """Run a statement."""
+        limits = {
+            "api_timeout": REQUEST_SECONDS,
+            "wait_timeout": QUERY_SECONDS,
+            "retry": _RETRY,
+            "job_retry": None,
+        }
+        return super().query_and_wait(query, **{**options, **limits})
+
+    def get_table(self, table: Any, *_: Any, **__: Any) -> Any:
+        """Look at a table."""
+        return super().get_table(table, _RETRY, REQUEST_SECONDS)
+
+
+def client(project: str, location: str) -> bigquery.Client:
+    """A client with the pod's own credentials, or with none for an emulator."""
+    options: dict[str, Any] = {"project": project or None, "location": location or None}
+    if endpoint := os.environ.get(EMULATOR):
+        options["credentials"] = AnonymousCredentials()  # type: ignore[no-untyped-call]
+        options["client_options"] = ClientOptions(api_endpoint=endpoint)
+    return BoundedClient(**options)

@@ -1,0 +1,283 @@
+"""``lnamespace ledger``, for people: what is in the ledger, and how to mend it."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from lnamespace import logs
+from lnamespace.billing import engines, publisher, reconcile
+from lnamespace.billing.costs_file import COLUMNS, read_lines, totals
+from lnamespace.billing.ledger import Ledger, row
+from lnamespace.billing.outbox import Outbox, pages, read_queued
+from lnamespace.billing.output import patience, visible, write
+from lnamespace.billing.record import BillingRecord, Operation, billingrecords, since
+from lnamespace.billing.table import PLACE, events
+from lnamespace.errors import (
+    ClusterError,
+    LedgerError,
+    LedgerMisconfigured,
+    LedgerUnavailable,
+    SettingsError,
+)
+from lnamespace.kube.client import Access, Client, connect
+from lnamespace.model.names import Names
+from lnamespace.settings import Settings
+
+EVENTS = (
+    *("valid_from", "operation", "namespace", "cost_center", "owner", "team", "environment"),
+    *("labels", "billing_source", "billing_source_group", "requester", "changed_by"),
+    *("generation", "event_id"),
+)
+INTERVALS = ("namespace", "valid_from", "valid_to", *EVENTS[3:])
+BRIEF = frozenset({"labels", "billing_source_group", "generation", "event_id", "requester"})
+"""Columns that are not in a table, for it must fit a terminal; CSV and JSON have them."""
+
+_BATCH = 100
+
+
+def run(name: str, settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run ``lnamespace ledger NAME``; returns the exit code.
+
+    Raises
+    ------
+    LNamespaceError
+        It could not be done. The message says so, and of the database's failures that nothing is
+        lost by them.
+    """
+    try:
+        return _COMMANDS[name](settings, arguments)
+    except LedgerError as error:
+        silent = isinstance(error, LedgerUnavailable)
+        what = "does not answer" if silent else "refuses"
+        raise type(error)(
+            f"the ledger's database {what}: {visible(str(error))}\n"
+            "Nothing is lost: records wait in the outbox (kubectl get billingrecords)."
+        ) from error
+
+
+def _publish(settings: Settings, _: argparse.Namespace) -> int:
+    logs.configure(settings.log_format, settings.log_level)
+    _make_folder(settings)
+    publisher.run(settings)
+    return 0
+
+
+def _status(settings: Settings, arguments: argparse.Namespace) -> int:
+    facts, problem = _database(settings)
+    facts |= asyncio.run(_waiting(settings))
+    if arguments.output == "json":
+        write([facts], list(facts), "json")
+    else:
+        write([{"what": k, "is": v} for k, v in facts.items()], ["what", "is"], "table")
+    if problem:
+        raise problem
+    return 0
+
+
+def _database(settings: Settings) -> tuple[dict[str, Any], LedgerError | None]:
+    facts: dict[str, Any] = {"database": sa.make_url(settings.ledger_url).drivername}
+    facts["table"] = settings.ledger_table
+    try:
+        ledger = _existing(settings)
+        columns = ledger.table.c
+        query = sa.select(
+            sa.func.count().label("rows"),
+            sa.func.max(columns.recorded_at, type_=columns.recorded_at.type).label("newest"),
+        )
+        with patience("asking the database"):
+            (found,) = ledger.read(query)
+    except LedgerError as error:
+        return facts | {"reachable": False}, error
+    return facts | {"reachable": True} | found, None
+
+
+async def _waiting(settings: Settings) -> dict[str, Any]:
+    try:
+        async with connect(Access(settings.kubeconfig, settings.context)) as client:
+            records = await _outbox(client, Names(settings.api_group_suffix))
+    except ClusterError as error:
+        return {"outbox": f"the cluster does not answer: {error}"}
+    oldest = min((record.recorded_at for record in records), default=None)
+    return {"outbox": len(records), "oldest_in_outbox": oldest}
+
+
+def _show(settings: Settings, arguments: argparse.Namespace) -> int:
+    ledger = _existing(settings)
+    found = events(ledger.table).subquery("found")
+    order = (found.c.valid_from, found.c.generation, found.c.event_id)
+    query = _filtered(found, settings, arguments).order_by(*order)
+    return _print(ledger, query, EVENTS, settings, arguments)
+
+
+def _intervals(settings: Settings, arguments: argparse.Namespace) -> int:
+    ledger = _existing(settings)
+    found = ledger.intervals().subquery("found")
+    order = (*(found.c[name] for name in PLACE), found.c.namespace, found.c.valid_from)
+    query = _filtered(found, settings, arguments).order_by(*order)
+    return _print(ledger, query, INTERVALS, settings, arguments)
+
+
+def _filtered(
+    found: sa.Subquery, settings: Settings, arguments: argparse.Namespace
+) -> sa.Select[Any]:
+    wanted = {"namespace": arguments.namespace, "cost_center": arguments.cost_center}
+    if not arguments.all_clusters:
+        wanted |= {name: getattr(settings, name) for name in PLACE}
+    conditions = (found.c[name] == value for name, value in wanted.items() if value is not None)
+    return sa.select(found).where(*conditions)
+
+
+def _print(
+    ledger: Ledger,
+    query: sa.Select[Any],
+    columns: Sequence[str],
+    settings: Settings,
+    arguments: argparse.Namespace,
+) -> int:
+    with patience("asking the database"):
+        rows = ledger.read(query)
+        clusters = () if rows or arguments.all_clusters else _clusters(ledger)
+    wide = [*PLACE, *columns] if arguments.all_clusters or arguments.output != "table" else columns
+    shown = [c for c in wide if c not in BRIEF] if arguments.output == "table" else wide
+    write(rows, shown, arguments.output, arguments.exact)
+    _tell_of_others(clusters, [reconcile.place_of(settings).columns()])
+    return 0
+
+
+def _clusters(ledger: Ledger) -> list[dict[str, Any]]:
+    columns = [ledger.table.c[name] for name in PLACE]
+    return [dict(found) for found in ledger.read(sa.select(*columns).distinct().order_by(*columns))]
+
+
+def _tell_of_others(
+    clusters: Collection[dict[str, Any]], asked: Collection[dict[str, Any]]
+) -> None:
+    """Nothing known of the cluster in question is not the same as nothing to pay."""
+    if clusters and not any(place in clusters for place in asked):
+        known = ", ".join("/".join(visible(str(v or "-")) for v in c.values()) for c in clusters)
+        print(
+            "note: the ledger knows nothing of this cluster. Name one by --project-id, "
+            f"--cluster-location and --cluster-name; it has {known}",
+            file=sys.stderr,
+        )
+
+
+def _costs(settings: Settings, arguments: argparse.Namespace) -> int:
+    try:
+        with Path(arguments.file).open(newline="", encoding="utf-8") as file:
+            lines = read_lines(file, reconcile.place_of(settings))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read the file of costs: {error}") from error
+    ledger = _existing(settings)
+    with patience("asking the database"):
+        known = ledger.read(events(ledger.table))
+        clusters = _clusters(ledger)
+    write(totals(known, lines), COLUMNS, arguments.output)
+    _tell_of_others(clusters, [{name: line[name] for name in PLACE} for line in lines])
+    return 0
+
+
+def _reconcile(settings: Settings, arguments: argparse.Namespace) -> int:
+    return asyncio.run(_repair(settings, dry_run=arguments.dry_run))
+
+
+async def _repair(settings: Settings, *, dry_run: bool) -> int:
+    names, ledger = Names(settings.api_group_suffix), Ledger.of(settings)
+    async with connect(Access(settings.kubeconfig, settings.context)) as client:
+        with patience("comparing the ledger with the cluster"):
+            found = await reconcile.find(client, names, ledger, reconcile.place_of(settings))
+            made = 0 if dry_run else await reconcile.repair(Outbox(client, names), found)
+    kinds = (("missing", found.missing), ("changed", found.changed), ("gone", found.gone))
+    for kind, records in kinds:
+        for record in records:
+            print(f"{kind}: {visible(record.namespace)} {record.event_id}")
+    total = len(found.records)
+    print(f"{total} differences" + ("" if dry_run else f", {made} records put into the outbox"))
+    return 0
+
+
+def _replay(settings: Settings, arguments: argparse.Namespace) -> int:
+    records = asyncio.run(_all_known(settings))
+    place = reconcile.place_of(settings)
+    rows = [row(record, place) for record in records]
+    if arguments.dry_run:
+        print(f"{len(rows)} events are known to the cluster")
+        return 0
+    _make_folder(settings)
+    ledger, added = Ledger.of(settings), 0
+    with patience(f"writing {len(rows)} rows"):
+        for start in range(0, len(rows), _BATCH):
+            added += ledger.append(rows[start : start + _BATCH])
+    print(f"{added} rows added, {len(rows) - added} were there")
+    return 0
+
+
+async def _all_known(settings: Settings) -> list[BillingRecord]:
+    """All events that the cluster can still tell of: present LNamespaces, and the outbox."""
+    names, now = Names(settings.api_group_suffix), datetime.now(UTC)
+    async with connect(Access(settings.kubeconfig, settings.context)) as client:
+        waiting = await _outbox(client, names)
+        tenants = await reconcile.tenants(client, names)
+    events = (record for record in waiting if record.operation is not Operation.ENDING)
+    return [*events, *(record for lns in tenants.readable for record in since(lns, 0, now))]
+
+
+def _create_table(settings: Settings, arguments: argparse.Namespace) -> int:
+    if arguments.dry_run:
+        print(Ledger.of(settings).definition())
+        return 0
+    _make_folder(settings)
+    ledger = Ledger.of(settings)
+    with patience("creating the table"):
+        Ledger(ledger.engine, ledger.table, manage=True).prepare()
+    print(f"{ledger.table.fullname} is there, and {ledger.view} for readers")
+    return 0
+
+
+async def _outbox(client: Client, names: Names) -> list[BillingRecord]:
+    queued = [read_queued(raw) async for raw in pages(client, billingrecords(names))]
+    return [item.record for item in queued if not item.problem]
+
+
+def _existing(settings: Settings) -> Ledger:
+    """The ledger, to be read; to look for a file that is not there must not make one.
+
+    Raises
+    ------
+    LedgerMisconfigured
+        There is no such file.
+    """
+    file = engines.file_of(settings.ledger_url)
+    if file and not file.exists():
+        raise LedgerMisconfigured(
+            f"there is no {file}; it is made when the first record is published "
+            "(lnamespace ledger publish), or by: lnamespace ledger create-table"
+        )
+    return Ledger.of(settings)
+
+
+def _make_folder(settings: Settings) -> None:
+    file = engines.file_of(settings.ledger_url)
+    if file:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LedgerMisconfigured(f"cannot make the folder {file.parent}: {error}") from error
+
+
+_COMMANDS: dict[str, Callable[[Settings, argparse.Namespace], int]] = {
+    "publish": _publish,
+    "status": _status,
+    "show": _show,
+    "intervals": _intervals,
+    "costs": _costs,
+    "reconcile": _reconcile,
+    "replay": _replay,
+    "create-table": _create_table,
+}

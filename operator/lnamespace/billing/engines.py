@@ -1,0 +1,144 @@
+"""A database from its URL, with every wait bounded."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.pool import NullPool, StaticPool
+
+from lnamespace.billing.failures import message, translated
+from lnamespace.billing.silence import Watchdog
+from lnamespace.errors import LedgerMisconfigured, SettingsError
+
+CONNECT_SECONDS = 10
+STATEMENT_SECONDS = 30
+SILENCE_SECONDS = 60.0
+"""After which a connection to a server that says nothing is cut."""
+
+
+def engine(url: str) -> sa.Engine:
+    """The engine for a URL; nothing is connected yet.
+
+    Raises
+    ------
+    SettingsError
+        It is no URL of a database that can be the ledger. The message never has the URL, for
+        that may hold a password.
+    LedgerMisconfigured
+        There are no credentials for it.
+    """
+    try:
+        parsed = sa.make_url(url)
+        return _maker(parsed)(parsed)
+    except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError, ValueError) as error:
+        raise SettingsError(f"--ledger-url: {message(error)}") from None
+    except Exception as error:
+        failure = translated(error)
+        if failure is None:
+            raise
+        raise LedgerMisconfigured(str(failure)) from error
+
+
+def default_schema(url: str) -> str:
+    """The dataset that a BigQuery URL names; other databases know their own default."""
+    parsed = sa.make_url(url)
+    return parsed.database or "" if parsed.drivername == "bigquery" else ""
+
+
+def file_of(url: str) -> Path | None:
+    """The file that an embedded database is kept in; None where it is none, or in memory."""
+    parsed = sa.make_url(url)
+    name = parsed.database or ""
+    if parsed.drivername.partition("+")[0] not in ("sqlite", "duckdb") or name in ("", ":memory:"):
+        return None
+    return Path(name)
+
+
+@contextmanager
+def transaction(database: sa.Engine) -> Iterator[sa.Connection]:
+    """A connection for one transaction; what the database does wrong becomes a LedgerError.
+
+    Raises
+    ------
+    LedgerError
+        As :func:`lnamespace.billing.failures.translated` says.
+    """
+    try:
+        with database.connect() as connection, connection.begin():
+            yield connection
+    except Exception as error:
+        failure = translated(error)
+        if failure is None or failure is error:
+            raise
+        raise failure from error
+
+
+def _maker(url: sa.URL) -> Callable[[sa.URL], sa.Engine]:
+    makers = {
+        "sqlite": _sqlite,
+        "postgresql": _postgresql,
+        "duckdb": _duckdb,
+        "bigquery": _bigquery,
+    }
+    dialect = url.drivername.partition("+")[0]
+    if dialect not in makers:
+        raise SettingsError(f"--ledger-url must begin with one of {', '.join(makers)}")
+    return makers[dialect]
+
+
+def _sqlite(url: sa.URL) -> sa.Engine:
+    if url.database in (None, "", ":memory:"):
+        # One connection for all threads: each would have an empty database of its own.
+        options = {"check_same_thread": False}
+        return sa.create_engine(
+            url, hide_parameters=True, poolclass=StaticPool, connect_args=options
+        )
+    made = sa.create_engine(url, hide_parameters=True, connect_args={"timeout": CONNECT_SECONDS})
+    sa.event.listen(made, "connect", _durable)
+    return made
+
+
+def _durable(connection: Any, _: object) -> None:
+    """Readers and the writer do not wait for each other; what is committed outlives the power."""
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+
+
+def _postgresql(url: sa.URL) -> sa.Engine:
+    limits = {
+        "connect_timeout": CONNECT_SECONDS,
+        "tcp_user_timeout": STATEMENT_SECONDS * 1000,
+        "keepalives_idle": STATEMENT_SECONDS,
+        "application_name": "lnamespace-ledger",
+        "options": f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={CONNECT_SECONDS}s",
+    }
+    # Without pool_pre_ping: what was cut while idle fails once and is tried again, as all is.
+    made = sa.create_engine(
+        url if "+" in url.drivername else url.set(drivername="postgresql+psycopg"),
+        hide_parameters=True,
+        pool_timeout=CONNECT_SECONDS,
+        connect_args={key: value for key, value in limits.items() if key not in url.query},
+    )
+    Watchdog(SILENCE_SECONDS).watch(made)
+    return made
+
+
+def _duckdb(url: sa.URL) -> sa.Engine:
+    if url.database in (None, "", ":memory:"):
+        return sa.create_engine(url, hide_parameters=True, poolclass=StaticPool)
+    # Whoever has the file open keeps all other processes out: open it for as long as it takes.
+    return sa.create_engine(url, hide_parameters=True, poolclass=NullPool)
+
+
+def _bigquery(url: sa.URL) -> sa.Engine:
+    from lnamespace.billing import bigquery  # noqa: PLC0415 - a second that others need not wait
+
+    location = url.query.get("location", "")
+    client = bigquery.client(url.host or "", str(location))
+    return sa.create_engine(
+        url.update_query_dict({"user_supplied_client": "true"}),
+        hide_parameters=True,
+        connect_args={"client": client, "prefer_bqstorage_client": False},
+    )

@@ -1,0 +1,155 @@
+"""The payers as YAML: read, checked, and refused with the line and what to write instead.
+
+A cost centre that is not what was written would be charged for ever.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from lnamespace import strict_yaml
+from lnamespace.billing import group_pattern
+from lnamespace.billing.payers import UNALLOCATED, Entry, Fallback, Lookup, Payers
+from lnamespace.errors import PayersError
+from lnamespace.model.lnamespace import BILLING_LABELS_MAX, BillingText, Charge
+from lnamespace.strict_yaml import Words, YamlProblem
+
+BYTES_MAX = 1024 * 1024
+"""As much as a ConfigMap can hold."""
+
+PATTERNS_MAX = 50
+
+_Name = Annotated[str, Meta(max_length=1024)]
+_PROVIDERS = ("CloudIdentity",)
+
+
+class _Fields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    cost_center: BillingText = ""
+    owner: BillingText = ""
+    team: BillingText = ""
+    environment: BillingText = ""
+    labels: Annotated[dict[_Name, BillingText], Meta(max_length=BILLING_LABELS_MAX)] = {}
+
+    def charge(self) -> Charge:
+        return Charge(**msgspec.structs.asdict(self))
+
+
+class _Entry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    user: _Name = ""
+    group: _Name = ""
+    group_pattern: _Name = ""
+    priority: Annotated[int, Meta(ge=-1000, le=1000)] = 0
+    billing: _Fields = _Fields()
+
+
+class _Directory(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    provider: str
+    refresh_minutes: Annotated[int, Meta(ge=1, le=1440)] = 60
+
+
+class _File(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    default: _Fields | None = None
+    on_missing: Fallback = Fallback.DEFAULT
+    on_ambiguous: Fallback = Fallback.REJECT
+    free_choice_groups: tuple[_Name, ...] = ()
+    entries: tuple[_Entry, ...] = ()
+    directory: _Directory | None = None
+
+
+_KEYS = tuple(
+    field.encode_name
+    for struct in (_File, _Entry, _Fields, _Directory)
+    for field in msgspec.structs.fields(struct)
+)
+
+
+class _Problem(Exception):
+    """What is wrong at a path such as ``entries[0].billing``."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def decode(content: bytes, source: str) -> Payers:
+    """The payers that a file's content says; an empty file says nothing.
+
+    Raises
+    ------
+    PayersError
+        It cannot be used; the message has ``source``, the line and the field.
+    """
+    if len(content) > BYTES_MAX:
+        raise PayersError(f"{source}: larger than {BYTES_MAX} bytes")
+    try:
+        file, place = strict_yaml.read(content, source, _File, Words(_KEYS, Fallback))
+    except YamlProblem as error:
+        raise PayersError(str(error)) from error
+    try:
+        return _payers(file)
+    except _Problem as error:
+        raise PayersError(place.of(error.path, str(error))) from error
+
+
+def _payers(file: _File) -> Payers:
+    default = file.default.charge() if file.default else UNALLOCATED
+    if not default.cost_center:
+        raise _Problem("default", "needs a costCenter")
+    _check_texts("default", msgspec.to_builtins(default))
+    entries = tuple(_entry(position, entry) for position, entry in enumerate(file.entries))
+    if sum(entry.pattern is not None for entry in entries) > PATTERNS_MAX:
+        raise _Problem("entries", f"at most {PATTERNS_MAX} entries may have a groupPattern")
+    _check_texts("freeChoiceGroups", dict(enumerate(file.free_choice_groups)))
+    return Payers(
+        entries,
+        default,
+        file.on_missing,
+        file.on_ambiguous,
+        frozenset(file.free_choice_groups),
+        _lookup(file.directory),
+    )
+
+
+def _entry(position: int, entry: _Entry) -> Entry:
+    path = f"entries[{position}]"
+    if sum(map(bool, (entry.user, entry.group, entry.group_pattern))) != 1:
+        raise _Problem(path, "needs one of user, group and groupPattern")
+    _check_texts(path, {"user": entry.user, "group": entry.group})
+    charge = entry.billing.charge()
+    pattern = _pattern(path, entry.group_pattern) if entry.group_pattern else None
+    filled = set(pattern.groupindex) if pattern else set()
+    for field in sorted(filled):
+        if getattr(charge, group_pattern.FIELDS[field]):
+            raise _Problem(f"{path}.billing.{field}", "the groupPattern fills this in: say it once")
+    if not charge.cost_center and "costCenter" not in filled:
+        raise _Problem(path, "needs a billing.costCenter, for somebody must pay")
+    _check_texts(f"{path}.billing", msgspec.to_builtins(charge))
+    return Entry(position, charge, entry.user, entry.group, pattern, entry.priority)
+
+
+def _pattern(path: str, text: str) -> re.Pattern[str]:
+    try:
+        return group_pattern.compiled(text)
+    except PayersError as error:
+        raise _Problem(f"{path}.groupPattern", str(error)) from error
+
+
+def _lookup(directory: _Directory | None) -> Lookup | None:
+    if directory is None:
+        return None
+    if directory.provider not in _PROVIDERS:
+        raise _Problem("directory.provider", f"must be {' or '.join(_PROVIDERS)}")
+    return Lookup(directory.provider, directory.refresh_minutes)
+
+
+def _check_texts(path: str, texts: Mapping[Any, Any]) -> None:
+    """Refuse what nobody could read in a ledger or type into a command."""
+    for key, text in texts.items():
+        if isinstance(text, Mapping):
+            _check_texts(f"{path}.{key}", text)
+        elif text != text.strip() or not text.isprintable() or not str(key).isprintable():
+            where = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}"
+            raise _Problem(where, "must have no control characters, nor white space around it")

@@ -1,0 +1,244 @@
+"""What the door writes down before an LNamespace goes, while nobody else is there to see it."""
+
+import json
+import ssl
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.support.api import (
+    CONFIGURATIONS,
+    GROUP,
+    LNAMESPACES,
+    Api,
+    ApiError,
+    Object,
+    lns_path,
+    refusal,
+)
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, WEBHOOK_ACCOUNT, Cluster
+from tests.e2e.support.ledger import BILLINGRECORDS, Ledger, compared, outbox
+from tests.e2e.support.people import People, Person
+from tests.e2e.support.processes import free_port
+from tests.e2e.support.tenants import Tenants, manifest
+from tests.e2e.support.waiting import eventually
+from tests.unit.support.engines import DATABASES
+
+OLDER = f"/apis/{GROUP}/v1alpha1/lnamespaces"
+CHARGE = {"costCenter": "4711"}
+VALIDATING = CONFIGURATIONS[1]
+
+
+@pytest.fixture(scope="module")
+def alice(people: People) -> Person:
+    return people.person("departing-alice")
+
+
+@pytest.fixture
+def ledger(cluster: Cluster, tmp_path: Path) -> Ledger:
+    """An empty ledger in a file."""
+    return Ledger(cluster, DATABASES["sqlite"](tmp_path))
+
+
+@contextmanager
+def alone(cluster: Cluster) -> Iterator[None]:
+    """The door is there, and nobody who watches."""
+    cluster.controller.kill()
+    try:
+        yield
+    finally:
+        cluster.controller.start()
+
+
+@contextmanager
+def refusing(admin: Api, name: str) -> Iterator[None]:
+    """A webhook of somebody else keeps an LNamespace from being deleted."""
+    rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "resources": ["lnamespaces"]}
+    webhook = {
+        "name": "keep.example.com",
+        "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"},
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "rules": [rule | {"operations": ["DELETE"]}],
+        "matchConditions": [{"name": "this", "expression": f"request.name == '{name}'"}],
+    }
+    collection = VALIDATING.rpartition("/")[0]
+    admin.create(collection, {"metadata": {"name": "keep"}, "webhooks": [webhook]})
+    try:
+        eventually(lambda: _is_refused(admin, name))
+        yield
+    finally:
+        admin.delete(f"{collection}/keep")
+    eventually(lambda: not _is_refused(admin, name))
+
+
+def _is_refused(admin: Api, name: str) -> bool:
+    try:
+        admin.delete(lns_path(name), dryRun="All")
+    except ApiError as error:
+        return "keep.example.com" in error.message
+    return False
+
+
+def announced(admin: Api, uid: str) -> list[str]:
+    """The ends of an LNamespace that the door has told of."""
+    return [name for name in outbox(admin) if name.startswith(uid) and name.endswith(".ending")]
+
+
+def test_a_change_and_an_end_that_nobody_saw_are_as_they_were(
+    cluster: Cluster, ledger: Ledger, alice: Person, tenants: Tenants
+) -> None:
+    name = tenants.name("unseen")
+    alice.api.create(LNAMESPACES, manifest(name, billing=CHARGE))
+    tenants.ready(name)
+    ledger.publish()
+    with alone(cluster):
+        for cost_center in ("8", "9"):
+            charge = {"spec": {"billing": {"costCenter": cost_center}}}
+            alice.api.patch(lns_path(name), charge)
+        before = datetime.now(UTC)
+        alice.api.delete(lns_path(name))
+        after = datetime.now(UTC)
+    ledger.publish()
+    rows = ledger.show("-n", name)
+    told = [(row["operation"], row["cost_center"], row["changed_by"]) for row in rows]
+    assert told == [
+        ("APPLY", "4711", alice.name),
+        ("APPLY", "8", alice.name),
+        ("APPLY", "9", alice.name),
+        ("DELETE", "9", ""),
+    ]
+    assert before < datetime.fromisoformat(rows[3]["valid_from"]) < after
+    spans = [(one["valid_from"], one["valid_to"]) for one in ledger.intervals("-n", name)]
+    moments = [row["valid_from"] for row in rows]
+    assert spans == list(pairwise(moments))
+    assert "0 differences" in ledger.command("reconcile", "--dry-run").ok()
+
+
+def test_a_deletion_that_is_refused_ends_nothing(
+    cluster: Cluster, ledger: Ledger, alice: Person, tenants: Tenants, admin: Api
+) -> None:
+    name = tenants.name("refused")
+    alice.api.create(LNAMESPACES, manifest(name, billing=CHARGE))
+    uid = tenants.ready(name)["metadata"]["uid"]
+    with refusing(admin, name):
+        refusal(alice.api.delete, lns_path(name), status=500)
+    assert len(announced(admin, uid)) == 1
+    with ledger.published() as publisher:
+        compared(publisher, 0)
+        eventually(lambda: not [one for one in outbox(admin) if one.endswith(".apply")])
+    assert [row["operation"] for row in ledger.show("-n", name)] == ["APPLY"]
+    with alone(cluster):
+        alice.api.patch(lns_path(name), {"spec": {"billing": {"costCenter": "9"}}})
+        before = datetime.now(UTC)
+        alice.api.delete(lns_path(name))
+        after = datetime.now(UTC)
+    ledger.publish()
+    *_, end = rows = ledger.show("-n", name)
+    assert [row["operation"] for row in rows] == ["APPLY", "APPLY", "DELETE"]
+    assert before < datetime.fromisoformat(end["valid_from"]) < after
+
+
+def test_in_whatever_way_it_is_deleted_it_is_told_and_what_stays_is_not(
+    cluster: Cluster, ledger: Ledger, alice: Person, tenants: Tenants, admin: Api
+) -> None:
+    ways = ("kubectl", "older", "collection", "foreground", "dry", "protected")
+    names = {way: tenants.name("way") for way in ways}
+    for way, name in names.items():
+        body = manifest(name, billing=CHARGE, deletionProtection=way == "protected")
+        body["metadata"]["labels"] = {"way": way}
+        alice.api.create(LNAMESPACES, body)
+    uids = {way: tenants.ready(name)["metadata"]["uid"] for way, name in names.items()}
+    with alone(cluster):
+        alice.kubectl("delete", "lns", names["kubectl"], "--wait=false").ok()
+        alice.api.delete(f"{OLDER}/{names['older']}")
+        admin.delete(LNAMESPACES, labelSelector="way=collection")
+        alice.api.delete(lns_path(names["foreground"]), propagationPolicy="Foreground")
+        alice.kubectl("delete", "lns", names["dry"], "--dry-run=server").ok()
+        refusal(alice.api.delete, lns_path(names["protected"]))
+        found = {way: len(announced(admin, uid)) for way, uid in uids.items()}
+    gone = ways[:4]
+    assert found == {way: int(way in gone) for way in ways}
+    ledger.publish()
+    for way, name in names.items():
+        told = [row["operation"] for row in ledger.show("-n", name)]
+        assert told == (["APPLY", "DELETE"] if way in gone else ["APPLY"]), way
+
+
+def test_a_stranger_at_the_door_forges_nothing(alice: Person, tenants: Tenants, admin: Api) -> None:
+    """Whoever reaches the port may say what they like of an LNamespace; nobody believes them."""
+    name = tenants.name("forged")
+    alice.api.create(LNAMESPACES, manifest(name, billing=CHARGE))
+    lns = tenants.ready(name)
+    uid = lns["metadata"]["uid"]
+    origin = {"generation": 7, "effectiveAt": "2020-01-01T00:00:00Z", "source": "Explicit"}
+    lie = {"costCenter": "theirs", "provenance": origin | {"changedBy": "bob"}}
+    _ask_the_door(admin, lns | {"spec": {"billing": lie}, "status": {"namespaceUID": "n"}})
+    _ask_the_door(admin, {"metadata": {"name": "nowhere", "uid": "forged"}})
+    told = [r["spec"] for r in admin.items(BILLINGRECORDS) if "theirs" in json.dumps(r)]
+    assert told == []
+    generation = lns["metadata"]["generation"]
+    (only,) = announced(admin, uid)
+    assert only == f"{uid}.{generation}.ending"
+    assert not [one for one in outbox(admin) if one.startswith("forged")]
+    admin.delete(f"{BILLINGRECORDS}/{only}")  # Or other tests would wait until it is withdrawn.
+
+
+def _ask_the_door(admin: Api, old: Object) -> None:
+    """What only the API server should ask, and anybody can."""
+    urls = (entry["clientConfig"]["url"] for entry in admin.get(VALIDATING)["webhooks"])
+    (url,) = (url for url in urls if url.endswith("/depart"))
+    asked = {
+        "uid": "r-1",
+        "kind": {"group": GROUP, "version": "v1beta1", "kind": "LNamespace"},
+        "operation": "DELETE",
+        "name": old["metadata"]["name"],
+        "userInfo": {"username": "system:admin"},
+        "oldObject": old,
+    }
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    request = urllib.request.Request(url, json.dumps(review).encode())  # noqa: S310 - on loopback
+    request.add_header("Content-Type", "application/json")
+    with urllib.request.urlopen(request, timeout=10, context=context) as answer:  # noqa: S310
+        assert json.load(answer)["response"] == {"uid": "r-1", "allowed": True}
+
+
+def test_a_stolen_token_of_the_webhook_ends_nothing(
+    cluster: Cluster, alice: Person, tenants: Tenants, admin: Api
+) -> None:
+    """It may tell of charges and of deletions that were asked for, and of no end."""
+    name = tenants.name("stolen")
+    alice.api.create(LNAMESPACES, manifest(name, billing=CHARGE))
+    uid = tenants.ready(name)["metadata"]["uid"]
+    thief = Api(cluster.token(RELEASE_NAMESPACE, WEBHOOK_ACCOUNT))
+    path = f"{BILLINGRECORDS}/{uid}.1.apply"
+    applied = admin.get(path)["spec"]
+    end = applied | {"eventId": f"{uid}/DELETE", "operation": "DELETE"}
+    assert "made by the controller and the webhook" in refusal(
+        thief.create, BILLINGRECORDS, _record(f"{uid}.delete", end)
+    )
+    misnamed = applied | {"operation": "ENDING"}
+    told = refusal(thief.create, BILLINGRECORDS, _record(f"{uid}.1.apply", misnamed), status=422)
+    assert "eventId is UID/GENERATION/APPLY" in told
+    ending = misnamed | {"eventId": f"{uid}/1/ENDING"}
+    assert thief.create(BILLINGRECORDS, _record(f"{uid}.1.ending", ending), dryRun="All")
+    for attempt in (thief.get, thief.delete):
+        assert refusal(attempt, path)
+    assert refusal(thief.get, BILLINGRECORDS)
+    assert refusal(thief.patch, path, {"metadata": {"labels": {"a": "b"}}})
+
+
+def _record(name: str, spec: Object) -> Object:
+    return {
+        "apiVersion": f"{GROUP}/v1beta1",
+        "kind": "BillingRecord",
+        "metadata": {"name": name},
+        "spec": spec,
+    }

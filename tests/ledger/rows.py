@@ -1,0 +1,46 @@
+"""Rows of the ledger, as the publisher makes them of records."""
+
+from datetime import UTC, datetime, timedelta
+
+from lnamespace.billing.ledger import Place, Row, row
+from lnamespace.billing.record import BillingRecord, Operation
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+PLACE = Place("shop-prod", "northamerica-northeast1", "main")
+
+
+def applied(count: int) -> list[Row]:
+    """The first events of so many LNamespaces."""
+    return [
+        event(f"team-{number}", f"uid-{number}", 1, START + timedelta(minutes=number), "4711")
+        for number in range(count)
+    ]
+
+
+def event(namespace: str, uid: str, generation: int, at: datetime, cost_center: str) -> Row:
+    """From then on that cost centre pays."""
+    record = BillingRecord(
+        event_id=f"{uid}/{generation}/{Operation.APPLY}",
+        operation=Operation.APPLY,
+        namespace=namespace,
+        lnamespace_uid=uid,
+        generation=generation,
+        valid_from=at,
+        recorded_at=at + timedelta(seconds=1),
+        cost_center=cost_center,
+    )
+    return row(record, PLACE)
+
+
+def ended(namespace: str, uid: str, generation: int, at: datetime, told: datetime) -> Row:
+    """From then on nobody pays; the ledger was told when it was ``told``."""
+    record = BillingRecord(
+        event_id=f"{uid}/{Operation.DELETE}",
+        operation=Operation.DELETE,
+        namespace=namespace,
+        lnamespace_uid=uid,
+        generation=generation,
+        valid_from=at,
+        recorded_at=told,
+    )
+    return row(record, PLACE)
