@@ -5,23 +5,21 @@ a *structural* schema (no references, a type everywhere), the list types that ma
 apply merge (structured-merge-diff), and the rules in CEL for all that needs no caller.
 """
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 import msgspec
 import yaml
 
-from lnamespace.model import rules
+from lnamespace.model import rules, v1alpha1
 from lnamespace.model.lnamespace import KIND, LABEL_KEY_MAX_LENGTH, PLURAL, VERSION, Spec, Status
 from lnamespace.model.names import Names
 
 Schema = dict[str, Any]
 
-_TIMESTAMP = r"^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$"
-"""Narrower than the API server's date-time, which takes offsets that no clock has."""
-
 _KEPT = frozenset(
     {"type", "description", "enum", "format", "items", "properties", "required"}
-    | {"additionalProperties", "maxItems", "maxLength", "minLength", "maxProperties"}
+    | {"additionalProperties", "maxItems", "maxLength", "minLength", "maxProperties", "pattern"}
 )
 _COLUMNS = (
     ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0),
@@ -33,27 +31,54 @@ _COLUMNS = (
     ("Sudoers", "integer", ".status.counts.sudoers", 1),
     ("Age", "date", ".metadata.creationTimestamp", 0),
 )
+_SERVICE = {
+    "namespace": "lnamespace-system",
+    "name": "lnamespace-webhook",
+    "path": "/convert",
+    "port": 443,
+}
 
 
 def crd(names: Names) -> Schema:
     """The CustomResourceDefinition for the instance that ``names`` is of."""
+    found = definition(names, KIND, PLURAL, [_newer(), _older()])
+    found["spec"]["names"]["shortNames"] = ["lns"]
+    found["spec"]["conversion"] = {
+        "strategy": "Webhook",
+        "webhook": {
+            "conversionReviewVersions": ["v1"],
+            "clientConfig": {"service": _SERVICE},
+        },
+    }
+    return found
+
+
+def definition(names: Names, kind: str, plural: str, versions: list[Schema]) -> Schema:
+    """The CustomResourceDefinition of a cluster-scoped kind of ours."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{PLURAL}.{names.group}"},
+        "metadata": {"name": f"{plural}.{names.group}"},
         "spec": {
             "group": names.group,
             "scope": "Cluster",
             "names": {
-                "kind": KIND,
-                "listKind": f"{KIND}List",
-                "plural": PLURAL,
-                "singular": KIND.lower(),
-                "shortNames": ["lns"],
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": plural,
+                "singular": kind.lower(),
             },
-            "versions": [_version()],
+            "versions": versions,
         },
     }
+
+
+def printer_columns(columns: Iterable[tuple[str, str, str, int]]) -> list[Schema]:
+    """What ``kubectl get`` shows: name, type, path and priority of each (0: always)."""
+    return [
+        {"name": name, "type": type_, "jsonPath": path, "priority": priority}
+        for name, type_, path, priority in columns
+    ]
 
 
 def as_yaml(manifest: Schema) -> str:
@@ -67,30 +92,44 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-def _version() -> Schema:
-    return {
-        "name": VERSION,
-        "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
-        "additionalPrinterColumns": [
-            {"name": name, "type": type_, "jsonPath": path, "priority": priority}
-            for name, type_, path, priority in _COLUMNS
-        ],
-        "schema": {"openAPIV3Schema": _root_schema()},
+def _newer() -> Schema:
+    description = "A tenant's namespace, with who may do what in it and who pays for it."
+    return _version(VERSION, _root_schema(description, _spec_schema())) | {"storage": True}
+
+
+def _older() -> Schema:
+    description = (
+        "A tenant's namespace, as v1alpha1 has it: nobody's access ends by itself and the bill is "
+        "a flat map. Use v1beta1; every object is served in both."
+    )
+    schema = _root_schema(description, v1alpha1.spec_schema(_spec_schema()))
+    return _version(v1alpha1.VERSION, schema) | {
+        "deprecated": True,
+        "deprecationWarning": v1alpha1.DEPRECATION,
     }
 
 
-def _root_schema() -> Schema:
+def _version(name: str, schema: Schema) -> Schema:
+    return {
+        "name": name,
+        "served": True,
+        "storage": False,
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": printer_columns(_COLUMNS),
+        "schema": {"openAPIV3Schema": schema},
+    }
+
+
+def _root_schema(description: str, spec: Schema) -> Schema:
     return {
         "type": "object",
-        "description": "A tenant's namespace, with who may do what in it and who pays for it.",
+        "description": description,
         "required": ["spec"],
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            "spec": _spec_schema(),
+            "spec": spec,
             "status": _status_schema(),
         },
         "x-kubernetes-validations": _name_rules(),
@@ -103,13 +142,18 @@ def _spec_schema() -> Schema:
     for key in ("users", "managers", "sudoers"):
         _as_member_list(properties[key])
     properties["sudoers"]["x-kubernetes-validations"] = [
-        rule("self.all(m, m.kind != 'Group')", "a Group cannot be a sudoer: list its people")
+        rule("self.all(m, m.kind != 'Group')", rules.GROUP_SUDOER_PROBLEM),
+        rule(
+            f"self.all(m, !m.__namespace__.startsWith('{rules.SYSTEM_NAMESPACES}') && "
+            f"!m.name.startsWith('system:serviceaccount:{rules.SYSTEM_NAMESPACES}'))",
+            rules.SYSTEM_SUDOER_PROBLEM,
+        ),
     ]
     properties["deletionPolicy"]["default"] = "Delete"
     properties["billing"]["properties"]["labels"]["x-kubernetes-validations"] = [
         rule(
-            f"self.all(key, key.size() <= {LABEL_KEY_MAX_LENGTH})",
-            f"keys may have at most {LABEL_KEY_MAX_LENGTH} characters",
+            f"self.all(key, key.size() <= {LABEL_KEY_MAX_LENGTH} && !key.matches('\\\\x00'))",
+            f"keys may have at most {LABEL_KEY_MAX_LENGTH} characters, and no U+0000",
         )
     ]
     schema["default"] = {}
@@ -130,7 +174,6 @@ def _as_member_list(schema: Schema) -> None:
     member = schema["items"]
     member["properties"]["kind"]["default"] = "User"
     member["properties"]["namespace"]["default"] = ""
-    member["properties"]["expiresAt"]["pattern"] = _TIMESTAMP
     member["x-kubernetes-validations"] = _member_rules()
 
 
@@ -174,8 +217,8 @@ def _member_rules() -> list[Schema]:
             "only a ServiceAccount has a namespace",
         ),
         rule(
-            r"!self.name.matches('[\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}\\p{Zl}\\p{Zp}]')",
-            "name must have no control or invisible characters",
+            f"!self.name.matches('{_escaped(rules.UNPRINTABLE)}|{_escaped(rules.BLANK)}')",
+            f"name {rules.INVISIBLE_PROBLEM}",
         ),
         rule("self.name == self.name.trim()", "name must not start or end with white space"),
         rule("self.name != '*'", "name must be one name, not a pattern"),
@@ -187,6 +230,11 @@ def _member_rules() -> list[Schema]:
             "system: names are the cluster's own; only ServiceAccounts may be listed",
         ),
     ]
+
+
+def _escaped(pattern: str) -> str:
+    """A pattern of RE2 as it stands in a string of CEL."""
+    return pattern.replace("\\", "\\\\")
 
 
 def rule(expression: str, message: str, field_path: str = "") -> Schema:
@@ -211,6 +259,8 @@ def _inline(schema: Schema, components: dict[str, Schema]) -> Schema:
     result = {k: v for k, v in schema.items() if k in _KEPT and v != []}
     if "enum" in schema:
         result["type"] = "string"
+    if schema.get("format") == "date-time":
+        result["pattern"] = f"^{rules.TIMESTAMP}$"
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
             result[key] = _inline(cast(Schema, schema[key]), components)

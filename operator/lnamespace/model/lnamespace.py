@@ -19,6 +19,10 @@ PLURAL = "lnamespaces"
 VERSION = "v1beta1"
 LIST_MAX_ITEMS = 500
 LABEL_KEY_MAX_LENGTH = 63
+CLASS_NAME_MAX_LENGTH = 63
+PROFILE_MAX_LENGTH = 63
+BILLING_LABELS_MAX = 32
+SUPERSEDED_MAX = 10
 
 
 class DeletionPolicy(StrEnum):
@@ -28,11 +32,48 @@ class DeletionPolicy(StrEnum):
     RETAIN = "Retain"
 
 
-BillingText = Annotated[str, Meta(max_length=1024)]
+BILLING_MAX_BYTES = 64 * 1024
+"""Of all that a person writes in ``spec.billing``, as JSON: several states of it must fit into one
+object (etcd takes 1.5 MiB). Kept by the webhook; a schema cannot sum up."""
+
+BillingText = Annotated[str, Meta(max_length=16384, pattern=r"^[^\x00]*$")]
+"""Any text but U+0000, which PostgreSQL cannot keep."""
 
 
-class Billing(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Who pays for the namespace."""
+class BillingSource(StrEnum):
+    """Where what is in ``spec.billing`` came from."""
+
+    EXPLICIT = "Explicit"
+    USER = "User"
+    GROUP = "Group"
+    INHERITED = "Inherited"
+    DEFAULT = "Default"
+    AMBIGUOUS = "Ambiguous"
+
+
+class Provenance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How the billing came to be as it is. Written by the webhook, whatever was sent."""
+
+    generation: Annotated[
+        int, Meta(description="The metadata.generation since which it is as it is.")
+    ]
+    effective_at: Annotated[Timestamp, Meta(description="The time since which it is as it is.")]
+    source: Annotated[
+        BillingSource,
+        Meta(
+            description="Explicit: as was asked for. User, Group: the entry for who asked. "
+            "Inherited: from the LNamespace of the ServiceAccount that asked. Default: no entry "
+            "fits. Ambiguous: several do."
+        ),
+    ]
+    changed_by: Annotated[str, Meta(max_length=1024, description="Who made it so.")] = ""
+    group: Annotated[
+        str, Meta(max_length=1024, description="The group whose entry it is, for source Group.")
+    ] = ""
+
+
+class Charge(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Who pays, and since when."""
 
     cost_center: Annotated[BillingText, Meta(description="The cost centre that is charged.")] = ""
     owner: Annotated[BillingText, Meta(description="Who answers for the cost.")] = ""
@@ -42,8 +83,25 @@ class Billing(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     ] = ""
     labels: Annotated[
         dict[str, BillingText],
-        Meta(max_length=32, description="Further keys for the ledger."),
+        Meta(max_length=BILLING_LABELS_MAX, description="Further keys for the ledger."),
     ] = {}
+    provenance: Annotated[
+        Provenance | UnsetType,
+        Meta(description="How it came to be so. Written by the webhook, whatever was sent."),
+    ] = UNSET
+
+
+class Billing(Charge, frozen=True, rename="camel", omit_defaults=True):
+    """Who pays for the namespace."""
+
+    superseded: Annotated[
+        tuple[Charge, ...],
+        Meta(
+            max_length=SUPERSEDED_MAX,
+            description="Former states that the controller has yet to record for the ledger, the "
+            "oldest first. Written by the webhook, whatever was sent.",
+        ),
+    ] = ()
 
 
 class Spec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -86,6 +144,25 @@ class Spec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     deletion_protection: Annotated[
         bool, Meta(description="Refuse to delete this LNamespace until this is false.")
     ] = False
+    class_name: Annotated[
+        str,
+        Meta(
+            max_length=CLASS_NAME_MAX_LENGTH,
+            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$",
+            description="The class of controllers that this is for, where there are several. "
+            "Only administrators may change it.",
+        ),
+    ] = ""
+    profile: Annotated[
+        str,
+        Meta(
+            max_length=PROFILE_MAX_LENGTH,
+            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$",
+            description="The guard rails around the namespace, by the name of a profile of the "
+            "platform team. Empty: the profile `default`, if there is one. Any other needs the "
+            "verb `use` on resource `profiles` of this name.",
+        ),
+    ] = ""
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -96,7 +173,13 @@ class Spec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class Condition(msgspec.Struct, frozen=True, rename="camel"):
     """One thing that holds or does not (meta/v1 Condition)."""
 
-    type: Annotated[str, Meta(description="Ready, NamespaceReady or AccessReady.")]
+    type: Annotated[
+        str,
+        Meta(
+            description="Ready, NamespaceReady, GuardRailsReady (where there are guard rails), "
+            "AccessReady or BillingRecorded."
+        ),
+    ]
     status: Annotated[str, Meta(description="True, False or Unknown.")]
     reason: Annotated[str, Meta(description="Why, as one word for programs.")]
     message: Annotated[str, Meta(description="Why, and what to do, for people.")]
@@ -114,6 +197,15 @@ class Counts(msgspec.Struct, frozen=True, rename="camel"):
     sudoers: int = 0
 
 
+class Recorded(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How far the ledger knows of this LNamespace."""
+
+    generation: Annotated[
+        int,
+        Meta(description="The newest spec.billing.provenance.generation that is recorded."),
+    ] = 0
+
+
 class Status(msgspec.Struct, frozen=True, rename="camel"):
     """What the LNamespace is, as the controller last saw it."""
 
@@ -124,9 +216,23 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
         str, Meta(description="The UID of the Namespace that belongs to this LNamespace.")
     ] = msgspec.field(default="", name="namespaceUID")
     sudoers_group: Annotated[
-        str, Meta(description="The group that sudoers impersonate: `kubectl sudo` reads it here.")
+        str,
+        Meta(
+            description="The group that sudoers impersonate, as themselves: `kubectl sudo` reads "
+            "it here. Empty where there is a sudoUser."
+        ),
+    ] = ""
+    sudo_user: Annotated[
+        str,
+        Meta(
+            description="The user that sudoers impersonate, where sudo is by ServiceAccounts: "
+            "`kubectl sudo` reads it here."
+        ),
     ] = ""
     counts: Annotated[Counts, Meta(description="Entries in force.")] = Counts()
+    recorded: Annotated[
+        Recorded, Meta(description="How far the ledger knows of this LNamespace.")
+    ] = Recorded()
     conditions: Annotated[tuple[Condition, ...], Meta(description="Ready sums up the others.")] = ()
 
     def condition(self, type_: str) -> Condition | None:
@@ -141,7 +247,9 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     uid: str = ""
     resource_version: str = "0"
     generation: int = 0
+    creation_timestamp: str | None = None
     deletion_timestamp: datetime | UnsetType = UNSET
+    labels: dict[str, str] = {}
 
 
 class LNamespace(msgspec.Struct, frozen=True, rename="camel"):

@@ -8,6 +8,7 @@ must still give nobody anything. Sources: tenancy pitfalls such as reserved name
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Member, SubjectKind
@@ -23,8 +24,45 @@ DNS_SUBDOMAIN_MAX_LENGTH = 253
 RESERVED_NAMES = ("default", "kube-*", "openshift", "openshift-*", "lnamespace", "lnamespace-*")
 """Never a tenant's, as shell patterns: the system's own namespaces, and ours."""
 
-_UNPRINTABLE = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
-"""Unicode categories that a person cannot see in a list, and so cannot check."""
+TIMESTAMP = r"2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)"
+"""Narrower than the API server's date-time, which takes offsets that no clock has."""
+
+UNPRINTABLE = r"[^\p{L}\p{M}\p{N}\p{P}\p{S} ]"
+"""All but letters, marks, digits, punctuation, symbols and the ordinary space, as RE2 spells it.
+
+It is said by what is allowed, for RE2 has no class of characters that are not assigned. Of those
+the tables of Python and of the API server may know some more or less; who knows less refuses."""
+
+BLANK = (
+    r"[\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{2800}\x{3164}"
+    r"\x{FE00}-\x{FE0F}\x{FFA0}\x{FFFC}\x{16FE4}\x{1D159}\x{E0100}-\x{E01EF}]"
+)
+"""Letters, marks and symbols that show nothing: fillers, joiners, variation selectors."""
+
+SYSTEM_NAMESPACES = "kube-"
+"""What the system's own namespaces begin with."""
+
+SYSTEM_SUDOER_PROBLEM = (
+    "the system's ServiceAccounts cannot be sudoers: nothing may impersonate them"
+)
+
+GROUP_SUDOER_PROBLEM = (
+    "a Group cannot be a sudoer: RBAC cannot limit each of its members to impersonating just "
+    "themselves; list its people"
+)
+INVISIBLE_PROBLEM = "must have no control or invisible characters, and no space but the ordinary"
+
+_PRINTABLE = frozenset("LMNPS")
+_BLANK = re.compile(re.sub(r"\\x\{(\w+)\}", lambda found: chr(int(found[1], 16)), BLANK))
+
+_LATIN_TWINS = frozenset("аеорсухіјѕһԁԛԝӏАВЕКМНОРСТУХІЈЅԚԜҮαινορυωχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
+"""Letters of other scripts that look like Latin ones. Not all of Unicode's (UTS 39), which are a
+table of thousands: the Cyrillic and Greek ones, which people really meet."""
+
+_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "GEORGIAN"})
+"""Scripts whose letters are taken for those of another; nobody takes an ideograph for an `a`."""
+
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 def name_problem(name: str, reserved: tuple[str, ...] = RESERVED_NAMES) -> str | None:
@@ -49,13 +87,29 @@ def member_problem(member: Member) -> str | None:
 
 
 def sudoer_problem(member: Member) -> str | None:
-    """Why nobody may be a sudoer like this, or None.
-
-    A group cannot: RBAC cannot limit each of its members to impersonating just themselves.
-    """
+    """Why nobody may be a sudoer like this, or None."""
     if member.kind is SubjectKind.GROUP:
-        return "a Group cannot be a sudoer: list its people"
+        return GROUP_SUDOER_PROBLEM
+    if member.subject.namespace.startswith(SYSTEM_NAMESPACES):
+        return SYSTEM_SUDOER_PROBLEM
     return member_problem(member)
+
+
+def lookalike(name: str) -> str | None:
+    """What is odd about the look of ``name``, for a warning; None where nothing is.
+
+    Such a name is legal, for it may be somebody's, and may pass for somebody else's.
+    """
+    if unicodedata.normalize("NFKC", name) != name:
+        plain = unicodedata.normalize("NFKC", name)
+        return f'is not "{plain}", which looks the same: is it spelt as the cluster knows it?'
+    for word in _WORD.findall(name):
+        scripts = sorted({script for letter in word for script in _script(letter)})
+        if len(scripts) > 1:
+            return f"has {' and '.join(scripts)} letters in one word: is it who it looks like?"
+        if scripts != ["Latin"] and set(word) <= _LATIN_TWINS:
+            return f"has {scripts[0]} letters that look like Latin ones: is it who it looks like?"
+    return None
 
 
 def _is_label(text: str) -> bool:
@@ -67,8 +121,8 @@ def _is_subdomain(text: str) -> bool:
 
 
 def _name_problem(name: str) -> str | None:
-    if any(unicodedata.category(character) in _UNPRINTABLE for character in name):
-        return "must have no control or invisible characters"
+    if _has_invisible(name):
+        return INVISIBLE_PROBLEM
     if not name or name != name.strip():
         return "must not be empty nor start or end with white space"
     if name == "*":
@@ -76,3 +130,14 @@ def _name_problem(name: str) -> str | None:
     if name.startswith("system:"):
         return "system: names are the cluster's own; only ServiceAccounts may be listed"
     return None
+
+
+def _has_invisible(name: str) -> bool:
+    unprintable = (c for c in name if unicodedata.category(c)[0] not in _PRINTABLE and c != " ")
+    return any(unprintable) or _BLANK.search(name) is not None
+
+
+def _script(letter: str) -> Iterator[str]:
+    script = unicodedata.name(letter, "").partition(" ")[0]
+    if script in _SCRIPTS:
+        yield script.capitalize()

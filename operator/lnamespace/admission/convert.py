@@ -1,0 +1,141 @@
+"""The API server asks for objects in another version (apiextensions.k8s.io/v1 ConversionReview).
+
+Pure: bytes in, bytes out. One object that is refused fails a whole list, for everybody; see
+:mod:`lnamespace.model.conversion` for why that cannot come from what a tenant may write.
+
+Decoded JSON takes up to thirty times its bytes. So never more than one object is decoded at a
+time: a review costs the memory of question and answer, however it is made.
+"""
+
+from io import BytesIO
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from lnamespace.errors import ModelError, ReviewError
+from lnamespace.model import lnamespace
+from lnamespace.model.conversion import converted
+from lnamespace.model.names import Names
+
+API_VERSION = "apiextensions.k8s.io/v1"
+KIND = "ConversionReview"
+
+OBJECTS_MAX = 20_000
+"""Of one review; the API server itself asks for one, or for a page of a list."""
+
+OBJECT_MAX = 4 * 1024**2
+"""Bytes of one object; the API server takes 3 MiB, and etcd half of that."""
+
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class _Request(msgspec.Struct, frozen=True):
+    uid: Annotated[str, msgspec.Meta(min_length=1)]
+    desired: str = msgspec.field(name="desiredAPIVersion")
+    objects: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+class _Review(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str
+    kind: str
+    request: _Request
+
+
+class _Glance(msgspec.Struct, frozen=True, gc=False):
+    """So much of an object that a body has room for few of them, and next to no memory."""
+
+    kind: Literal["LNamespace"]
+
+
+_decoder = msgspec.json.Decoder(_Review)
+_glances = msgspec.json.Decoder(tuple[_Glance, ...])
+_pieces = msgspec.json.Decoder(tuple[msgspec.Raw, ...])
+
+
+def convert(body: bytes, names: Names) -> bytes:
+    """The answer: all objects in the order given, or the reason why one of them cannot be.
+
+    Raises
+    ------
+    ReviewError
+        It is no ConversionReview of the version that is spoken here.
+    """
+    request = _read(body)
+    try:
+        return _success(request, names)
+    except (ModelError, RecursionError) as error:
+        failure = {"status": "Failed", "message": _message(error)}
+        return _answer({"uid": request.uid, "convertedObjects": [], "result": failure})
+
+
+def _read(body: bytes) -> _Request:
+    try:
+        review = _decoder.decode(body)
+    except _UNREADABLE as error:
+        raise ReviewError(f"not a {KIND}: {error}") from error
+    if (review.api_version, review.kind) != (API_VERSION, KIND):
+        raise ReviewError(f"expected a {KIND} of {API_VERSION}")
+    return review.request
+
+
+def _success(request: _Request, names: Names) -> bytes:
+    group, _, version = request.desired.partition("/")
+    if group != names.group:
+        raise ModelError(f"only versions of {names.group} are converted, not {request.desired}")
+    head, tail = _frame(request.uid)
+    answer = BytesIO()
+    answer.write(head)
+    for index, piece in enumerate(_split(request.objects)):
+        answer.write(b"," if index else b"")
+        answer.write(_object(index, piece, version, names))
+    answer.write(tail)
+    return answer.getvalue()
+
+
+def _frame(uid: str) -> tuple[bytes, bytes]:
+    """What stands before and behind the objects."""
+    success = {"uid": uid, "result": {"status": "Success"}, "convertedObjects": []}
+    head, bracket, tail = _answer(success).rpartition(b"]")
+    return head, bracket + tail
+
+
+def _split(objects: msgspec.Raw) -> tuple[msgspec.Raw, ...]:
+    try:
+        count = len(_glances.decode(objects))
+    except msgspec.ValidationError as error:
+        raise _shapeless(error) from error
+    if count > OBJECTS_MAX:
+        raise ModelError(f"at most {OBJECTS_MAX} objects are converted at once, not {count}")
+    return _pieces.decode(objects)
+
+
+def _shapeless(error: msgspec.ValidationError) -> Exception:
+    """Says which it is, and nothing of what is in it."""
+    place = str(error).rpartition("`$[")[2].partition("]")[0]
+    if not place.isdecimal():
+        return ReviewError(f"not a {KIND}: request.objects is no list")
+    return ModelError(f"objects[{place}]: not an {lnamespace.KIND}")
+
+
+def _object(index: int, piece: msgspec.Raw, version: str, names: Names) -> bytes:
+    if len(memoryview(piece)) > OBJECT_MAX:
+        raise ModelError(f"objects[{index}]: larger than {OBJECT_MAX} bytes")
+    item = msgspec.json.decode(piece)
+    try:
+        return msgspec.json.encode(converted(item, version, names))
+    except ModelError as error:
+        raise ModelError(f"objects[{index}]{_named(item)}: {error}") from error
+
+
+def _named(item: dict[str, Any]) -> str:
+    metadata = item.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return f" {name!r}" if isinstance(name, str) else ""
+
+
+def _message(error: Exception) -> str:
+    return str(error) if isinstance(error, ModelError) else "an object is nested too deeply"
+
+
+def _answer(response: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})

@@ -1,0 +1,89 @@
+"""What the door puts into the outbox before it lets an LNamespace go.
+
+An LNamespace has no finalizer: once it is gone, only who watched knows what it was. The controller
+and the publisher watch, and both may be down; the door is asked about every deletion. It writes
+down what the ledger does not know yet, and that the end was asked for; whether it came is for the
+publisher to find out (docs/decisions/0018-departures.md).
+
+It never believes who asks it, who may be anybody in the cluster: what it writes is what the API
+server says of the LNamespace. And no deletion fails by it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from lnamespace.admission.policy import Clock
+from lnamespace.admission.review import Request
+from lnamespace.billing.outbox import Outbox
+from lnamespace.billing.record import charged, due, ending
+from lnamespace.errors import ClusterError, ModelError, NotFound
+from lnamespace.kube.client import Client
+from lnamespace.kube.resources import Resource
+from lnamespace.model.lnamespace import LNamespace, decode
+
+PATIENCE = 2.0
+"""Seconds that a deletion waits at most; the API server waits three for the whole answer."""
+
+log = logging.getLogger(__name__)
+
+
+class Departures(Protocol):
+    """Who is told that an LNamespace is about to go."""
+
+    async def tell(self, request: Request) -> None:
+        """Have it written down, if it can be."""
+
+
+class NoDepartures:
+    """For a webhook that has no connection to the API server."""
+
+    async def tell(self, request: Request) -> None:
+        """Nothing: it is left to those who watch."""
+
+
+@dataclass(frozen=True)
+class IntoOutbox:
+    """Writes it into the outbox; ``missed`` is called when that could not be done in time."""
+
+    client: Client
+    resource: Resource
+    outbox: Outbox
+    clock: Clock
+    missed: Callable[[], None]
+
+    async def tell(self, request: Request) -> None:
+        """Write down what the ledger must know, for at most :data:`PATIENCE` seconds."""
+        if request.operation != "DELETE" or request.dry_run:
+            return
+        try:
+            async with asyncio.timeout(PATIENCE):
+                if lns := await self._look(request.name or _old_name(request)):
+                    await self._write(lns)
+        except (ClusterError, ModelError, TimeoutError) as error:
+            self.missed()
+            about = {"uid": request.uid, "error": str(error) or type(error).__name__}
+            log.warning("a deletion was let through without a record of it", extra=about)
+
+    async def _look(self, name: str) -> LNamespace | None:
+        try:
+            return decode(await self.client.get(self.resource.path(name)))
+        except NotFound:
+            return None  # Somebody else's deletion was first.
+
+    async def _write(self, lns: LNamespace) -> None:
+        """One after the other: what came first must not be missing where what followed is there."""
+        if not charged(lns):
+            return
+        now = self.clock()
+        for record in (*due(lns, now), ending(lns, now)):
+            await self.outbox.add(record)
+
+
+def _old_name(request: Request) -> str:
+    """Where a whole collection is deleted, each of it is shown without a name of the request."""
+    metadata = request.old.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,73 @@
+"""How many LNamespaces everybody has, for a refusal at the door.
+
+A watch of the door's own, of which only the requesters are kept. It may be a moment behind, and
+each replica has one for itself: what slips through gets no Namespace, for the controller decides
+(docs/decisions/0019-limit.md). It never makes anybody wait.
+"""
+
+from collections import Counter
+
+import msgspec
+
+from lnamespace.access.limit import Limits
+from lnamespace.kube.client import Client
+from lnamespace.kube.objects import Key
+from lnamespace.kube.reflector import Reflector
+from lnamespace.kube.resources import Resource
+from lnamespace.kube.store import Store
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """That there is an LNamespace, and who asked for it."""
+
+    key: Key
+    version: int
+    requester: str
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    resource_version: str
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    requester: str = ""
+
+
+class _LNamespace(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+    spec: _Spec | None = None
+
+
+_decoder = msgspec.json.Decoder(_LNamespace)
+
+
+class Holdings:
+    """The numbers by account."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._used: Counter[str] = Counter()
+        self.store: Store[Holding] = Store(self._changed)
+        """What there is, by name."""
+
+    def exceeded(self, requester: str) -> str:
+        """Why the requester gets no further one, or nothing."""
+        return self._limits.exceeded(requester, self._used[self._limits.account(requester)])
+
+    def reflector(self, client: Client, resource: Resource) -> Reflector[Holding]:
+        """What keeps the numbers true for as long as it runs."""
+        return Reflector(client, resource, self.store, read)
+
+    def _changed(self, old: Holding | None, new: Holding | None) -> None:
+        if old:
+            self._used[self._limits.account(old.requester)] -= 1
+        if new:
+            self._used[self._limits.account(new.requester)] += 1
+
+
+def read(raw: bytes | msgspec.Raw) -> Holding:
+    """Keep of an LNamespace whose it is."""
+    found = _decoder.decode(raw)
+    requester = found.spec.requester if found.spec else ""
+    return Holding(("", found.metadata.name), int(found.metadata.resource_version), requester)

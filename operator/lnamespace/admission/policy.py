@@ -1,0 +1,51 @@
+"""What the door goes by: fixed for the life of the process, but for who pays."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from lnamespace.admission.review import Request
+from lnamespace.billing.payers import Payers, Requester, requester
+from lnamespace.model.lnamespace import Charge
+from lnamespace.model.names import Names
+from lnamespace.model.rules import RESERVED_NAMES
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The platform team's choices.
+
+    ``default_lists`` are the lists that a requester who names nobody is put into;
+    ``never_impersonate`` are the users of whom no impersonator is ever made.
+    """
+
+    names: Names
+    default_lists: tuple[str, ...] = ("users", "managers", "sudoers")
+    never_impersonate: frozenset[str] = frozenset()
+    reserved: tuple[str, ...] = RESERVED_NAMES
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What a decision needs to know besides the review, all of it from outside.
+
+    ``administrator``: the API server found that the caller may ``administer`` LNamespaces.
+    ``found``: the caller's groups that a directory knows, None while it is still being asked.
+    ``inherited``: what the LNamespace in which a calling ServiceAccount lives is charged to.
+    ``exceeded``: why the caller gets no further LNamespace, as far as is known here; or nothing.
+    """
+
+    now: datetime
+    payers: Payers
+    administrator: bool = False
+    found: frozenset[str] | None = frozenset()
+    inherited: Charge | None = None
+    exceeded: str = ""
+
+    def requester(self, request: Request, names: Names) -> Requester:
+        """Who pays is decided by this."""
+        user = request.user_info
+        return requester(user.username, user.groups, names, self.found)
+
+
+Clock = Callable[[], datetime]

@@ -1,0 +1,250 @@
+"""HTTPS for whoever asks: everything that a stranger can make big or slow has a bound.
+
+A shell around endpoints, each an async function from bytes to bytes. The API server calls without
+saying who it is, so anybody who reaches the port is answered; what is bounded here is what such
+a caller may cost.
+"""
+
+import asyncio
+import gc
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import cast
+
+from aiohttp import web
+
+from lnamespace.errors import ReviewError
+from lnamespace.listener import Address, Connection, Limits, Listener
+from lnamespace.metrics import WebhookMetrics
+
+log = logging.getLogger(__name__)
+
+_PIECE = 2**18
+_REST = 0.5
+
+LARGE = 2**18
+"""Bytes of a body from which on it has to wait for its turn, and there has to be room for it."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A path, what answers it, and the largest body in bytes that it takes.
+
+    ``answer`` may raise ReviewError, whose text is the caller's to read (400); whatever else it
+    raises is a fault of ours (500).
+    """
+
+    path: str
+    answer: Callable[[bytes], Awaitable[bytes]]
+    max_bytes: int
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a request may cost; times in seconds.
+
+    ``held_bytes`` is of the bodies that are being read or answered and of the answers that are
+    being sent, all connections together. Past it large bodies are refused; small ones never, or
+    whoever sends a few large ones slowly would lock out all.
+    ``turn`` is how long a large body waits for the large one before it; after five seconds the API
+    server waits no more.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    body: float = 10
+    turn: float = 5
+    answer: float = 30
+    write: float = 30
+    held_bytes: int = 160 * 2**20
+
+
+class _Refused(Exception):
+    """An answer that is a no by HTTP."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """What is sent back: JSON, or words for whoever sent what deserves no better."""
+
+    status: int
+    body: bytes
+    content_type: str = "application/json"
+
+    @classmethod
+    def in_words(cls, status: int, text: str) -> "_Reply":
+        return cls(status, text.encode() + b"\n", "text/plain; charset=utf-8")
+
+
+class Server:
+    """Answers the endpoints by HTTPS, from :meth:`start` to the end of :meth:`stop`."""
+
+    def __init__(
+        self,
+        endpoints: tuple[Endpoint, ...],
+        metrics: WebhookMetrics,
+        bounds: Bounds = Bounds(),
+    ) -> None:
+        self._endpoints = {endpoint.path: endpoint for endpoint in endpoints}
+        self._metrics = metrics
+        self._bounds = bounds
+        self._listener = Listener(self._handle, bounds.limits, metrics.connections.set)
+        self._held = 0
+        self._turn = asyncio.Lock()
+        self._draining = False
+
+    def problem(self) -> str | None:
+        """Why no review should be sent here now, or None."""
+        if self._draining:
+            return "stopping"
+        return None if self._listener.accepting else "not listening"
+
+    async def start(self, address: Address, context: ssl.SSLContext | None) -> Address:
+        """Listen; returns the real address.
+
+        Raises
+        ------
+        OSError
+            The address is not ours, or somebody else's.
+        """
+        return await self._listener.start(address, context)
+
+    def drain(self) -> None:
+        """Go on answering, and end every connection with its next answer."""
+        self._draining = True
+
+    async def stop(self) -> None:
+        """Take no more connections, close those that are idle, finish what is under way."""
+        self.drain()
+        await self._listener.stop()
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection = cast(Connection, request.protocol)
+        connection.begin()
+        endpoint = request.path if request.path in self._endpoints else "other"
+        self._metrics.in_flight.inc()
+        try:
+            with self._metrics.seconds.labels(endpoint).time():
+                reply = await self._reply(request)
+                with self._holding(reply.body):
+                    response = await self._write(request, reply)
+            self._metrics.requests.labels(endpoint, reply.status).inc()
+            return response
+        finally:
+            self._metrics.in_flight.dec()
+            connection.end()
+
+    @contextmanager
+    def _holding(self, answer: bytes) -> Iterator[None]:
+        self._held += len(answer)
+        try:
+            yield
+        finally:
+            self._held -= len(answer)
+
+    async def _reply(self, request: web.BaseRequest) -> _Reply:
+        try:
+            return _Reply(200, await self._answer(request))
+        except _Refused as refused:
+            log.warning("refused", extra={"code": refused.status, "reason": str(refused)})
+            return _Reply.in_words(refused.status, str(refused))
+        except ConnectionError:
+            raise
+        except Exception:
+            log.exception("no answer")
+            return _Reply.in_words(500, "the webhook failed; its log says why")
+
+    async def _answer(self, request: web.BaseRequest) -> bytes:
+        endpoint = self._check(request)
+        counted = BytesIO()
+        try:
+            await self._read(request, endpoint.max_bytes, counted)
+            cast(Connection, request.protocol).complete()
+            return await self._judged(endpoint, counted.getvalue())
+        except ReviewError as error:
+            raise _Refused(400, str(error)) from error
+        finally:
+            self._held -= counted.tell()
+
+    async def _judged(self, endpoint: Endpoint, body: bytes) -> bytes:
+        """What the endpoint says; of large bodies one at a time, and small ones go first."""
+        if len(body) < LARGE:
+            return await self._in_time(endpoint, body)
+        try:
+            async with asyncio.timeout(self._bounds.turn):
+                await self._turn.acquire()
+        except TimeoutError as error:
+            raise _Refused(503, "too much to do; try again") from error
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        gc.disable()  # It would look at all that is decoded, again and again; JSON has no cycles.
+        try:
+            return await self._in_time(endpoint, body)
+        finally:
+            gc.enable()
+            # For as long as it took, there is time for small ones only.
+            loop.call_later(min(loop.time() - begun, _REST), self._turn.release)
+
+    async def _in_time(self, endpoint: Endpoint, body: bytes) -> bytes:
+        async with asyncio.timeout(self._bounds.answer):
+            return await endpoint.answer(body)
+
+    def _check(self, request: web.BaseRequest) -> Endpoint:
+        endpoint = self._endpoints.get(request.path)
+        if endpoint is None:
+            raise _Refused(404, f"no such path; there are {', '.join(sorted(self._endpoints))}")
+        if request.method != "POST":
+            raise _Refused(405, "only POST is answered here")
+        if request.content_type != "application/json" or "Content-Encoding" in request.headers:
+            raise _Refused(415, "send a review as Content-Type: application/json, not compressed")
+        if (request.content_length or 0) > endpoint.max_bytes:
+            raise _too_large(endpoint.max_bytes)
+        return endpoint
+
+    async def _read(self, request: web.BaseRequest, limit: int, body: BytesIO) -> None:
+        """Read the body, of which every byte is counted as held until the caller lets go."""
+        try:
+            async with asyncio.timeout(self._bounds.body):
+                async for chunk in request.content.iter_any():
+                    self._held += len(chunk)
+                    body.write(chunk)
+                    if body.tell() > limit:
+                        raise _too_large(limit)
+                    if body.tell() >= LARGE and self._held > self._bounds.held_bytes:
+                        raise _Refused(503, "too much to do; try again")
+        except TimeoutError as error:
+            raise _Refused(408, "the body did not arrive in time") from error
+        except (web.RequestPayloadError, ValueError) as error:
+            raise _Refused(400, "the body is not as its headers say") from error
+
+    async def _write(self, request: web.BaseRequest, reply: _Reply) -> web.StreamResponse:
+        """Send it, in pieces: only between them does TLS tell that nobody reads.
+
+        aiohttp itself would wait for a slow reader for ever.
+        """
+        headers = {"Content-Type": reply.content_type, "Content-Length": str(len(reply.body))}
+        response = web.StreamResponse(status=reply.status, headers=headers)
+        if self._draining or reply.status != 200:
+            response.force_close()
+        try:
+            async with asyncio.timeout(self._bounds.write):
+                await response.prepare(request)
+                for start in range(0, len(reply.body), _PIECE):
+                    await response.write(reply.body[start : start + _PIECE])
+                await response.write_eof()
+        except TimeoutError:
+            log.warning("cut off", extra={"reason": "the answer is not read"})
+            if request.transport:
+                request.transport.abort()
+        return response
+
+
+def _too_large(limit: int) -> _Refused:
+    return _Refused(413, f"the body is larger than the {limit} bytes that are read here")

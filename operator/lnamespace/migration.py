@@ -1,0 +1,205 @@
+"""``lnamespace migrate``: every LNamespace stored in the version that is stored today.
+
+The API server rewrites an object in the storage version when it is written, and not before. What
+nobody has edited since the storage version changed lies in etcd in the old one, and the
+CustomResourceDefinition keeps that version in ``status.storedVersions``: it cannot be removed
+until all is rewritten and the list says so. Both is done here, by an administrator's hand.
+
+An object is rewritten by an empty merge patch: the API server reads, converts and stores it
+within one request, so that nobody's edit can come between.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+import msgspec
+
+from lnamespace.errors import ClusterError, Expired, NotFound, SettingsError
+from lnamespace.kube.backoff import Backoff
+from lnamespace.kube.client import Access, Client, connect
+from lnamespace.kube.resources import Resource
+from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
+from lnamespace.model.names import Names
+from lnamespace.settings import Settings
+
+DEFINITION = Resource(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions"
+)
+
+_PAGE = 500
+_ATTEMPTS = 8
+_AT_ONCE = 16
+
+
+class _Version(msgspec.Struct, frozen=True):
+    name: str
+    storage: bool = False
+
+
+class _DefinitionSpec(msgspec.Struct, frozen=True):
+    versions: tuple[_Version, ...]
+
+
+class _DefinitionStatus(msgspec.Struct, frozen=True, rename="camel"):
+    stored_versions: tuple[str, ...] = ()
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+    remaining_item_count: int = 0
+
+
+class _Definition(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+    spec: _DefinitionSpec
+    status: _DefinitionStatus = _DefinitionStatus()
+
+
+class _Item(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+    items: tuple[_Item, ...] | None
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Rewrite them all and say so; 1 if some could not be, and then nothing is said to be done.
+
+    Raises
+    ------
+    ClusterError
+        The CustomResourceDefinition or the list cannot be read or written.
+    SettingsError
+        The cluster stores another version than this program does.
+    """
+    return asyncio.run(_run(settings, dry_run=arguments.dry_run))
+
+
+async def _run(settings: Settings, *, dry_run: bool) -> int:
+    names = Names(settings.api_group_suffix)
+    async with connect(Access(settings.kubeconfig, settings.context)) as client:
+        migration = Migration(client, names)
+        before = (await migration.definition()).status.stored_versions
+        print(f"{migration.definition_name}: stored as {', '.join(before)}")
+        if dry_run:
+            found = {name async for page in migration.pages() for name in page}
+            print(f"{len(found)} LNamespaces would be written anew, then only {VERSION} is stored")
+            return 0
+        return await _migrate(migration)
+
+
+async def _migrate(migration: "Migration") -> int:
+    done, failures = set[str](), dict[str, ClusterError]()
+    async for page in migration.pages():
+        results = await migration.rewrite(page)
+        failures |= {name: error for name, error in results if error}
+        done |= {name for name, error in results if not error}
+        _progress(len(done))
+    print(f"{len(done)} LNamespaces written anew")
+    if failures:
+        for name, error in failures.items():
+            print(f"{name}: {error}", file=sys.stderr)
+        print(
+            f"error: {len(failures)} LNamespaces could not be written; mend them and run this "
+            "again. The stored versions are left as they are.",
+            file=sys.stderr,
+        )
+        return 1
+    await migration.settle()
+    print(f"{migration.definition_name}: stored as {VERSION}")
+    return 0
+
+
+def _progress(count: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{count} LNamespaces", end="\r", file=sys.stderr, flush=True)
+
+
+class Migration:
+    """The requests of a migration."""
+
+    def __init__(self, client: Client, names: Names) -> None:
+        self._client = client
+        self._lnamespaces = Resource(names.group, VERSION, KIND, PLURAL)
+        self._backoff = Backoff()
+        self.definition_name = f"{PLURAL}.{names.group}"
+
+    async def definition(self) -> _Definition:
+        """The CustomResourceDefinition, which must store the version of today."""
+        path = DEFINITION.path(self.definition_name)
+        raw = await self._patiently(lambda: self._client.get(path))
+        found = msgspec.json.decode(raw, type=_Definition)
+        (stored,) = (version.name for version in found.spec.versions if version.storage)
+        if stored != VERSION:
+            raise SettingsError(
+                f"the cluster stores LNamespaces as {stored}, this program as {VERSION}: "
+                "upgrade the chart first, then run this again"
+            )
+        return found
+
+    async def pages(self) -> AsyncIterator[Sequence[str]]:
+        """The names of all LNamespaces; some twice, if the list changes for too long."""
+        path = self._lnamespaces.path()
+        params = {"limit": str(_PAGE)}
+        while True:
+            try:
+                raw = await self._patiently(lambda: self._client.get(path, **params))
+            except Expired:
+                del params["continue"]
+                continue
+            page = msgspec.json.decode(raw, type=_Page)
+            yield [item.metadata.name for item in page.items or ()]
+            if not page.metadata.continue_:
+                return
+            params["continue"] = page.metadata.continue_
+
+    async def rewrite(self, names: Sequence[str]) -> list[tuple[str, ClusterError | None]]:
+        """Have each stored anew; tells for each why it could not be."""
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(name: str) -> tuple[str, ClusterError | None]:
+            async with slots:
+                return name, await self._rewrite(name)
+
+        return await asyncio.gather(*map(one, names))
+
+    async def _rewrite(self, name: str) -> ClusterError | None:
+        path = self._lnamespaces.path(name)
+        try:
+            await self._patiently(lambda: self._client.patch(path, b"{}"))
+        except NotFound:
+            return None
+        except ClusterError as error:
+            return error
+        return None
+
+    async def settle(self) -> None:
+        """Say that nothing is stored in another version."""
+        await self._patiently(self._settle)
+
+    async def _settle(self) -> bytes:
+        found = await self.definition()
+        patch = {
+            # Refused if somebody changes the storage version meanwhile.
+            "metadata": {"resourceVersion": found.metadata.resource_version},
+            "status": {"storedVersions": [VERSION]},
+        }
+        path = DEFINITION.path(self.definition_name, subresource="status")
+        return await self._client.patch(path, msgspec.json.encode(patch))
+
+    async def _patiently(self, attempt: Callable[[], Awaitable[bytes]]) -> bytes:
+        failures = 0
+        while True:
+            try:
+                return await attempt()
+            except ClusterError as error:
+                failures += 1
+                if not error.retryable or isinstance(error, Expired) or failures == _ATTEMPTS:
+                    raise
+                await asyncio.sleep(max(error.retry_after, self._backoff.delay(failures)))

@@ -1,0 +1,314 @@
+"""One LNamespace in either version of the API, and nothing lost on the way.
+
+What ``v1alpha1`` cannot say travels there in one annotation and comes back::
+
+    tenancy.loblaw.digital/v1beta1: '{"users":{"User//bob":"2030-01-01T00:00:00Z"}}'
+
+    users, managers, sudoers   KIND/NAMESPACE/NAME of an entry: its expiresAt
+    billing.labels             those whose keys are fields: team, owner, ...
+    billing.provenance         as in v1beta1
+    billing.superseded         as in v1beta1
+
+Anybody who may edit the object may write the annotation. So it is read back strictly: it can give
+an end to an entry that is listed and never an entry, it never replaces what the object says
+itself, and what has another shape is dropped. An object that cannot be converted would make every
+list of LNamespaces fail for everybody; so whatever the schema takes is converted, and below
+``spec`` whatever it does not take is left as it is.
+
+All functions take and give manifests as JSON has them, and change none.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from lnamespace.errors import ModelError
+from lnamespace.model import lnamespace, v1alpha1
+from lnamespace.model.lnamespace import (
+    BILLING_LABELS_MAX,
+    SUPERSEDED_MAX,
+    BillingText,
+    Charge,
+    Provenance,
+)
+from lnamespace.model.names import Names
+from lnamespace.model.rules import TIMESTAMP
+from lnamespace.model.subject import Timestamp
+from lnamespace.model.v1alpha1 import BILLING_FIELDS, LISTS
+
+Json = dict[str, Any]
+
+VERSIONS = (lnamespace.VERSION, v1alpha1.VERSION)
+
+_CARRIED = ("provenance", "superseded")
+
+_KEY_MAX_BYTES = 56
+"""Longer keys are shortened: the API server takes 256 KiB of annotations, and three full lists
+of the longest names would have more than that."""
+
+_Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+ANNOTATIONS_MAX = 256 * 1024
+"""Bytes of all annotations of an object. One more and the API server refuses the conversion, and
+with it every LIST in that version. So the webhook refuses what leaves no room (:func:`room`), and
+where it was passed by, what is carried stays behind."""
+
+
+def annotation(names: Names) -> str:
+    """The key of the annotation; on a ``v1beta1`` object it has no meaning."""
+    return f"{names.group}/{lnamespace.VERSION}"
+
+
+def converted(manifest: Json, version: str, names: Names) -> Json:
+    """The same LNamespace in another version; of its metadata only the annotation differs.
+
+    Raises
+    ------
+    ModelError
+        It is not an LNamespace in a version that is known; the message says what it is.
+    """
+    metadata = manifest.get("metadata")
+    if manifest.get("kind") != lnamespace.KIND or not isinstance(metadata, dict):
+        raise ModelError(f"not an {lnamespace.KIND} with metadata")
+    if version not in VERSIONS:
+        raise ModelError(f"no version of {names.group} that is known: {version}")
+    if _version(manifest.get("apiVersion"), names) == version:
+        return manifest
+    key, spec = annotation(names), manifest.get("spec", {})
+    if version == v1alpha1.VERSION:
+        spec, carried = _flattened(spec)
+    else:
+        spec, carried = _deepened(spec, _carried(metadata, key)), {}
+    return manifest | {
+        "apiVersion": f"{names.group}/{version}",
+        "metadata": _annotated(metadata, key, carried),
+        "spec": spec,
+    }
+
+
+def room(manifest: Json, names: Names) -> int:
+    """How many bytes an LNamespace in ``v1beta1`` leaves free of what annotations may have.
+
+    Negative: in ``v1alpha1`` it could not say all that it says.
+    """
+    key = annotation(names)
+    _, carried = _flattened(manifest.get("spec", {}))
+    annotations = (manifest.get("metadata") or {}).get("annotations") or {}
+    own = {k: v for k, v in annotations.items() if k != key}
+    return ANNOTATIONS_MAX - _size(own) - (_size({key: _text(carried)}) if carried else 0)
+
+
+def restored(spec: Json, old: Json) -> Json:
+    """What ``v1alpha1`` cannot say, kept through an update that came in ``v1alpha1``.
+
+    Both are specs in ``v1beta1``. Who replaces an object with a file in ``v1alpha1`` that lacks the
+    annotation does not mean to let everybody stay for ever: what is not said is as it was.
+    """
+    _, kept = _flattened(old)
+    flat, said = _flattened(spec)
+    result: Json = _deepened(flat, _merged(kept, said))
+    return result
+
+
+def _version(api_version: object, names: Names) -> str:
+    for version in VERSIONS:
+        if api_version == f"{names.group}/{version}":
+            return version
+    raise ModelError(f"apiVersion is none of {names.group} that is known")
+
+
+# What travels in the annotation
+
+
+def _carried(metadata: Json, key: str) -> Json:
+    annotations = metadata.get("annotations")
+    text = annotations.get(key) if isinstance(annotations, dict) else None
+    try:
+        value = msgspec.json.decode(text) if isinstance(text, str) else None
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _annotated(metadata: Json, key: str, carried: Json) -> Json:
+    annotations = metadata.get("annotations")
+    present = annotations if isinstance(annotations, dict) else {}
+    if not carried and key not in present:
+        return metadata
+    kept = {k: v for k, v in present.items() if k != key}
+    if carried:
+        text = _text(carried)
+        if _size(kept) + _size({key: text}) <= ANNOTATIONS_MAX:
+            kept[key] = text
+    rest = {k: v for k, v in metadata.items() if k != "annotations"}
+    return rest | {"annotations": kept} if kept else rest
+
+
+def _text(carried: Json) -> str:
+    """Sorted, so that equal objects are equal in both versions."""
+    return msgspec.json.encode(carried, order="sorted").decode()
+
+
+def _size(annotations: Json) -> int:
+    """As the API server counts them."""
+    return sum(len(str(k).encode()) + len(str(v).encode()) for k, v in annotations.items())
+
+
+def _merged(kept: Json, said: Json) -> Json:
+    """Of two annotations; what is ``said`` wins."""
+    merged = dict(kept)
+    for part, values in said.items():
+        merged[part] = merged.get(part, {}) | values
+    return merged
+
+
+# To v1alpha1
+
+
+def _flattened(spec: Any) -> tuple[Any, Json]:
+    """The spec, and what of it goes into the annotation."""
+    if not isinstance(spec, dict):
+        return spec, {}
+    older, carried = dict(spec), dict[str, Any]()
+    for name in LISTS:
+        if isinstance(entries := spec.get(name), list):
+            older[name] = [_without_end(entry) for entry in entries]
+            carried[name] = _ends(entries)
+    if isinstance(billing := spec.get("billing"), dict):
+        older["billing"], carried["billing"] = _flat_billing(billing)
+    return older, {part: values for part, values in carried.items() if values}
+
+
+def _without_end(entry: Any) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    return {key: value for key, value in entry.items() if key != "expiresAt"}
+
+
+def _ends(entries: Iterable[Any]) -> Json:
+    ending = (e for e in entries if isinstance(e, dict) and "expiresAt" in e)
+    return {_key(entry): entry["expiresAt"] for entry in ending}
+
+
+def _key(entry: Json) -> str:
+    """What the API server tells entries of a list apart by, as one short text."""
+    parts = (entry.get("kind", "User"), entry.get("namespace", ""), entry.get("name", ""))
+    text = "/".join(map(str, parts))
+    data = text.encode(errors="surrogatepass")
+    if len(data) <= _KEY_MAX_BYTES:
+        return text
+    return f"sha256:{hashlib.sha256(data).hexdigest()[:40]}"
+
+
+def _flat_billing(billing: Json) -> tuple[Json, Json]:
+    flat = {field: billing[field] for field in BILLING_FIELDS if field in billing}
+    carried: Json = {part: billing[part] for part in _CARRIED if part in billing}
+    if isinstance(labels := billing.get("labels"), dict):
+        flat |= {key: value for key, value in labels.items() if key not in BILLING_FIELDS}
+        clashing = {key: labels[key] for key in BILLING_FIELDS if key in labels}
+        if clashing or not labels:
+            carried["labels"] = clashing
+    return flat, carried
+
+
+# To v1beta1
+
+
+def _deepened(spec: Any, carried: Json) -> Any:
+    """The spec, with what the annotation says of it."""
+    if not isinstance(spec, dict):
+        return spec
+    newer = dict(spec)
+    for name in LISTS:
+        if isinstance(entries := spec.get(name), list):
+            newer[name] = [_with_end(entry, _part(carried, name)) for entry in entries]
+    billing = spec.get("billing", {})
+    if isinstance(billing, dict):
+        deep = _deep_billing(billing, _part(carried, "billing"))
+        if deep or "billing" in spec:
+            newer["billing"] = deep
+    return newer
+
+
+def _part(carried: Json, name: str) -> Json:
+    part = carried.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _with_end(entry: Any, ends: Json) -> Any:
+    flat = _without_end(entry)
+    if not isinstance(flat, dict) or not ends:
+        return flat
+    end = ends.get(_key(flat))
+    return flat | {"expiresAt": end} if _is_moment(end) else flat
+
+
+def _is_moment(value: object) -> bool:
+    return (
+        isinstance(value, str)
+        and re.fullmatch(TIMESTAMP, value, re.ASCII) is not None
+        and _is(value, Timestamp)
+    )
+
+
+def _deep_billing(flat: Json, carried: Json) -> Json:
+    deep = {field: flat[field] for field in BILLING_FIELDS if field in flat}
+    labels = {key: value for key, value in flat.items() if key not in BILLING_FIELDS}
+    clashing = _clashing(carried.get("labels"), BILLING_LABELS_MAX - len(labels))
+    if labels or clashing is not None:
+        deep["labels"] = labels | (clashing or {})
+    if (provenance := _provenance(carried.get("provenance"))) is not None:
+        deep["provenance"] = provenance
+    if (superseded := _superseded(carried.get("superseded"))) is not None:
+        deep["superseded"] = superseded
+    return deep
+
+
+def _clashing(value: object, room: int) -> Json | None:
+    """Labels whose keys are fields; None if there is no such map."""
+    if not isinstance(value, dict):
+        return None
+    good = [field for field in BILLING_FIELDS if _is(value.get(field), BillingText)]
+    return {field: value[field] for field in good[: max(room, 0)]}
+
+
+def _provenance(value: object) -> Json | None:
+    if not isinstance(value, dict) or not _is(value, Provenance):
+        return None
+    if not _is(value["generation"], _Int64) or not _is_moment(value["effectiveAt"]):
+        return None
+    return _known(value, Provenance)
+
+
+def _superseded(value: object) -> list[Json] | None:
+    if not isinstance(value, list):
+        return None
+    charges = [charge for item in value if (charge := _charge(item)) is not None]
+    return charges[-SUPERSEDED_MAX:]
+
+
+def _charge(value: object) -> Json | None:
+    if not isinstance(value, dict) or not _is(value, Charge):
+        return None
+    charge = _known(value, Charge)
+    if "provenance" not in charge:
+        return charge
+    provenance = _provenance(charge["provenance"])
+    return charge | {"provenance": provenance} if provenance is not None else None
+
+
+def _known(value: Json, type_: type[Struct]) -> Json:
+    fields = {field.encode_name for field in msgspec.structs.fields(type_)}
+    return {key: item for key, item in value.items() if key in fields}
+
+
+def _is(value: object, type_: Any) -> bool:
+    try:
+        msgspec.convert(value, type_)
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    return True

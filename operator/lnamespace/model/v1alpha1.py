@@ -1,0 +1,54 @@
+"""What version ``v1alpha1`` of the API can say: ``v1beta1``, flattened.
+
+It is described by its difference from ``v1beta1``, so that the rules, the merging of lists and
+the descriptions of what both have cannot drift apart. How objects go from one to the other is
+:mod:`lnamespace.model.conversion`.
+"""
+
+from typing import Any
+
+from lnamespace.model.lnamespace import BILLING_LABELS_MAX
+
+Schema = dict[str, Any]
+
+VERSION = "v1alpha1"
+DEPRECATION = (
+    "LNamespace v1alpha1 is deprecated; use v1beta1, where an entry can end by itself "
+    "(expiresAt) and the keys of the bill are fields (billing.costCenter, billing.labels)"
+)
+
+LISTS = ("users", "managers", "sudoers")
+BILLING_FIELDS = ("costCenter", "owner", "team", "environment")
+"""The keys of the flat billing that are fields in ``v1beta1``; every other key is a label."""
+
+
+def spec_schema(newer: Schema) -> Schema:
+    """The schema of the spec, made from that of ``v1beta1``."""
+    properties = newer["properties"]
+    lists = {name: _without_end(properties[name]) for name in LISTS}
+    billing = _billing_schema(properties["billing"]["properties"]["labels"])
+    return newer | {"properties": properties | lists | {"billing": billing}}
+
+
+def _without_end(newer: Schema) -> Schema:
+    member = newer["items"]
+    known = {key: value for key, value in member["properties"].items() if key != "expiresAt"}
+    return newer | {"items": member | {"properties": known}}
+
+
+def _billing_schema(labels: Schema) -> Schema:
+    fields = ", ".join(f"'{field}'" for field in BILLING_FIELDS)
+    return {
+        "type": "object",
+        "description": "Who pays for the namespace: costCenter, owner, team and environment, as "
+        "in v1beta1. Every other key is one of its billing.labels.",
+        "maxProperties": BILLING_LABELS_MAX + len(BILLING_FIELDS),
+        "additionalProperties": labels["additionalProperties"],
+        "x-kubernetes-validations": [
+            *labels["x-kubernetes-validations"],
+            {
+                "rule": f"self.filter(key, !(key in [{fields}])).size() <= {BILLING_LABELS_MAX}",
+                "message": f"at most {BILLING_LABELS_MAX} keys besides {', '.join(BILLING_FIELDS)}",
+            },
+        ],
+    }

@@ -1,0 +1,250 @@
+"""A webhook that is dead or hangs: only writes to LNamespaces wait for it."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.e2e.support.api import (
+    CONFIGURATIONS,
+    GROUP,
+    LNAMESPACES,
+    NAMESPACES,
+    Api,
+    ApiError,
+    Object,
+    lns_path,
+    ns_path,
+    rbac_path,
+    refusal,
+)
+from tests.e2e.support.cluster import Cluster
+from tests.e2e.support.people import AUTHENTICATED, People, Person, Who, user
+from tests.e2e.support.processes import Door, answers
+from tests.e2e.support.rights import Rights
+from tests.e2e.support.tenants import Tenants, ending, manifest, soon
+from tests.e2e.support.waiting import Measurements, eventually, measured
+
+OLDER = f"/apis/{GROUP}/v1alpha1/lnamespaces"
+NO_ANSWER = 'failed calling webhook "people.lnamespace-webhook.tenancy.loblaw.digital"'
+EVERYTHING: dict[str, Any] = {field: ["alice"] for field in ("users", "managers", "sudoers")}
+
+
+@pytest.fixture(scope="module")
+def alice(people: People) -> Person:
+    return people.person("alice")
+
+
+@pytest.fixture(scope="module")
+def names(tenants: Tenants, rights: Rights, alice: Person) -> Iterator[str]:
+    """LNamespaces of Alice's, as many as are asked for, from a time when the door was alive."""
+    made = [tenants.make("dead-door", **EVERYTHING) for _ in range(8)]
+    for name in made:
+        eventually(partial(rights.sudoes, alice.who, name), 5)
+    return iter(made)
+
+
+@pytest.fixture(scope="module")
+def older(tenants: Tenants, alice: Person) -> str:
+    """One that was written in the older version, which its managedFields tell."""
+    name = tenants.name("dead-door-old")
+    body = manifest(name, **EVERYTHING) | {"apiVersion": f"{GROUP}/v1alpha1"}
+    alice.api.create(OLDER, body, fieldManager="an-old-tool")
+    fields = tenants.ready(name)["metadata"]["managedFields"]
+    assert f"{GROUP}/v1alpha1" in {entry["apiVersion"] for entry in fields}
+    return name
+
+
+@pytest.fixture(scope="module")
+def dead(cluster: Cluster, names: Iterator[str], older: str) -> Iterator[Door]:
+    """The door, killed; afterwards it is alive again."""
+    del names, older  # made before
+    cluster.door.kill()
+    try:
+        yield cluster.door
+    finally:
+        if not cluster.door.running:
+            cluster.door.start()
+
+
+@pytest.mark.usefixtures("dead")
+def test_only_writes_to_lnamespaces_fail_and_say_why(
+    names: Iterator[str], alice: Person, admin: Api, tenants: Tenants
+) -> None:
+    name = next(names)
+    before = tenants.get(name)
+    changes: tuple[Object, ...] = ({"spec": {"users": []}}, {"metadata": {"labels": {"a": "b"}}})
+    for change in changes:
+        for api in (alice.api, alice.sudo(name)):
+            assert NO_ANSWER in refusal(api.patch, lns_path(name), change, status=500)
+    assert NO_ANSWER in refusal(alice.api.create, LNAMESPACES, manifest("no"), status=500)
+    told = refusal(admin.create, LNAMESPACES, manifest("no"), status=500)
+    assert 'failed calling webhook "administrators-create.lnamespace-webhook.' in told
+    for command in (("create", "lns", "no"), ("lns", "grant", name, "--user", "bob")):
+        said = alice.kubectl(*command).refused()
+        assert "lnamespace-webhook" in said
+        assert "All else works as before" in said
+    assert tenants.get(name) == before
+
+
+@pytest.mark.usefixtures("dead")
+def test_everything_else_goes_on(names: Iterator[str], alice: Person, admin: Api) -> None:
+    name = next(names)
+    admin.create(NAMESPACES, {"metadata": {"name": f"{name}-other"}})
+    admin.delete(ns_path(f"{name}-other"))
+    deployment = ("create", "deployment", "web", "--image=web", "-n", name)
+    alice.kubectl(*deployment).ok()
+    alice.kubectl("create", "configmap", "c", "-n", name).ok()
+    alice.kubectl("sudo", "-n", name, "create", "quota", "small", "--hard=pods=3").ok()
+    alice.kubectl("label", "deployment", "web", "a=b", "-n", name).ok()
+    assert name in alice.kubectl("get", "lns").ok()
+    assert name in alice.kubectl("lns", "list").ok()
+    assert "alice" in alice.kubectl("get", "lns", name, "-o", "yaml").ok()
+
+
+@pytest.mark.usefixtures("dead")
+def test_the_controller_goes_on(
+    names: Iterator[str], alice: Person, admin: Api, tenants: Tenants, rights: Rights
+) -> None:
+    name = next(names)
+    binding = rbac_path("rolebindings", "lnamespace-users", name)
+    admin.delete(binding)
+    eventually(partial(admin.find, binding), 2)
+    # Who repairs what it is about meets no door; and what an administrator writes comes true.
+    tenants.edit(name, users=["alice", ending("brief", soon(2))])
+    eventually(lambda: rights.works(user("brief"), name), 2)
+    eventually(lambda: not rights.works(user("brief"), name), 4)
+    tenants.edit(name, users=[], sudoers=[], managers=[])
+    tenants.ready(name)
+    assert not rights.works(alice.who, name)
+    assert not rights.edits(alice.who, name)
+    assert not rights.sudoes(alice.who, name)
+
+
+@pytest.mark.usefixtures("dead")
+def test_an_administrator_repairs(names: Iterator[str], cluster: Cluster, tenants: Tenants) -> None:
+    name = next(names)
+    patch = '{"spec":{"managers":[{"kind":"User","name":"bob"}]}}'
+    cluster.run("kubectl", "patch", "lns", name, "--type=merge", "-p", patch).ok()
+    assert [entry["name"] for entry in tenants.ready(name)["spec"]["managers"]] == ["bob"]
+    cluster.run("kubectl", "lns", "grant", name, "--user", "carol").ok()
+    cluster.run("kubectl", "label", "lns", name, "a=b").ok()
+    tenants.ready(name)
+
+
+@pytest.mark.usefixtures("dead")
+@pytest.mark.parametrize("cascade", ["background", "foreground", "orphan"])
+def test_deleting_does_not_wait(
+    cascade: str, names: Iterator[str], alice: Person, admin: Api
+) -> None:
+    name = next(names)
+    alice.kubectl("delete", "lns", name, f"--cascade={cascade}", "--wait=false").ok()
+    eventually(lambda: admin.find(lns_path(name)) is None)
+    if cascade == "orphan":
+        assert admin.find(ns_path(name))
+        admin.delete(ns_path(name))
+    eventually(lambda: admin.find(ns_path(name)) is None, 60)
+
+
+@pytest.mark.usefixtures("dead")
+def test_one_that_was_written_in_the_older_version(
+    older: str, admin: Api, tenants: Tenants, alice: Person, rights: Rights
+) -> None:
+    told = refusal(admin.get, f"{OLDER}/{older}", status=500)
+    assert "conversion webhook for tenancy.loblaw.digital" in told
+    assert tenants.get(older)["spec"]["requester"] == "alice"
+    tenants.edit(older, users=["bob"])
+    tenants.ready(older)  # its status could be written
+    eventually(lambda: rights.works(user("bob"), older) and not rights.works(alice.who, older), 2)
+    alice.kubectl("delete", "lns", older, "--cascade=foreground", "--wait=false").ok()
+    eventually(lambda: admin.find(lns_path(older)) is None, 60)
+
+
+def test_it_comes_back_and_all_is_well(
+    dead: Door, names: Iterator[str], alice: Person, admin: Api, measurements: Measurements
+) -> None:
+    name = next(names)
+    dead.launch()
+    change = {"metadata": {"labels": {"back": "again"}}}
+    measurements.note(
+        "webhook started, until an edit passes",
+        measured(lambda: _passes(alice.api, name, change), 10),
+    )
+    assert alice.api.get(f"{OLDER}/{name}")["spec"]["requester"]
+    assert answers(admin)
+
+
+def _passes(api: Api, name: str, change: dict[str, Any]) -> bool:
+    try:
+        api.patch(lns_path(name), change)
+    except ApiError as error:
+        if NO_ANSWER not in error.message:
+            raise
+        return False
+    return True
+
+
+def test_one_that_hangs_holds_nobody_up_for_long(
+    door: Door, tenants: Tenants, alice: Person, admin: Api, measurements: Measurements
+) -> None:
+    name = tenants.make("hanging", **EVERYTHING)
+    door.hold()
+    try:
+        change = {"metadata": {"labels": {"a": "b"}}}
+        took = measured(lambda: refusal(alice.api.patch, lns_path(name), change, status=500))
+        measurements.note("refused while the webhook hangs", took)
+        assert took < 8
+        took = measured(lambda: admin.patch(lns_path(name), change))
+        measurements.note("repaired while the webhook hangs", took)
+        assert took < 14
+        took = measured(lambda: alice.api.create(ns_path(name, "configmaps"), _config_map()))
+        assert took < 1
+        alice.api.delete(lns_path(name))
+    finally:
+        door.release()
+    eventually(lambda: answers(admin))
+
+
+def _config_map() -> dict[str, Any]:
+    return {"metadata": {"name": "meanwhile"}, "data": {"a": "b"}}
+
+
+def test_without_its_configuration_nobody_creates_in_anothers_name(
+    admin: Api, alice: Person, tenants: Tenants
+) -> None:
+    """Somebody deletes what makes the API server ask the webhook: a policy remains."""
+    mutating = CONFIGURATIONS[0]
+    whole = admin.get(mutating)
+    name = tenants.name("unstamped")
+    admin.delete(mutating)
+    try:
+        words = 'spec.requester must be who creates the LNamespace, "alice"'
+        mine = {"managers": ["alice"]}
+        create = partial(alice.api.create, LNAMESPACES)
+        eventually(lambda: words in _told(create, manifest(name, **mine), dryRun="All"))
+        assert "is its configuration there?" in _told(create, manifest(name, **mine))
+        assert words in refusal(create, manifest(name, requester="bob", **mine))
+        other = admin.acting("alice", AUTHENTICATED)
+        assert words in refusal(other.create, LNAMESPACES, manifest(name, requester="bob", **mine))
+    finally:
+        for own in ("uid", "resourceVersion", "creationTimestamp", "generation"):
+            whole["metadata"].pop(own, None)
+        admin.create(mutating.rpartition("/")[0], whole)
+    eventually(lambda: _stamps(alice, name))
+
+
+def _told(create: Any, body: dict[str, Any], **query: str) -> str:
+    try:
+        create(body, **query)
+    except ApiError as error:
+        return error.message
+    return ""
+
+
+def _stamps(who: Person, name: str) -> bool:
+    try:
+        made = who.api.create(LNAMESPACES, manifest(name), dryRun="All")
+    except ApiError:
+        return False
+    return bool(made["spec"]["requester"] == Who(who.name).user)

@@ -1,0 +1,217 @@
+"""The door's process on a real cluster: renewed, killed, replaced, and nobody is refused."""
+
+import http.client
+import itertools
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+import pytest
+
+from tests.e2e.support.api import CONFIGURATIONS, CRD, LNAMESPACES, Api, ApiError
+from tests.e2e.support.cluster import Cluster
+from tests.e2e.support.processes import Door, free_port
+from tests.e2e.support.tenants import manifest
+from tests.e2e.support.waiting import eventually
+
+SECRET = "/api/v1/namespaces/lnamespace-system/secrets/lnamespace-webhook-certificate"  # noqa: S105
+
+
+class Load:
+    """Creations, each as a dry run, four at a time; keeps what was refused."""
+
+    def __init__(self, admin: Api) -> None:
+        self._admin = admin
+        self._numbers = itertools.count()
+        self.answered = 0
+        self.refused: list[str] = []
+        self._enough = threading.Event()
+        self._threads = [threading.Thread(target=self._ask) for _ in range(4)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._enough.set()
+        for thread in self._threads:
+            thread.join()
+
+    def grows(self, by: int = 20) -> None:
+        """Wait for so many more answers."""
+        goal = self.answered + by
+        eventually(lambda: self.answered >= goal or bool(self.refused), what="no answers")
+        assert self.refused == []
+
+    def _ask(self) -> None:
+        while not self._enough.is_set():
+            name = f"door-load-{next(self._numbers)}"
+            try:
+                body = manifest(name, managers=["somebody"])
+                self._admin.create(LNAMESPACES, body, dryRun="All")
+                self.answered += 1
+            except ApiError as error:
+                self.refused.append(str(error))
+
+
+def bundles(admin: Api) -> list[str]:
+    entries = [entry for path in CONFIGURATIONS for entry in admin.get(path)["webhooks"]]
+    clients = [entry["clientConfig"] for entry in entries]
+    clients.append(admin.get(CRD)["spec"]["conversion"]["webhook"]["clientConfig"])
+    return [client.get("caBundle", "") for client in clients]
+
+
+def certificate(admin: Api) -> str:
+    found: str = admin.get(SECRET)["data"]["tls.crt"]
+    return found
+
+
+def served(door: Door) -> int:
+    return door.log().count("serving a certificate")
+
+
+def ready(door: Door) -> bool:
+    """What a Service asks before it sends anything."""
+    connection = http.client.HTTPConnection("127.0.0.1", door.health, timeout=2)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def test_deleting_the_secret_renews_under_load_and_refuses_nobody(
+    cluster: Cluster, admin: Api
+) -> None:
+    before, times = certificate(admin), served(cluster.door)
+    with Load(admin) as load:
+        load.grows()
+        admin.delete(SECRET)
+        eventually(lambda: served(cluster.door) > times, 60, what="not renewed")
+        load.grows()
+    assert load.refused == []
+    assert certificate(admin) != before
+
+
+def test_a_secret_of_garbage_is_replaced_under_load(cluster: Cluster, admin: Api) -> None:
+    times = served(cluster.door)
+    with Load(admin) as load:
+        admin.patch(SECRET, {"data": {"tls.crt": "Z2FyYmFnZQ==", "tls.key": "Z2FyYmFnZQ=="}})
+        eventually(lambda: served(cluster.door) > times, 60, what="not renewed")
+        load.grows()
+    assert load.refused == []
+
+
+def test_an_emptied_bundle_is_filled_again(cluster: Cluster, admin: Api) -> None:
+    assert cluster.door.running
+    webhooks = admin.get(CONFIGURATIONS[0])["webhooks"]
+    for webhook in webhooks:
+        webhook["clientConfig"]["caBundle"] = ""
+    admin.patch(CONFIGURATIONS[0], {"webhooks": webhooks})
+    eventually(lambda: all(bundles(admin)), 30, what="not trusted")
+
+
+def test_after_a_crash_it_answers_with_the_same_certificate(cluster: Cluster, admin: Api) -> None:
+    before = certificate(admin)
+    cluster.door.kill()
+    cluster.door.start()
+    assert certificate(admin) == before
+    with Load(admin) as load:
+        load.grows()
+
+
+class Balancer(socketserver.ThreadingTCPServer):
+    """What a Service does: connections go to whoever says that it is ready, in turn."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, port: int, doors: dict[int, Door]) -> None:
+        super().__init__(("127.0.0.1", port), _Relay)
+        self._doors = doors
+        self._turns = itertools.count()
+
+    def choose(self) -> int | None:
+        """The port of one that is ready."""
+        there = [port for port, door in self._doors.items() if ready(door)]
+        return there[next(self._turns) % len(there)] if there else None
+
+
+class _Relay(socketserver.BaseRequestHandler):
+    """One connection, there and back."""
+
+    def handle(self) -> None:
+        assert isinstance(self.server, Balancer)
+        port = self.server.choose()
+        if port is None:
+            return
+        with socket.create_connection(("127.0.0.1", port)) as there:
+            back = threading.Thread(target=_pump, args=(there, self.request), daemon=True)
+            back.start()
+            _pump(self.request, there)
+            back.join()
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        source.close()
+        sink.close()
+
+
+@contextmanager
+def balanced(port: int, doors: dict[int, Door]) -> Iterator[None]:
+    with Balancer(port, doors) as balancer:
+        thread = threading.Thread(target=balancer.serve_forever)
+        thread.start()
+        try:
+            yield
+        finally:
+            balancer.shutdown()
+            thread.join()
+
+
+def port_of(admin: Api) -> int:
+    """Where the API server calls."""
+    url = admin.get(CRD)["spec"]["conversion"]["webhook"]["clientConfig"]["url"]
+    return int(url.rpartition(":")[2].partition("/")[0])
+
+
+@pytest.fixture
+def pair_of_doors(cluster: Cluster, admin: Api) -> Iterator[list[Door]]:
+    """Two replicas behind a balancer, in place of the one that is there otherwise."""
+    cluster.door.stop()
+    ports = [free_port(), free_port()]
+    doors = [cluster.another_door(f"door-{port}", port) for port in ports]
+    try:
+        with balanced(port_of(admin), dict(zip(ports, doors, strict=True))):
+            for door in doors:
+                door.start()
+            yield doors
+            for door in doors:
+                door.stop()
+    finally:
+        cluster.door.start()
+
+
+def test_two_replicas_are_replaced_under_load_and_nobody_is_refused(
+    pair_of_doors: list[Door], admin: Api
+) -> None:
+    with Load(admin) as load:
+        for door in pair_of_doors * 2:
+            load.grows()
+            door.stop()
+            load.grows()
+            door.start()
+        load.grows()
+    assert load.refused == []

@@ -1,0 +1,300 @@
+"""A limit of LNamespaces per requester, which nobody wins by being quick, at many places or twice.
+
+On a cluster of its own. What has ever been there is told by the API server: it plays back all that
+its watch has seen since a moment.
+"""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+
+from tests.e2e.support.api import (
+    LNAMESPACES,
+    NAMESPACES,
+    Api,
+    lns_path,
+    ns_path,
+    rbac_path,
+    refusal,
+)
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, Cluster, running
+from tests.e2e.support.people import People, Person
+from tests.e2e.support.probes import counted
+from tests.e2e.support.processes import Controller, Door
+from tests.e2e.support.tenants import Tenants, condition, manifest
+from tests.e2e.support.waiting import eventually, settled
+
+LIMIT = 5
+BOT = "system:serviceaccount:kube-public:bot"
+VARIABLES = {
+    "LNAMESPACE_LIMIT_PER_REQUESTER": str(LIMIT),
+    "LNAMESPACE_LIMIT_EXCEPTIONS": json.dumps({"admin": 0, "system:masters": 0, BOT: 1}),
+}
+LEASE = {"LNAMESPACE_LEASE": f"{RELEASE_NAMESPACE}/lnamespace-controller"}
+REQUESTER = "tenancy.loblaw.digital/requester"
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster whose controller knows the limit; its door does not, unless a test says so."""
+    with running(tmp_path_factory.mktemp("limits")) as cluster:
+        cluster.helm("upgrade", f"--set=limitPerRequester={LIMIT}")
+        cluster.controller.stop()
+        cluster.controller.start(VARIABLES)
+        yield cluster
+
+
+@pytest.fixture
+def controller(own: Cluster) -> Controller:
+    return own.controller
+
+
+@pytest.fixture
+def strict(own: Cluster) -> Iterator[Door]:
+    """The door knows the limit too."""
+    own.door.stop()
+    own.door.start(VARIABLES)
+    yield own.door
+    own.door.stop()
+    own.door.start()
+
+
+@pytest.fixture(scope="module")
+def people(own: Cluster) -> People:
+    return People(own)
+
+
+@pytest.fixture(scope="module")
+def tenants(own: Cluster) -> Tenants:
+    return Tenants(own.admin)
+
+
+@pytest.fixture
+def admin(own: Cluster) -> Api:
+    return own.admin
+
+
+def spaces(admin: Api, person: Person) -> set[str]:
+    """The Namespaces that somebody has asked for."""
+    return {
+        item["metadata"]["name"]
+        for item in admin.items(NAMESPACES)
+        if item["metadata"].get("annotations", {}).get(REQUESTER) == person.name
+    }
+
+
+def made(admin: Api, since: str, person: Person) -> list[str]:
+    """All that anybody has made for them since a resource version, in order."""
+    told = admin.text(f"{NAMESPACES}?watch=true&resourceVersion={since}&timeoutSeconds=3")
+    events = [json.loads(line) for line in told.splitlines()]
+    return [
+        event["object"]["metadata"]["name"]
+        for event in events
+        if event["type"] == "ADDED"
+        and event["object"]["metadata"].get("annotations", {}).get(REQUESTER) == person.name
+    ]
+
+
+def now(admin: Api) -> str:
+    """The resource version of this moment."""
+    version: str = admin.get(NAMESPACES, limit="1")["metadata"]["resourceVersion"]
+    return version
+
+
+def create_many(person: Person, names: list[str]) -> None:
+    """All at once."""
+    with ThreadPoolExecutor(16) as pool:
+        for name in names:
+            pool.submit(person.api.create, LNAMESPACES, manifest(name))
+
+
+def told(tenants: Tenants, names: list[str]) -> dict[str, list[str]]:
+    """The names by the reason of their condition Ready, once all have one."""
+    reasons: dict[str, list[str]] = {}
+    for item in tenants.admin.items(LNAMESPACES):
+        if (name := item["metadata"]["name"]) in names:
+            reasons.setdefault(condition(item).get("reason", ""), []).append(name)
+    return reasons
+
+
+def all_told(tenants: Tenants, names: list[str], ready: int) -> bool:
+    reasons = told(tenants, names)
+    counts = {reason: len(found) for reason, found in reasons.items()}
+    assert counts == {"Ready": ready, "LimitExceeded": len(names) - ready}, counts
+    return True
+
+
+def editors(admin: Api, prefix: str) -> set[str]:
+    """The bindings by which somebody may edit LNamespaces."""
+    found = {item["metadata"]["name"] for item in admin.items(rbac_path("clusterrolebindings"))}
+    begin = f"lnamespace:{prefix}"
+    return {name for name in found if name.startswith(begin) and name.endswith(":editor")}
+
+
+def oldest(tenants: Tenants, names: list[str]) -> list[str]:
+    """Those that wait, in the order in which it is their turn."""
+    waiting = [tenants.get(name)["metadata"] for name in told(tenants, names)["LimitExceeded"]]
+    return [m["name"] for m in sorted(waiting, key=lambda m: (m["creationTimestamp"], m["name"]))]
+
+
+def test_of_fifty_at_once_five_are_made_though_the_controller_is_killed(
+    controller: Controller, tenants: Tenants, people: People, admin: Api
+) -> None:
+    person = people.person("greedy")
+    names = [f"greedy-{number:02}" for number in range(50)]
+    since = now(admin)
+    with ThreadPoolExecutor(1) as pool:
+        creating = pool.submit(create_many, person, names)
+        for _ in range(2):
+            eventually(partial(spaces, admin, person), what="nothing is made")
+            controller.kill()
+            controller.start(VARIABLES)
+        creating.result()
+    eventually(lambda: all_told(tenants, names, ready=LIMIT), 60)
+    assert len(made(admin, since, person)) == LIMIT
+    message = condition(tenants.get(oldest(tenants, names)[0]))["message"]
+    assert message.startswith('exceeded limit: "greedy" has 5 of 5 LNamespaces; delete one')
+    # Ten of those that wait can be deleted by their managers; the others cost nothing.
+    ready, shown = told(tenants, names)["Ready"], oldest(tenants, names)[:10]
+    expected = {f"lnamespace:{name}:editor" for name in (*ready, *shown)}
+    eventually(lambda: editors(admin, "greedy-") == expected)
+    # And nobody pays for what waits.
+    records = admin.items("/apis/tenancy.loblaw.digital/v1beta1/billingrecords")
+    billed = {item["spec"]["namespace"] for item in records}
+    assert not billed & set(told(tenants, names)["LimitExceeded"])
+    # One that goes makes room for the oldest, and for that alone.
+    following = oldest(tenants, names)[0]
+    since = now(admin)
+    person.api.delete(lns_path(told(tenants, names)["Ready"][0]))
+    tenants.ready(following)
+    assert settled(lambda: made(admin, since, person)) == [following]
+    # A restart changes nothing.
+    controller.stop()
+    controller.start(VARIABLES)
+    assert settled(lambda: made(admin, since, person)) == [following]
+    for name in names:
+        admin.remove(lns_path(name))
+    eventually(lambda: not spaces(admin, person), 60)
+
+
+def test_a_namespace_that_stays_takes_a_slot(
+    controller: Controller, tenants: Tenants, people: People, admin: Api
+) -> None:
+    person = people.person("hoarder")
+    names = [f"hoard-{number}" for number in range(LIMIT)]
+    for name in names:
+        person.api.create(LNAMESPACES, manifest(name, deletionPolicy="Retain"))
+    tenants.all_ready(names)
+    person.api.delete(lns_path(names[0]))
+    person.api.create(LNAMESPACES, manifest("hoard-more"))
+    tenants.unready("hoard-more", "LimitExceeded")
+    # Also for whoever leads next.
+    controller.kill()
+    controller.start(VARIABLES)
+    assert settled(lambda: admin.find(ns_path("hoard-more"))) is None
+    # Who asked for it is not the tenant's to say.
+    took = {"metadata": {"annotations": {REQUESTER: "somebody-else"}}}
+    assert "only a cluster administrator" in refusal(
+        person.sudo(names[1]).patch, ns_path(names[1]), took
+    )
+    admin.delete(ns_path(names[0]))
+    tenants.ready("hoard-more")
+    for name in (*names, "hoard-more"):
+        admin.remove(lns_path(name))
+        admin.remove(ns_path(name))
+
+
+def test_a_higher_limit_makes_those_that_wait_and_a_lower_one_harms_nobody(
+    controller: Controller, tenants: Tenants, people: People, admin: Api
+) -> None:
+    person = people.person("grower")
+    names = [f"grow-{number}" for number in range(LIMIT + 3)]
+    for name in names:
+        person.api.create(LNAMESPACES, manifest(name))
+    eventually(lambda: all_told(tenants, names, ready=LIMIT), 60)
+    controller.stop()
+    controller.start(VARIABLES | LEASE | {"LNAMESPACE_LIMIT_PER_REQUESTER": str(LIMIT + 2)})
+    eventually(lambda: all_told(tenants, names, ready=LIMIT + 2), 60)
+    controller.stop()
+    controller.start(VARIABLES | LEASE)
+    assert len(settled(lambda: told(tenants, names)["Ready"])) == LIMIT + 2
+    # Not even where a Namespace has to be made anew.
+    first = told(tenants, names)["Ready"][0]
+    before = admin.get(ns_path(first))["metadata"]["uid"]
+    admin.delete(ns_path(first))
+
+    def made_anew() -> bool:
+        found = admin.find(ns_path(first))
+        return found is not None and found["metadata"]["uid"] != before
+
+    eventually(made_anew)
+    controller.stop()
+    controller.start(VARIABLES)
+    for name in names:
+        admin.remove(lns_path(name))
+
+
+def test_the_door_refuses_before_anything_is_stored(
+    strict: Door, people: People, admin: Api
+) -> None:
+    person = people.person("early")
+    for number in range(LIMIT):
+        person.kubectl("create", "lns", f"early-{number}").ok()
+
+    def refused() -> str:
+        answer = person.kubectl("create", "lns", "early-more", "--dry-run=server")
+        return answer.err if answer.code else ""
+
+    words = eventually(refused)
+    assert words.startswith(
+        'The LNamespace "early-more" is invalid: spec.requester: Forbidden: exceeded limit: '
+        '"early" has 5 of 5 LNamespaces; delete one that is no longer needed, or ask'
+    )
+    assert admin.find(lns_path("early-more")) is None
+    assert counted(strict, "lnamespace_webhook_limit_refusals_total") >= 1
+    admin.delete(lns_path("early-0"))
+    eventually(lambda: not refused())
+    # The slot is that of a Namespace that is on its way out: worth waiting for.
+    person.kubectl("create", "lns", "early-more").ok()
+    for name in (*(f"early-{number}" for number in range(LIMIT)), "early-more"):
+        admin.remove(lns_path(name))
+
+
+def test_who_waits_is_told_so_at_once(people: People, admin: Api) -> None:
+    person = people.person("waiter")
+    for number in range(LIMIT):
+        person.kubectl("create", "lns", f"wait-{number}", "--wait=false").ok()
+    answer = person.kubectl("create", "lns", "wait-more")
+    assert answer.code == 1
+    assert 'LimitExceeded: exceeded limit: "waiter" has 5 of 5 LNamespaces' in answer.err
+    assert "False (LimitExceeded)" in person.kubectl("lns", "list").ok()
+    assert "LimitExceeded" in person.kubectl("lns", "describe", "wait-more").ok()
+    person.kubectl("delete", "lns", "wait-more").ok()
+    for number in range(LIMIT):
+        admin.remove(lns_path(f"wait-{number}"))
+
+
+@pytest.mark.usefixtures("strict")
+def test_service_accounts_are_no_way_around_it(
+    tenants: Tenants, people: People, admin: Api
+) -> None:
+    person = people.person("minter")
+    home = "minter-home"
+    person.api.create(LNAMESPACES, manifest(home))
+    tenants.ready(home)
+    person.api.create(
+        ns_path(home, "serviceaccounts"),
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mint"}},
+    )
+    mint = f"system:serviceaccount:{home}:mint"
+    words = refusal(person.api.acting(mint).create, LNAMESPACES, manifest("minted"), status=422)
+    assert f'"{mint}" is a ServiceAccount' in words
+    bot = people.account("kube-public", "bot")
+    bot.api.create(LNAMESPACES, manifest("bots-own", managers=["m"]))
+    tenants.ready("bots-own")
+    eventually(lambda: refusal(bot.api.create, LNAMESPACES, manifest("bots-more"), status=422))
+    for name in (home, "bots-own"):
+        admin.delete(lns_path(name))

@@ -1,0 +1,425 @@
+"""The admission policies, each by trying to get around it."""
+
+import base64
+import copy
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.e2e.support.api import (
+    APPLY,
+    CONFIGURATIONS,
+    CRD,
+    GROUP,
+    JSON_PATCH,
+    LNAMESPACES,
+    NAMESPACES,
+    Api,
+    Object,
+    lns_path,
+    ns_path,
+    rbac_path,
+    refusal,
+)
+from tests.e2e.support.cluster import (
+    LEDGER_ACCOUNT,
+    RELEASE_NAMESPACE,
+    SERVICE_ACCOUNT,
+    WEBHOOK_ACCOUNT,
+    Cluster,
+)
+from tests.e2e.support.people import People, Person
+from tests.e2e.support.rights import Deed, Rights, rule
+from tests.e2e.support.tenants import Tenants, manifest, service_account
+from tests.e2e.support.waiting import eventually
+
+OLDER = f"/apis/{GROUP}/v1alpha1/lnamespaces"
+RECORDS = f"/apis/{GROUP}/v1beta1/billingrecords"
+SECRETS = ns_path(RELEASE_NAMESPACE, "secrets")
+CERTIFICATE = "lnamespace-webhook-certificate"
+NOTHING_ELSE = "the webhook may change nothing but caBundle"
+OWN_ONLY = "the webhook may write its own certificate only"
+NOT_YOURS = "only a cluster administrator may change"
+THEIRS = "billing records are made by the controller"
+
+
+@pytest.fixture(scope="module")
+def alice(people: People) -> Person:
+    return people.person("alice")
+
+
+@pytest.fixture(scope="module")
+def name(tenants: Tenants, alice: Person, rights: Rights) -> str:
+    """An LNamespace of which Alice is everything."""
+    everything = {field: ["alice"] for field in ("users", "managers", "sudoers")}
+    made = tenants.make("policy", **everything)
+    eventually(lambda: rights.sudoes(alice.who, made), 5)
+    return made
+
+
+@pytest.fixture(scope="module")
+def sudo(name: str, alice: Person) -> Api:
+    """Alice with sudo in it."""
+    return alice.sudo(name)
+
+
+# --- the webhook's own token, stolen
+
+
+@pytest.fixture(scope="module")
+def thief(cluster: Cluster) -> Api:
+    """Who has it."""
+    return Api(cluster.token(RELEASE_NAMESPACE, WEBHOOK_ACCOUNT))
+
+
+def first(path: str, value: Any, operation: str = "replace") -> Object:
+    """A change to the first webhook of a configuration."""
+    return {"op": operation, "path": f"/webhooks/0{path}", "value": value}
+
+
+OF_CONFIGURATIONS: dict[str, Object] = {
+    "where to": first("/clientConfig/url", "https://127.0.0.1:1/mutate"),
+    "to a service": first("/clientConfig", {"service": {"name": "x", "namespace": "default"}}),
+    "of what kinds": first("/rules/0/resources", ["*"]),
+    "of which groups": first("/rules/0/apiGroups", ["*"]),
+    "of which operations": first("/rules/0/operations", ["*"]),
+    "of which requests": first("/matchConditions", [{"name": "none", "expression": "false"}]),
+    "of all requests": first("/matchConditions", None, "remove"),
+    "of marked objects": first("/objectSelector", {"matchLabels": {"a": "b"}}),
+    "of marked namespaces": first("/namespaceSelector", {"matchLabels": {"a": "b"}}),
+    "who fails": first("/failurePolicy", "Ignore"),
+    "how long": first("/timeoutSeconds", 30),
+    "how versions match": first("/matchPolicy", "Exact"),
+    "what it says of itself": first("/sideEffects", "NoneOnDryRun"),
+    "its name": first("/name", "other.example.com"),
+    "one less": first("", None, "remove"),
+    "none": {"op": "replace", "path": "/webhooks", "value": []},
+    "a label": {"op": "add", "path": "/metadata/labels/a", "value": "b"},
+    "an annotation": {"op": "add", "path": "/metadata/annotations/a", "value": "b"},
+    "a finalizer": {"op": "add", "path": "/metadata/finalizers", "value": ["example.com/x"]},
+    "an owner": {
+        "op": "add",
+        "path": "/metadata/ownerReferences",
+        "value": [{"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "0-0"}],
+    },
+}
+
+
+@pytest.mark.parametrize("path", CONFIGURATIONS, ids=["mutating", "validating"])
+@pytest.mark.parametrize("change", OF_CONFIGURATIONS.values(), ids=OF_CONFIGURATIONS)
+def test_a_stolen_token_of_the_webhook_redirects_nothing(
+    change: Object, path: str, thief: Api, admin: Api
+) -> None:
+    before = admin.get(path)
+    assert NOTHING_ELSE in refusal(thief.patch, path, [change], JSON_PATCH)
+    assert admin.get(path) == before
+
+
+def test_it_adds_no_webhook(thief: Api, admin: Api) -> None:
+    for path in CONFIGURATIONS:
+        another = admin.get(path)["webhooks"][0] | {"name": "more.example.com"}
+        change = [{"op": "add", "path": "/webhooks/-", "value": another}]
+        assert NOTHING_ELSE in refusal(thief.patch, path, change, JSON_PATCH)
+        twice = [{"op": "copy", "from": "/webhooks/0", "path": "/webhooks/1"}]
+        assert refusal(thief.patch, path, twice, JSON_PATCH, status=422)
+
+
+OF_THE_CRD: dict[str, Object] = {
+    "where to": {"spec": {"conversion": {"webhook": {"clientConfig": {"url": "https://e.com/x"}}}}},
+    "no conversion": {"spec": {"conversion": {"strategy": "None", "webhook": None}}},
+    "other reviews": {
+        "spec": {"conversion": {"webhook": {"conversionReviewVersions": ["v1beta1"]}}}
+    },
+    "other names": {"spec": {"names": {"shortNames": ["ns"]}}},
+    "its guard": {"metadata": {"annotations": {f"{GROUP}/allow-deletion": "true"}}},
+    "a label": {"metadata": {"labels": {"a": "b"}}},
+    "a finalizer": {"metadata": {"finalizers": ["example.com/x"]}},
+}
+
+
+@pytest.mark.parametrize("change", OF_THE_CRD.values(), ids=OF_THE_CRD)
+def test_it_changes_nothing_in_the_definition(change: Object, thief: Api, admin: Api) -> None:
+    before = admin.get(CRD)
+    assert NOTHING_ELSE in refusal(thief.patch, CRD, change)
+    assert refusal(thief.patch, f"{CRD}/status", {"status": {"storedVersions": ["v1alpha1"]}})
+    assert admin.get(CRD) == before
+
+
+def test_it_weakens_no_rule_of_the_schema(thief: Api, admin: Api) -> None:
+    for path in ("description", "properties/spec/x-kubernetes-validations"):
+        change = {"op": "add", "path": f"/spec/versions/0/schema/openAPIV3Schema/{path}"}
+        value: Any = "x" if path == "description" else []
+        words = refusal(thief.patch, CRD, [change | {"value": value}], JSON_PATCH)
+        assert NOTHING_ELSE in words
+    assert admin.get(CRD)["spec"]["conversion"]["strategy"] == "Webhook"
+
+
+def test_what_the_webhook_needs_is_allowed(thief: Api, admin: Api) -> None:
+    """Else the tests above would hold for a policy that forbids everything."""
+    for path in (*CONFIGURATIONS, CRD):
+        whole = admin.get(path)
+        place = "/spec/conversion/webhook" if path == CRD else "/webhooks/0"
+        client = whole["spec"]["conversion"]["webhook"] if path == CRD else whole["webhooks"][0]
+        bundle = client["clientConfig"]["caBundle"]
+        twice = base64.b64encode(base64.b64decode(bundle) * 2).decode()
+        other = [{"op": "replace", "path": f"{place}/clientConfig/caBundle", "value": twice}]
+        assert thief.patch(path, other, JSON_PATCH, dryRun="All")
+        gone = [{"op": "remove", "path": f"{place}/clientConfig/caBundle"}]
+        assert thief.patch(path, gone, JSON_PATCH, dryRun="All")
+    assert thief.get(f"{SECRETS}/{CERTIFICATE}")
+
+
+def test_it_makes_no_tokens_of_other_accounts(thief: Api) -> None:
+    token: Object = {
+        "metadata": {"annotations": {"kubernetes.io/service-account.name": SERVICE_ACCOUNT}},
+        "type": "kubernetes.io/service-account-token",
+    }
+    for title in ("mine", CERTIFICATE):
+        named = copy.deepcopy(token)
+        named["metadata"]["name"] = title
+        assert OWN_ONLY in refusal(thief.create, SECRETS, named)
+    assert OWN_ONLY in refusal(thief.create, SECRETS, {"metadata": {"name": "mine"}})
+    assert OWN_ONLY in refusal(thief.create, SECRETS, {"metadata": {"generateName": CERTIFICATE}})
+    mark = {"metadata": token["metadata"]}
+    assert OWN_ONLY in refusal(thief.patch, f"{SECRETS}/{CERTIFICATE}", mark)
+    account = ns_path(RELEASE_NAMESPACE, "serviceaccounts", f"{SERVICE_ACCOUNT}/token")
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    assert refusal(thief.create, account, request)
+
+
+def test_it_reads_and_writes_nothing_else(thief: Api, name: str) -> None:
+    assert refusal(thief.items, SECRETS)
+    assert refusal(thief.delete, f"{SECRETS}/{CERTIFICATE}")
+    assert refusal(thief.items, ns_path("kube-system", "secrets"))
+    assert refusal(thief.patch, lns_path(name), {"spec": {"users": []}})
+    assert refusal(thief.items, RECORDS)
+    assert refusal(thief.delete, lns_path(name))
+    for path in (*CONFIGURATIONS, CRD):
+        assert refusal(thief.delete, path)
+        assert refusal(thief.replace, path, thief.get(path))
+        assert refusal(thief.get, path.rpartition("/")[0])
+
+
+def test_an_upgrade_of_the_chart_leaves_the_trust_alone(cluster: Cluster, admin: Api) -> None:
+    before = {path: _clients(admin, path) for path in (*CONFIGURATIONS, CRD)}
+    assert all("caBundle" in client for clients in before.values() for client in clients)
+    cluster.helm("upgrade", "--set=payers.default.costCenter=other")
+    assert {path: _clients(admin, path) for path in before} == before
+    cluster.helm("upgrade")
+
+
+def _clients(admin: Api, path: str) -> list[Object]:
+    whole = admin.get(path)
+    if path == CRD:
+        return [whole["spec"]["conversion"]["webhook"]["clientConfig"]]
+    return [entry["clientConfig"] for entry in whole["webhooks"]]
+
+
+# --- billing records
+
+
+@pytest.fixture(scope="module")
+def greedy(people: People, cluster: Cluster, rights: Rights) -> Iterator[Api]:
+    """Who has all ordinary verbs on everything of our group, by somebody's wildcard."""
+    gina, admin = people.person("gina"), cluster.admin
+    verbs = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+    rules = [{"apiGroups": [GROUP], "resources": ["*"], "verbs": verbs}]
+    admin.create(rbac_path("clusterroles"), {"metadata": {"name": "greedy"}, "rules": rules})
+    binding = {
+        "metadata": {"name": "greedy"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": "greedy",
+        },
+        "subjects": [{"kind": "User", "name": gina.name, "apiGroup": "rbac.authorization.k8s.io"}],
+    }
+    admin.create(rbac_path("clusterrolebindings"), binding)
+    create = Deed("create", "billingrecords", group=GROUP)
+    eventually(lambda: rights.may(gina.who, create), 5)
+    yield gina.api
+    admin.remove(rbac_path("clusterrolebindings", "greedy"))
+    admin.remove(rbac_path("clusterroles", "greedy"))
+
+
+def record(title: str) -> Object:
+    uid = f"00000000-0000-0000-0000-{title:0>12}"
+    return {
+        "apiVersion": f"{GROUP}/v1beta1",
+        "kind": "BillingRecord",
+        "metadata": {"name": f"{uid}.1.apply"},
+        "spec": {
+            "eventId": f"{uid}/1/APPLY",
+            "operation": "APPLY",
+            "namespace": "somebody",
+            "lnamespaceUID": uid,
+            "generation": 1,
+            "validFrom": "2026-01-01T00:00:00Z",
+            "recordedAt": "2026-01-01T00:00:00Z",
+            "costCenter": "theirs",
+        },
+    }
+
+
+def test_nobody_cooks_the_books(greedy: Api, admin: Api, cluster: Cluster) -> None:
+    controller = Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
+    ledger = Api(cluster.token(RELEASE_NAMESPACE, LEDGER_ACCOUNT))
+    webhook = Api(cluster.token(RELEASE_NAMESPACE, WEBHOOK_ACCOUNT))
+    made = controller.create(RECORDS, record("1"))
+    path = f"{RECORDS}/{made['metadata']['name']}"
+    assert THEIRS in refusal(greedy.create, RECORDS, record("2"))
+    assert THEIRS in refusal(greedy.patch, path, {"metadata": {"labels": {"a": "b"}}})
+    assert THEIRS in refusal(greedy.delete, path)
+    assert THEIRS in refusal(greedy.delete, RECORDS)
+    assert refusal(webhook.delete, path)
+    assert refusal(controller.delete, path)
+    assert refusal(controller.patch, path, {"spec": {"costCenter": "mine"}})
+    assert refusal(ledger.patch, path, {"spec": {"costCenter": "mine"}})
+    assert refusal(ledger.delete, RECORDS)
+    changed = {"spec": {"costCenter": "mine"}}
+    assert "cannot be edited" in refusal(admin.patch, path, changed, status=422)
+    assert ledger.delete(path)
+    mended = ledger.create(RECORDS, record("3"))["metadata"]["name"]
+    assert admin.delete(f"{RECORDS}/{mended}")
+
+
+def test_costs_and_names_are_not_for_everybody(alice: Person, sudo: Api) -> None:
+    for api in (alice.api, sudo):
+        assert refusal(api.items, RECORDS)
+        assert refusal(api.create, RECORDS, record("4"))
+
+
+# --- LNamespaces
+
+
+def test_protection_holds_in_either_version_and_for_everybody(
+    tenants: Tenants, people: People, admin: Api, rights: Rights
+) -> None:
+    name = tenants.make("kept", managers=["mona"], sudoers=["mona"], deletionProtection=True)
+    mona = people.person("mona")
+    eventually(lambda: rights.sudoes(mona.who, name), 5)
+    for api in (admin, mona.api, mona.sudo(name)):
+        for path in (lns_path(name), f"{OLDER}/{name}"):
+            for how in ("Background", "Foreground", "Orphan"):
+                told = refusal(api.delete, path, propagationPolicy=how)
+                assert "protected from deletion" in told
+    marked = {"metadata": {"labels": {"which": name}}}
+    admin.patch(lns_path(name), marked)
+    for path in (LNAMESPACES, OLDER):
+        words = refusal(admin.delete, path, labelSelector=f"which={name}")
+        assert "protected from deletion" in words
+    assert "deletionTimestamp" not in tenants.get(name)["metadata"]
+
+
+def test_the_status_is_written_by_the_controller_alone(
+    name: str, greedy: Api, sudo: Api, thief: Api
+) -> None:
+    """By RBAC; who gives others a wildcard gives them this as well."""
+    status = {"status": {"recorded": {"generation": 9}}}
+    assert refusal(sudo.patch, f"{lns_path(name)}/status", status)
+    assert refusal(thief.patch, f"{lns_path(name)}/status", status)
+    assert greedy.get(lns_path(name))
+
+
+# --- the Namespace
+
+
+LABELS = (f"{GROUP}/cost-center", f"{GROUP}/team", f"{GROUP}/anything", f"{GROUP}/lnamespace")
+
+
+def _attempts(label: str) -> dict[str, Callable[[Api, str], object]]:
+    """The ways to write a label of a Namespace."""
+    metadata = {"labels": {label: "mine"}}
+    whole = {"apiVersion": "v1", "kind": "Namespace"}
+
+    def put(api: Api, path: str, subresource: str) -> object:
+        before = api.get(path)
+        before["metadata"]["labels"][label] = "mine"
+        return api.replace(f"{path}{subresource}", before)
+
+    def apply(api: Api, path: str) -> object:
+        body = whole | {"metadata": metadata | {"name": path.rpartition("/")[2]}}
+        return api.patch(path, body, APPLY, fieldManager="lnamespace", force="true")
+
+    def json_patch(api: Api, path: str) -> object:
+        pointer = label.replace("/", "~1")
+        change = {"op": "add", "path": f"/metadata/labels/{pointer}", "value": "mine"}
+        return api.patch(path, [change], JSON_PATCH)
+
+    return {
+        "merge patch": lambda api, path: api.patch(path, {"metadata": metadata}),
+        "JSON patch": json_patch,
+        "server-side apply": apply,
+        "PUT": partial(put, subresource=""),
+        "PUT of the status": partial(put, subresource="/status"),
+        "PUT to finalize": partial(put, subresource="/finalize"),
+        "patch of the status": lambda api, path: api.patch(
+            f"{path}/status", {"metadata": metadata}
+        ),
+    }
+
+
+HOW = tuple(_attempts(""))
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("how", HOW)
+def test_what_we_say_on_a_namespace_is_not_for_sudoers(
+    how: str, label: str, name: str, sudo: Api, admin: Api
+) -> None:
+    before = admin.get(ns_path(name))["metadata"]["labels"]
+    assert NOT_YOURS in refusal(_attempts(label)[how], sudo, ns_path(name))
+    assert admin.get(ns_path(name))["metadata"]["labels"] == before
+
+
+def test_nor_for_the_service_accounts_that_they_become(
+    name: str, sudo: Api, people: People, admin: Api, rights: Rights
+) -> None:
+    strong = people.account(name, "stronger")
+    binding = {
+        "metadata": {"name": "stronger"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": "cluster-admin",
+        },
+        "subjects": [service_account(name, "stronger")],
+    }
+    sudo.create(rbac_path("rolebindings", namespace=name), binding)
+    eventually(lambda: rights.may(strong.who, rule(name)), 5)
+    before = admin.get(ns_path(name))["metadata"]["labels"]
+    change = {"metadata": {"labels": {f"{GROUP}/cost-center": "mine"}}}
+    for api in (strong.api, people.person("alice").api.acting(strong.who.user)):
+        assert NOT_YOURS in refusal(api.patch, ns_path(name), change)
+        assert NOT_YOURS in refusal(api.patch, f"{ns_path(name)}/status", change)
+        assert "delete the LNamespace" in refusal(api.delete, ns_path(name))
+        assert refusal(api.delete, NAMESPACES, labelSelector=f"{GROUP}/lnamespace={name}")
+    assert admin.get(ns_path(name))["metadata"]["labels"] == before
+
+
+def test_the_controllers_token_says_so_only_where_an_lnamespace_is(
+    cluster: Cluster, name: str, admin: Api
+) -> None:
+    controller = Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
+    change = {"metadata": {"labels": {f"{GROUP}/cost-center": "4711"}}}
+    assert controller.patch(ns_path(name), change, dryRun="All")
+    for other in ("default", "kube-system", RELEASE_NAMESPACE):
+        assert refusal(controller.patch, ns_path(other), change)
+    foreign = {"metadata": {"labels": {"cost-center": "4711"}}}
+    assert "only its own labels" in refusal(controller.patch, ns_path(name), foreign)
+    assert f"{GROUP}/cost-center" not in admin.get(ns_path("default"))["metadata"].get("labels", {})
+
+
+# --- the definitions
+
+
+def test_the_definitions_cannot_be_deleted_by_mistake(admin: Api) -> None:
+    records = CRD.replace("lnamespaces.", "billingrecords.")
+    assert "it would delete every LNamespace" in refusal(admin.delete, CRD)
+    assert "not in the ledger yet" in refusal(admin.delete, records)
+    collection = CRD.rpartition("/")[0]
+    assert refusal(admin.delete, collection, labelSelector="app!=x")
+    refused = manifest("x")["apiVersion"]
+    assert admin.get(CRD)["spec"]["group"] in refused
