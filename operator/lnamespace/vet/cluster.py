@@ -1,0 +1,135 @@
+"""What a ClusterRole gives on a cluster now, and which roles it has that from."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from lnamespace.access.vetting import Right, rights_of
+from lnamespace.errors import Forbidden, NotFound, SettingsError
+from lnamespace.kube.client import Client
+from lnamespace.kube.objects import PolicyRule
+from lnamespace.kube.resources import CLUSTER_ROLE
+
+
+@dataclass(frozen=True)
+class Role:
+    """A ClusterRole as it is on a server of version ``server``.
+
+    ``origins`` tells the roles that an aggregated right comes from; who may not list ClusterRoles
+    does without.
+    """
+
+    name: str
+    server: str
+    rights: frozenset[Right]
+    origins: Mapping[Right, Sequence[str]] = field(default_factory=dict)
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    git_version: str
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _Expression(msgspec.Struct, frozen=True):
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class _Selector(msgspec.Struct, frozen=True, rename="camel"):
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[_Expression, ...] = ()
+
+    @property
+    def query(self) -> str:
+        """As a list request has it."""
+        labels = (f"{key}={value}" for key, value in self.match_labels.items())
+        return ",".join([*labels, *map(_query, self.match_expressions)])
+
+
+class _Aggregation(msgspec.Struct, frozen=True, rename="camel"):
+    cluster_role_selectors: tuple[_Selector, ...] = ()
+
+
+class _Role(msgspec.Struct, frozen=True, rename="camel"):
+    metadata: _Metadata
+    rules: tuple[PolicyRule, ...] | None = ()
+    aggregation_rule: _Aggregation | None = None
+
+
+class _Roles(msgspec.Struct, frozen=True):
+    items: tuple[_Role, ...]
+
+
+async def read(client: Client, name: str) -> Role:
+    """Read a ClusterRole.
+
+    Raises
+    ------
+    SettingsError
+        There is none of that name.
+    ClusterError
+        It cannot be read.
+    """
+    try:
+        raw = await client.get(CLUSTER_ROLE.path(name))
+    except NotFound as error:
+        raise SettingsError(
+            f"there is no ClusterRole {name!r} on this cluster; --users-role names the one that "
+            "users have in their namespace"
+        ) from error
+    role = msgspec.json.decode(raw, type=_Role)
+    version = msgspec.json.decode(await client.get("/version"), type=_Version)
+    return Role(
+        name, version.git_version, rights_of(role.rules or ()), await _origins(client, role)
+    )
+
+
+async def _origins(client: Client, role: _Role) -> Mapping[Right, Sequence[str]]:
+    found = defaultdict[Right, list[str]](list)
+    for name, rules in sorted((await _parts(client, role)).items()):
+        for right in rights_of(rules):
+            found[right].append(name)
+    return found
+
+
+async def _parts(client: Client, whole: _Role) -> Mapping[str, Sequence[PolicyRule]]:
+    """The roles with rules of their own that an aggregated role is put together from."""
+    parts, seen, left = dict[str, Sequence[PolicyRule]](), {whole.metadata.name}, [whole]
+    while left:
+        for part in await _selected(client, left.pop()):
+            if part.metadata.name in seen:
+                continue
+            seen.add(part.metadata.name)
+            if part.aggregation_rule:
+                left.append(part)
+            else:
+                parts[part.metadata.name] = part.rules or ()
+    return parts
+
+
+async def _selected(client: Client, role: _Role) -> Sequence[_Role]:
+    found: list[_Role] = []
+    selectors = role.aggregation_rule.cluster_role_selectors if role.aggregation_rule else ()
+    for selector in selectors:
+        try:
+            raw = await client.get(CLUSTER_ROLE.path(), labelSelector=selector.query)
+        except Forbidden:
+            continue
+        found += msgspec.json.decode(raw, type=_Roles).items
+    return found
+
+
+def _query(expression: _Expression) -> str:
+    match expression.operator:
+        case "Exists":
+            return expression.key
+        case "DoesNotExist":
+            return f"!{expression.key}"
+        case operator:
+            return f"{expression.key} {operator.lower()} ({','.join(expression.values)})"

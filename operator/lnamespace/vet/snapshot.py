@@ -1,0 +1,157 @@
+"""What was looked through, as files: ``docs/vetted/1.36.yaml`` for Kubernetes 1.36.
+
+A snapshot is a ClusterRole that can be applied: who names it in ``usersRole`` gives tenants what
+was vetted and never more, whatever an upgrade or an add-on brings.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from lnamespace.access.vetting import Right, refusal, rights_of, rules_of
+from lnamespace.errors import SettingsError
+from lnamespace.kube.objects import PolicyRule
+from lnamespace.kube.resources import CLUSTER_ROLE
+
+OURS = Path("docs") / "vetted"
+"""Where a checkout has them, and where they are written if nobody says otherwise."""
+
+SHIPPED = Path(__file__).with_name("vetted")
+"""Those that came with the program: ``docs/vetted`` of its release."""
+
+Version = tuple[int, int]
+"""Major and minor: what a role of Kubernetes' own gives is the same in all patches of these."""
+
+_HEAD = """\
+# What a users' role gave that somebody looked through and found fit for tenants.
+# Written by `lnamespace vet --record`. Who looked is for the history of this file to say.
+"""
+_ROLE = "lnamespace/vetted-role"
+_SERVER = "lnamespace/vetted-kubernetes"
+_DATE = "lnamespace/vetted-on"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What ClusterRole ``role`` gave on ``date`` (ISO 8601) on a server of version ``server``."""
+
+    role: str
+    server: str
+    date: str
+    rights: frozenset[Right]
+
+    def says_the_same(self, other: "Snapshot") -> bool:
+        """Whether only the date is another."""
+        return (self.role, self.server, self.rights) == (other.role, other.server, other.rights)
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    annotations: dict[str, str]
+
+
+class _File(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+    rules: tuple[PolicyRule, ...]
+
+
+def version_of(server: str) -> Version:
+    """The version that a server's ``gitVersion`` is of, such as v1.36.3-gke.100.
+
+    Raises
+    ------
+    SettingsError
+        It is no version.
+    """
+    found = re.match(r"v?(\d+)\.(\d+)", server)
+    if not found:
+        raise SettingsError(f"the server's version is not understood: {server!r}")
+    return int(found[1]), int(found[2])
+
+
+def folder(named: str | None, *, record: bool) -> Path:
+    """Where the snapshots are, if ``named`` or not; none is ever written among the shipped ones."""
+    if named:
+        return Path(named)
+    return OURS if record or OURS.is_dir() else SHIPPED
+
+
+def file_of(folder: Path, version: Version) -> Path:
+    """Where the snapshot for a version is."""
+    return folder / f"{version[0]}.{version[1]}.yaml"
+
+
+def nearest(version: Version, recorded: Iterable[Version]) -> Version | None:
+    """The version itself or the nearest earlier one; None if there is neither."""
+    return max((one for one in recorded if one <= version), default=None)
+
+
+def recorded(folder: Path) -> frozenset[Version]:
+    """The versions that a folder has snapshots for; none if there is no such folder."""
+    names = (re.fullmatch(r"(\d+)\.(\d+)\.yaml", path.name) for path in folder.glob("*.yaml"))
+    return frozenset((int(name[1]), int(name[2])) for name in names if name)
+
+
+def load(path: Path) -> Snapshot:
+    """Read a snapshot.
+
+    Raises
+    ------
+    SettingsError
+        It cannot be read, is none, or vets what nobody can.
+    """
+    try:
+        snapshot = decode(path.read_bytes())
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror}") from error
+    except (yaml.YAMLError, msgspec.ValidationError, KeyError, UnicodeError) as error:
+        raise SettingsError(f"{path}: not a snapshot of `lnamespace vet`: {error}") from error
+    for right in sorted(snapshot.rights):
+        if why := refusal(right):
+            what = f"{right.verb} {right.resource!r} of {right.group!r}"
+            raise SettingsError(f"{path}: {what} cannot be vetted: {why}")
+    return snapshot
+
+
+def decode(text: bytes) -> Snapshot:
+    """Read what :func:`encode` wrote."""
+    file = msgspec.convert(yaml.safe_load(text), _File)
+    said = file.metadata.annotations
+    return Snapshot(said[_ROLE], said[_SERVER], said[_DATE], rights_of(file.rules))
+
+
+def encode(snapshot: Snapshot) -> str:
+    """The file: sorted, a resource in a few lines, so that a difference is read at a glance."""
+    version = ".".join(map(str, version_of(snapshot.server)))
+    said = {_ROLE: snapshot.role, _SERVER: snapshot.server, _DATE: snapshot.date}
+    manifest = {
+        "apiVersion": CLUSTER_ROLE.api_version,
+        "kind": CLUSTER_ROLE.kind,
+        "metadata": {"name": f"vetted-{snapshot.role}-{version}", "annotations": said},
+        "rules": [_in_order(rule) for rule in rules_of(snapshot.rights)],
+    }
+    return _HEAD + yaml.dump(
+        manifest, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=100
+    )
+
+
+def _in_order(rule: PolicyRule) -> dict[str, list[str]]:
+    built = msgspec.to_builtins(rule)
+    order = ("apiGroups", "resources", "resourceNames", "nonResourceURLs", "verbs")
+    return {key: list(built[key]) for key in order if key in built}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Lists of words in a line, all else in lines of its own."""
+
+    def represent_mapping(
+        self,
+        tag: str,
+        mapping: Any,
+        flow_style: bool | None = None,  # noqa: ARG002 - the base class's signature
+    ) -> yaml.MappingNode:
+        return super().represent_mapping(tag, mapping, flow_style=False)
