@@ -53,6 +53,11 @@ class Layout:
         """The controller manager's own."""
         return self.directory / "kube-controller-manager.kubeconfig"
 
+    @property
+    def audit_policy(self) -> Path:
+        """What the API server writes into its audit log, if there is such a file."""
+        return self.directory / "audit-policy.yaml"
+
     def identities(self) -> dict[str, str]:
         """By name, the argument that only this cluster's process has; known without any port."""
         return {
@@ -66,7 +71,7 @@ def daemons(layout: Layout, bin_folder: Path, ports: Ports, pki: Pki) -> list[Da
     """All three, in the order in which they start."""
     flags = {
         ETCD: _etcd(ports, pki),
-        API_SERVER: _api_server(ports, pki),
+        API_SERVER: (*_api_server(ports, pki), *_audit(layout)),
         CONTROLLER_MANAGER: _controller_manager(ports, pki),
     }
     listening, probes = _listening(ports), _probes(ports, pki)
@@ -150,6 +155,14 @@ def _api_server(ports: Ports, pki: Pki) -> tuple[str, ...]:
         f"--service-account-signing-key-file={pki.service_account_key}",
         "--profiling=false",
     )
+
+
+def _audit(layout: Layout) -> tuple[str, ...]:
+    """An audit log, where somebody has put a policy for one into the cluster's folder."""
+    if not layout.audit_policy.exists():
+        return ()
+    log = layout.directory / "logs" / "audit.log"
+    return (f"--audit-policy-file={layout.audit_policy}", f"--audit-log-path={log}")
 
 
 def _controller_manager(ports: Ports, pki: Pki) -> tuple[str, ...]:

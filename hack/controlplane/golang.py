@@ -41,6 +41,8 @@ PACKAGES = (
     Package("helm", "helm.sh/helm/v3/cmd/helm"),
 )
 
+HELM = "helm.sh/helm/v3/pkg"
+
 
 def linker_flags(versions: Versions) -> str:
     """Stamp the versions in: without them Kubernetes calls itself v0.0.0 and clients warn."""
@@ -52,6 +54,11 @@ def linker_flags(versions: Versions) -> str:
         f"{package}.gitMinor": minor,
         f"{package}.gitTreeState": "clean",
         "helm.sh/helm/v3/internal/version.version": f"v{versions.helm}",
+        # For which Kubernetes a chart is, to `helm template` and `helm lint`, which ask no cluster.
+        f"{HELM}/chartutil.k8sVersionMajor": major,
+        f"{HELM}/chartutil.k8sVersionMinor": minor,
+        f"{HELM}/lint/rules.k8sVersionMajor": major,
+        f"{HELM}/lint/rules.k8sVersionMinor": minor,
     }
     return " ".join(["-s -w", *(f"-X {name}={value}" for name, value in stamps.items())])
 

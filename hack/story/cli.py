@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .console import Console
+from .process import StageError
 from .script import PEOPLE, Step, story
-from .stage import Answer, Stage, StageError
+from .stage import Answer, Stage
 
 DESCRIPTION = """\
 Plays the whole story of a namespace, by real users, on a real Kubernetes control plane that it
@@ -49,7 +50,7 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hack/demo", description=DESCRIPTION)
-    parser.add_argument("--keep", action="store_true", help="leave the cluster and controller up")
+    parser.add_argument("--keep", action="store_true", help="leave all of it up")
     return parser
 
 
@@ -139,5 +140,5 @@ def _sum_up(failures: list[Failure], stage: Stage, console: Console) -> None:
     for failure in failures:
         console.text(f"   {failure.number}. {failure.step.who}$ {failure.step.command}")
         console.text(f"      {failure.reason}")
-    console.text("The end of the controller's log:")
-    console.output(stage.controller_log())
+    console.text("The ends of our processes' logs:")
+    console.output(stage.logs())

@@ -6,9 +6,14 @@ from dataclasses import dataclass
 from .stage import ADMIN
 
 ALICE, BOB, CAROL = "alice", "bob.smith@loblaw.ca", "carol"
-PEOPLE = (ALICE, BOB, CAROL)
+PEOPLE: dict[str, tuple[str, ...]] = {
+    ALICE: ("cc-4711",),
+    BOB: ("cc-4711", "cc-5080"),
+    CAROL: (),
+}
+"""Everybody, and the groups that their login gives them."""
 
-OURS = "app.kubernetes.io/managed-by=lnamespace"
+OURS = "tenancy.loblaw.digital/lnamespace=team-a"
 REFUSED = "forbidden"
 
 
@@ -42,7 +47,9 @@ def story() -> Iterator[Chapter]:
     yield Chapter("Bob joins, Carol does not", (*_share(), *_keep_out()))
     yield Chapter("Bob leaves", tuple(_revoke()))
     yield Chapter("Somebody slips", tuple(_drift()))
+    yield Chapter("Who pays", tuple(_pay()))
     yield Chapter("The end of team-a", tuple(_delete()))
+    yield Chapter("The bill", tuple(_bill()))
 
 
 def _create() -> Iterator[Step]:
@@ -50,14 +57,14 @@ def _create() -> Iterator[Step]:
         "Alice, whom nobody gave any rights, makes a namespace. The command returns when she can "
         "work in it.",
         ALICE,
-        "kubectl create lns team-a --cost-center 4711",
+        "kubectl create lns team-a",
         says="team-a",
     )
     yield Step(
-        "It is hers, and the cluster says so: who asked for it, and who pays.",
+        "It is hers, and the cluster says so: who asked for it, and who pays, by her group.",
         ALICE,
         "kubectl get lns",
-        says="alice",
+        says="4711",
     )
 
 
@@ -168,6 +175,58 @@ def _drift() -> Iterator[Step]:
         "kubectl -n team-a delete configmap notes",
         says="deleted",
         within=2.0,
+    )
+
+
+def _pay() -> Iterator[Step]:
+    yield Step(
+        "Bob wants one of his own. He is in the groups of two cost centres, and is asked which.",
+        BOB,
+        "kubectl create lns team-b",
+        says="say which one",
+        refused=True,
+    )
+    yield Step("He says it.", BOB, "kubectl create lns team-b --cost-center 5080", says="created")
+    yield Step(
+        "Carol is in none of them, so she cannot have others pay.",
+        CAROL,
+        "kubectl create lns team-c --cost-center 5080",
+        says="5080",
+        refused=True,
+    )
+    yield Step(
+        "Later Bob's namespace moves to the other cost centre. What was before stays as it was.",
+        BOB,
+        """kubectl patch lns team-b --type=merge -p '{"spec":{"billing":{"costCenter":"4711"}}}'""",
+        says="patched",
+    )
+
+
+def _bill() -> Iterator[Step]:
+    yield Step(
+        "What was billed waits in the cluster for the ledger, and not for long.",
+        ADMIN,
+        "kubectl get billingrecords",
+        says="no resources found",
+        within=20.0,
+    )
+    yield Step(
+        "The ledger knows who paid for what, from when to when; also for what is gone.",
+        ADMIN,
+        "lnamespace ledger intervals",
+        says="team-a",
+    )
+    yield Step(
+        "The cloud, made up here, sends its bill. It knows namespaces, and no cost centres.",
+        ADMIN,
+        "python cloud.py bill.csv",
+        says="team-b",
+    )
+    yield Step(
+        "The ledger knows whom to charge for each line.",
+        ADMIN,
+        "lnamespace ledger costs bill.csv",
+        says="5080",
     )
 
 

@@ -1,29 +1,33 @@
-"""What the story is played on: a cluster of its own, the chart, the controller, the people."""
+"""What the story is played on: a cluster of its own, the chart, our processes, the people."""
 
 import os
 import shlex
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, Self
 
+from .process import Process, StageError
+
 REPOSITORY = Path(__file__).resolve().parents[2]
+PAYERS = Path(__file__).with_name("payers.yaml")
+CLOUD = Path(__file__).with_name("cloud.py")
 CLUSTER_TOOL = REPOSITORY / "hack" / "cluster"
 NAMESPACE = "lnamespace-system"
-ACCOUNT = "lnamespace-controller"
 ADMIN = "admin"
 
-PATIENCE = 20.0
-"""Seconds for the controller to start."""
-
-
-class StageError(Exception):
-    """The stage cannot be set; the text says why and what to do."""
+_FIRST = """
+apiVersion: tenancy.loblaw.digital/v1beta1
+kind: LNamespace
+metadata: {name: knock-knock}
+spec: {}
+"""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Stage:
     say: Callable[[str], None]
     environment: dict[str, str] = field(default_factory=dict)
     kubeconfigs: dict[str, str] = field(default_factory=dict)
-    _controller: "subprocess.Popen[bytes] | None" = None
+    processes: list[Process] = field(default_factory=list)
 
     @classmethod
     def new(cls, say: Callable[[str], None]) -> Self:
@@ -55,8 +59,8 @@ class Stage:
         clusters.mkdir(exist_ok=True)
         return cls(Path(tempfile.mkdtemp(prefix="demo-", dir=clusters)), say)
 
-    def set_up(self, people: Sequence[str]) -> None:
-        """Start everything, in the order in which it is needed.
+    def set_up(self, people: Mapping[str, Sequence[str]]) -> None:
+        """Start everything, in the order in which it is needed; people come with their groups.
 
         Raises
         ------
@@ -68,14 +72,17 @@ class Stage:
         self.environment = self._story_environment()
         self.kubeconfigs[ADMIN] = self.environment["KUBECONFIG"]
         self.say("Installing the chart.")
-        self._helm_install()
+        port = _free_port()
+        self._helm_install(port)
         self._introduce_new_kind()
-        self.say("Starting the controller, as the chart's ServiceAccount.")
+        self.say("Starting webhook, controller and ledger, as the chart's ServiceAccounts.")
+        self._start_webhook(port)
         self._start_controller()
+        self._start_ledger()
         self.say(f"Making users with certificates: {', '.join(people)}.")
-        for person in people:
+        for person, groups in people.items():
             script = str(REPOSITORY / "hack" / "new-user.sh")
-            self.kubeconfigs[person] = self._output([script, person])
+            self.kubeconfigs[person] = self._output([script, person, *groups])
 
     def run(self, who: str, command: str, seconds: float = 90.0) -> Answer:
         """Run a command as that person, no shell in between."""
@@ -84,6 +91,7 @@ class Stage:
             done = subprocess.run(
                 shlex.split(command),
                 env=environment,
+                cwd=self.directory,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -97,23 +105,14 @@ class Stage:
             return Answer(127, str(error))
         return Answer(done.returncode, done.stdout)
 
-    def controller_log(self, lines: int = 20) -> str:
-        """The end of what the controller wrote."""
-        try:
-            text = self._log.read_text(errors="replace")
-        except FileNotFoundError:
-            return ""
-        return "\n".join(text.splitlines()[-lines:])
+    def logs(self) -> str:
+        """The end of what our processes wrote."""
+        return "\n".join(f"log of {p.name}:\n{p.tail()}" for p in self.processes)
 
     def take_down(self) -> None:
         """Stop what was started, the last first, and delete the folder."""
-        if self._controller is not None:
-            self._controller.terminate()
-            try:
-                self._controller.wait(timeout=30)
-            except subprocess.TimeoutExpired:
-                self._controller.kill()
-                self._controller.wait()
+        while self.processes:
+            self.processes.pop().stop()
         if not any(self.directory.iterdir()):
             self.directory.rmdir()
             return
@@ -128,24 +127,24 @@ class Stage:
     def how_to_use(self) -> str:
         """What to type to go on by hand, and to end it."""
         place = shlex.quote(os.path.relpath(self.directory))
-        process = self._controller.pid if self._controller else ""
+        processes = " ".join(str(p.process.pid) for p in self.processes)
+        ours = {k: v for k, v in self.environment.items() if k.startswith("LNAMESPACE_")}
+        ledger = " ".join(f"{name}={shlex.quote(value)}" for name, value in ours.items())
+        logs = " ".join(os.path.relpath(p.log) for p in self.processes)
         people = "\n".join(
             f"  as {who:<24} export KUBECONFIG={shlex.quote(os.path.relpath(path))}"
             for who, path in self.kubeconfigs.items()
             if who != ADMIN
         )
         return (
-            f"The cluster and the controller are still up (the controller's token is good for a "
-            f"day).\n"
+            f"The cluster and our processes are still up (their tokens are good for a day).\n"
             f'  use it, as admin            eval "$(hack/cluster env --dir {place})"\n'
             f"{people}\n"
-            f"  the controller's log        tail -f {os.path.relpath(self._log)}\n"
-            f"  stop it                     kill {process}; hack/cluster down --dir {place}"
+            f"  the ledger                  export {ledger}\n"
+            f"                              lnamespace ledger status\n"
+            f"  their logs                  tail -f {logs}\n"
+            f"  stop it                     kill {processes}; hack/cluster down --dir {place}"
         )
-
-    @property
-    def _log(self) -> Path:
-        return self.directory / "logs" / "controller.log"
 
     def _story_environment(self) -> dict[str, str]:
         """As little as there must be: no proxy, no settings, no home of the caller's."""
@@ -159,12 +158,12 @@ class Stage:
         home.mkdir()
         return {"PATH": path, "HOME": str(home), "KUBECONFIG": kubeconfig, "LC_ALL": "C.UTF-8"}
 
-    def _helm_install(self) -> None:
+    def _helm_install(self, port: int) -> None:
         chart = str(REPOSITORY / "charts" / "lnamespace")
         place = ["--namespace", NAMESPACE, "--create-namespace"]
-        self._output(
-            ["helm", "install", "lnamespace", chart, *place, "--set", "controller.deploy=false"]
-        )
+        values = ["controller.deploy=false", "ledger.deploy=false", "webhook.deploy=false"]
+        values.append(f"webhook.url=https://127.0.0.1:{port}")
+        self._output(["helm", "install", "lnamespace", chart, *place, "--set", ",".join(values)])
         crd = "crd/lnamespaces.tenancy.loblaw.digital"
         self._output(["kubectl", "wait", "--for=condition=Established", crd, "--timeout=30s"])
 
@@ -182,23 +181,44 @@ class Stage:
     def _cluster_up(self) -> None:
         _attached([sys.executable, str(CLUSTER_TOOL), "up", "--dir", str(self.directory)])
 
+    def _start_webhook(self, port: int) -> None:
+        options = {
+            "LISTEN": f"127.0.0.1:{port}",
+            "SERVING_NAMES": "127.0.0.1",
+            "DRAIN_SECONDS": "1",
+            "PAYERS_FILE": str(PAYERS),
+        }
+        self._start("webhook", "webhook", **options).until(self._lets_in)
+
+    def _lets_in(self) -> bool:
+        command = ["kubectl", "create", "--dry-run=server", "-f", "-"]
+        done = subprocess.run(
+            command, env=self.environment, input=_FIRST.encode(), capture_output=True, check=False
+        )
+        return done.returncode == 0
+
     def _start_controller(self) -> None:
+        controller = self._start("controller", "controller")
+        controller.until(lambda: "caches are complete" in controller.tail())
+
+    def _start_ledger(self) -> None:
+        """Rows are written every second here, so that the story need not wait for them."""
+        self.environment["LNAMESPACE_LEDGER_URL"] = f"sqlite:///{self.directory}/ledger.db"
+        here = {"PROJECT_ID": "demo", "CLUSTER_LOCATION": "here", "CLUSTER_NAME": "demo"}
+        self.environment |= {f"LNAMESPACE_{name}": value for name, value in here.items()}
+        ledger = self._start("ledger", "ledger publish", FLUSH_SECONDS="1")
+        ledger.until((self.directory / "ledger.db").exists)
+        shutil.copy(CLOUD, self.directory)
+
+    def _start(self, name: str, command: str, **options: str) -> Process:
+        """Start a process of ours as its ServiceAccount; options as in its variables."""
         script = str(REPOSITORY / "hack" / "service-account-kubeconfig.sh")
-        kubeconfig = self._output([script, NAMESPACE, ACCOUNT])
-        with self._log.open("wb") as log:
-            self._controller = subprocess.Popen(
-                [str(Path(sys.executable).with_name("lnamespace")), "controller"],
-                env=self.environment | {"KUBECONFIG": kubeconfig},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is for us; we stop it in order
-            )
-        deadline = time.monotonic() + PATIENCE
-        while "caches are complete" not in self.controller_log():
-            if self._controller.poll() is not None or time.monotonic() > deadline:
-                raise StageError(f"the controller did not start:\n{self.controller_log()}")
-            time.sleep(0.05)
+        kubeconfig = self._output([script, NAMESPACE, f"lnamespace-{name}"])
+        variables = {f"LNAMESPACE_{option}": value for option, value in options.items()}
+        environment = self.environment | {"KUBECONFIG": kubeconfig} | variables
+        log = self.directory / "logs" / f"{name}.log"
+        self.processes.append(Process.start(command, log, environment))
+        return self.processes[-1]
 
     def _output(self, command: Sequence[str]) -> str:
         return self._checked(command, self.environment)
@@ -230,3 +250,10 @@ def _fail(command: Sequence[str], code: int, text: str) -> NoReturn:
 
 def _text(output: str | bytes | None) -> str:
     return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

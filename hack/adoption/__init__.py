@@ -1,0 +1,1 @@
+"""LNamespaces for namespaces that exist: `python3 hack/adoption --help`."""

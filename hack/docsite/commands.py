@@ -1,0 +1,103 @@
+"""The reference of the commands: of ``lnamespace`` from its parser, of the plugins their help."""
+
+import argparse
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+
+from lnamespace.cli import arguments_parser
+from lnamespace.plugins import create, lns_help, sudo
+from lnamespace.settings import Settings
+
+from docsite.markdown import block, code, page, prose, table
+
+Parser = argparse.ArgumentParser
+Option = dataclasses.Field[object]
+
+_OPTIONS = dataclasses.fields(Settings)
+_FLAGS = {"--" + option.name.replace("_", "-"): option for option in _OPTIONS}
+
+
+def lnamespace() -> str:
+    """Every command of ``lnamespace`` and every option."""
+    everywhere = [option for option in _OPTIONS if not option.metadata["commands"]]
+    return page(
+        "lnamespace",
+        "The command that runs the processes, and what helps around them. An option is a flag or "
+        "an environment variable; the flag wins. The [chart](chart.md) sets them from its values.",
+        "## Options of every command",
+        _options(everywhere),
+        *_sections(_leaves(arguments_parser())),
+    )
+
+
+def plugins() -> str:
+    """What the kubectl plugins say of themselves."""
+    helps = {"create lns": create.HELP, "sudo": sudo.HELP, "lns": lns_help.HELP}
+    helps |= {f"lns {name}": text for name, text in sorted(lns_help.HELP_OF.items())}
+    return page(
+        "kubectl plugins",
+        "What `--help` says. With examples and their output: [the commands](../commands.md).",
+        *(f"## kubectl {name}\n\n{block(text)}" for name, text in helps.items()),
+    )
+
+
+def _leaves(parser: Parser) -> Iterator[Parser]:
+    below = [a for a in _actions(parser) if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001 - argparse tells it in no other way
+    for action in below:
+        for command in action.choices.values():
+            yield from _leaves(command)
+    if not below:
+        yield parser
+
+
+def _sections(commands: Iterable[Parser]) -> Iterator[str]:
+    """A section for each command; options that several share stand at the first of them."""
+    told: dict[tuple[str, ...], str] = {}
+    for command in commands:
+        settings = _settings(command)
+        first = told.setdefault(tuple(option.name for option in settings), command.prog)
+        yield f"## {command.prog}"
+        yield prose(command.description or "")
+        yield from _arguments(command)
+        if settings and first == command.prog:
+            yield _options(settings)
+        elif settings:
+            yield f"And the options of [{first}](#{first.replace(' ', '-')})."
+
+
+def _settings(parser: Parser) -> list[Option]:
+    flags = [flag for action in _actions(parser) for flag in action.option_strings]
+    found = [_FLAGS[flag] for flag in flags if flag in _FLAGS]
+    return [option for option in found if option.metadata["commands"]]
+
+
+def _arguments(parser: Parser) -> Iterator[str]:
+    known = {*_FLAGS, "--help"}
+    own = [a for a in _actions(parser) if not known & set(a.option_strings)]
+    if own:
+        yield table(("argument", ""), ((_spelling(a), prose(a.help or "")) for a in own))
+
+
+def _options(options: Sequence[Option]) -> str:
+    rows = [
+        (
+            code(f"--{option.name.replace('_', '-')}"),
+            code(f"LNAMESPACE_{option.name.upper()}"),
+            code(str(option.default)),
+            prose(option.metadata["meaning"]),
+        )
+        for option in options
+    ]
+    return table(("option", "environment", "default", ""), rows)
+
+
+def _spelling(action: argparse.Action) -> str:
+    choices = "|".join(map(str, action.choices or ()))
+    value = choices or str(action.metavar or "")
+    if not action.option_strings:
+        return code(value or action.dest.upper())
+    return code(" ".join(filter(None, [", ".join(action.option_strings), value])))
+
+
+def _actions(parser: Parser) -> list[argparse.Action]:
+    return parser._actions  # noqa: SLF001 - as above

@@ -1,0 +1,90 @@
+"""The packages: wheel, source, chart, the bill of what is in them, and their checksums."""
+
+import hashlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from controlplane import binaries
+
+from . import archives, source
+from .process import output
+from .source import Source
+
+SUMS = "SHA256SUMS"
+
+
+def make(made_from: Source, dist: Path) -> list[Path]:
+    """Make them in ``dist``.
+
+    Raises
+    ------
+    ReleaseError
+        One of the programs that make them fails.
+    """
+    dist.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        source.copy(made_from, folder)
+        return [
+            *_python(made_from, folder, dist),
+            _chart(made_from, folder, dist),
+            _bill(made_from, folder, dist),
+        ]
+
+
+def write_sums(version: str, dist: Path) -> Path:
+    """Write the checksums of all that was made, as ``sha256sum --check`` reads them."""
+    sums = dist / SUMS
+    made = sorted(dist.glob(f"lnamespace-{version}[.-]*"))
+    files = [path for path in made if not path.name.endswith((".sigstore.json", ".digest"))]
+    lines = [f"{_digest(path)}  {path.name}\n" for path in files]
+    sums.write_text("".join(lines), encoding="utf-8")
+    return sums
+
+
+def chart_of(version: str, dist: Path) -> Path:
+    """The chart, made or to be made."""
+    return dist / f"lnamespace-{version}.tgz"
+
+
+def bill_of(version: str, dist: Path) -> Path:
+    """The bill of materials, made or to be made."""
+    return dist / f"lnamespace-{version}.cdx.json"
+
+
+def _python(made_from: Source, folder: Path, dist: Path) -> list[Path]:
+    """The wheel is made from the source package: what is in the one is enough for the other."""
+    python = sys.executable
+    build = (str(Path(python).with_name("uv")), "build", "--quiet", "--no-build-isolation")
+    output((*build, "--python", python, "--out-dir", str(dist)), folder, _environment(made_from))
+    packed = dist / f"lnamespace-{made_from.version}.tar.gz"
+    archives.settle(packed, made_from.epoch)
+    return [packed, dist / f"lnamespace-{made_from.version}-py3-none-any.whl"]
+
+
+def _chart(made_from: Source, folder: Path, dist: Path) -> Path:
+    helm = binaries.ensure() / "helm"
+    output((str(helm), "package", "charts/lnamespace", "--destination", str(dist)), folder)
+    packed = chart_of(made_from.version, dist)
+    archives.settle(packed, made_from.epoch)
+    return packed
+
+
+def _bill(made_from: Source, folder: Path, dist: Path) -> Path:
+    """What the image installs, each with its hashes, as CycloneDX; checked against its schema."""
+    bill = bill_of(made_from.version, dist)
+    tool = (sys.executable, "-m", "cyclonedx_py", "requirements", "requirements/run.txt")
+    how = ("--pyproject", "pyproject.toml", "--output-reproducible", "--validate")
+    output((*tool, *how, "--output-file", str(bill)), folder, _environment(made_from))
+    return bill
+
+
+def _environment(made_from: Source) -> dict[str, str]:
+    return {**os.environ, "SOURCE_DATE_EPOCH": str(made_from.epoch)}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,63 @@
+"""Programs that a release is made by, and the one error."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+
+class ReleaseError(Exception):
+    """Something the person at the terminal has to act on; the text says what to do."""
+
+
+def say(text: str) -> None:
+    """Print progress; stdout stays free for what a script reads."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def output(command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> str:
+    """What a program prints.
+
+    Raises
+    ------
+    ReleaseError
+        It fails; with the end of what it had to say.
+    """
+    done = subprocess.run(command, cwd=folder, env=env, check=False, capture_output=True, text=True)
+    if done.returncode:
+        said = "\n".join((done.stderr or done.stdout).splitlines()[-15:])
+        raise ReleaseError(f"{command[0]} failed:\n{said}")
+    return done.stdout
+
+
+def show(command: Sequence[str], folder: Path) -> None:
+    """Run a program that speaks to the terminal itself.
+
+    Raises
+    ------
+    ReleaseError
+        It fails.
+    """
+    say(f"$ {' '.join(command)}")
+    if code := subprocess.run(command, cwd=folder, check=False).returncode:
+        raise ReleaseError(f"{command[0]} failed with exit code {code}")
+
+
+def first_of(probes: Sequence[Sequence[str]], what: str) -> str:
+    """The first program that is here and works, as its probe shows.
+
+    Raises
+    ------
+    ReleaseError
+        None does.
+    """
+    for probe in probes:
+        if shutil.which(probe[0]) and _works(probe):
+            return probe[0]
+    names = " or ".join(probe[0] for probe in probes)
+    raise ReleaseError(f"{what}: install {names}, or leave this step out")
+
+
+def _works(probe: Sequence[str]) -> bool:
+    return subprocess.run(probe, check=False, capture_output=True).returncode == 0

@@ -1,0 +1,69 @@
+"""Signatures, by cosign: with a key, or without one by who is logged in (keyless)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import image, packages
+from .image import Image
+from .process import ReleaseError, first_of, show
+
+
+@dataclass(frozen=True)
+class Signer:
+    """Who signs, and with whose services; in cosign's words, and its defaults where empty."""
+
+    key: str = ""
+    """A key's file or URL; without one, as who is logged in (keyless)."""
+
+    config: str = ""
+    """A file that names a certificate authority, a log and clocks in place of Sigstore's."""
+
+    @property
+    def options(self) -> list[str]:
+        """What cosign is told of it."""
+        given = {"--key": self.key, "--signing-config": self.config}
+        return ["--yes", *(f"{name}={value}" for name, value in given.items() if value)]
+
+
+def sign(made: Image, signer: Signer) -> None:
+    """Sign the checksums, the chart, and the image if it was pushed.
+
+    Raises
+    ------
+    ReleaseError
+        cosign is not here or fails, or there is nothing to sign.
+    """
+    check_tool()
+    if not (made.dist / packages.SUMS).exists():
+        raise ReleaseError(f"{made.dist} has nothing to sign: run `hack/release packages` first")
+    for command in commands(made, signer):
+        show(command, Path.cwd())  # which a key is relative to
+
+
+def check_tool() -> None:
+    """Be sure that cosign is here.
+
+    Raises
+    ------
+    ReleaseError
+        It is not.
+    """
+    first_of([("cosign", "version")], "nothing here signs")
+
+
+def commands(made: Image, signer: Signer) -> Iterator[list[str]]:
+    """What signs it all. The checksums speak for every file; the chart travels alone, too."""
+    how = signer.options
+    for file in (made.dist / packages.SUMS, packages.chart_of(made.version, made.dist)):
+        yield ["cosign", "sign-blob", *how, f"--bundle={signature_of(file)}", str(file)]
+    if made.digest.exists():
+        pushed = f"{made.repository}@{image.digest_in(made.digest)}"
+        bill = packages.bill_of(made.version, made.dist)
+        yield ["cosign", "sign", *how, pushed]
+        yield ["cosign", "attest", *how, "--type=cyclonedx", f"--predicate={bill}", pushed]
+
+
+def signature_of(file: Path) -> Path:
+    """Where the signature of a file is, with all that is needed to verify it."""
+    return file.with_name(f"{file.name}.sigstore.json")

@@ -1,0 +1,137 @@
+"""What people install, made as for a release and looked into."""
+
+import json
+import re
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.support.cluster import Cluster
+from tests.e2e.support.commands import REPOSITORY, run
+
+PLUGINS = (
+    "kubectl-create-lns",
+    "kubectl-sudo",
+    "kubectl-lns",
+    "kubectl_complete-lns",
+    "kubectl_complete-sudo",
+    "kubectl_complete-create-lns",
+)
+
+
+def made(folder: Path) -> Path:
+    run(sys.executable, "hack/release", "packages", "--dist", folder, timeout=300).ok()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dist(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packages. They need helm, which is there as soon as a cluster is."""
+    assert cluster.environment
+    return made(tmp_path_factory.mktemp("dist"))
+
+
+def one(dist: Path, pattern: str) -> Path:
+    [path] = dist.glob(pattern)
+    return path
+
+
+@pytest.fixture(scope="module")
+def wheel(dist: Path) -> zipfile.ZipFile:
+    return zipfile.ZipFile(one(dist, "*.whl"))
+
+
+def text(wheel: zipfile.ZipFile, name: str) -> str:
+    [path] = [path for path in wheel.namelist() if path.endswith(f".dist-info/{name}")]
+    return wheel.read(path).decode()
+
+
+def test_two_makings_are_the_same_bytes(dist: Path, tmp_path: Path) -> None:
+    again = made(tmp_path)
+    assert (again / "SHA256SUMS").read_text() == (dist / "SHA256SUMS").read_text()
+
+
+def test_the_sums_are_of_all_that_was_made(dist: Path) -> None:
+    checked = run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=dist).ok()
+    files = {path.name for path in dist.glob("lnamespace-*")}
+    assert {line.partition(":")[0] for line in checked.splitlines()} == files
+    assert len(files) == 4
+
+
+def test_the_wheel_has_the_program_and_no_tests(wheel: zipfile.ZipFile) -> None:
+    names = wheel.namelist()
+    tops = {name.partition("/")[0] for name in names}
+    assert {top.partition("-")[0] for top in tops} == {"lnamespace"}
+    assert not [name for name in names if "test" in name or "__pycache__" in name]
+    package = REPOSITORY / "operator" / "lnamespace"
+    modules = {str(path.relative_to(package.parent)) for path in package.rglob("*.py")}
+    assert {name for name in names if name.endswith(".py")} == modules
+    assert "lnamespace/py.typed" in names
+
+
+def test_the_wheel_says_its_licence_and_brings_the_plugins(wheel: zipfile.ZipFile) -> None:
+    assert "License-Expression: Apache-2.0\n" in text(wheel, "METADATA")
+    assert text(wheel, "licenses/LICENSE") == (REPOSITORY / "LICENSE").read_text()
+    scripts = {line.partition(" =")[0] for line in text(wheel, "entry_points.txt").splitlines()}
+    assert scripts >= {"lnamespace", *PLUGINS}
+
+
+def test_the_wheel_vets_without_the_repository(
+    dist: Path, cluster: Cluster, tmp_path: Path
+) -> None:
+    uv = Path(sys.executable).with_name("uv")
+    install = (uv, "pip", "install", "--no-deps", "--offline", "--target", tmp_path / "site")
+    run(*install, one(dist, "*.whl"), env={"UV_CACHE_DIR": str(tmp_path / "cache")}).ok()
+    (tmp_path / "elsewhere").mkdir()
+    vet = (sys.executable, "-m", "lnamespace.cli", "vet")
+    env = {**cluster.environment, "PYTHONPATH": str(tmp_path / "site")}
+    said = run(*vet, env=env, cwd=tmp_path / "elsewhere").ok()
+    assert f"Compared with {tmp_path}/site/lnamespace/vet/vetted/1." in said
+
+
+def test_the_source_package_has_what_the_wheel_is_made_from(dist: Path) -> None:
+    with tarfile.open(one(dist, "*.tar.gz")) as tar:
+        names = {name.partition("/")[2] for name in tar.getnames()}
+    assert {"LICENSE", "README.md", "pyproject.toml", "operator/lnamespace/cli.py"} <= names
+    assert any(name.startswith("operator/lnamespace/vet/vetted/1.") for name in names)
+
+
+def test_the_chart_names_the_image_of_its_version(dist: Path, cluster: Cluster) -> None:
+    chart = one(dist, "*.tgz")
+    version = re.fullmatch(r"lnamespace-(.+)\.tgz", chart.name)
+    assert version
+    digest = f"sha256:{'0' * 64}"
+    for flags, suffix in (((), ""), ((f"--set=image.digest={digest}",), f"@{digest}")):
+        words = ("helm", "template", "lnamespace", chart, "--kube-version=1.36.3")
+        template = cluster.run(*words, *flags).ok()
+        deployments = [
+            item for item in yaml.safe_load_all(template) if item and item["kind"] == "Deployment"
+        ]
+        containers = [item["spec"]["template"]["spec"]["containers"][0] for item in deployments]
+        images = {container["image"] for container in containers}
+        assert images == {f"lnamespace:{version[1]}{suffix}"}
+
+
+def test_a_digest_that_is_none_is_refused(dist: Path, cluster: Cluster) -> None:
+    flags = ("--set=image.digest=latest",)
+    said = cluster.run("helm", "template", "lnamespace", one(dist, "*.tgz"), *flags).refused()
+    assert "digest" in said
+
+
+def test_the_bill_names_every_locked_dependency_with_its_hashes(dist: Path) -> None:
+    bill = json.loads(one(dist, "*.cdx.json").read_text())
+    assert bill["bomFormat"] == "CycloneDX"
+    ours = bill["metadata"]["component"]
+    assert f"lnamespace-{ours['version']}.cdx.json" == one(dist, "*.cdx.json").name
+    locked = (REPOSITORY / "requirements" / "run.txt").read_text()
+    pinned = set(re.findall(r"^(\S+)==(\S+)", locked, re.MULTILINE))
+    components = bill["components"]
+    assert {(item["name"], item["version"]) for item in components} == pinned
+    for item in components:
+        hashes = [one for ref in item["externalReferences"] for one in ref["hashes"]]
+        assert all(f"sha256:{entry['content']}" in locked for entry in hashes)
+        assert hashes
