@@ -7,6 +7,32 @@
 tenancy.{{ .Values.apiGroupSuffix }}
 {{- end }}
 
+{{/* What people type to mean LNamespaces of this instance: the short name alone may mean another's. */}}
+{{- define "lnamespace.typed" -}}
+lns{{ if ne .Values.apiGroupSuffix "loblaw.digital" }}.{{ include "lnamespace.group" . }}{{ end }}
+{{- end }}
+
+{{/* How sudoers groups are called: where nothing else is said, no two instances share one. */}}
+{{- define "lnamespace.sudoersGroupFormat" -}}
+{{- $instance := ternary "" (printf ".%s" .Values.apiGroupSuffix) (eq .Values.apiGroupSuffix "loblaw.digital") }}
+{{- .Values.sudoersGroupFormat | default (printf "{name}-sudoers%s" $instance) }}
+{{- end }}
+
+{{/* Whether sudo is by ServiceAccounts, and in which namespace they are: as in model/names.py. */}}
+{{- define "lnamespace.sudoByAccount" -}}
+{{ if eq .Values.sudoLayout "serviceaccount" }}true{{ end }}
+{{- end }}
+
+{{- define "lnamespace.sudoNamespace" -}}
+lnamespace-sudo{{ if ne .Values.apiGroupSuffix "loblaw.digital" }}-{{ sha256sum .Values.apiGroupSuffix | trunc 10 }}{{ end }}
+{{- end }}
+
+{{/* The controller's Deployments and Leases: one for LNamespaces of no class, one for each class. Takes a
+dict of root and class. */}}
+{{- define "lnamespace.controllerName" -}}
+{{ .root.Values.serviceAccount.name }}{{ with .class }}-{{ . }}{{ end }}
+{{- end }}
+
 {{- define "lnamespace.labels" -}}
 app.kubernetes.io/name: lnamespace
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -20,11 +46,86 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 system:serviceaccount:{{ .Release.Namespace }}:{{ .Values.serviceAccount.name }}
 {{- end }}
 
-{{/* The ServiceAccount as the subject of a binding. */}}
+{{/* By which names it knows the other two processes. */}}
+{{- define "lnamespace.webhookUsername" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ .Values.webhook.name }}
+{{- end }}
+
+{{- define "lnamespace.ledgerUsername" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ .Values.ledger.name }}
+{{- end }}
+
+{{/* A ServiceAccount as the subject of a binding. Takes a dict of root and name. */}}
 {{- define "lnamespace.subject" -}}
 - kind: ServiceAccount
-  name: {{ .Values.serviceAccount.name }}
-  namespace: {{ .Release.Namespace }}
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+{{- end }}
+
+{{/* Labels that a Deployment finds its pods by. Takes a dict of root and component. */}}
+{{- define "lnamespace.selector" -}}
+app.kubernetes.io/name: lnamespace
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{/* What all pods have in common: no root, no privileges, where to run. Takes a dict of root and values. */}}
+{{- define "lnamespace.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "lnamespace.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- define "lnamespace.image" -}}
+image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with .Values.image.digest }}@{{ . }}{{ end }}"
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+{{- end }}
+
+{{- define "lnamespace.placement" -}}
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* How the API server reaches the door. Takes a dict of root and path. The caBundle is put in by the door
+itself, or by cert-manager; an upgrade leaves it as it is, for it never was the chart's. */}}
+{{- define "lnamespace.clientConfig" -}}
+{{- if .root.Values.webhook.url -}}
+url: {{ printf "%s%s" (trimSuffix "/" .root.Values.webhook.url) .path | quote }}
+{{- else -}}
+service:
+  name: {{ .root.Values.webhook.name }}
+  namespace: {{ .root.Release.Namespace }}
+  port: 443
+  path: {{ .path }}
+{{- end }}
+{{- end }}
+
+{{/* Has cert-manager's injector put its CA where the API server looks for it. */}}
+{{- define "lnamespace.injectCA" -}}
+{{- if .Values.webhook.certManager.enabled -}}
+cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/{{ .Values.webhook.name }}
+{{- end }}
 {{- end }}
 
 {{/* A list of strings as a list in CEL; values.schema.json allows neither quotes nor backslashes. */}}
@@ -47,4 +148,29 @@ metadata:
 spec:
   policyName: {{ .name }}
   validationActions: [Deny]
+{{- end }}
+
+{{/* One pod at a time may go, of a Deployment with several. Takes a dict of root, name and component. */}}
+{{- define "lnamespace.disruptionBudget" -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels: {{- include "lnamespace.labels" .root | nindent 4 }}
+spec:
+  maxUnavailable: 1
+  selector:
+    matchLabels: {{- include "lnamespace.selector" . | nindent 6 }}
+{{- end }}
+
+{{/* Replicas on nodes and in zones of their own, where there are such. Takes a dict of root and component. */}}
+{{- define "lnamespace.spread" -}}
+{{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+- maxSkew: 1
+  topologyKey: {{ . }}
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels: {{- include "lnamespace.selector" $ | nindent 6 }}
+{{- end }}
 {{- end }}

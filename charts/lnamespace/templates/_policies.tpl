@@ -28,12 +28,12 @@ spec:
   expression: >-
     size(variables.part) != 3 || variables.part[0] != '{{ include "lnamespace.prefix" . }}' ? ''
     : variables.part[2] in ['editor', 'sudoer-impersonator'] ? variables.part[2]
-    : variables.part[1] == 'self-impersonator' && variables.part[2].matches('^[a-z2-7]{52}$') ? 'self'
+    : variables.part[1].matches('^self-impersonator([.][-a-z0-9]+)?$') && variables.part[2].matches('^[a-z2-7]{52}$') ? 'self'
     : ''
 {{- end }}
 
 {{/* Labels are power: those of a ClusterRole can pour it into others (aggregation), those of a Namespace
-lift its restrictions. So they have to be ours, or as they were. */}}
+lift its restrictions. So they have to be ours, or as they were; or `given`, or when they go, `taken`. */}}
 {{- define "lnamespace.labelVariables" -}}
 - name: labels
   expression: "request.operation != 'DELETE' && has(object.metadata.labels) ? object.metadata.labels : {}"
@@ -45,8 +45,57 @@ lift its restrictions. So they have to be ours, or as they were. */}}
   expression: "{{ .foreign }}"
 - name: labelsKept
   expression: >-
-    variables.labels.all(k, k in variables.free
+    variables.labels.all(k, variables.free.exists(f, k == f || f.endsWith('/') && k.startsWith(f))
       || variables.foreign.exists(f, k == f || f.endsWith('/') && k.startsWith(f))
-      || k in variables.oldLabels && variables.oldLabels[k] == variables.labels[k])
-    && variables.oldLabels.all(k, k in variables.free || k in variables.labels)
+      || k in variables.oldLabels && variables.oldLabels[k] == variables.labels[k]
+      {{- with .given }} || {{ . }}{{ end }})
+    && variables.oldLabels.all(k, variables.free.exists(f, k == f || f.endsWith('/') && k.startsWith(f))
+      || k in variables.labels{{ with .taken }} || {{ . }}{{ end }})
+{{- end }}
+
+{{/* The kinds that a profile may put into a namespace. */}}
+{{- define "lnamespace.guardRails" -}}
+resourceRules:
+  - apiGroups: [""]
+    apiVersions: ["*"]
+    operations: [CREATE, UPDATE, DELETE]
+    resources: [resourcequotas, resourcequotas/*, limitranges, limitranges/*]
+  - apiGroups: [networking.k8s.io]
+    apiVersions: ["*"]
+    operations: [CREATE, UPDATE, DELETE]
+    resources: [networkpolicies, networkpolicies/*]
+{{- end }}
+
+{{/* What shows that the Namespace of an object is an LNamespace's: tenants cannot set it on others. */}}
+{{- define "lnamespace.isTenants" -}}
+has(namespaceObject.metadata.labels) && 'app.kubernetes.io/managed-by' in namespaceObject.metadata.labels
+  && namespaceObject.metadata.labels['app.kubernetes.io/managed-by'] == '{{ include "lnamespace.prefix" . }}'
+|| has(namespaceObject.metadata.annotations)
+  && '{{ include "lnamespace.group" . }}/owner-uid' in namespaceObject.metadata.annotations
+{{- end }}
+
+{{/* The labels that profiles put on Namespaces, as key=value, each once. */}}
+{{- define "lnamespace.profileLabels" -}}
+{{- $pairs := list }}
+{{- range .Values.profiles }}
+{{- range $key, $value := .labels }}
+{{- $pairs = append $pairs (printf "%s=%s" $key $value) }}
+{{- end }}
+{{- end }}
+{{- $pairs | uniq | sortAlpha | toJson }}
+{{- end }}
+
+{{/* The keys of labels that are on Namespaces because of a profile or of what LNamespaces must have. */}}
+{{- define "lnamespace.givenLabels" -}}
+{{- $keys := keys .Values.requiredLabels }}
+{{- range .Values.profiles }}
+{{- $keys = concat $keys (keys (.labels | default dict)) }}
+{{- end }}
+{{- $keys | uniq | sortAlpha | toJson }}
+{{- end }}
+
+{{/* Whether variables.name is that of a role (or binding) to impersonate an LNamespace's account, where
+those are. */}}
+{{- define "lnamespace.isSudoer" -}}
+request.namespace == '{{ include "lnamespace.sudoNamespace" . }}' && variables.name.matches('^{{ include "lnamespace.prefix" . | replace "." "[.]" }}:[a-z0-9]([-a-z0-9]*[a-z0-9])?:sudoer-impersonator$')
 {{- end }}

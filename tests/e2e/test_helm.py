@@ -1,0 +1,252 @@
+"""The chart's life: installed from nothing, upgraded while people work, rolled back, uninstalled.
+
+The tests run in order, as one life. The processes run outside of the cluster, for there are no
+nodes; what they need of the chart is all there.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.e2e.support.api import Api, ApiError, ns_path, refusal
+from tests.e2e.support.cluster import Cluster
+from tests.e2e.support.instances import CHART, Instance
+from tests.e2e.support.people import People, Person
+from tests.e2e.support.rights import Rights
+from tests.e2e.support.tenants import manifest
+from tests.e2e.support.waiting import Measurements, eventually, settled
+
+RESERVED = "--set=reservedNames={vault}"
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+    """A cluster on which nothing is installed yet."""
+    cluster = Cluster(tmp_path_factory.mktemp("helm"))
+    made = Instance(cluster)
+    try:
+        cluster.up()
+        yield made
+        made.stop()
+        assert made.controller.defect not in made.controller.log()
+        assert made.door.defect not in made.door.log()
+    finally:
+        cluster.down()
+
+
+@pytest.fixture(scope="module")
+def admin(release: Instance) -> Api:
+    """The administrator."""
+    return release.cluster.admin
+
+
+@pytest.fixture(scope="module")
+def people(release: Instance) -> People:
+    """Everybody who can log in."""
+    return People(release.cluster)
+
+
+@pytest.fixture(scope="module")
+def alice(people: People) -> Person:
+    """A tenant through all of it."""
+    return people.person("alice")
+
+
+@pytest.fixture(scope="module")
+def rights(admin: Api) -> Rights:
+    """What anybody may do."""
+    return Rights(admin)
+
+
+@dataclass
+class Load:
+    """Somebody who creates LNamespaces all the time, and when they were refused."""
+
+    made: list[str] = field(default_factory=list)
+    slowest: float = 0.0
+    refused: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def load(release: Instance, who: Person, stem: str) -> Iterator[Load]:
+    """Create one after the other while the block runs."""
+    told, done = Load(), threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            name, started = f"{stem}-{len(told.made) + len(told.refused)}", time.monotonic()
+            try:
+                who.api.create(release.path(), manifest(name))
+                told.made.append(name)
+            except ApiError as error:
+                told.refused.append(error.message)
+            told.slowest = max(told.slowest, time.monotonic() - started)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        eventually(lambda: len(told.made) > 2)
+        yield told
+        count = len(told.made)
+        eventually(lambda: len(told.made) > count + 2)
+    finally:
+        done.set()
+        thread.join()
+
+
+def unharmed(release: Instance, rights: Rights, alice: Person) -> None:
+    """What alice has, she has."""
+    assert rights.works(alice.who, "team-a")
+    assert rights.edits(alice.who, "team-a")
+    assert rights.sudoes(alice.who, "team-a")
+    found = release.cluster.admin.get(ns_path("team-a", "configmaps", "notes"))
+    assert found["data"] == {"a": "b"}
+
+
+def bundles(release: Instance) -> list[str]:
+    """Whom the API server trusts to be the webhook, in all places."""
+    at = "/apis/admissionregistration.k8s.io/v1"
+    admin = release.cluster.admin
+    kinds = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+    paths = [f"{at}/{kind}/{release.prefix}-webhook" for kind in kinds]
+    entries = [entry for path in paths for entry in admin.get(path)["webhooks"]]
+    clients = [entry["clientConfig"] for entry in entries]
+    clients.append(admin.get(release.crd)["spec"]["conversion"]["webhook"]["clientConfig"])
+    return [client["caBundle"] for client in clients]
+
+
+def test_nothing_to_complain_about(release: Instance) -> None:
+    told = release.cluster.run("helm", "lint", "--strict", str(CHART)).ok()
+    assert "0 chart(s) failed" in told
+    assert "kind: Deployment" in release.cluster.run("helm", "template", "x", str(CHART)).ok()
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("apiGroupSuffix=Loblaw", "apiGroupSuffix"),
+        ("sudoersGroupFormat=system:{name}", "sudoersGroupFormat"),
+        ("sudoersGroupFormat=all-sudoers", "sudoersGroupFormat"),
+        ("controller.replicas=0", "replicas"),
+        ("controller.classNames={Gold}", "classNames"),
+        ("webhook.url=http://x", "url"),
+        ("controler.replicas=1", "controler"),
+        ("reservedNames=null", "missing property 'reservedNames'"),
+        ("policies.confineController=null", "missing property 'confineController'"),
+        ("ledger.deploy=true,ledger.url=postgresql+psycopg://db/x", "ledger.clusterName is needed"),
+    ],
+)
+def test_a_value_that_cannot_work_is_refused_by_its_name(
+    setting: str, told: str, release: Instance
+) -> None:
+    flags = ("--create-namespace", "--dry-run=client", "--set", setting)
+    assert told in release.helm("install", *flags).refused()
+
+
+def test_installed_from_nothing(
+    release: Instance, admin: Api, alice: Person, rights: Rights, measurements: Measurements
+) -> None:
+    started = time.monotonic()
+    release.install()
+    measurements.note("helm install", time.monotonic() - started)
+    release.cluster.kill("kube-controller-manager")
+    release.cluster.up()
+    eventually(release.guarded, what="the policies are not in force")
+    release.start()
+    alice.kubectl("create", "lns", "team-a").ok()
+    alice.kubectl("create", "configmap", "notes", "-n", "team-a", "--from-literal=a=b").ok()
+    alice.kubectl("sudo", "-n", "team-a", "create", "quota", "q", "--hard=pods=9").ok()
+    release.create("team-b", managers=["bob"], deletionProtection=True)
+    release.wait("team-b")
+    unharmed(release, rights, alice)
+    assert admin.get(release.crd)["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+
+
+def test_upgraded_while_people_work(
+    release: Instance, admin: Api, alice: Person, rights: Rights, measurements: Measurements
+) -> None:
+    trusted = bundles(release)
+    # What an older release would have left behind.
+    column = {"name": "Old", "type": "string", "jsonPath": ".spec.requester"}
+    older = {"op": "add", "path": "/spec/versions/0/additionalPrinterColumns/-", "value": column}
+    admin.patch(release.crd, [older], "application/json-patch+json")
+    before = {name: release.get(name)["metadata"]["uid"] for name in ("team-a", "team-b")}
+    with load(release, alice, "upgraded") as told:
+        started = time.monotonic()
+        release.upgrade(RESERVED)
+        measurements.note("helm upgrade", time.monotonic() - started)
+        eventually(lambda: release.refuses("vault"), what="the new value is not in force")
+    measurements.note("helm upgrade: the slowest create meanwhile", told.slowest)
+    assert told.refused == []
+    for name in told.made:
+        release.wait(name)
+    assert bundles(release) == trusted
+    columns = admin.get(release.crd)["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert column not in columns
+    assert {name: release.get(name)["metadata"]["uid"] for name in before} == before
+    unharmed(release, rights, alice)
+
+
+def test_rolled_back(
+    release: Instance, alice: Person, rights: Rights, measurements: Measurements
+) -> None:
+    trusted = bundles(release)
+    with load(release, alice, "rolled-back") as told:
+        started = time.monotonic()
+        release.cluster.run("helm", "rollback", release.release, "-n", release.namespace).ok()
+        measurements.note("helm rollback", time.monotonic() - started)
+        eventually(lambda: not release.refuses("vault"), what="the old value is not back")
+    assert told.refused == []
+    assert bundles(release) == trusted
+    unharmed(release, rights, alice)
+    alice.kubectl("create", "lns", "vault").ok()
+
+
+def test_uninstalled_and_nobody_lost_anything(
+    release: Instance, admin: Api, alice: Person, rights: Rights
+) -> None:
+    names = {item["metadata"]["name"] for item in admin.items(release.path())}
+    release.stop()
+    release.uninstall()
+    assert {item["metadata"]["name"] for item in admin.items(release.path())} == names
+    for name in names:
+        assert admin.get(ns_path(name))["status"]["phase"] == "Active"
+    unharmed(release, rights, alice)
+    alice.kubectl("-n", "team-a", "get", "configmap", "notes").ok()
+    # Not even now are all LNamespaces one command away from being gone.
+    assert "it would delete every LNamespace" in refusal(admin.delete, release.crd)
+    # What was a right of the chart's is gone, and says so.
+    assert "forbidden" in alice.kubectl("create", "lns", "late").refused()
+
+
+def test_installed_again_it_takes_over(
+    release: Instance, admin: Api, alice: Person, rights: Rights
+) -> None:
+    names = sorted(item["metadata"]["name"] for item in admin.items(release.path()))
+    admin.patch(release.path("team-b"), {"spec": {"users": [{"kind": "User", "name": "carol"}]}})
+    before = {name: admin.get(ns_path(name))["metadata"]["uid"] for name in names}
+    release.install()
+    eventually(release.guarded, what="the policies are not in force")
+    # The accounts are new, and so are their tokens.
+    for process in ("controller", "door"):
+        release.__dict__.pop(process)
+    release.start()
+    release.wait("team-b")
+    for name in names:
+        release.wait(name)
+    eventually(lambda: rights.works(alice.who, "team-a"))
+    assert {name: admin.get(ns_path(name))["metadata"]["uid"] for name in names} == before
+    unharmed(release, rights, alice)
+    alice.kubectl("create", "lns", "again").ok()
+    alice.kubectl("delete", "lns", "again").ok()
+    told = refusal(admin.delete, release.path("team-b"))
+    assert "protected from deletion" in told
+    state = [admin.get(ns_path(name))["metadata"]["resourceVersion"] for name in names]
+    assert (
+        settled(lambda: [admin.get(ns_path(name))["metadata"]["resourceVersion"] for name in names])
+        == state
+    )
