@@ -4,13 +4,14 @@ import argparse
 import sys
 
 from lnamespace import settings
-from lnamespace.errors import LNamespaceError
+from lnamespace.billing import command_line
+from lnamespace.errors import LNamespaceError, SettingsError
 from lnamespace.settings import Settings
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; returns the exit code."""
-    parser = _parser()
+    parser = arguments_parser()
     arguments = parser.parse_args(argv)
     try:
         code: int = arguments.run(settings.load(arguments), arguments)
@@ -20,7 +21,8 @@ def main(argv: list[str] | None = None) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def arguments_parser() -> argparse.ArgumentParser:
+    """All commands and their options."""
     parser = argparse.ArgumentParser(
         prog="lnamespace",
         description="A namespace for every team on a shared Kubernetes cluster, in one command.",
@@ -32,13 +34,84 @@ def _parser() -> argparse.ArgumentParser:
         description="Watches LNamespaces and keeps their namespaces, roles and bindings as they "
         "should be. Every option is also an environment variable, given in brackets.",
     )
-    settings.add_options(controller)
+    settings.add_options(controller, "controller")
     controller.set_defaults(run=_controller)
+    webhook = commands.add_parser(
+        "webhook",
+        help="answer the API server's questions about LNamespaces, until told to stop",
+        description="Fills in what is missing, refuses what is wrong, and converts between "
+        "versions. Every option is also an environment variable, given in brackets.",
+    )
+    settings.add_options(webhook, "webhook")
+    webhook.set_defaults(run=_webhook)
+    ledger = commands.add_parser("ledger", help="who pays for which namespace, for ever")
+    command_line.add_commands(ledger)
+    ledger.set_defaults(run=_ledger)
     render = commands.add_parser("render", help="print what the code generates")
-    render.add_argument("what", choices=["crd"], help="crd: the CustomResourceDefinition")
-    settings.add_options(render)
+    render.add_argument(
+        "what",
+        choices=["crd", "billingrecords", "samples"],
+        help="the CustomResourceDefinition of LNamespaces, or of BillingRecords; or samples of "
+        "objects, into files",
+    )
+    render.add_argument("directory", nargs="?", help="where samples go ['docs/resource-samples']")
+    settings.add_options(render, "render")
     render.set_defaults(run=_render)
+    migrate = commands.add_parser(
+        "migrate",
+        help="have every LNamespace stored in the version of today",
+        description="Writes every LNamespace anew, unchanged, so that none is stored in an older "
+        "version, and says so in the CustomResourceDefinition (docs/versions.md).",
+    )
+    migrate.add_argument("--dry-run", action="store_true", help="count them, and change nothing")
+    settings.add_options(migrate, "migrate")
+    migrate.set_defaults(run=_migrate)
+    _add_vet(commands)
+    payers = commands.add_parser("payers", help="who pays by default")
+    _add_payers_check(payers.add_subparsers(title="commands", required=True, metavar="COMMAND"))
     return parser
+
+
+def _add_vet(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    vet = commands.add_parser(
+        "vet",
+        help="see whether the users' role gives more than was vetted",
+        description="Compares what the users' role gives on this cluster with the last snapshot "
+        "that somebody vetted for its version of Kubernetes (docs/vetting.md). Exits with 1 if it "
+        "gives anything new, or what no tenant may have.",
+    )
+    vet.add_argument(
+        "--users-role",
+        "--role",
+        metavar="STR",
+        default=argparse.SUPPRESS,
+        help="the ClusterRole that users have in their namespace [LNAMESPACE_USERS_ROLE; 'admin']",
+    )
+    vet.add_argument(
+        "--snapshots",
+        metavar="DIR",
+        help="where they are ['docs/vetted'; where that is not, those that came with this program]",
+    )
+    vet.add_argument("--record", action="store_true", help="write a snapshot of what is now")
+    vet.add_argument("-o", "--output", choices=["table", "json"], default="table")
+    settings.add_options(vet, "vet")
+    vet.set_defaults(run=_vet)
+
+
+def _add_payers_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    check = commands.add_parser(
+        "check",
+        help="check the file that says who pays, and try it out",
+        description="Checks the file that says who pays by default, and tells who would pay for "
+        "what somebody creates, and why. Exits with 1 if they would be refused.",
+    )
+    check.add_argument("file", metavar="FILE", help="the file (docs/payers.md)")
+    check.add_argument("--user", help="who creates an LNamespace (`kubectl auth whoami`)")
+    check.add_argument(
+        "--group", action="append", default=[], help="a group that they are in; may be repeated"
+    )
+    check.add_argument("--cost-center", default="", help="the cost centre that they ask for")
+    check.set_defaults(run=_payers_check)
 
 
 def _controller(chosen: Settings, _: argparse.Namespace) -> int:
@@ -51,12 +124,63 @@ def _controller(chosen: Settings, _: argparse.Namespace) -> int:
     return 0
 
 
-def _render(chosen: Settings, _: argparse.Namespace) -> int:
+def _webhook(chosen: Settings, _: argparse.Namespace) -> int:
+    from lnamespace import logs
+    from lnamespace.admission import webhook
+
+    logs.configure(chosen.log_format, chosen.log_level)
+    webhook.run(chosen)
+    return 0
+
+
+def _ledger(chosen: Settings, arguments: argparse.Namespace) -> int:
+    from lnamespace.billing import commands
+
+    return commands.run(arguments.ledger_command, chosen, arguments)
+
+
+def _render(chosen: Settings, arguments: argparse.Namespace) -> int:
+    if arguments.what == "samples":
+        return _render_samples(chosen, arguments.directory or "docs/resource-samples")
+    if arguments.directory:
+        raise SettingsError(f"render {arguments.what} prints; a folder is for samples")
+    from lnamespace.billing.crd import billingrecords_crd
     from lnamespace.model.crd import as_yaml, crd
     from lnamespace.model.names import Names
 
-    print(as_yaml(crd(Names(chosen.api_group_suffix))), end="")
+    generate = {"crd": crd, "billingrecords": billingrecords_crd}[arguments.what]
+    print(as_yaml(generate(Names(chosen.api_group_suffix))), end="")
     return 0
+
+
+def _render_samples(chosen: Settings, directory: str) -> int:
+    from pathlib import Path
+
+    from lnamespace import samples
+    from lnamespace.access.layout import Layout
+    from lnamespace.model.names import Names
+
+    names = Names(chosen.api_group_suffix)
+    samples.write(Path(directory), Layout(names))
+    return 0
+
+
+def _migrate(chosen: Settings, arguments: argparse.Namespace) -> int:
+    from lnamespace import migration
+
+    return migration.run(chosen, arguments)
+
+
+def _vet(chosen: Settings, arguments: argparse.Namespace) -> int:
+    from lnamespace.vet import command
+
+    return command.run(chosen, arguments)
+
+
+def _payers_check(chosen: Settings, arguments: argparse.Namespace) -> int:
+    from lnamespace.billing import payers_command
+
+    return payers_command.check(chosen, arguments)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,14 @@
     LNamespaceError
     ├── SettingsError            an option's value is wrong; the message says which and why
     ├── ModelError               an object that cannot be read as an LNamespace
+    ├── ReviewError              the API server's question cannot be read
+    ├── PayersError              the file that says who pays by default is wrong
+    ├── ProfilesError            the file with the profiles is wrong
+    ├── LedgerError              the ledger's database did not do what was asked
+    │   ├── LedgerUnavailable    no answer, busy, asks for patience                      retryable
+    │   ├── LedgerMisconfigured  rights, table, quota: somebody has to do something
+    │   └── RowsRefused          something in the rows; without it the others pass
+    ├── LostLease                another process may lead; nothing may be written
     └── ClusterError             the cluster did not do what was asked
         ├── Unreachable      no answer: connection refused or cut, time-out              retryable
         ├── Throttled        429                                                         retryable
@@ -36,6 +44,42 @@ class SettingsError(LNamespaceError):
 
 class ModelError(LNamespaceError):
     """An object cannot be read as an LNamespace."""
+
+
+class ReviewError(LNamespaceError):
+    """A review that the webhook was sent is not one; it is answered with 400."""
+
+
+class PayersError(LNamespaceError):
+    """The file that says who pays by default cannot be used; the message says which line."""
+
+
+class ProfilesError(LNamespaceError):
+    """The file with the profiles cannot be used; the message says where or what the server says."""
+
+
+class LedgerError(LNamespaceError):
+    """The database of the ledger refused, failed or did not answer."""
+
+    retryable: ClassVar[bool] = False
+
+
+class LedgerUnavailable(LedgerError):
+    """The database gave no answer, is busy, or asks for patience."""
+
+    retryable = True
+
+
+class LedgerMisconfigured(LedgerError):
+    """The database will not let us until somebody does something; nothing is lost meanwhile."""
+
+
+class RowsRefused(LedgerError):
+    """The database takes no such rows; which of them it is, it does not say."""
+
+
+class LostLease(LNamespaceError):
+    """Another process may lead: ours must end, and start again as a standby."""
 
 
 class ClusterError(LNamespaceError):

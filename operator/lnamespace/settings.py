@@ -12,14 +12,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from lnamespace.errors import SettingsError
 
 _SUFFIX_MAX_LENGTH = 52
 """So that the managed-by label, which carries the suffix, stays within 63 characters."""
 
 
-def _option(default: Any, meaning: str) -> Any:
-    return field(default=default, metadata={"meaning": meaning})
+_WORDS = {
+    "sudo_layout": ("group", "serviceaccount"),
+    "ledger_manage": ("CreateAndExtend", "Never"),
+    "log_format": ("text", "json"),
+    "log_level": ("debug", "info", "warning", "error"),
+}
+"""Options that are one of a few words."""
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+
+
+def _option(default: Any, meaning: str, *commands: str) -> Any:
+    """An option of some commands, or of all of them where none is named."""
+    return field(default=default, metadata={"meaning": meaning, "commands": commands})
 
 
 @dataclass(frozen=True)
@@ -29,48 +43,195 @@ class Settings:
     api_group_suffix: str = _option(
         "loblaw.digital", "The API group is `tenancy.` and this; another instance has another."
     )
-    users_role: str = _option("admin", "The ClusterRole that users have in their namespace.")
     sudoers_group_format: str = _option(
-        "{name}-sudoers",
-        "The group that sudoers impersonate. No identity provider may hand out such groups.",
+        "",
+        "The group that sudoers impersonate, such as {name}-sudoers, which is meant if this is "
+        "empty; for another API group suffix, {name}-sudoers.SUFFIX. No identity provider may "
+        "hand out such groups.",
+        "controller",
+        "webhook",
     )
-    reserved_names: str = _option(
-        "", "Further names that no tenant may have: shell patterns, separated by commas."
+    limit_per_requester: int = _option(
+        0,
+        "How many LNamespaces one requester may have, and ServiceAccounts none; 0: as many as they "
+        "like.",
+        "controller",
+        "webhook",
     )
-    workers: int = _option(16, "How many LNamespaces are worked on at a time.")
-    concurrency: int = _option(32, "How many writes are under way at a time, over all workers.")
-    resync_seconds: int = _option(600, "How often everything is compared, without any request.")
-    liveness_endpoint: str = _option(
-        "", "Where to answer liveness probes, such as http://0.0.0.0:8080/healthz; empty: nowhere."
+    limit_exceptions: str = _option(
+        "{}",
+        'Other limits by user name, as JSON, such as {"ci-bot": 100}; 0: as many as they like. '
+        "system:serviceaccounts:NAMESPACE stands for all ServiceAccounts there together.",
+        "controller",
+        "webhook",
+    )
+    sudo_layout: str = _option(
+        "group",
+        "group: sudoers impersonate themselves in a group. serviceaccount: they impersonate a "
+        "ServiceAccount of the LNamespace (docs/sudo-layouts.md).",
+        "controller",
     )
     log_format: str = _option("text", "text or json.")
     log_level: str = _option("info", "debug, info, warning or error.")
     kubeconfig: str = _option("", "Path of a kubeconfig; empty: as kubectl, or the pod's own.")
     context: str = _option("", "The context of the kubeconfig; empty: its current one.")
 
+    users_role: str = _option(
+        "admin", "The ClusterRole that users have in their namespace.", "controller"
+    )
+    reserved_names: str = _option(
+        "",
+        "Further names that no tenant may have: shell patterns, separated by commas.",
+        "controller",
+    )
+    class_name: str = _option(
+        "",
+        "The spec.className of the LNamespaces that this controller is for; empty: those with "
+        "none.",
+        "controller",
+    )
+    profiles_file: str = _option(
+        "",
+        "YAML with the profiles, the guard rails around namespaces (docs/profiles.md); read anew "
+        "when it changes.",
+        "controller",
+    )
+    required_labels: str = _option(
+        "",
+        "Keys of labels that LNamespaces have and their Namespaces then have too, separated by "
+        "commas.",
+        "controller",
+    )
+    forbidden_labels: str = _option(
+        "",
+        "Keys of labels that no Namespace of an LNamespace may have, or prefixes of such that end "
+        "in /, separated by commas.",
+        "controller",
+    )
+    workers: int = _option(16, "How many LNamespaces are worked on at a time.", "controller")
+    concurrency: int = _option(
+        32, "How many writes are under way at a time, over all workers.", "controller"
+    )
+    resync_seconds: int = _option(
+        600, "How often everything is compared, without any request.", "controller"
+    )
+    lease: str = _option(
+        "",
+        "NAMESPACE/NAME of the Lease by which one of several controllers leads; empty: this is "
+        "the only one.",
+        "controller",
+    )
+
+    listen: str = _option("0.0.0.0:8443", "Where to answer the API server, by HTTPS.", "webhook")
+    health_listen: str = _option(
+        "",
+        "Where to answer /livez, /readyz and /metrics, such as 0.0.0.0:8081; empty: nowhere.",
+        "controller",
+        "webhook",
+        "ledger",
+    )
+    certificate_directory: str = _option(
+        "",
+        "A folder with tls.crt and tls.key that somebody else renews, such as cert-manager; "
+        "empty: make and renew them in --certificate-secret.",
+        "webhook",
+    )
+    certificate_secret: str = _option(
+        "lnamespace-system/lnamespace-webhook-certificate",
+        "NAMESPACE/NAME of the Secret that the replicas share their certificate by.",
+        "webhook",
+    )
+    serving_names: str = _option(
+        "lnamespace-webhook.lnamespace-system.svc",
+        "The host names and addresses by which the API server calls, separated by commas.",
+        "webhook",
+    )
+    certificate_hours: int = _option(
+        2160, "How long a certificate is good for; it is renewed after two thirds.", "webhook"
+    )
+    certificate_settle_seconds: int = _option(
+        60, "How long a new CA is trusted everywhere before it is used.", "webhook"
+    )
+    drain_seconds: int = _option(
+        10, "How long to go on answering after being told to stop.", "webhook"
+    )
+    default_lists: str = _option(
+        "users,managers,sudoers",
+        "The lists that who creates an LNamespace is put into if it names nobody.",
+        "webhook",
+    )
+    never_impersonate: str = _option(
+        "", "Users of whom no impersonator is ever made, separated by commas.", "webhook"
+    )
+    payers_file: str = _option(
+        "",
+        "YAML that says who pays by default (docs/payers.md); read anew when it changes.",
+        "webhook",
+    )
+
+    ledger_url: str = _option(
+        "sqlite:////var/lib/lnamespace/ledger.db",
+        "SQLAlchemy URL of the ledger's database: sqlite, postgresql+psycopg, duckdb, bigquery.",
+        "ledger",
+    )
+    ledger_table: str = _option(
+        "lnamespace_billing_events",
+        "The table's name; SCHEMA.NAME or PROJECT.DATASET.NAME too.",
+        "ledger",
+    )
+    ledger_manage: str = _option(
+        "CreateAndExtend",
+        "CreateAndExtend the table as needed, or Never touch its columns.",
+        "ledger",
+    )
+    project_id: str = _option("", "The cloud project of this cluster, as in its bill.", "ledger")
+    cluster_location: str = _option("", "The region or zone of this cluster.", "ledger")
+    cluster_name: str = _option("", "The name of this cluster.", "ledger")
+    flush_seconds: int = _option(60, "How long records are gathered before a write.", "ledger")
+    batch_size: int = _option(100, "How many records are written at a time.", "ledger")
+    compare_hours: int = _option(
+        24, "How often the ledger is compared with the cluster, besides at start.", "ledger"
+    )
+
     def __post_init__(self) -> None:
         self._check_suffix()
         self._check_group_format()
+        self._check_class()
+        self._check_words()
         if not self.users_role:
             raise SettingsError("--users-role must name a ClusterRole")
-        for name in ("workers", "concurrency", "resync_seconds"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{_flag(name)} must be at least 1")
-        if self.log_format not in ("text", "json"):
-            raise SettingsError("--log-format must be text or json")
-        if self.log_level not in ("debug", "info", "warning", "error"):
-            raise SettingsError("--log-level must be debug, info, warning or error")
+        for option in dataclasses.fields(self):
+            least = min(option.default, 1) if isinstance(option.default, int) else None
+            if least is not None and getattr(self, option.name) < least:
+                raise SettingsError(f"{_flag(option.name)} must be at least {least}")
+        if any(limit < 0 for limit in self.limits_by_name.values()):
+            raise SettingsError("--limit-exceptions must be numbers of at least 0")
+        if self.lease and not re.fullmatch(r"[^/]+/[^/]+", self.lease):
+            raise SettingsError("--lease must be NAMESPACE/NAME")
+        if not set(items(self.default_lists)) <= {"users", "managers", "sudoers"}:
+            raise SettingsError("--default-lists must name some of users, managers, sudoers")
+
+    def _check_words(self) -> None:
+        for option, words in _WORDS.items():
+            if getattr(self, option) not in words:
+                *others, last = words
+                raise SettingsError(f"{_flag(option)} must be {', '.join(others)} or {last}")
 
     def _check_suffix(self) -> None:
-        label = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
         suffix = self.api_group_suffix
-        if len(suffix) > _SUFFIX_MAX_LENGTH or not re.fullmatch(rf"{label}(\.{label})*", suffix):
+        if len(suffix) > _SUFFIX_MAX_LENGTH or not re.fullmatch(rf"{_LABEL}(\.{_LABEL})*", suffix):
             raise SettingsError(
                 "--api-group-suffix must be a DNS name of at most "
                 f"{_SUFFIX_MAX_LENGTH} characters, such as example.com"
             )
 
+    def _check_class(self) -> None:
+        if not re.fullmatch(rf"({_LABEL})?", self.class_name) or len(self.class_name) > 63:
+            raise SettingsError("--class-name must be a DNS label of at most 63 characters")
+
     def _check_group_format(self) -> None:
+        if not self.sudoers_group_format:
+            return
         before, found, _ = self.sudoers_group_format.partition("{name}")
         if not found:
             raise SettingsError("--sudoers-group-format must contain {name}")
@@ -80,14 +241,31 @@ class Settings:
             raise SettingsError("--sudoers-group-format must not start with system:")
 
     @property
+    def limits_by_name(self) -> dict[str, int]:
+        """The limits of those who have one of their own."""
+        try:
+            return msgspec.json.decode(self.limit_exceptions, type=dict[str, int])
+        except msgspec.DecodeError as error:
+            raise SettingsError(
+                f'--limit-exceptions must be JSON such as {{"ci-bot": 100}}: {error}'
+            ) from error
+
+    @property
     def reserved(self) -> tuple[str, ...]:
         """The further reserved names, one pattern each."""
-        return tuple(p.strip() for p in self.reserved_names.split(",") if p.strip())
+        return items(self.reserved_names)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Give the parser a flag for every option."""
+def items(text: str) -> tuple[str, ...]:
+    """What an option lists, separated by commas."""
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def add_options(parser: argparse.ArgumentParser, command: str) -> None:
+    """Give the parser a flag for every option of a command."""
     for option in dataclasses.fields(Settings):
+        if option.metadata["commands"] and command not in option.metadata["commands"]:
+            continue
         parser.add_argument(
             _flag(option.name),
             type=_type(option),

@@ -1,19 +1,37 @@
 """The conventions that all objects of one instance share."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 
+from lnamespace.access import mirrors
 from lnamespace.kube.objects import MANAGED_BY, Marks
 from lnamespace.model.lnamespace import VERSION
 from lnamespace.model.names import Names
 
 
+class SudoLayout(StrEnum):
+    """How sudoers come by their power (:mod:`lnamespace.access.sudo`)."""
+
+    GROUP = "group"
+    SERVICE_ACCOUNT = "serviceaccount"
+
+
 @dataclass(frozen=True)
 class Layout:
-    """How one instance names and marks what it makes; ``users_role`` is a ClusterRole."""
+    """How one instance names and marks what it makes; ``users_role`` is a ClusterRole.
+
+    ``counted``: Namespaces say who asked for them, for there is a limit. ``required_labels`` are
+    keys that an LNamespace must have, and its Namespace has of it; ``forbidden_labels`` are keys,
+    or prefixes that end in a slash, that no Namespace may have.
+    """
 
     names: Names = field(default_factory=Names)
     users_role: str = "admin"
+    counted: bool = False
+    required_labels: tuple[str, ...] = ()
+    forbidden_labels: tuple[str, ...] = ()
+    sudo: SudoLayout = SudoLayout.GROUP
 
     @cached_property
     def marks(self) -> Marks:
@@ -21,9 +39,20 @@ class Layout:
         names = self.names
         return Marks(
             manager=names.prefix,
-            labels=(names.tenant_label,),
-            annotations=(names.owner_annotation, names.person_annotation),
+            labels=(names.tenant_label, names.class_label, *mirrors.keys(names)),
+            annotations=(
+                names.owner_annotation,
+                names.labels_annotation,
+                names.person_annotation,
+                *self._counting,
+            ),
+            among={names.class_label: names.class_name},
         )
+
+    @property
+    def _counting(self) -> tuple[str, ...]:
+        # Without a limit it is not ours to say: one that is there from before stays.
+        return (self.names.requester_annotation,) if self.counted else ()
 
     @cached_property
     def api_version(self) -> str:
@@ -33,4 +62,6 @@ class Layout:
     def labels(self, tenant: str = "") -> dict[str, str]:
         """The labels of an object, for the server to select and for people to search."""
         labels = {MANAGED_BY: self.names.prefix}
+        if self.names.class_name:
+            labels |= {self.names.class_label: self.names.class_name}
         return labels | {self.names.tenant_label: tenant} if tenant else labels

@@ -1,20 +1,18 @@
 """The objects of one LNamespace: its Namespace and who may do what."""
 
-from lnamespace.access import rbac
+import dataclasses
+from dataclasses import dataclass, field
+
+from lnamespace.access import guard, rbac
 from lnamespace.access.entries import Entries
+from lnamespace.access.grants import Grants, owner
+from lnamespace.access.guard import Guard
 from lnamespace.access.layout import Layout
+from lnamespace.access.mirrors import mirrors
 from lnamespace.access.ownership import Ownership
-from lnamespace.kube.objects import (
-    Key,
-    Object,
-    ObjectMeta,
-    OwnerReference,
-    PolicyRule,
-    RbacSubject,
-    RoleRef,
-    Wanted,
-    wanted,
-)
+from lnamespace.access.sudo import former, identity, sudo
+from lnamespace.access.sudo import places as sudo_places
+from lnamespace.kube.objects import Key, Object, ObjectMeta, PolicyRule, Seen, Wanted, wanted
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -22,125 +20,114 @@ from lnamespace.kube.resources import (
     ROLE_BINDING,
     Resource,
 )
-from lnamespace.model.lnamespace import KIND, PLURAL, DeletionPolicy, LNamespace
-from lnamespace.model.names import SUDOERS_BINDING, USERS_BINDING
+from lnamespace.model.lnamespace import PLURAL, DeletionPolicy, LNamespace
+from lnamespace.model.names import USERS_BINDING
+
+
+@dataclass(frozen=True)
+class Space:
+    """What there is to know of an LNamespace's Namespace.
+
+    ``guard`` are its guard rails; None: it is not known what they should be. ``moving``: the
+    former layout of sudo still serves, and sudoers edit the LNamespace by it too.
+    """
+
+    ownership: Ownership
+    seen: Seen | None = None
+    guard: Guard | None = field(default_factory=Guard)
+    moving: bool = False
 
 
 def tenant_objects(
-    lns: LNamespace, entries: Entries, ownership: Ownership, layout: Layout
+    lns: LNamespace, entries: Entries, space: Space, layout: Layout
 ) -> tuple[Wanted, ...]:
     """All that should be for the LNamespace, given whose its Namespace is.
 
     Nothing reaches into a Namespace before it is known to be the LNamespace's own: a group's
     power over the predecessor's secrets must not be handed to the successor's sudoers.
     """
-    always = editors(lns, entries, layout)
-    match ownership:
+    ours = space.ownership in (Ownership.OURS, Ownership.LEAVING)
+    always = editors(lns, entries, layout, both=ours and space.moving)
+    match space.ownership:
         case Ownership.ABSENT:
-            return namespace(lns, layout), *always
+            return namespace(lns, space, layout), *always
         case Ownership.OURS | Ownership.LEAVING:
             granted = (*sudo(lns, entries, layout), users(lns, entries, layout))
-            return namespace(lns, layout), *always, *granted
+            rails = guard.rails(lns, space.guard or Guard(), layout)
+            return namespace(lns, space, layout), *rails, *always, *granted
         case Ownership.PREDECESSOR | Ownership.FOREIGN:
             return always
 
 
-def namespace(lns: LNamespace, layout: Layout) -> Wanted:
+def namespace(lns: LNamespace, space: Space, layout: Layout) -> Wanted:
     """The Namespace itself.
 
     With the policy Retain it has no owner, so the garbage collector leaves it; the annotation
     says whose it is either way.
     """
     retain = lns.spec.deletion_policy is DeletionPolicy.RETAIN
+    further = guard.labels(lns, space.guard, space.seen, layout)
+    ours = layout.labels(lns.name) | mirrors(lns.spec.billing, layout.names)
     meta = ObjectMeta(
         name=lns.name,
-        labels=layout.labels(lns.name),
-        annotations={layout.names.owner_annotation: lns.uid},
-        owner_references=() if retain else (_owner(lns, layout),),
+        labels={key: value for key, value in further.items() if value is not None} | ours,
+        annotations={layout.names.owner_annotation: lns.uid}
+        | guard.annotation(further, layout)
+        | _requester(lns, layout),
+        owner_references=() if retain else (owner(lns, layout),),
     )
-    return wanted(NAMESPACE, Object(meta, "v1", "Namespace"), layout.marks)
+    return wanted(NAMESPACE, Object(meta, "v1", "Namespace"), layout.marks, further)
 
 
-def editors(lns: LNamespace, entries: Entries, layout: Layout) -> tuple[Wanted, ...]:
-    """Who may edit the LNamespace itself: managers always, sudoers as the group."""
+def _requester(lns: LNamespace, layout: Layout) -> dict[str, str]:
+    if not layout.counted or not lns.spec.requester:
+        return {}
+    return {layout.names.requester_annotation: lns.spec.requester}
+
+
+def waiting(lns: LNamespace, entries: Entries, layout: Layout) -> tuple[Wanted, ...]:
+    """For one that gets no Namespace yet: whoever may edit it may do so, to delete it.
+
+    Its sudoers need no sudo for that, for what sudo takes is made with the Namespace.
+    """
+    managers = tuple(sorted({*entries.managers, *entries.sudoers}))
+    return editors(lns, dataclasses.replace(entries, managers=managers), layout)
+
+
+def editors(
+    lns: LNamespace, entries: Entries, layout: Layout, *, both: bool = False
+) -> tuple[Wanted, ...]:
+    """Who may edit the LNamespace itself: managers always, sudoers as whom they act.
+
+    ``both``: by either layout of sudo.
+    """
     name = layout.names.editor(lns.name)
     edit = PolicyRule(
         ("get", "update", "patch", "delete"), (layout.names.group,), (PLURAL,), (lns.name,)
     )
-    sudoers = rbac.group(layout.names.sudoers_group(lns.name))
-    bound = (*rbac.subjects(entries.managers), sudoers)
-    return _cluster_grant(lns, layout, name, edit, bound)
-
-
-def sudo(lns: LNamespace, entries: Entries, layout: Layout) -> tuple[Wanted, ...]:
-    """Who may become the sudoers group, which is cluster-admin inside the namespace."""
-    group = layout.names.sudoers_group(lns.name)
-    impersonate = rbac.impersonate("groups", group)
-    name = layout.names.sudoer(lns.name)
-    return (
-        *_cluster_grant(lns, layout, name, impersonate, rbac.subjects(entries.sudoers)),
-        _in_namespace(lns, layout, SUDOERS_BINDING, "cluster-admin", (rbac.group(group),)),
-    )
+    layouts = (layout, former(layout)) if both else (layout,)
+    sudoers = (identity(lns.name, each) for each in layouts)
+    bound = (*rbac.subjects(entries.managers), *sudoers)
+    return Grants(lns, layout).everywhere(name, edit, bound)
 
 
 def users(lns: LNamespace, entries: Entries, layout: Layout) -> Wanted:
     """Who may work in the namespace all the time."""
     bound = rbac.subjects(entries.users)
-    return _in_namespace(lns, layout, USERS_BINDING, layout.users_role, bound)
+    return Grants(lns, layout).inside(USERS_BINDING, layout.users_role, bound)
 
 
 def places(tenant: str, layout: Layout) -> tuple[tuple[Resource, Key], ...]:
     """Where grants of this LNamespace may be; never the Namespace, which only ownership ends."""
-    editor, sudoer = layout.names.editor(tenant), layout.names.sudoer(tenant)
+    editor = layout.names.editor(tenant)
     return (
-        (CLUSTER_ROLE_BINDING, ("", sudoer)),
         (CLUSTER_ROLE_BINDING, ("", editor)),
-        (ROLE_BINDING, (tenant, SUDOERS_BINDING)),
         (ROLE_BINDING, (tenant, USERS_BINDING)),
-        (CLUSTER_ROLE, ("", sudoer)),
+        *sudo_places(tenant, layout),
         (CLUSTER_ROLE, ("", editor)),
     )
 
 
-def _cluster_grant(
-    lns: LNamespace,
-    layout: Layout,
-    name: str,
-    rule: PolicyRule,
-    bound: tuple[RbacSubject, ...],
-) -> tuple[Wanted, Wanted]:
-    meta = _meta(lns, layout, name)
-    ref = RoleRef("ClusterRole", name)
-    role = rbac.role(meta, "ClusterRole", rule)
-    binding = rbac.binding(meta, "ClusterRoleBinding", ref, bound)
-    return (
-        wanted(CLUSTER_ROLE, role, layout.marks),
-        wanted(CLUSTER_ROLE_BINDING, binding, layout.marks),
-    )
-
-
-def _in_namespace(
-    lns: LNamespace,
-    layout: Layout,
-    name: str,
-    role: str,
-    bound: tuple[RbacSubject, ...],
-) -> Wanted:
-    meta = _meta(lns, layout, name, namespace=lns.name)
-    ref = RoleRef("ClusterRole", role)
-    return wanted(ROLE_BINDING, rbac.binding(meta, "RoleBinding", ref, bound), layout.marks)
-
-
-def _meta(lns: LNamespace, layout: Layout, name: str, namespace: str = "") -> ObjectMeta:
-    return ObjectMeta(
-        name=name,
-        namespace=namespace,
-        labels=layout.labels(lns.name),
-        owner_references=(_owner(lns, layout),),
-    )
-
-
-def _owner(lns: LNamespace, layout: Layout) -> OwnerReference:
-    return OwnerReference(
-        lns.uid, layout.api_version, KIND, lns.name, controller=True, block_owner_deletion=True
-    )
+def all_places(tenant: str, layout: Layout) -> tuple[tuple[Resource, Key], ...]:
+    """The same, with those of the layout of sudo that was chosen before."""
+    return (*sudo_places(tenant, former(layout)), *places(tenant, layout))

@@ -2,25 +2,36 @@
 
 import asyncio
 import logging
+import socket
+import time
+import uuid
 from datetime import UTC, datetime
 from functools import partial
 
-from lnamespace.access.layout import Layout
+from lnamespace.access.layout import Layout, SudoLayout
+from lnamespace.access.limit import Limits
 from lnamespace.access.person import Person
 from lnamespace.controller.cache import Cache, Listed, Tenant, WorkKey, read_listed
 from lnamespace.controller.events import Recorder
+from lnamespace.controller.measures import DEFECT, DONE, Measures
+from lnamespace.controller.outbox import Departed, Outbox
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.person import PersonReconciler
+from lnamespace.controller.profiles import Profiles
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.tenant import TenantReconciler, lnamespaces
-from lnamespace.errors import ClusterError
+from lnamespace.controller.vitals import Sign, Vitals
+from lnamespace.errors import ClusterError, LostLease
+from lnamespace.health import Probes
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
+from lnamespace.kube.lease import Election, Terms
 from lnamespace.kube.objects import Seen, read
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.resources import NAMESPACE
+from lnamespace.metrics import ControllerMetrics
 from lnamespace.model.names import Names
-from lnamespace.settings import Settings
+from lnamespace.settings import Settings, items
 
 SLOW_RETRY = 300.0
 """Seconds before what will not pass by itself is tried again all the same."""
@@ -33,8 +44,29 @@ log = logging.getLogger(__name__)
 
 def layout_of(settings: Settings) -> Layout:
     """The conventions that the settings ask for."""
-    names = Names(settings.api_group_suffix, settings.sudoers_group_format)
-    return Layout(names, settings.users_role)
+    names = Names(settings.api_group_suffix, settings.sudoers_group_format, settings.class_name)
+    return Layout(
+        names,
+        settings.users_role,
+        sudo=SudoLayout(settings.sudo_layout),
+        counted=limits_of(settings).exist,
+        required_labels=items(settings.required_labels),
+        forbidden_labels=items(settings.forbidden_labels),
+    )
+
+
+def limits_of(settings: Settings) -> Limits:
+    """How many LNamespaces somebody may have."""
+    return Limits(settings.limit_per_requester, settings.limits_by_name)
+
+
+def election_of(client: Client, settings: Settings) -> Election | None:
+    """The election to take part in; None where this is the only controller."""
+    namespace, found, name = settings.lease.partition("/")
+    if not found:
+        return None
+    identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+    return Election(client, Terms(namespace, name, identity))
 
 
 class Controller:
@@ -43,33 +75,105 @@ class Controller:
     def __init__(self, client: Client, settings: Settings) -> None:
         layout = layout_of(settings)
         self._settings = settings
-        self._queue: WorkQueue[WorkKey] = WorkQueue(urgent=self._is_urgent)
-        self._cache = Cache(layout, self._queue)
+        self._measures = Measures(ControllerMetrics.new(layout.names.group))
+        client = client.observed(self._measures.requested)
+        self._election = election_of(client, settings)
+        if self._election:
+            client = client.fenced(self._election.check)
+        self._queue: WorkQueue[WorkKey] = WorkQueue(
+            urgent=self._is_urgent, waited=self._measures.metrics.queue_wait.observe
+        )
+        self._profiles = Profiles(
+            client, settings.profiles_file, layout.names, settings.resync_seconds
+        )
+        self._cache = Cache(
+            layout,
+            self._queue,
+            self._measures.news,
+            limits_of(settings),
+            settings.reserved,
+            self._profiles.kinds,
+        )
         applier = Applier(client, self._cache.objects, layout.marks, settings.concurrency)
         recorder = Recorder(client, lnamespaces(layout))
         self._tenants = TenantReconciler(
-            client, self._cache, applier, recorder, layout, settings.reserved
+            client,
+            self._cache,
+            applier,
+            recorder,
+            Outbox(client, layout.names),
+            layout,
+            settings.reserved,
+            self._measures,
+            guards=lambda: self._profiles.current,
         )
         self._people = PersonReconciler(
             self._cache, applier, layout, lambda name: self._queue.add(Tenant(name))
         )
-        self._source = Reflector(client, lnamespaces(layout), self._cache.lnamespaces, read_listed)
+        self._source = Reflector(
+            client,
+            lnamespaces(layout),
+            self._cache.lnamespaces,
+            read_listed,
+            failed=self._watch_failed,
+        )
         self._reflectors = self._make_reflectors(client, layout)
+        self._busy: dict[WorkKey, float] = {}
+        self._vitals = Vitals(self._signs, self._busy.values)
+
+    @property
+    def probes(self) -> Probes:
+        """What it says of itself."""
+        return Probes(self._vitals.unready, self._measure, self._vitals.dead)
 
     async def run(self) -> None:
-        """Run until cancelled. Nothing is written before everything has been listed."""
-        async with asyncio.TaskGroup() as tasks:
-            for reflector in self._reflectors:
-                tasks.create_task(reflector.run())
-            await asyncio.gather(*(r.synced.wait() for r in self._reflectors))
-            log.info("caches are complete", extra={"lnamespaces": len(self._cache.lnamespaces)})
-            for _ in range(self._settings.workers):
-                tasks.create_task(self._work())
-            tasks.create_task(self._resync())
+        """Run until cancelled. Nothing is written before everything has been listed.
+
+        Raises
+        ------
+        LostLease
+            Another process may lead; this one must not go on.
+        """
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                await self._start(tasks)
+        except BaseExceptionGroup as group:
+            if group.subgroup(LostLease):
+                raise LostLease("another process may lead") from group
+            raise
+        finally:
+            if self._election:
+                await self._election.release()
+
+    async def _start(self, tasks: asyncio.TaskGroup) -> None:
+        for reflector in self._reflectors:
+            tasks.create_task(reflector.run())
+        await asyncio.gather(*(r.synced.wait() for r in self._reflectors))
+        log.info("caches are complete", extra={"lnamespaces": len(self._cache.lnamespaces)})
+        if self._election:
+            await self._election.win()
+            tasks.create_task(self._election.keep())
+            if self._cache.limited:
+                await self._look_again()
+        await self._profiles.refresh()
+        tasks.create_task(self._profiles.keep(self._look_at_all))
+        self._measures.active = True
+        for _ in range(self._settings.workers):
+            tasks.create_task(self._work())
+        tasks.create_task(self._resync())
+
+    async def _look_again(self) -> None:
+        """Know all that who led before has written, before anybody is given a slot.
+
+        A watch may be behind; nothing else that we do needs more than that it catches up.
+        """
+        places = (NAMESPACE, self._source.resource)
+        found = (r for r in self._reflectors if r.resource in places)
+        await asyncio.gather(*(reflector.look() for reflector in found))
 
     def _is_urgent(self, key: WorkKey) -> bool:
         """Whether somebody may have to lose access: that must not wait for mass creations."""
-        if isinstance(key, Person):
+        if not isinstance(key, Tenant):
             return False
         listed = self._cache.tenant(key.name)
         return listed is None or listed.going or bool(listed.lns.status.namespace_uid)
@@ -81,7 +185,14 @@ class Controller:
         read_object = partial(read, marks=marks)
         reflectors: list[Reflector[Seen] | Reflector[Listed]] = [
             # All Namespaces, not just ours: one that is not ours is a Conflict until it goes.
-            Reflector(client, kind, store, read_object, "" if kind is NAMESPACE else marks.selector)
+            Reflector(
+                client,
+                kind,
+                store,
+                read_object,
+                "" if kind is NAMESPACE else marks.selector,
+                self._watch_failed,
+            )
             for kind, store in self._cache.objects.items()
         ]
         return [*reflectors, self._source]
@@ -91,27 +202,36 @@ class Controller:
             key = await self._queue.get()
             # What may be out of date of what should be must not be acted upon.
             await self._source.synced.wait()
+            started = self._busy[key] = time.monotonic()
             try:
-                await self._reconcile(key)
+                result = await self._reconcile(key)
+                self._measures.reconciled(key, result, time.monotonic() - started)
             finally:
+                del self._busy[key]
                 self._queue.done(key)
 
-    async def _reconcile(self, key: WorkKey) -> None:
+    async def _reconcile(self, key: WorkKey) -> str:
+        """Work on a key; returns what came of it, in a word."""
         try:
             outcome = await self._dispatch(key, self._queue.failures(key))
+        except LostLease:
+            raise
         except Exception:
             # A defect in us, met by one object, must not stop the others.
             log.exception("reconcile failed", extra={"key": str(key)})
             self._queue.retry(key, at_least=1.0)
-            return
+            return DEFECT
         if outcome.worst is None:
             self._queue.forget(key)
         else:
             self._put_off(key, outcome.worst)
         if outcome.changes_at is not None:
             self._queue.add_after(key, _seconds_until(outcome.changes_at))
+        return type(outcome.worst).__name__ if outcome.worst else DONE
 
     async def _dispatch(self, key: WorkKey, failed_before: int) -> Outcome:
+        if isinstance(key, Departed):
+            return await self._tenants.close(key)
         if isinstance(key, Person):
             return await self._people.reconcile(key, failed_before)
         return await self._tenants.reconcile(key.name, failed_before)
@@ -126,6 +246,25 @@ class Controller:
             self._queue.retry(key, error.retry_after, error.longest_delay)
         else:
             self._queue.add_after(key, SLOW_RETRY)
+
+    def _watch_failed(self, resource: str) -> None:
+        self._measures.metrics.watch_failures.labels(resource).inc()
+
+    def _signs(self) -> list[Sign]:
+        return [Sign(r.resource.plural, r.synced.is_set(), r.pulse) for r in self._reflectors]
+
+    def _measure(self) -> bytes:
+        self._measures.heard((sign.resource, sign.pulse) for sign in self._signs())
+        self._measures.metrics.profiles_problem.set(bool(self._profiles.problem))
+        leads = self._measures.active and (self._election is None or self._election.leads)
+        ours = filter(self._cache.ours, self._cache.lnamespaces)
+        return self._measures.text(leads, len(self._queue), ours)
+
+    async def _look_at_all(self) -> None:
+        """Each LNamespace anew, a few at a time: a revocation must not wait for all of them."""
+        for listed in self._cache.lnamespaces:
+            await self._queue.room(self._settings.workers)
+            self._queue.add(Tenant(listed.lns.name))
 
     async def _resync(self) -> None:
         while True:

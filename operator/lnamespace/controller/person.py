@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from lnamespace.access.layout import Layout
+from lnamespace.access.layout import Layout, SudoLayout
 from lnamespace.access.person import Person, places, self_impersonator
+from lnamespace.access.sudo import lingers
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.status import is_ready
-from lnamespace.controller.tenant import PATIENCE, utc_now
+from lnamespace.controller.tenant import PATIENCE, SWITCH_DELAY, utc_now
 from lnamespace.errors import ClusterError
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.plan import plan
@@ -34,6 +35,10 @@ class PersonReconciler:
         now = self.clock()
         people = self.cache.people
         sponsors = people.sponsors(person, now)
+        if self.layout.sudo is SudoLayout.SERVICE_ACCOUNT:
+            if any(map(self._lingers, sponsors)):
+                return Outcome(changes_at=now + SWITCH_DELAY)
+            sponsors = {}
         subject = people.subject(person)
         wanted = self_impersonator(subject, sponsors, self.layout) if subject else ()
         actions = plan(wanted, self.cache.look, places(person, self.layout))
@@ -57,4 +62,7 @@ class PersonReconciler:
 
     def _waits(self, name: str) -> bool:
         listed = self.cache.tenant(name)
-        return listed is not None and not is_ready(listed.lns)
+        return listed is not None and (not is_ready(listed.lns) or self._lingers(name))
+
+    def _lingers(self, name: str) -> bool:
+        return lingers(name, self.layout, self.cache.look)

@@ -6,6 +6,7 @@ after a delay that doubles.
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -18,21 +19,28 @@ K = TypeVar("K", bound=Hashable)
 class WorkQueue(Generic[K]):
     """Keys that wait to be worked on; those that are ``urgent`` do not wait for the others.
 
+    ``waited`` is told of each key that is given out for how many seconds it had been due.
     For one event loop; not thread-safe.
     """
 
     def __init__(
-        self, backoff: Backoff | None = None, urgent: Callable[[K], bool] = lambda _: False
+        self,
+        backoff: Backoff | None = None,
+        urgent: Callable[[K], bool] = lambda _: False,
+        waited: Callable[[float], object] = lambda _: None,
     ) -> None:
         self._backoff = backoff or Backoff()
         self._is_urgent = urgent
+        self._waited = waited
         self._urgent: deque[K] = deque()
         self._ready: deque[K] = deque()
-        self._dirty: set[K] = set()
+        self._dirty: dict[K, float] = {}
+        """Since when they have been due."""
         self._working: set[K] = set()
         self._failures: dict[K, int] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._wakeup = asyncio.Event()
+        self._taken = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._urgent) + len(self._ready)
@@ -42,7 +50,7 @@ class WorkQueue(Generic[K]):
         self._cancel(key)
         if key in self._dirty:
             return
-        self._dirty.add(key)
+        self._dirty[key] = time.monotonic()
         if key not in self._working:
             self._enqueue(key)
 
@@ -76,9 +84,16 @@ class WorkQueue(Generic[K]):
             self._wakeup.clear()
             await self._wakeup.wait()
         key = (self._urgent or self._ready).popleft()
-        self._dirty.discard(key)
+        self._waited(time.monotonic() - self._dirty.pop(key))
         self._working.add(key)
+        self._taken.set()
         return key
+
+    async def room(self, most: int) -> None:
+        """Wait until no more than ``most`` keys wait: for who adds many that do not hurry."""
+        while len(self) > most:
+            self._taken.clear()
+            await self._taken.wait()
 
     def done(self, key: K) -> None:
         """The worker is through with the key; it comes again if it was added meanwhile."""

@@ -1,4 +1,4 @@
-"""The process around the controller, by kopf: signals, probes, graceful end.
+"""The process around the controller, by kopf: signals, graceful end.
 
 The only module that imports kopf. kopf watches nothing here, for its watch does not tell of
 deletions that it missed (docs/decisions/0002-own-reflector.md).
@@ -6,12 +6,14 @@ deletions that it missed (docs/decisions/0002-own-reflector.md).
 
 import asyncio
 import logging
+from contextlib import AsyncExitStack
 from typing import Any
 
 import kopf
 import uvloop
 
 from lnamespace.controller.controller import Controller
+from lnamespace.health import answering
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.settings import Settings
 
@@ -31,14 +33,17 @@ def run(settings: Settings) -> None:
 
 async def _serve(settings: Settings) -> None:
     stop = asyncio.Event()
-    async with connect(Access(settings.kubeconfig, settings.context)) as client:
-        work = asyncio.create_task(Controller(client, settings).run())
+    async with AsyncExitStack() as stack:
+        access = Access(settings.kubeconfig, settings.context)
+        client = await stack.enter_async_context(connect(access))
+        controller = Controller(client, settings)
+        await stack.enter_async_context(answering(settings.health_listen, controller.probes))
+        work = asyncio.create_task(controller.run())
         work.add_done_callback(lambda _: stop.set())
         await kopf.operator(
             registry=_registry(client, work),
             settings=_settings(),
             clusterwide=True,
-            liveness_endpoint=settings.liveness_endpoint or None,
             stop_flag=stop,
         )
         if not work.cancelled():

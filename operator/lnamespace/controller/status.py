@@ -9,12 +9,20 @@ import msgspec
 
 from lnamespace.access.entries import Entries
 from lnamespace.access.ownership import Ownership
+from lnamespace.billing.record import newest
 from lnamespace.errors import ClusterError
-from lnamespace.model.lnamespace import Condition, Counts, LNamespace, Status
+from lnamespace.model.lnamespace import Condition, Counts, LNamespace, Recorded, Status
 
 READY = "Ready"
 NAMESPACE_READY = "NamespaceReady"
+GUARD_RAILS_READY = "GuardRailsReady"
 ACCESS_READY = "AccessReady"
+BILLING_RECORDED = "BillingRecorded"
+
+RESERVED_NAME = "ReservedName"
+TERMINATING = "NamespaceTerminating"
+LIMIT_EXCEEDED = "LimitExceeded"
+"""The reason of one that waits until its requester has fewer others."""
 
 
 class Verdict(NamedTuple):
@@ -26,36 +34,67 @@ class Verdict(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """Why an LNamespace gets no Namespace; ``editable``: whether anybody may edit it even so."""
+
+    reason: str
+    message: str
+    editable: bool = True
+
+
+@dataclass(frozen=True)
 class Findings:
-    """What a reconcile found, to be told in the status."""
+    """What a reconcile found, to be told in the status.
+
+    ``guarded``: guard rails should be there. ``unknown`` says why it is not known which;
+    ``unrailed`` is what failed of them. ``held``: so nobody was let into the Namespace.
+    ``moving``: sudo goes by the present layout, and what the former one gave has yet to go.
+    """
 
     ownership: Ownership
     entries: Entries
     namespace_uid: str = ""
     sudoers_group: str = ""
-    refused: str = ""
+    sudo_user: str = ""
+    moving: bool = False
+    refused: Refusal | None = None
     people: tuple[str, ...] = ()
     failures: tuple[ClusterError, ...] = ()
+    unrecorded: tuple[ClusterError, ...] = ()
+    guarded: bool = False
+    unknown: str = ""
+    unrailed: tuple[ClusterError, ...] = ()
+    held: bool = False
 
 
 def status(lns: LNamespace, found: Findings, now: datetime) -> Status:
     """The status of an LNamespace; equal to the one it has if nothing changed but the time."""
     namespace = _refused(found) or _namespace(lns, found)
-    access = _refused(found) or _access(found)
-    ready = next((v for v in (namespace, access) if not v.holds), None)
+    rails = None if found.refused else _rails(found)
+    access = _refused(found) or _held(found) or _access(found)
+    billing = _refused(found) or _billing(found)
+    ready = next((v for v in (namespace, rails, access, billing) if v and not v.holds), None)
     verdicts = {
         READY: ready or Verdict(True, "Ready", "The namespace can be used as listed."),
         NAMESPACE_READY: namespace,
+        **({GUARD_RAILS_READY: rails} if rails else {}),
         ACCESS_READY: access,
+        BILLING_RECORDED: billing,
     }
-    current = found.entries
     return Status(
         observed_generation=lns.metadata.generation,
         namespace_uid=found.namespace_uid,
         sudoers_group=found.sudoers_group,
-        counts=Counts(len(current.users), len(current.managers), len(current.sudoers)),
+        sudo_user=found.sudo_user,
+        counts=counts(found.entries),
+        recorded=Recorded(newest(lns)) if billing.holds else lns.status.recorded,
         conditions=tuple(_condition(lns, t, verdict, now) for t, verdict in verdicts.items()),
     )
+
+
+def counts(entries: Entries) -> Counts:
+    """How many of each list count now."""
+    return Counts(len(entries.users), len(entries.managers), len(entries.sudoers))
 
 
 def unreadable(lns: LNamespace, problem: str, now: datetime) -> Status:
@@ -79,10 +118,8 @@ def is_ready(lns: LNamespace) -> bool:
 
 
 def _refused(found: Findings) -> Verdict | None:
-    if not found.refused:
-        return None
-    message = f"The name is refused: {found.refused}. Delete this LNamespace and choose another."
-    return Verdict(False, "ReservedName", message)
+    refused = found.refused
+    return Verdict(False, refused.reason, refused.message[:1024]) if refused else None
 
 
 def _namespace(lns: LNamespace, found: Findings) -> Verdict:
@@ -94,13 +131,13 @@ def _namespace(lns: LNamespace, found: Findings) -> Verdict:
         case Ownership.LEAVING:
             return Verdict(
                 False,
-                "NamespaceTerminating",
+                TERMINATING,
                 "The namespace is being deleted; it is made anew when it is gone.",
             )
         case Ownership.PREDECESSOR:
             return Verdict(
                 False,
-                "NamespaceTerminating",
+                TERMINATING,
                 "An earlier namespace of this name is still being deleted; waiting for it to go.",
             )
         case Ownership.FOREIGN:
@@ -110,6 +147,27 @@ def _namespace(lns: LNamespace, found: Findings) -> Verdict:
                 f'namespaces "{lns.name}" already exists and is not this LNamespace\'s. Choose '
                 "another name, or have a cluster admin adopt it (docs/adoption.md).",
             )
+
+
+def _rails(found: Findings) -> Verdict | None:
+    """Nothing is said of guard rails where there are none."""
+    if found.ownership is not Ownership.OURS:
+        return None
+    if found.unknown:
+        message = f"{found.unknown} What there is stays as it is (docs/profiles.md)."
+        return Verdict(False, "UnknownProfile", message[:1024])
+    if found.unrailed:
+        return _failed(found.unrailed, "The guard rails could not be made")
+    if not found.guarded:
+        return None
+    return Verdict(True, "InPlace", "The guard rails are as the profile says.")
+
+
+def _held(found: Findings) -> Verdict | None:
+    if not found.held:
+        return None
+    message = "Nobody is let into the namespace before its guard rails are there."
+    return Verdict(False, "GuardRailsNotReady", message)
 
 
 def _access(found: Findings) -> Verdict:
@@ -124,6 +182,14 @@ def _access(found: Findings) -> Verdict:
     if found.people:
         return Verdict(False, "SudoNotReady", _joined("kubectl sudo: ", found.people))
     return Verdict(True, "AsListed", "Everybody has the access that the lists give.")
+
+
+def _billing(found: Findings) -> Verdict:
+    if found.ownership not in (Ownership.OURS, Ownership.LEAVING):
+        return Verdict(False, "NamespaceNotReady", "There is nothing to pay for yet.")
+    if found.unrecorded:
+        return _failed(found.unrecorded, "Who pays could not be recorded")
+    return Verdict(True, "Recorded", "Who pays is recorded for the ledger.")
 
 
 def _failed(failures: tuple[ClusterError, ...], what: str) -> Verdict:

@@ -1,32 +1,61 @@
 """Makes the cluster as one LNamespace says, and says so in its status."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from lnamespace.access import person
+from lnamespace.access import guard, person
 from lnamespace.access.entries import Entries, entries
-from lnamespace.access.layout import Layout
+from lnamespace.access.guard import Guard, Guards
+from lnamespace.access.layout import Layout, SudoLayout
 from lnamespace.access.ownership import Ownership, ownership
 from lnamespace.access.person import Person
-from lnamespace.access.tenant import editors, places, tenant_objects
+from lnamespace.access.sudo import former, impersonated, lingering, lingers, serves
+from lnamespace.access.sudo import places as sudo_places
+from lnamespace.access.tenant import (
+    Space,
+    all_places,
+    editors,
+    places,
+    tenant_objects,
+    waiting,
+)
 from lnamespace.controller.cache import Cache, Listed, read_listed
 from lnamespace.controller.events import Recorder
+from lnamespace.controller.measures import Measures
+from lnamespace.controller.outbox import Departed, Outbox
 from lnamespace.controller.outcome import Outcome
-from lnamespace.controller.status import Findings, status, unreadable
+from lnamespace.controller.slots import Place
+from lnamespace.controller.status import (
+    LIMIT_EXCEEDED,
+    RESERVED_NAME,
+    TERMINATING,
+    Findings,
+    Refusal,
+    counts,
+    is_ready,
+    status,
+    unreadable,
+)
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
-from lnamespace.kube.plan import Action, plan
-from lnamespace.kube.resources import NAMESPACE, Resource
-from lnamespace.model.lnamespace import KIND, PLURAL, VERSION, LNamespace, Status
+from lnamespace.kube.objects import Key
+from lnamespace.kube.plan import Action, Create, Delete, plan
+from lnamespace.kube.resources import GUARD_RAILS, NAMESPACE, ROLE_BINDING, Resource
+from lnamespace.model.lnamespace import KIND, PLURAL, VERSION, LNamespace, Spec, Status
+from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING, USERS_BINDING
 from lnamespace.model.rules import RESERVED_NAMES, name_problem
 from lnamespace.model.subject import Subject
 
 PATIENCE = 3
 """So many failures in a row that should pass by themselves are not worth a status."""
+
+SWITCH_DELAY = timedelta(seconds=1)
+"""How long both layouts of sudo are there: who has read the status before it changed acts by it."""
 
 
 def lnamespaces(layout: Layout) -> Resource:
@@ -40,6 +69,27 @@ def utc_now() -> datetime:
 
 
 @dataclass(frozen=True)
+class Made:
+    """What failed, and whether somebody was not let in because of it."""
+
+    failures: tuple[ClusterError, ...] = ()
+    unrailed: tuple[ClusterError, ...] = ()
+    held: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything did."""
+        return bool(self.failures or self.unrailed)
+
+    def __add__(self, other: "Made") -> "Made":
+        return Made(
+            self.failures + other.failures,
+            self.unrailed + other.unrailed,
+            self.held or other.held,
+        )
+
+
+@dataclass(frozen=True)
 class TenantReconciler:
     """Reconciles LNamespaces, one at a time; many may run at once for different names."""
 
@@ -47,59 +97,192 @@ class TenantReconciler:
     cache: Cache
     applier: Applier
     recorder: Recorder
+    outbox: Outbox
     layout: Layout
     reserved: tuple[str, ...] = ()
+    measures: Measures = field(default_factory=Measures)
     clock: Callable[[], datetime] = utc_now
+    guards: Callable[[], Guards] = Guards
 
     async def reconcile(self, name: str, failed_before: int = 0) -> Outcome:
         """Make it so, as far as it can be done."""
+        if self.cache.doubts(name) and (failed := await self.applier.look(NAMESPACE, ("", name))):
+            return Outcome(failed)
+        self.cache.settle(name)
         listed = self.cache.tenant(name)
+        if listed is not None and self.cache.ours(listed) is None:
+            return Outcome()
         if listed is None or listed.going:
-            return Outcome(await self.applier.apply(self._withdrawal(name)))
+            return Outcome(await self._withdraw(name))
         now = self.clock()
         second = now.replace(microsecond=0)
         if listed.problem:
             return Outcome(await self._say(listed, unreadable(listed.lns, listed.problem, second)))
         found = await self._make_so(listed.lns, now)
-        failures = [*found.failures]
+        failures = [*found.unrailed, *found.failures]
         if self._worth_telling(found, failed_before):
             failures += await self._say(listed, status(listed.lns, found, second))
-        return Outcome(failures, found.entries.changes_at)
+        moments = (found.entries.changes_at, now + SWITCH_DELAY if found.moving else None)
+        return Outcome([*failures, *found.unrecorded], min(filter(None, moments), default=None))
+
+    async def close(self, key: Departed) -> Outcome:
+        """Tell the ledger that an LNamespace is gone, if its namespace can have cost anything."""
+        departure = self.cache.departures.get(key.uid)
+        if departure is None:
+            return Outcome()
+        lns = departure.lns
+        was_ours = bool(lns.status.namespace_uid) or lns.uid in self.outbox.told
+        never_made = self.cache.look(NAMESPACE, ("", lns.name)) is None
+        charged = was_ours or (never_made and not self._reserved(lns))
+        if charged and (failures := await self.outbox.close(departure)):
+            return Outcome(failures)
+        del self.cache.departures[key.uid]
+        return Outcome()
 
     async def _make_so(self, lns: LNamespace, now: datetime) -> Findings:
         current = entries(lns.spec, now)
-        refused = name_problem(lns.name, RESERVED_NAMES + self.reserved) or ""
-        failures: list[ClusterError] = []
-        # Twice, for the grants inside the Namespace follow once it is there and known to be ours.
-        for _ in range(2):
-            actions = self._plan(lns, current, refused)
-            if not actions or failures:
-                break
-            failures = await self.applier.apply(actions)
+        refused = self._refusal(lns)
+        first = self._plan(lns, current, refused)
+        made = await self._carry_out(lns, first)
+        # The grants inside the Namespace follow once it is there and known to be ours.
+        rest = self._plan(lns, current, refused) if first and not made.failed else ()
+        # Looked up once: what is told to be recorded must be what was.
         whose = self._ownership(lns)
+        more, unrecorded = await asyncio.gather(
+            self._carry_out(lns, rest), self._record(lns, whose, refused, now)
+        )
+        made += more
+        act_as = self.layout
+        if _grants(whose, refused) and self._lingers(lns):
+            act_as = self._acting(lns, current, made)
+            made += await self._leave_former(lns, current, act_as)
+        elif not made.failed:
+            self._measure(lns, current, (*first, *rest))
+        group, user = impersonated(lns.name, act_as)
         return Findings(
             ownership=whose,
             entries=current,
             namespace_uid=self._namespace_uid(lns, whose),
-            sudoers_group=self.layout.names.sudoers_group(lns.name),
+            sudoers_group=group,
+            sudo_user=user,
+            moving=act_as is self.layout and self._lingers(lns),
             refused=refused,
             people=self._people_problems(current),
-            failures=tuple(failures),
+            failures=made.failures,
+            unrecorded=tuple(unrecorded),
+            guarded=self.guards().of(lns) not in (None, Guard()),
+            unknown=self.guards().trouble(lns),
+            unrailed=made.unrailed,
+            held=made.held,
         )
 
-    def _plan(self, lns: LNamespace, current: Entries, refused: str) -> tuple[Action, ...]:
-        if refused:
+    def _refusal(self, lns: LNamespace) -> Refusal | None:
+        if problem := self._reserved(lns):
+            message = f"The name is refused: {problem}. Delete this LNamespace and choose another."
+            return Refusal(RESERVED_NAME, message)
+        if self._ownership(lns) is not Ownership.ABSENT:
+            return None
+        if (place := self.cache.place(lns)) is Place.HOLDS:
+            return None
+        self.measures.refused(lns)
+        reason = TERMINATING if place is Place.NEXT else LIMIT_EXCEEDED
+        return Refusal(reason, self.cache.exceeded(lns, place), place is not Place.FAR)
+
+    def _reserved(self, lns: LNamespace) -> str:
+        return name_problem(lns.name, RESERVED_NAMES + self.reserved) or ""
+
+    async def _carry_out(self, lns: LNamespace, actions: Sequence[Action]) -> Made:
+        """Guard rails first: nobody is let into a Namespace before they are there.
+
+        Where people are in already, what they have is kept as it should be whatever fails.
+        """
+        rails = [action for action in actions if _is_rail(action)]
+        others = [action for action in actions if action not in rails]
+        unrailed = await self.applier.apply(rails)
+        held = []
+        if (unrailed or self.guards().of(lns) is None) and not self._anybody_in(lns):
+            held = [action for action in others if _lets_in(action, lns)]
+        failures = await self.applier.apply(action for action in others if action not in held)
+        return Made(tuple(failures), tuple(unrailed), bool(held))
+
+    def _anybody_in(self, lns: LNamespace) -> bool:
+        bindings = (USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING)
+        return any(self.cache.look(ROLE_BINDING, (lns.name, name)) for name in bindings)
+
+    async def _record(
+        self, lns: LNamespace, whose: Ownership, refused: Refusal | None, now: datetime
+    ) -> list[ClusterError]:
+        """What is not its own Namespace must never be charged to it."""
+        if not _grants(whose, refused):
+            return []
+        return await self.outbox.record(lns, now)
+
+    def _plan(
+        self, lns: LNamespace, current: Entries, refused: Refusal | None
+    ) -> tuple[Action, ...]:
+        if refused and refused.reason != RESERVED_NAME:
+            wanted = waiting(lns, current, self.layout) if refused.editable else ()
+        elif refused:
             wanted = editors(lns, current, self.layout)
         else:
-            wanted = tenant_objects(lns, current, self._ownership(lns), self.layout)
-        return plan(wanted, self.cache.look, places(lns.name, self.layout))
+            wanted = tenant_objects(lns, current, self._space(lns), self.layout)
+        grants = _grants(self._ownership(lns), refused)
+        possible = (places if grants else all_places)(lns.name, self.layout)
+        return plan(wanted, self.cache.look, (*possible, *self._rails_places(lns, refused)))
 
-    def _withdrawal(self, name: str) -> tuple[Action, ...]:
+    def _space(self, lns: LNamespace) -> Space:
+        seen = self.cache.look(NAMESPACE, ("", lns.name))
+        moving = serves(lns.name, self.layout, self.cache.look)
+        return Space(self._ownership(lns), seen, self.guards().of(lns), moving)
+
+    def _rails_places(
+        self, lns: LNamespace, refused: Refusal | None
+    ) -> Iterator[tuple[Resource, Key]]:
+        """Where guard rails may be that should not; nowhere, where it is not known what should."""
+        space = self._space(lns)
+        if not refused and space.ownership is Ownership.OURS and space.guard is not None:
+            yield from (p for p in guard.places(lns.name) if p[0] in self.cache.objects)
+
+    def _lingers(self, lns: LNamespace) -> bool:
+        return lingers(lns.name, self.layout, self.cache.look)
+
+    def _acting(self, lns: LNamespace, current: Entries, made: Made) -> Layout:
+        """The layout that sudoers go by: the former one until the present works for all."""
+        works = not made.failed and all(map(self._is_settled, current.sudoers))
+        stays = not works and serves(lns.name, self.layout, self.cache.look)
+        return former(self.layout) if stays else self.layout
+
+    async def _leave_former(self, lns: LNamespace, current: Entries, act_as: Layout) -> Made:
+        """Take what the former layout of sudo gave once the status says to go by the present one.
+
+        Until then it says who is a sudoer just as well: a revocation waits for nothing.
+        """
+        look, said = self.cache.look, (lns.status.sudoers_group, lns.status.sudo_user)
+        present = act_as is self.layout
+        if present and said == impersonated(lns.name, act_as):
+            only = editors(lns, current, self.layout)
+            actions = plan(only, look, sudo_places(lns.name, former(self.layout)))
+            return Made(tuple(await self.applier.apply(actions)))
+        actions = plan(lingering(lns, current, self.layout, look), look)
+        failures = await self.applier.apply(actions)
+        # Where they go by the present one, what cannot be changed is about to go.
+        return Made() if present else Made(tuple(failures))
+
+    def _measure(self, lns: LNamespace, current: Entries, actions: tuple[Action, ...]) -> None:
+        self.measures.applied(lns.name, actions)
+        if is_ready(lns) and lns.status.counts == counts(current):
+            self.measures.repaired(actions)
+
+    async def _withdraw(self, name: str) -> list[ClusterError]:
         """Take the grants of an LNamespace that is gone, not waiting for the garbage collector.
 
         Its Namespace is left to the collector: should we ever be wrong, no data is lost.
         """
-        return plan((), self.cache.look, places(name, self.layout))
+        actions = plan((), self.cache.look, all_places(name, self.layout))
+        failures = await self.applier.apply(actions)
+        if not failures:
+            self.measures.applied(name, actions)
+        return failures
 
     def _ownership(self, lns: LNamespace) -> Ownership:
         return ownership(lns, self.cache.look(NAMESPACE, ("", lns.name)), self.layout)
@@ -118,12 +301,14 @@ class TenantReconciler:
 
         A person's reconcile that is still under way puts us back into the queue when it ends.
         """
-        if found.failures:
-            return failed_before >= PATIENCE or not all(f.retryable for f in found.failures)
-        return all(map(self._is_settled, found.entries.sudoers))
+        if troubles := (*found.unrailed, *found.failures, *found.unrecorded):
+            return failed_before >= PATIENCE or not all(f.retryable for f in troubles)
+        return bool(found.refused) or all(map(self._is_settled, found.entries.sudoers))
 
     def _is_settled(self, sudoer: Subject) -> bool:
         """Whether the sudoer's own objects are there, or known to be impossible."""
+        if self.layout.sudo is SudoLayout.SERVICE_ACCOUNT:
+            return True
         one = Person.of(sudoer)
         there = all(self.cache.look(*place) for place in person.places(one, self.layout))
         return there or one in self.cache.people.problems
@@ -140,10 +325,32 @@ class TenantReconciler:
             return []
         except ClusterError as error:
             return [error]
-        if (answer.lns.spec, answer.going) == (lns.spec, listed.going):
+        if is_ready(answer.lns):
+            self.measures.ready(lns)
+        if _told(answer) == _told(listed):
             self.cache.lnamespaces.learn(answer)
         else:
             # The answer brought a change that the watch has yet to tell; it is news.
             self.cache.lnamespaces.put(answer)
         await self.recorder.record(lns, new)
         return []
+
+
+def _is_rail(action: Action) -> bool:
+    return not isinstance(action, Delete) and action.want.resource in GUARD_RAILS
+
+
+def _lets_in(action: Action, lns: LNamespace) -> bool:
+    if not isinstance(action, Create) or action.want.resource is not ROLE_BINDING:
+        return False
+    return action.want.key[0] == lns.name
+
+
+def _told(listed: Listed) -> tuple[Spec, dict[str, str], bool]:
+    """All of an LNamespace that we go by, besides what we say ourselves."""
+    return listed.lns.spec, listed.lns.metadata.labels, listed.going
+
+
+def _grants(whose: Ownership, refused: Refusal | None) -> bool:
+    """Whether it may give anybody anything in the Namespace of its name."""
+    return not refused and whose in (Ownership.OURS, Ownership.LEAVING)

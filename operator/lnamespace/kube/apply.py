@@ -8,7 +8,7 @@ import msgspec
 
 from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NoNamespace, NotFound
 from lnamespace.kube.client import Client
-from lnamespace.kube.objects import Marks, Seen, Wanted, patch, read, release
+from lnamespace.kube.objects import Key, Marks, Seen, Wanted, patch, read, release
 from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate
 from lnamespace.kube.resources import NAMESPACE, Resource
 from lnamespace.kube.store import Store
@@ -50,6 +50,14 @@ class Applier:
             failures += await self._all(list(stage))
         return failures
 
+    async def look(self, resource: Resource, key: Key) -> list[ClusterError]:
+        """See whether something is there, whatever the watch has told. Returns the failure."""
+        try:
+            await self._look(resource, key)
+        except ClusterError as error:
+            return [error]
+        return []
+
     async def _all(self, actions: Sequence[Action]) -> list[ClusterError]:
         if len(actions) == 1:
             return [error] if (error := await self._try(actions[0])) else []
@@ -83,23 +91,23 @@ class Applier:
             answer = await self._client.create(want.resource.path(namespace=namespace), body)
         except AlreadyExists:
             # Not known to us: its label was taken away, or the watch is behind. Look, plan again.
-            await self._meet(want)
+            await self._look(want.resource, want.key)
             raise
         except NotFound as error:
             raise NoNamespace(str(error), status=404) from error
         self._stores[want.resource].learn(read(answer, self._marks))
 
-    async def _meet(self, want: Wanted) -> None:
-        namespace, name = want.key
+    async def _look(self, resource: Resource, key: Key) -> None:
+        namespace, name = key
         try:
-            answer = await self._client.get(want.resource.path(name, namespace))
+            answer = await self._client.get(resource.path(name, namespace))
         except NotFound:
             return
-        self._stores[want.resource].meet(read(answer, self._marks))
+        self._stores[resource].meet(read(answer, self._marks))
 
     async def _patch(self, want: Wanted, seen: Seen) -> None:
         namespace, name = want.key
-        body = msgspec.json.encode(patch(want, seen.uid, self._marks))
+        body = msgspec.json.encode(patch(want, seen, self._marks))
         try:
             answer = await self._client.patch(want.resource.path(name, namespace), body)
         except NotFound as error:

@@ -5,11 +5,14 @@ over the wire is JSON in bytes, for its models cost ten times what the rest of a
 """
 
 import asyncio
+import copy
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Self
 from urllib.parse import urlencode
 
@@ -42,7 +45,14 @@ class Access:
     context: str = ""
 
 
+Fence = Callable[[], float]
+"""How many seconds a write may take; raises where none may be sent."""
+
+Observer = Callable[[str, str, int, float], None]
+"""Told of each request: method, path, HTTP status (0: no answer), seconds to the answer's head."""
+
 _AS_US = {"fieldManager": FIELD_MANAGER}
+_DRY_RUN = {"dryRun": "All", "fieldValidation": "Strict"}
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,8 @@ class Client:
     def __init__(self, configuration: Configuration) -> None:
         rest = RESTClientObject(configuration)
         self._configuration = configuration
+        self.fence: Fence | None = None
+        self.observer: Observer | None = None
         self._server = configuration.host.rstrip("/")
         self._options: dict[str, Any] = {
             "server_hostname": configuration.tls_server_name or None,
@@ -88,6 +100,7 @@ class Client:
             headers={"User-Agent": "lnamespace", "Accept": JSON},
             auto_decompress=True,
             read_bufsize=2**20,
+            trace_configs=[_fenced_once_connected()],
         )
 
     async def __aenter__(self) -> Self:
@@ -108,13 +121,32 @@ class Client:
             "token": token.split(" ", 1)[-1] if token else None,
         }
 
+    def fenced(self, fence: Fence) -> Self:
+        """The same connection for a process that may lose the right to write.
+
+        ``fence`` is asked before each write and says how many seconds it may take, or raises.
+        """
+        twin = copy.copy(self)
+        twin.fence = fence
+        return twin
+
+    def observed(self, observer: Observer) -> Self:
+        """The same connection for a process that counts its requests."""
+        twin = copy.copy(self)
+        twin.observer = observer
+        return twin
+
     async def get(self, path: str, **params: str) -> bytes:
         """Read an object or a list."""
         return await self._answer(_Request("GET", path, params))
 
-    async def create(self, path: str, body: bytes) -> bytes:
-        """Create an object in a collection."""
-        return await self._answer(_Request("POST", path, _AS_US, body))
+    async def create(self, path: str, body: bytes, *, dry_run: bool = False) -> bytes:
+        """Create an object in a collection.
+
+        ``dry_run``: only tell what it would be; refused are also fields that there are not.
+        """
+        params = _AS_US | (_DRY_RUN if dry_run else {})
+        return await self._answer(_Request("POST", path, params, body))
 
     async def patch(self, path: str, body: bytes) -> bytes:
         """Change an object by a JSON merge patch (RFC 7386)."""
@@ -158,6 +190,8 @@ class Client:
 
     async def _send(self, request: _Request) -> aiohttp.ClientResponse:
         headers = {"Content-Type": request.content_type} if request.body is not None else {}
+        limits = request.limits
+        fence = self.fence if request.method != "GET" else None
         try:
             token = await self._configuration.get_api_key_with_prefix("BearerToken")
         except (config.ConfigException, OSError) as error:
@@ -166,14 +200,40 @@ class Client:
             headers["Authorization"] = token
         # Paths are escaped where they are made; parsing them again is a tenth of a request.
         url = URL(f"{self._server}{request.path}?{urlencode(request.params)}", encoded=True)
-        return await self._session.request(
-            request.method,
-            url,
-            data=request.body,
-            headers=headers,
-            timeout=request.limits,
-            **self._options,
-        )
+        if fence:
+            limits = aiohttp.ClientTimeout(total=fence(), sock_connect=5)
+        started, status = time.perf_counter(), 0
+        try:
+            response = await self._session.request(
+                request.method,
+                url,
+                data=request.body,
+                headers=headers,
+                timeout=limits,
+                trace_request_ctx=fence,
+                **self._options,
+            )
+            status = response.status
+        finally:
+            if self.observer:
+                took = time.perf_counter() - started
+                self.observer(request.method, request.path, status, took)
+        return response
+
+
+def _fenced_once_connected() -> aiohttp.TraceConfig:
+    """Asks a request's fence again when it had to wait for a connection.
+
+    A process that was held up meanwhile must not send what was right to send before.
+    """
+
+    async def check(_: object, request: SimpleNamespace, __: object) -> None:
+        if request.trace_request_ctx:
+            request.trace_request_ctx()
+
+    tracing = aiohttp.TraceConfig()
+    tracing.on_connection_create_end.append(check)
+    return tracing
 
 
 @asynccontextmanager

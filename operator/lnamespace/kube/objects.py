@@ -1,18 +1,21 @@
-"""The parts of Namespaces and RBAC objects that we manage, as values.
+"""The parts of Namespaces, RBAC objects and limits that we manage, as values.
 
 One type serves both sides: what should be is built from it, what is is decoded into it. What is
 not named here is not ours, is never read and never overwritten.
 """
 
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from lnamespace.kube import merge
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
+    GUARD_RAILS,
     NAMESPACE,
     RBAC,
     ROLE,
@@ -21,6 +24,8 @@ from lnamespace.kube.resources import (
 )
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
+NAME_LABEL = "kubernetes.io/metadata.name"
+"""The API server puts it on every Namespace, and back."""
 
 
 class OwnerReference(msgspec.Struct, frozen=True, order=True, rename="camel", omit_defaults=True):
@@ -76,7 +81,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
 
 class Object(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A Namespace, a role or a binding."""
+    """A Namespace, a role, a binding or a limit. Only limits have a spec that is ours."""
 
     metadata: ObjectMeta
     api_version: str = ""
@@ -85,6 +90,7 @@ class Object(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     role_ref: RoleRef | UnsetType = UNSET
     subjects: tuple[RbacSubject, ...] = ()
     aggregation_rule: Raw | UnsetType = UNSET
+    spec: Raw | UnsetType = UNSET
 
     def manifest(self) -> dict[str, Any]:
         """As the API takes it."""
@@ -98,24 +104,34 @@ Key = tuple[str, str]
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """The labels and annotations that are ours to say; all others belong to other people."""
+    """The labels and annotations that are ours to say; all others belong to other people.
+
+    ``among`` are labels, and their values, that tell what is ours from what others of the same
+    manager have; empty: it must not be there.
+    """
 
     manager: str
     labels: tuple[str, ...] = ()
     annotations: tuple[str, ...] = ()
+    among: dict[str, str] = {}
 
     @property
     def selector(self) -> str:
         """Selects on the server what we manage."""
-        return f"{MANAGED_BY}={self.manager}"
+        parts = (f"{key}={value}" if value else f"!{key}" for key, value in self.among.items())
+        return ",".join((f"{MANAGED_BY}={self.manager}", *parts))
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """An object that should be."""
+    """An object that should be.
+
+    ``labels`` are further ones that should be as they are here; None: that should not be there.
+    """
 
     resource: Resource
     object: Object
     fingerprint: bytes
+    labels: dict[str, str | None] = {}
 
     @property
     def key(self) -> Key:
@@ -124,7 +140,10 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What we keep of an object that is: enough to tell whether it is as it should be."""
+    """What we keep of an object that is: enough to tell whether it is as it should be.
+
+    ``labels`` are those that are not ours; ``spec`` is a limit's, one copy for all that are equal.
+    """
 
     key: Key
     uid: str
@@ -137,20 +156,40 @@ class Seen(msgspec.Struct, frozen=True):
     fingerprint: bytes
     held: bool = False
     """By a finalizer, somebody's: deleting it would not end it."""
+    labels: dict[str, str] = {}
+    spec: bytes = b""
+
+    def like(self, want: Wanted) -> bool:
+        """Whether it is as it should be."""
+        labels = want.labels.items()
+        return self.fingerprint == want.fingerprint and all(
+            self.labels.get(key) == value for key, value in labels
+        )
+
+    def can_become(self, want: Wanted) -> bool:
+        """Whether it can become as it should be: the API lets no one change some fields."""
+        same_role = self.role_ref == (want.object.role_ref or None)
+        return same_role and _scope(self.spec) == _scope(_spec(want.object))
 
 
 _decoder = msgspec.json.Decoder(Object)
 
 
-def wanted(resource: Resource, built: Object, marks: Marks) -> Wanted:
+def wanted(
+    resource: Resource,
+    built: Object,
+    marks: Marks,
+    labels: dict[str, str | None] | None = None,
+) -> Wanted:
     """Make a built object comparable with what is seen."""
-    return Wanted(resource, built, _fingerprint(built, marks))
+    return Wanted(resource, built, _fingerprint(built, marks), labels or {})
 
 
 def read(raw: bytes | Raw, marks: Marks) -> Seen:
     """Keep of an object what the plan needs."""
     found = _decoder.decode(raw)
     meta = found.metadata
+    ours = (MANAGED_BY, NAME_LABEL, *marks.labels)
     return Seen(
         key=(meta.namespace, meta.name),
         uid=meta.uid,
@@ -162,20 +201,23 @@ def read(raw: bytes | Raw, marks: Marks) -> Seen:
         role_ref=found.role_ref or None,
         fingerprint=_fingerprint(found, marks),
         held=bool(meta.finalizers),
+        labels={key: value for key, value in meta.labels.items() if key not in ours},
+        spec=_spec(found),
     )
 
 
-def patch(want: Wanted, uid: str, marks: Marks) -> dict[str, Any]:
+def patch(want: Wanted, seen: Seen, marks: Marks) -> dict[str, Any]:
     """The JSON merge patch that makes our parts of the object as wanted.
 
     Every list is given whole, so an added entry goes and an emptied list empties. The UID makes
     the server refuse when the object is not the one we mean but a later one of its name.
     """
     meta = want.object.metadata
+    labels = {key: meta.labels.get(key) for key in (MANAGED_BY, *marks.labels)}
     change: dict[str, Any] = {
         "metadata": {
-            "uid": uid,
-            "labels": {key: meta.labels.get(key) for key in (MANAGED_BY, *marks.labels)},
+            "uid": seen.uid,
+            "labels": labels | want.labels,
             "annotations": {key: meta.annotations.get(key) for key in marks.annotations},
             "ownerReferences": msgspec.to_builtins(meta.owner_references),
         }
@@ -187,6 +229,8 @@ def patch(want: Wanted, uid: str, marks: Marks) -> dict[str, Any]:
         change["aggregationRule"] = None
     if want.resource in (ROLE_BINDING, CLUSTER_ROLE_BINDING):
         change["subjects"] = msgspec.to_builtins(want.object.subjects)
+    if want.resource in GUARD_RAILS:
+        change["spec"] = merge.change(_fields(seen.spec), _fields(_spec(want.object)))
     return change
 
 
@@ -211,5 +255,27 @@ def _fingerprint(obj: Object, marks: Marks) -> bytes:
         obj.aggregation_rule or None,
         # Of a grant: a finalizer would keep it in force after it was deleted.
         meta.finalizers if obj.role_ref or obj.rules else (),
+        *([_spec(obj)] if meta.namespace and obj.spec else ()),
     )
     return blake2b(msgspec.json.encode(parts), digest_size=16).digest()
+
+
+def _spec(obj: Object) -> bytes:
+    """The spec of what is in a namespace, in one form; that of a Namespace is the server's."""
+    return canonical(bytes(obj.spec)) if obj.spec and obj.metadata.namespace else b""
+
+
+@lru_cache(maxsize=1024)
+def canonical(spec: bytes) -> bytes:
+    """The same JSON with its keys in order, as one object in memory however many have it."""
+    return msgspec.json.encode(msgspec.json.decode(spec), order="sorted")
+
+
+def _fields(spec: bytes) -> dict[str, Any]:
+    return msgspec.json.decode(spec, type=dict[str, Any]) if spec else {}
+
+
+def _scope(spec: bytes) -> tuple[Any, ...]:
+    """What a ResourceQuota is about, which cannot be changed (core/v1 validation)."""
+    fields = _fields(spec)
+    return fields.get("scopes"), fields.get("scopeSelector")

@@ -27,7 +27,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class Recreate:
-    """Delete and make anew: a binding's role cannot be changed."""
+    """Delete and make anew: a binding's role cannot be changed, nor a quota's scope."""
 
     want: Wanted
     seen: Seen
@@ -64,8 +64,6 @@ def _change(want: Wanted, look: Look) -> Action | None:
     seen = look(want.resource, want.key)
     if seen is None:
         return Create(want)
-    if seen.fingerprint == want.fingerprint:
+    if seen.like(want):
         return None
-    if seen.role_ref != (want.object.role_ref or None):
-        return Recreate(want, seen)
-    return Patch(want, seen)
+    return Patch(want, seen) if seen.can_become(want) else Recreate(want, seen)

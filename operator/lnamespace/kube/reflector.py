@@ -5,9 +5,12 @@ compare), so this does: after every relist what the list does not hold is remove
 """
 
 import asyncio
+import itertools
 import logging
 import random
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import msgspec
@@ -83,8 +86,28 @@ _head = msgspec.json.Decoder(_Head)
 _failure = msgspec.json.Decoder(_Failure)
 
 
+@dataclass
+class Pulse:
+    """When a reflector last did anything, and when the API server last told it something.
+
+    By the monotonic clock, in seconds. The API server says something at least every minute.
+    """
+
+    tried: float = field(default_factory=time.monotonic)
+    heard: float = field(default_factory=time.monotonic)
+
+    def beat(self, *, heard: bool) -> None:
+        """Take note of it."""
+        self.tried = time.monotonic()
+        if heard:
+            self.heard = self.tried
+
+
 class Reflector(Generic[T]):
-    """Feeds one store with one kind of object, for as long as :meth:`run` runs."""
+    """Feeds one store with one kind of object, for as long as :meth:`run` runs.
+
+    ``failed`` is told the resource of each list or watch that fails.
+    """
 
     def __init__(
         self,
@@ -93,13 +116,16 @@ class Reflector(Generic[T]):
         store: Store[T],
         read: Callable[[bytes | msgspec.Raw], T],
         selector: str = "",
+        failed: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._client = client
-        self._resource = resource
         self._store = store
         self._read = read
         self._params = {"labelSelector": selector} if selector else {}
+        self._failed = failed
         self._version = 0
+        self.resource = resource
+        self.pulse = Pulse()
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
@@ -107,12 +133,14 @@ class Reflector(Generic[T]):
         failures = 0
         while True:
             before = self._version
+            self.pulse.beat(heard=False)
             try:
                 if not before:
                     await self._list()
                 await self._watch()
             except ClusterError as error:
                 lost = _lost(error, failures)
+                self._failed(self.resource.plural)
                 log.warning("listing again" if lost else "watch failed", extra=self._about(error))
                 if lost:
                     self._version = 0
@@ -121,6 +149,17 @@ class Reflector(Generic[T]):
             # What told us anything worked; what did not must not be asked without a pause.
             failures = 0 if self._version > before else failures + 1
             await asyncio.sleep(_BACKOFF.delay(failures))
+
+    async def look(self) -> None:
+        """List once more beside the watch: what was written before this is known after it."""
+        for failures in itertools.count(1):
+            try:
+                await self._list()
+            except ClusterError as error:
+                log.warning("list failed", extra=self._about(error))
+                await asyncio.sleep(max(error.retry_after, _BACKOFF.delay(failures)))
+            else:
+                return
 
     def _read_item(self, raw: msgspec.Raw) -> T:
         try:
@@ -132,8 +171,9 @@ class Reflector(Generic[T]):
         items: list[T] = []
         params = self._params | {"limit": str(PAGE)}
         while True:
-            answer = await self._client.get(self._resource.path(), **params)
+            answer = await self._client.get(self.resource.path(), **params)
             page = _decode(_page, answer)
+            self.pulse.beat(heard=True)
             items += [self._read_item(raw) for raw in page.items or ()]
             if not page.metadata.continue_:
                 break
@@ -148,8 +188,9 @@ class Reflector(Generic[T]):
             # Not all watches of all processes at the same second.
             "timeoutSeconds": str(int(WATCH_SECONDS * random.uniform(1, 2))),
         }
-        async with self._client.watch(self._resource.path(), **params) as lines:
+        async with self._client.watch(self.resource.path(), **params) as lines:
             async for line in lines:
+                self.pulse.beat(heard=True)
                 self._take(_decode(_event, line))
 
     def _take(self, event: _Event) -> None:
@@ -170,7 +211,7 @@ class Reflector(Generic[T]):
             self._store.put(item)
 
     def _about(self, error: ClusterError) -> dict[str, str]:
-        return {"resource": self._resource.plural, "error": str(error)}
+        return {"resource": self.resource.plural, "error": str(error)}
 
 
 def _lost(error: ClusterError, failures: int) -> bool:

@@ -27,6 +27,15 @@ class Resource:
         return "/".join([root, *(quote(part, safe="") for part in parts)])
 
 
+def resource_of(path: str) -> str:
+    """The resource that a URL path is about, with its subresource: ``lnamespaces/status``."""
+    parts = path.split("/")
+    rest = parts[4:] if path.startswith("/apis/") else parts[3:]
+    if rest[0] == "namespaces" and len(rest) > 2:
+        rest = rest[2:]
+    return "/".join(rest[::2])
+
+
 RBAC = "rbac.authorization.k8s.io"
 
 NAMESPACE = Resource("", "v1", "Namespace", "namespaces")
@@ -35,3 +44,11 @@ ROLE = Resource(RBAC, "v1", "Role", "roles", namespaced=True)
 ROLE_BINDING = Resource(RBAC, "v1", "RoleBinding", "rolebindings", namespaced=True)
 CLUSTER_ROLE = Resource(RBAC, "v1", "ClusterRole", "clusterroles")
 CLUSTER_ROLE_BINDING = Resource(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings")
+
+RESOURCE_QUOTA = Resource("", "v1", "ResourceQuota", "resourcequotas", namespaced=True)
+LIMIT_RANGE = Resource("", "v1", "LimitRange", "limitranges", namespaced=True)
+NETWORK_POLICY = Resource(
+    "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True
+)
+GUARD_RAILS = (RESOURCE_QUOTA, LIMIT_RANGE, NETWORK_POLICY)
+"""What limits everybody who works in a namespace."""

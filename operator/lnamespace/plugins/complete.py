@@ -29,7 +29,7 @@ NO_SPACE = 2  # ShellCompDirectiveNoSpace
 VALUES = {
     "dry-run": ("none", "client", "server"),
     "deletion-policy": ("Delete", "Retain"),
-    "output": ("json", "yaml", "name"),
+    "output": ("json", "yaml", "name", "table", "csv"),
     "wait": ("true", "false"),
 }
 SUMMARIES = {
@@ -37,9 +37,10 @@ SUMMARIES = {
     "describe": "Who can do what, and why something is not ready",
     "grant": "Give somebody access",
     "revoke": "Take access away",
+    "ledger": "Who pays, since when, and why",
     "whoami": "Who the cluster says you are",
 }
-NAMED = ("describe", "grant", "revoke")
+NAMED = ("describe", "grant", "revoke", "ledger")
 
 
 def lns() -> int:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from datetime import UTC, datetime
+from threading import Thread
+from typing import IO
 
-from lnamespace.plugins.creation import (
-    Creation,
-    completed,
-    lnamespace,
-    parse_arguments,
-    read,
-)
+from lnamespace.plugins.creation import Creation, lnamespace, parse_arguments, read
 from lnamespace.plugins.entry import INTERRUPTED, run
-from lnamespace.plugins.kubectl import Kubectl, caller, executable, exit_code, spawn
-from lnamespace.plugins.subjects import Caller, covering
+from lnamespace.plugins.errors import KubectlError, NotHere
+from lnamespace.plugins.kubectl import (
+    NO_DOOR,
+    Kubectl,
+    caller,
+    elsewhere,
+    executable,
+    exit_code,
+    no_door,
+    spawn,
+)
+from lnamespace.plugins.subjects import covering, entries
 from lnamespace.plugins.terminal import say
 from lnamespace.plugins.waiting import wait_ready, wait_usable
 
@@ -23,7 +31,8 @@ HELP = """\
 Create an LNamespace: a namespace of that name, with the access it needs.
 
 With no --user, --manager or --sudoer you become all three. Where any is given, only those listed
-get access, except that you become the manager if there is none, so that somebody can change it.
+get access, except that you become the manager if none of them could change it. What you leave out
+is filled in by the cluster; --dry-run=server -o yaml shows with what.
 
 Users work in the namespace, managers change the LNamespace, sudoers may use kubectl sudo.
 A SUBJECT is NAME, group:NAME or serviceaccount:NAMESPACE:NAME, one per flag, with an optional end:
@@ -39,8 +48,8 @@ Examples:
   # A contractor for two weeks, and a sudoer for today
   kubectl create lns team-a --user bob,for=2w --sudoer alice,for=8h
 
-  # Look at the object without creating it
-  kubectl create lns team-a --dry-run=client -o yaml
+  # Look at what it would be, without creating it
+  kubectl create lns team-a --dry-run=server -o yaml
 
 Options:
     --user=SUBJECT, --manager=SUBJECT, --sudoer=SUBJECT:
@@ -49,6 +58,10 @@ Options:
         Who pays; what is left out is filled in by the cluster.
     --billing-label=KEY=VALUE:
         A further label of the bill; may be repeated.
+    --profile='':
+        The guard rails of the namespace; what is left out is the profile default, if there is one.
+    --label=KEY=VALUE:
+        A label of the LNamespace; may be repeated.
     --deletion-policy=Delete|Retain:
         What becomes of the namespace when the LNamespace is deleted.
     --deletion-protection=false:
@@ -76,31 +89,55 @@ def create(argv: list[str]) -> int:
         print(HELP, end="")
         return 0
     creation = read(arguments, datetime.now(UTC))
-    kubectl = Kubectl(creation.connection)
-    me = caller(kubectl.start_whoami().reply())
-    code = submit(creation, me)
+    code = submit(creation)
     if code or not creation.wait or creation.dry_run != "none":
         return code
-    return wait(kubectl, creation, me)
+    return wait(Kubectl(creation.connection), creation)
 
 
-def submit(creation: Creation, me: Caller) -> int:
+def submit(creation: Creation) -> int:
     """Hand the object to `kubectl create`, whose words and exit code are the user's."""
     command = [executable(), "create", "-f", "-", f"--dry-run={creation.dry_run}"]
     if creation.output:
         command.append(f"--output={creation.output}")
     process = spawn(
-        [*command, *creation.connection], stdin=subprocess.PIPE, stdout=None, stderr=None
+        [*command, *creation.connection],
+        stdin=subprocess.PIPE,
+        stdout=None,
+        stderr=subprocess.PIPE,
     )
-    process.communicate(json.dumps(lnamespace(creation, me)).encode())
+    stderr, process.stderr = process.stderr, None
+    told: list[bytes] = []
+    reader = Thread(target=_tee, args=(stderr, told))
+    reader.start()
+    process.communicate(json.dumps(lnamespace(creation)).encode())
+    reader.join()
+    said = b"".join(told).decode("utf-8", "replace")
+    if process.returncode and elsewhere(said):
+        raise NotHere(KubectlError(said.strip(), process.returncode), creation.connection)
+    if no_door(said):
+        say(NO_DOOR)
     return exit_code(process.returncode)
 
 
-def wait(kubectl: Kubectl, creation: Creation, me: Caller) -> int:
+def _tee(stream: IO[bytes], told: list[bytes]) -> None:
+    """Show what kubectl says while it says it: a login may ask the user to do something.
+
+    But for what may yet turn out otherwise: that there is no such kind, or no leave.
+    """
+    with stream:
+        while data := os.read(stream.fileno(), 65536):
+            if not elsewhere(data.decode("utf-8", "replace")):
+                os.write(sys.stderr.fileno(), data)
+            told.append(data)
+
+
+def wait(kubectl: Kubectl, creation: Creation) -> int:
     """Wait as long as was asked; an interruption leaves the object to the operator."""
     try:
-        wait_ready(kubectl, creation.name, creation.timeout)
-        if covering(completed(creation, me)["users"], me):
+        asked = kubectl.start_whoami()
+        lns = wait_ready(kubectl, creation.name, creation.timeout)
+        if covering(entries(lns["spec"], "users"), caller(asked.reply())):
             wait_usable(kubectl, creation.name)
     except KeyboardInterrupt:
         say(

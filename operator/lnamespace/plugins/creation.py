@@ -10,7 +10,7 @@ from lnamespace.plugins.arguments import Arguments, Flags, dry_run, one_of, pars
 from lnamespace.plugins.durations import parse_duration
 from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.lnamespaces import KIND, VERSION, Object, check_name, group
-from lnamespace.plugins.subjects import LISTS, Caller, Subject, manifest, parse_subject
+from lnamespace.plugins.subjects import LISTS, Subject, manifest, parse_subject
 
 BILLING = {
     "cost-center": "costCenter",
@@ -18,8 +18,9 @@ BILLING = {
     "team": "team",
     "environment": "environment",
 }
+KEYED = ("label", "billing-label")
 FLAGS = Flags(
-    valued=frozenset((*LISTS, *BILLING, "billing-label", "deletion-policy", "timeout", "output")),
+    valued=frozenset((*LISTS, *BILLING, *KEYED, "profile", "deletion-policy", "timeout", "output")),
     switches=frozenset(("deletion-protection", "wait")),
     optional=frozenset(("dry-run",)),
     shorts={"o": "output"},
@@ -32,6 +33,8 @@ class Creation(NamedTuple):
     name: str
     lists: Mapping[str, tuple[Subject, ...]]  # by field of the spec
     billing: Mapping[str, Any]
+    labels: Mapping[str, str]
+    profile: str
     deletion_policy: str
     deletion_protection: bool
     wait: bool
@@ -49,6 +52,8 @@ def read(arguments: Arguments, now: datetime) -> Creation:
         name=check_name(arguments.words[0]),
         lists=_lists(arguments, now),
         billing=_billing(arguments),
+        labels=_keyed(arguments, "label"),
+        profile=arguments.one("profile"),
         deletion_policy=one_of(arguments, "deletion-policy", ("Delete", "Retain", ""), ""),
         deletion_protection=arguments.switch("deletion-protection"),
         wait=arguments.switch("wait", default=True),
@@ -86,37 +91,39 @@ def _billing(arguments: Arguments) -> dict[str, Any]:
     billing: dict[str, Any] = {
         field: arguments.one(flag) for flag, field in BILLING.items() if arguments.given(flag)
     }
-    labels: dict[str, str] = {}
-    for text in arguments.all("billing-label"):
-        key, equals, value = text.partition("=")
-        if not key or not equals:
-            raise UsageError(f'invalid billing label "{text}": write KEY=VALUE')
-        labels[key] = value
+    labels = _keyed(arguments, "billing-label")
     return {**billing, "labels": labels} if labels else billing
 
 
-def completed(creation: Creation, me: Caller) -> dict[str, tuple[Subject, ...]]:
-    """The lists with the caller in them: all of them by default, else the managers if empty."""
-    caller = (Subject(me.identity),)
-    if not any(creation.lists.values()):
-        return dict.fromkeys(creation.lists, caller)
-    return {**creation.lists, "managers": creation.lists["managers"] or caller}
+def _keyed(arguments: Arguments, flag: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in arguments.all(flag):
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise UsageError(f'invalid {flag.replace("-", " ")} "{text}": write KEY=VALUE')
+        found[key] = value
+    return found
 
 
-def lnamespace(creation: Creation, me: Caller) -> Object:
-    """The object to create."""
-    lists = completed(creation, me)
-    spec: dict[str, Any] = {field: [manifest(item) for item in lists[field]] for field in lists}
-    spec["requester"] = me.username
+def lnamespace(creation: Creation) -> Object:
+    """The object to send: what was said, and nothing else. The cluster fills in the rest."""
+    spec: dict[str, Any] = {
+        field: [manifest(item) for item in items]
+        for field, items in creation.lists.items()
+        if items
+    }
     if creation.billing:
         spec["billing"] = creation.billing
+    if creation.profile:
+        spec["profile"] = creation.profile
     if creation.deletion_policy:
         spec["deletionPolicy"] = creation.deletion_policy
     if creation.deletion_protection:
         spec["deletionProtection"] = True
+    labels = dict(creation.labels)
     return {
         "apiVersion": f"{group()}/{VERSION}",
         "kind": KIND,
-        "metadata": {"name": creation.name},
+        "metadata": {"name": creation.name} | ({"labels": labels} if labels else {}),
         "spec": spec,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from datetime import UTC, datetime
 
@@ -18,7 +19,7 @@ from lnamespace.plugins.lnamespaces import (
     name_of,
     path,
     ready,
-    sudoers_group,
+    sudo_identity,
 )
 from lnamespace.plugins.roles import access
 from lnamespace.plugins.subjects import LISTS, Caller, Subject, entries
@@ -49,7 +50,7 @@ def describe(arguments: Arguments) -> int:
     who, found = kubectl.start_whoami(), kubectl.start_get(path(name))
     me, reply = caller(who.reply()), found.reply()
     if reply.code:
-        raise missing(reply, name)
+        raise missing(reply, kubectl, name)
     lns = reply.document()
     if output == "json":
         print(json.dumps(lns, indent=4, ensure_ascii=False))
@@ -67,6 +68,7 @@ def description(lns: Object, me: Caller, now: datetime, colour: bool) -> str:
             _billing(lns),
             "Access:\n" + _indented(access_table(lns, now)),
             _sudo(lns, me, now),
+            _audit(lns),
         )
     )
 
@@ -139,13 +141,31 @@ def _until(entry: Subject, now: datetime) -> str:
 
 def _sudo(lns: Object, me: Caller, now: datetime) -> str:
     name = name_of(lns)
-    lines = [f"A sudoer acts as group {sudoers_group(lns)}, with: kubectl sudo -n {name} COMMAND"]
+    act_as = sudo_identity(lns)
+    what = act_as.account or f"group {act_as.group}"
+    lines = [f"A sudoer acts as {what}, with: kubectl sudo -n {name} COMMAND"]
     if any(role.role == "sudoer" and not role.expired for role in access(lns, me, now).roles):
         lines.append("You are a sudoer.")
     else:
         ask = f"{whom_to_ask(lns, me, now)} {grant_command(name, 'sudoer', me.identity)}"
         lines.append(f"You are not a sudoer; {ask}")
     return "Sudo:\n" + "".join(f"  {printable(line)}\n" for line in lines)
+
+
+def _audit(lns: Object) -> str:
+    """Where it is written down who did what, and the question to ask there (docs/audit.md)."""
+    act_as = sudo_identity(lns)
+    if act_as.account:
+        question = f"select(.impersonatedUser.username == {json.dumps(act_as.account)})"
+    else:
+        question = f"select(.impersonatedUser.groups // [] | index({json.dumps(act_as.group)}))"
+    answer = "[.stageTimestamp, .user.username, .verb, .requestURI] | @tsv"
+    command = f"jq -r {shlex.quote(f'{question} | {answer}')} audit.log"
+    return (
+        "Audit:\n"
+        "  What is done by sudo is in the API server's audit log, under the name of who did it:\n"
+        f"  {printable(command)}\n"
+    )
 
 
 def _indented(table: str) -> str:

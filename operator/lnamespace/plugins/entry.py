@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 
+from lnamespace.plugins.discovery import discovering
 from lnamespace.plugins.errors import KubectlError, PluginError, UsageError
 from lnamespace.plugins.terminal import printable_lines, say
 
@@ -17,7 +18,7 @@ def run(command: Callable[[list[str]], int], name: str) -> int:
     """Run a command on this process's arguments; `name` is what the user typed to get here."""
     _never_fail_to_print()
     try:
-        code = command(sys.argv[1:])
+        code = discovering(command, sys.argv[1:])
         sys.stdout.flush()
     except PluginError as error:
         say(_told(error, name))

@@ -18,5 +18,18 @@ class UsageError(PluginError):
         super().__init__(message, exit_code=2)
 
 
+class NotHere(PluginError):
+    """The LNamespaces, or the one called ``name``, are not in the API group that was asked.
+
+    ``told`` is what to tell the user, should they be nowhere else either.
+    """
+
+    def __init__(self, told: PluginError, connection: tuple[str, ...], name: str = "") -> None:
+        super().__init__(str(told), told.exit_code)
+        self.told = told
+        self.connection = connection
+        self.name = name
+
+
 class KubectlError(PluginError):
     """A failure already in the words of kubectl or Kubernetes: shown as it is, nothing in front."""

@@ -12,13 +12,17 @@ import re
 import subprocess
 from typing import Any, NamedTuple
 
-from lnamespace.plugins.errors import KubectlError, PluginError
-from lnamespace.plugins.lnamespaces import group
+from lnamespace.plugins.errors import KubectlError, NotHere, PluginError
+from lnamespace.plugins.lnamespaces import KIND, group
 from lnamespace.plugins.subjects import Caller
 
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 REASON = re.compile(r"^Error from server \((\w+)\):", re.MULTILINE)
 NO_SUCH_API = "the server could not find the requested resource"
+NO_DOOR = (
+    "LNamespaces can be neither created nor changed while their webhook does not answer. All else "
+    "works as before. Try again in a minute, or tell your platform team."
+)
 
 
 def executable() -> str:
@@ -46,15 +50,28 @@ class Reply(NamedTuple):
 
     def failure(self) -> KubectlError:
         """The failure in kubectl's own words."""
-        return KubectlError(
-            self.err.strip() or f"kubectl failed with exit code {self.code}", self.code
-        )
+        told = self.err.strip() or f"kubectl failed with exit code {self.code}"
+        return KubectlError(f"{told}\n{NO_DOOR}" if no_door(self.err) else told, self.code)
 
     def document(self) -> Any:
         """The JSON that was asked for, or kubectl's error."""
         if self.code:
             raise self.failure()
         return json.loads(self.out)
+
+
+def no_door(err: str) -> bool:
+    """Whether the API server could not ask our webhook."""
+    return "failed calling webhook" in err and group() in err
+
+
+def elsewhere(err: str) -> bool:
+    """Whether LNamespaces may be in another API group than the one that was asked.
+
+    kubectl knows no such kind; or it still knows one that is gone, which is then forbidden.
+    """
+    unknown = f'no matches for kind "{KIND}" in version "{group()}/'
+    return unknown in err or f"lnamespaces.{group()} is forbidden" in err
 
 
 class Call(NamedTuple):
@@ -105,13 +122,21 @@ class Kubectl(NamedTuple):
 
     def may(self, **attributes: str) -> bool:
         """Ask whether we may do something; a question that cannot be asked counts as no."""
+        return allowed(self.start_may(**attributes).reply())
+
+    def start_may(self, **attributes: str) -> Call:
+        """Begin to ask whether we may do something; `allowed` reads the answer."""
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": attributes},
         }
-        reply = self.run("create", "--raw", ACCESS_REVIEWS, "-f", "-", body=review)
-        return not reply.code and bool(json.loads(reply.out).get("status", {}).get("allowed"))
+        return self.start("create", "--raw", ACCESS_REVIEWS, "-f", "-", body=review)
+
+
+def allowed(reply: Reply) -> bool:
+    """The answer to `start_may`."""
+    return not reply.code and bool(json.loads(reply.out).get("status", {}).get("allowed"))
 
 
 def caller(reply: Reply) -> Caller:
@@ -122,12 +147,19 @@ def caller(reply: Reply) -> Caller:
     return Caller(info["username"], tuple(info.get("groups") or ()))
 
 
-def missing(reply: Reply, name: str = "") -> PluginError:
-    """Why LNamespaces, or the one of that name, could not be read."""
+def missing(reply: Reply, kubectl: Kubectl, name: str = "") -> PluginError:
+    """Why LNamespaces, or the one of that name, could not be read.
+
+    Of an API group that does not exist, who has no rights is told that it is forbidden.
+    """
     if reply.api_missing:
-        return PluginError(f"this cluster has no LNamespaces (API group {group()})")
+        told = PluginError(f"this cluster has no LNamespaces (API group {group()})")
+        return NotHere(told, kubectl.connection)
     if reply.reason == "NotFound":
-        return PluginError(f'no LNamespace "{name}" (list yours: kubectl lns list)')
+        told = PluginError(f'no LNamespace "{name}" (list yours: kubectl lns list)')
+        return NotHere(told, kubectl.connection, name)
+    if reply.reason == "Forbidden":
+        return NotHere(reply.failure(), kubectl.connection, name)
     return reply.failure()
 
 

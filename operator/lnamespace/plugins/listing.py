@@ -18,7 +18,7 @@ from lnamespace.plugins.lnamespaces import (
     name_of,
     qualified,
     ready,
-    sudoers_group,
+    sudo_identity,
 )
 from lnamespace.plugins.roles import access
 from lnamespace.plugins.subjects import LISTS, Caller
@@ -26,7 +26,7 @@ from lnamespace.plugins.tables import render
 from lnamespace.plugins.terminal import printable, say
 
 HEADER = ("NAME", "READY", "MY ACCESS", "UNTIL", "REQUESTER", "COST CENTER", "AGE")
-WIDE = ("USERS", "MANAGERS", "SUDOERS", "OWNER", "TEAM", "ENVIRONMENT", "SUDO GROUP")
+WIDE = ("USERS", "MANAGERS", "SUDOERS", "OWNER", "TEAM", "ENVIRONMENT", "SUDO AS")
 
 
 def listing(arguments: Arguments) -> int:
@@ -50,12 +50,12 @@ def fetch(arguments: Arguments) -> tuple[Caller, list[Object]]:
     kubectl = Kubectl(arguments.connection)
     who, found = kubectl.start_whoami(), kubectl.start_get(collection())
     me = caller(who.reply())
-    return me, _items(found.reply())
+    return me, _items(kubectl, found.reply())
 
 
-def _items(reply: Reply) -> list[Object]:
+def _items(kubectl: Kubectl, reply: Reply) -> list[Object]:
     if reply.code:
-        raise missing(reply)
+        raise missing(reply, kubectl)
     items: list[Object] = reply.document().get("items") or []
     return items
 
@@ -104,7 +104,7 @@ def wide_cells(lns: Object) -> tuple[str, ...]:
     counts = tuple(str(len(spec.get(field) or ())) for field in LISTS.values())
     billing = spec.get("billing", {})
     paid = tuple(_cell(billing.get(key)) for key in ("owner", "team", "environment"))
-    return (*counts, *paid, sudoers_group(lns))
+    return (*counts, *paid, sudo_identity(lns).shown)
 
 
 def _cell(value: object) -> str:

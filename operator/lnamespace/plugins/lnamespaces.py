@@ -17,17 +17,18 @@ VERSION = "v1beta1"
 KIND = "LNamespace"
 # A second instance on the same cluster has its own API group; this picks which one is meant.
 SUFFIX_VARIABLE, DEFAULT_SUFFIX = "LNAMESPACE_API_GROUP_SUFFIX", "loblaw.digital"
+GROUP_PREFIX = "tenancy."
 
 LABEL_RULE = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 LABEL_LENGTH = 63
 
 # Reasons of Ready=False that stay until somebody changes something.
-TERMINAL_REASONS = frozenset(("Conflict", "ReservedName", "InvalidSpec"))
+TERMINAL_REASONS = frozenset(("Conflict", "ReservedName", "InvalidSpec", "LimitExceeded"))
 
 
 def group() -> str:
     """The API group LNamespaces are in."""
-    return f"tenancy.{os.environ.get(SUFFIX_VARIABLE) or DEFAULT_SUFFIX}"
+    return f"{GROUP_PREFIX}{os.environ.get(SUFFIX_VARIABLE) or DEFAULT_SUFFIX}"
 
 
 def collection() -> str:
@@ -96,15 +97,46 @@ def current(lns: Object) -> bool:
     return bool(observed >= (lns["metadata"].get("generation") or 1))
 
 
-def sudoers_group(lns: Object) -> str:
-    """The group that sudoers impersonate: the operator's word, or its default until then."""
-    said = lns.get("status", {}).get("sudoersGroup")
-    return str(said) if said else default_sudoers_group(name_of(lns))
+class Identity(NamedTuple):
+    """As whom sudoers act: one account for all, or, where that is empty, each in the group."""
+
+    group: str = ""
+    account: str = ""
+
+    @property
+    def shown(self) -> str:
+        """As a person reads it."""
+        return self.account or self.group
+
+    def flags(self, username: str) -> tuple[str, ...]:
+        """Kubectl's flags for somebody to act so."""
+        if self.account:
+            return (f"--as={self.account}",)
+        return (f"--as={username}", f"--as-group={self.group}")
+
+
+def sudo_identity(lns: Object) -> Identity:
+    """As whom the sudoers act: the operator's word, or its default until then."""
+    status = lns.get("status", {})
+    if account := status.get("sudoUser"):
+        return Identity(account=str(account))
+    return Identity(str(status.get("sudoersGroup") or default_sudoers_group(name_of(lns))))
 
 
 def default_sudoers_group(name: str) -> str:
     """The group where nothing else is configured."""
-    return f"{name}-sudoers"
+    suffix = group().removeprefix(GROUP_PREFIX)
+    return f"{name}-sudoers" if suffix == DEFAULT_SUFFIX else f"{name}-sudoers.{suffix}"
+
+
+def sudo_namespace() -> str:
+    """Where the accounts of all LNamespaces are, where sudo is by accounts."""
+    suffix = group().removeprefix(GROUP_PREFIX)
+    if suffix == DEFAULT_SUFFIX:
+        return "lnamespace-sudo"
+    from hashlib import sha256  # noqa: PLC0415 - slow to load, seldom needed
+
+    return f"lnamespace-sudo-{sha256(suffix.encode()).hexdigest()[:10]}"
 
 
 def name_of(lns: Object) -> str:

@@ -31,6 +31,7 @@ SUBCOMMANDS: Mapping[str, Subcommand] = {
     "revoke": Subcommand(
         "modify", "revoke_command", frozenset((*ROLES, "force", "dry-run", "output"))
     ),
+    "ledger": Subcommand("ledger", "ledger", frozenset(("output", "exact"))),
     "whoami": Subcommand("listing", "whoami", frozenset()),
 }
 ALIASES = {"ls": "list", "get": "list"}
@@ -38,7 +39,7 @@ ALIASES = {"ls": "list", "get": "list"}
 # All flags of all subcommands, because flags may also stand before the subcommand.
 FLAGS = Flags(
     valued=frozenset((*ROLES, "for", "until", "output")),
-    switches=frozenset(("all", "force")),
+    switches=frozenset(("all", "force", "exact")),
     optional=frozenset(("dry-run",)),
     shorts={"o": "output", "A": "all"},
 )

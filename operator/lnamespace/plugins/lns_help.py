@@ -10,6 +10,7 @@ Commands:
   describe   One LNamespace: who can do what, and why something is not ready
   grant      Give somebody access
   revoke     Take it away
+  ledger     Who pays for one, since when, and why
   whoami     Who the cluster says you are, and what that gives you
 
 Examples:
@@ -105,12 +106,31 @@ Options:
     --user=SUBJECT, --manager=SUBJECT, --sudoer=SUBJECT:
         Whom to take which access from; each may be repeated.
     --force=false:
-        Even if nobody is left who could change the LNamespace.
+        For cluster administrators: even if nobody is left who could change the LNamespace.
     --dry-run=none|client|server, -o, --output=json|yaml|name:
         As in kubectl.
 
 Usage:
   kubectl lns revoke NAME [SUBJECT ...] [--user=SUBJECT] [--manager=SUBJECT] [--sudoer=SUBJECT]
+"""
+
+LEDGER = """\
+Show who pays for an LNamespace, since when, by whose word and why; with former payers as long as
+the cluster knows them. The whole history is in the ledger: lnamespace ledger show.
+
+Examples:
+  kubectl lns ledger team-a
+  kubectl lns ledger team-a -o csv
+
+Options:
+    -o, --output=table:
+        table, csv or json.
+    --exact=false:
+        In csv, leave cells as they are. Otherwise one that a spreadsheet would take for a formula
+        gets an apostrophe in front.
+
+Usage:
+  kubectl lns ledger NAME [options]
 """
 
 WHOAMI = """\
@@ -125,5 +145,6 @@ HELP_OF = {
     "describe": DESCRIBE,
     "grant": GRANT,
     "revoke": REVOKE,
+    "ledger": LEDGER,
     "whoami": WHOAMI,
 }

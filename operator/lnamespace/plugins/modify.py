@@ -27,7 +27,7 @@ from lnamespace.plugins.subjects import (
     parse_subject,
 )
 from lnamespace.plugins.sudoers import active, refusal, whom_to_ask
-from lnamespace.plugins.terminal import printable
+from lnamespace.plugins.terminal import printable, say
 
 ATTEMPTS = 10
 DRY_RUN_SUFFIX = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
@@ -85,7 +85,7 @@ def revoke_command(arguments: Arguments) -> int:
         if locks_out(lns["spec"], changed.spec, now) and not arguments.switch("force"):
             raise PluginError(
                 "that would leave no manager and no sudoer, so nobody could change this LNamespace "
-                "any more; grant somebody else first, or repeat it with --force"
+                "any more; grant somebody else first (a cluster administrator may insist: --force)"
             )
         return changed
 
@@ -121,6 +121,7 @@ def change(target: Target, edit: Edit) -> int:
         if reply is None:
             return _tell(target, lns, changed.words)
         if not reply.code:
+            _pass_on_warnings(reply)
             return _tell(target, json.loads(reply.out), changed.words)
         if reply.reason != "Conflict":
             raise _explained(target, reply)
@@ -132,7 +133,7 @@ def change(target: Target, edit: Edit) -> int:
 def _read(target: Target) -> Object:
     reply = target.kubectl.start_get(path(target.name)).reply()
     if reply.code:
-        raise missing(reply, target.name)
+        raise missing(reply, target.kubectl, target.name)
     lns: Object = reply.document()
     return lns
 
@@ -145,6 +146,13 @@ def _write(target: Target, lns: Object) -> Reply | None:
     if target.dry_run == "server":
         query += "&dryRun=All"
     return target.kubectl.run("replace", "--raw", path(target.name) + query, "-f", "-", body=lns)
+
+
+def _pass_on_warnings(reply: Reply) -> None:
+    """What the API server lets pass but thinks wrong."""
+    for line in reply.err.splitlines():
+        if line.startswith("Warning:"):
+            say(printable(line))
 
 
 def _tell(target: Target, lns: Object, words: Sequence[str]) -> int:

@@ -1,7 +1,8 @@
 """`kubectl sudo`: any kubectl command with more rights, in one namespace, for those listed there.
 
-A sudoer may impersonate one group, NAME-sudoers, besides himself. This command finds out who is
-asking and where, checks the list so that a refusal can say what to do, and then becomes kubectl.
+A sudoer may impersonate one group, NAME-sudoers, besides himself; or, as the platform team chose,
+one account that stands for the LNamespace. This command finds out who is asking, where, and which
+of the two it is, checks the list so that a refusal can say what to do, and then becomes kubectl.
 It grants nothing: the API server decides, whatever is checked here.
 """
 
@@ -15,16 +16,18 @@ from datetime import UTC, datetime
 from typing import NoReturn
 
 from lnamespace.plugins.entry import run
-from lnamespace.plugins.errors import PluginError
-from lnamespace.plugins.kubectl import Call, Kubectl, caller, executable, missing
+from lnamespace.plugins.errors import NotHere, PluginError
+from lnamespace.plugins.kubectl import Call, Kubectl, allowed, caller, executable, missing
 from lnamespace.plugins.lnamespaces import (
+    Identity,
     check_name,
     current,
     default_sudoers_group,
     path,
-    sudoers_group,
+    sudo_identity,
+    sudo_namespace,
 )
-from lnamespace.plugins.subjects import Caller
+from lnamespace.plugins.subjects import ACCOUNT_USERNAME, Caller
 from lnamespace.plugins.sudo_command import SudoCommand, parse
 from lnamespace.plugins.sudoers import refusal
 from lnamespace.plugins.terminal import say
@@ -36,8 +39,8 @@ NO_CONTEXT = "current-context must exist"
 HELP = """\
 Run a kubectl command as a sudoer of one namespace.
 
-The rights are those of group NAME-sudoers: everything inside the namespace NAME, and changes to
-the LNamespace NAME. You need to be on its list of sudoers; see: kubectl lns list
+The rights are those of NAME's sudoers: everything inside the namespace NAME, and changes to the
+LNamespace NAME. You need to be on its list of sudoers; see: kubectl lns list
 
 The namespace is taken from -n, else from the LNamespace that the command names, else from the
 current context.
@@ -81,8 +84,8 @@ def sudo(argv: list[str]) -> int:
     namespace = check_name(command.namespace or context_namespace(kubectl))
     found = kubectl.start_get(path(namespace))
     me = caller(who.reply())
-    allowed = permitted_group(kubectl, namespace, me, found)
-    return become_kubectl(command.with_flags((f"--as={me.username}", f"--as-group={allowed}")))
+    act_as = permitted(kubectl, namespace, me, found)
+    return become_kubectl(command.with_flags(act_as.flags(me.username)))
 
 
 def _wants_help(command: SudoCommand) -> bool:
@@ -95,30 +98,39 @@ def teach(asked: bool) -> int:
     return 0 if asked else 2
 
 
-def permitted_group(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> str:
-    """The group to impersonate, or the reason why it would be refused."""
+def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Identity:
+    """As whom to act, or the reason why it would be refused."""
     reply = found.reply()
     if reply.reason == "Forbidden":  # may not look at LNamespaces: ask about the right itself
-        return _allowed_group(kubectl, namespace, me)
+        return _allowed(kubectl, namespace, me)
     if reply.code:
-        raise missing(reply, namespace)
+        raise missing(reply, kubectl, namespace)
     lns = reply.document()
     refused = refusal(lns, me, datetime.now(UTC))
     if refused:
         raise PluginError(refused)
     if not current(lns):
         say(f'note: the latest change of LNamespace "{namespace}" is not in force yet')
-    return sudoers_group(lns)
+    return sudo_identity(lns)
 
 
-def _allowed_group(kubectl: Kubectl, namespace: str, me: Caller) -> str:
-    name = default_sudoers_group(namespace)
-    if kubectl.may(verb="impersonate", resource="groups", name=name):
-        return name
-    raise PluginError(
-        f'you ({me.username}) may neither sudo in "{namespace}" (impersonate group "{name}") '
-        "nor see its LNamespace; ask a cluster administrator"
+def _allowed(kubectl: Kubectl, namespace: str, me: Caller) -> Identity:
+    """Of the two ways of sudo the one that is open, both asked about at the same time."""
+    name, home = default_sudoers_group(namespace), sudo_namespace()
+    group = kubectl.start_may(verb="impersonate", resource="groups", name=name)
+    account = kubectl.start_may(
+        verb="impersonate", resource="serviceaccounts", namespace=home, name=namespace
     )
+    answers = allowed(group.reply()), allowed(account.reply())
+    if answers[0]:
+        return Identity(name)
+    if answers[1]:
+        return Identity(account=f"{ACCOUNT_USERNAME}{home}:{namespace}")
+    told = PluginError(
+        f'you ({me.username}) may neither sudo in "{namespace}" (impersonate group "{name}", or '
+        f'service account "{home}:{namespace}") nor see its LNamespace; ask a cluster administrator'
+    )
+    raise NotHere(told, kubectl.connection, namespace)
 
 
 def context_namespace(kubectl: Kubectl) -> str:

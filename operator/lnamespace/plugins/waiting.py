@@ -30,6 +30,8 @@ ADVICE = {
     "Conflict": "Nothing was taken over. Remove this with `kubectl delete lns {name}` and choose"
     " another name, or ask a cluster administrator to have the namespace adopted.",
     "ReservedName": "Remove this one with `kubectl delete lns {name}` and choose another name.",
+    "LimitExceeded": "It is made by itself as soon as another one is gone. To remove this one:"
+    " kubectl delete lns {name}",
     "InvalidSpec": "Correct it with `kubectl edit lns {name}`.",
 }
 
@@ -65,8 +67,8 @@ def _worded(condition: Condition) -> str:
     return ": ".join(filter(None, (condition.reason or condition.type, condition.message)))
 
 
-def wait_ready(kubectl: Kubectl, name: str, timeout: float) -> None:
-    """Return when it is ready; raise with the reason when it will not be, or not in time."""
+def wait_ready(kubectl: Kubectl, name: str, timeout: float) -> Object:
+    """Return it when it is ready; raise with the reason when it will not be, or not in time."""
     progress = Progress(sys.stderr)
     started = time.monotonic()
     text = "the operator has not looked at it yet"
@@ -75,7 +77,7 @@ def wait_ready(kubectl: Kubectl, name: str, timeout: float) -> None:
             if lns is not None:
                 state = standing(lns)
                 if state.ready:
-                    return
+                    return lns
                 if state.reason:
                     raise PluginError(_hopeless(name, state))
                 text = state.text

@@ -1,0 +1,157 @@
+"""The profiles in force: a file, read anew when it changes, in the API server's own words.
+
+An API server writes a spec in another form than people do (``1000m`` is ``1``) and fills in what
+is left out. Compared with what people wrote, every object would differ for ever. So the server is
+asked, by a dry run, how it would write each; a spec that it refuses is a mistake in the file.
+
+What cannot be used changes nothing. Before anything could be used, nothing is known.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lnamespace.access.guard import Guard, Guards
+from lnamespace.changing_file import ChangingFile
+from lnamespace.errors import ClusterError, LostLease, ProfilesError
+from lnamespace.kube.client import Client
+from lnamespace.kube.objects import canonical
+from lnamespace.kube.resources import (
+    GUARD_RAILS,
+    LIMIT_RANGE,
+    NETWORK_POLICY,
+    RESOURCE_QUOTA,
+    Resource,
+)
+from lnamespace.model.names import Names
+from lnamespace.model.profile import Profile, decode
+
+LOOK_SECONDS = 1.0
+"""How often to look whether the file has changed."""
+
+RETRY_SECONDS = 30.0
+"""How long to wait before the API server is asked again about what could not be used."""
+
+NAMESPACE = "default"
+"""Where the server is asked: it is in every cluster, and nothing is made."""
+
+log = logging.getLogger(__name__)
+
+
+class _Made(msgspec.Struct, frozen=True):
+    spec: msgspec.Raw
+
+
+_made = msgspec.json.Decoder(_Made)
+
+
+class Profiles:
+    """The profiles of one file; no path: there are none, and nothing is ever asked.
+
+    ``current`` are those in force. ``problem`` says why the present content is not; empty: it is.
+    """
+
+    def __init__(self, client: Client, path: str, names: Names, refresh_seconds: float) -> None:
+        self._client = client
+        self._names = names
+        self._file = ChangingFile(Path(path)) if path else None
+        self._refresh_seconds = refresh_seconds
+        self._profiles: Mapping[str, Profile] = {}
+        self._asked = 0.0
+        self.current = Guards(problem="they have not been read yet" if path else "")
+        self.problem = ""
+
+    @property
+    def kinds(self) -> tuple[Resource, ...]:
+        """What they may want in a namespace."""
+        return GUARD_RAILS if self._file else ()
+
+    async def keep(self, changed: Callable[[], Awaitable[None]]) -> None:
+        """Follow the file for ever; ``changed`` is awaited when other profiles are in force."""
+        while self._file:
+            await asyncio.sleep(LOOK_SECONDS)
+            if await self.refresh():
+                await changed()
+
+    async def refresh(self) -> bool:
+        """Look at the file, ask the server if need be; True if other profiles are in force."""
+        if not self._file:
+            return False
+        try:
+            news = self._read(self._file)
+            if not news and time.monotonic() < self._asked + self._patience:
+                return False
+            guards = Guards(await self._ask(self._file))
+        except (ProfilesError, ClusterError) as error:
+            return self._complain(str(error))
+        self.problem, before, self.current = "", self.current, guards
+        return guards != before
+
+    @property
+    def _patience(self) -> float:
+        """Seconds between two questions: a new API server may write a spec in a new form."""
+        return RETRY_SECONDS if self.problem else self._refresh_seconds
+
+    def _read(self, file: ChangingFile) -> bool:
+        try:
+            content = file.changed()
+        except OSError as error:
+            reason = error.strerror or os.strerror(error.errno or 0)
+            raise ProfilesError(f"{file.path}: cannot be read: {reason}") from error
+        if content is None:
+            return False
+        self._asked = float("inf")
+        self._profiles = decode(content, str(file.path), self._names)
+        log.info("read the profiles", extra={"profiles": len(self._profiles)})
+        return True
+
+    async def _ask(self, file: ChangingFile) -> dict[str, Guard]:
+        self._asked = time.monotonic()
+        guards = {}
+        for name, profile in self._profiles.items():
+            try:
+                guards[name] = await self._guard(name, profile)
+            except LostLease:
+                raise
+            except ClusterError as error:
+                raise ProfilesError(f"{file.path}: {name}: {error}") from error
+        return guards
+
+    async def _guard(self, name: str, profile: Profile) -> Guard:
+        specs = {
+            RESOURCE_QUOTA: profile.resource_quota,
+            LIMIT_RANGE: profile.limit_range,
+            NETWORK_POLICY: profile.network_policy,
+        }
+        asked = {kind: spec for kind, spec in specs.items() if spec is not None}
+        forms = {kind: await self._form(kind, name, spec) for kind, spec in asked.items()}
+        return Guard(forms, profile.labels)
+
+    async def _form(self, kind: Resource, name: str, spec: dict[str, Any]) -> bytes:
+        """The spec as the API server writes it."""
+        body = {
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            "metadata": {"name": f"lnamespace-profile-{name}"},
+            "spec": spec,
+        }
+        path = kind.path(namespace=NAMESPACE)
+        answer = await self._client.create(path, msgspec.json.encode(body), dry_run=True)
+        return canonical(bytes(_made.decode(answer).spec))
+
+    def _complain(self, problem: str) -> bool:
+        """Say it once. Those before go on; where there are none, it is told why."""
+        if problem == self.problem:
+            return False
+        self.problem = problem
+        log.error("the profiles cannot be used; those before go on", extra={"problem": problem})
+        if not self.current.problem:
+            return False
+        self.current = Guards(problem=problem)
+        return True

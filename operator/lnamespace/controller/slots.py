@@ -1,0 +1,180 @@
+"""Who has a slot under the limit of LNamespaces per requester, and who is next.
+
+A Namespace takes a slot of whoever asked for it for as long as it is there, also when its
+LNamespace has gone and left it. Who waits is in line, the oldest first. All of it is known from
+the caches, and decided in one event loop, in which nothing can come between a look and a grant:
+there is no race to win (docs/decisions/0019-limit.md).
+"""
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+from lnamespace.access.layout import Layout
+from lnamespace.access.limit import Limits
+from lnamespace.access.ownership import Ownership, ownership
+from lnamespace.kube.objects import Seen
+from lnamespace.model.lnamespace import LNamespace
+from lnamespace.model.rules import RESERVED_NAMES, name_problem
+
+SHOWN = 10
+"""So many of a line may be edited and deleted by their managers.
+
+Each costs a ClusterRoleBinding, and those are looked through at every request of everybody. Who
+makes a thousand and deletes ten comes to the next ten.
+"""
+
+
+class Claim(NamedTuple):
+    """What a name of a namespace means to an account.
+
+    ``uid`` is the LNamespace's; empty where a Namespace is left that is nobody's any more, which
+    may be ``leaving``.
+    """
+
+    account: str
+    holds: bool
+    uid: str = ""
+    since: str = ""
+    leaving: bool = False
+
+
+class Place(Enum):
+    """Where an LNamespace is."""
+
+    HOLDS = "it has a slot"
+    NEXT = "it gets that of a Namespace that is being deleted"
+    WAITS = "it is in line"
+    FAR = "it is further back in line than anybody needs to see"
+
+
+class Slots:
+    """All claims. ``wake`` is told the names for which something may have changed."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        limits: Limits,
+        reserved: tuple[str, ...] = (),
+        wake: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        self.limits = limits
+        self._layout = layout
+        self._annotation = layout.names.requester_annotation
+        self._reserved = RESERVED_NAMES + reserved
+        self._wake = wake
+        self._claims: dict[str, Claim] = {}
+        self._held: Counter[str] = Counter()
+        self._leaving: Counter[str] = Counter()
+        self._lines: dict[str, list[tuple[str, str]]] = {}
+
+    def waits(self, name: str) -> bool:
+        """Whether the LNamespace is in line."""
+        claim = self._claims.get(name)
+        return claim is not None and not claim.holds
+
+    def given_to(self, name: str) -> str:
+        """The UID of the LNamespace that has a slot under that name; empty where none has."""
+        claim = self._claims.get(name)
+        return claim.uid if claim and claim.holds else ""
+
+    def used(self, name: str) -> int:
+        """How many slots are taken of the account that the name is counted to."""
+        claim = self._claims.get(name)
+        return self._held[claim.account] if claim else 0
+
+    def note(self, name: str, lns: LNamespace | None, namespace: Seen | None) -> None:
+        """Take in news of an LNamespace or its Namespace.
+
+        A slot that was given to an LNamespace is not taken back by news: somebody may be making
+        the Namespace just now. That waits for :meth:`settle`.
+        """
+        new, old = self._claim(lns, namespace), self._claims.get(name)
+        same = new is not None and old is not None and new.holds and new.uid == old.uid
+        if old and old.uid and old.holds and not same:
+            return
+        self._replace(name, new)
+
+    def settle(self, name: str, lns: LNamespace | None, namespace: Seen | None) -> None:
+        """The same while nobody works on that name."""
+        new, old = self._claim(lns, namespace), self._claims.get(name)
+        if new and old and old.holds and old.uid == new.uid:
+            new = new._replace(holds=True)
+        self._replace(name, new)
+
+    def ask(self, name: str) -> Place:
+        """Take a slot for the LNamespace if it is its turn."""
+        claim = self._claims.get(name)
+        if claim is None or claim.holds:
+            return Place.HOLDS
+        rank = bisect_left(self._lines[claim.account], (claim.since, name))
+        if rank < self._free(claim.account):
+            self._replace(name, claim._replace(holds=True))
+            return Place.HOLDS
+        if rank < self._free(claim.account) + self._leaving[claim.account]:
+            return Place.NEXT
+        return Place.WAITS if rank < SHOWN else Place.FAR
+
+    def _claim(self, lns: LNamespace | None, namespace: Seen | None) -> Claim | None:
+        if not self.limits.exist:
+            return None
+        whose = ownership(lns, namespace, self._layout) if lns else None
+        if lns and whose in (Ownership.OURS, Ownership.LEAVING):
+            return self._counted(_claim_of(lns, holds=True))
+        if lns and whose is Ownership.ABSENT:
+            # One that had a Namespace keeps its slot while that is made anew.
+            claim = _claim_of(lns, holds=bool(lns.status.namespace_uid))
+            return None if name_problem(lns.name, self._reserved) else self._counted(claim)
+        asked = namespace.annotations.get(self._annotation, "") if namespace else ""
+        if not namespace or not asked:
+            return None
+        # An owner that is gone takes it along: the garbage collector comes in a moment.
+        leaving = namespace.terminating or bool(namespace.owners)
+        return self._counted(Claim(asked, holds=True, leaving=leaving))
+
+    def _counted(self, claim: Claim) -> Claim | None:
+        account = self.limits.account(claim.account)
+        return claim._replace(account=account) if self.limits.of(account) is not None else None
+
+    def _free(self, account: str) -> int:
+        return (self.limits.of(account) or 0) - self._held[account]
+
+    def _replace(self, name: str, new: Claim | None) -> None:
+        old = self._claims.pop(name, None)
+        if old:
+            self._leave(name, old)
+        if new:
+            self._enter(name, new)
+        if old and old != new:
+            self._call_next(old.account)
+
+    def _enter(self, name: str, claim: Claim) -> None:
+        self._claims[name] = claim
+        if claim.holds:
+            self._held[claim.account] += 1
+            self._leaving[claim.account] += claim.leaving
+            return
+        line = self._lines.setdefault(claim.account, [])
+        insort(line, (claim.since, name))
+        if len(line) > SHOWN and (claim.since, name) < line[SHOWN]:
+            self._wake(line[SHOWN][1])  # it was to be seen until now
+
+    def _leave(self, name: str, claim: Claim) -> None:
+        if claim.holds:
+            self._held[claim.account] -= 1
+            self._leaving[claim.account] -= claim.leaving
+            return
+        line = self._lines[claim.account]
+        del line[bisect_left(line, (claim.since, name))]
+
+    def _call_next(self, account: str) -> None:
+        line = self._lines.get(account, [])
+        for _, name in line[: max(self._free(account), 0) + SHOWN + self._leaving[account]]:
+            self._wake(name)
+
+
+def _claim_of(lns: LNamespace, *, holds: bool) -> Claim:
+    since = lns.metadata.creation_timestamp or ""
+    return Claim(lns.spec.requester, holds, lns.uid, since)

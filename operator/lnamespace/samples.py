@@ -1,0 +1,98 @@
+"""``docs/resource-samples``: an LNamespace, and the objects that give its sudoers their power.
+
+What the design describes by these files, made by the code that makes the real ones.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lnamespace.access.entries import entries
+from lnamespace.access.layout import Layout
+from lnamespace.access.person import self_impersonator
+from lnamespace.access.sudo import sudo
+from lnamespace.access.tenant import editors
+from lnamespace.errors import SettingsError
+from lnamespace.kube.objects import Wanted
+from lnamespace.model import v1alpha1
+from lnamespace.model.conversion import converted
+from lnamespace.model.crd import as_yaml
+from lnamespace.model.lnamespace import KIND, VERSION, Billing, LNamespace, Metadata, Spec
+from lnamespace.model.names import Names
+from lnamespace.model.subject import Member, SubjectKind
+
+Json = dict[str, Any]
+
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+_ALICE = Member("alice@example.com")
+_SPEC = Spec(
+    users=(_ALICE, Member("payments@example.com", SubjectKind.GROUP), Member("dora@example.com")),
+    managers=(_ALICE, Member("bob@example.com")),
+    sudoers=(_ALICE, Member("carol@example.com")),
+    billing=Billing(
+        cost_center="2040",
+        owner="bob@example.com",
+        team="payments",
+        environment="production",
+        labels={"application": "checkout"},
+    ),
+)
+_CONTRACTOR = Member("dora@example.com", expires_at=datetime(2099, 12, 31, tzinfo=UTC))
+_SAMPLE = LNamespace(Metadata("payments", uid="00000000-0000-0000-0000-000000000000"), _SPEC)
+
+
+def samples(layout: Layout) -> Mapping[str, Json]:
+    """The manifests by the names of their files."""
+    return dict((*_lnamespaces(layout.names), *_objects(layout)))
+
+
+def write(folder: Path, layout: Layout) -> None:
+    """Write them all, over what is there.
+
+    Raises
+    ------
+    SettingsError
+        The folder cannot be written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, manifest in samples(layout).items():
+            (folder / name).write_text(as_yaml(manifest), encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"{folder}: cannot be written: {error.strerror}") from error
+
+
+def _lnamespaces(names: Names) -> Iterator[tuple[str, Json]]:
+    """The older version cannot say that an entry ends, so its sample says nothing of it."""
+    ending = msgspec.structs.replace(_SPEC, users=(*_SPEC.users[:-1], _CONTRACTOR))
+    yield "lnamespace.yaml", _manifest(ending, names)
+    older = converted(_manifest(_SPEC, names), v1alpha1.VERSION, names)
+    yield "lnamespace-v1alpha1.yaml", older
+
+
+def _manifest(spec: Spec, names: Names) -> Json:
+    return {
+        "apiVersion": f"{names.group}/{VERSION}",
+        "kind": KIND,
+        "metadata": {"name": _SAMPLE.name},
+        "spec": msgspec.to_builtins(spec),
+    }
+
+
+def _objects(layout: Layout) -> Iterator[tuple[str, Json]]:
+    in_force = entries(_SPEC, _NOW)
+    person = self_impersonator(_ALICE.subject, {_SAMPLE.name: _SAMPLE.uid}, layout)
+    role, binding, cluster_admin = sudo(_SAMPLE, in_force, layout)
+    yield from _pair("self-impersonator", person)
+    yield from _pair("sudoer-impersonator", (role, binding))
+    yield "sudoer-group-cluster-admin-role-binding.yaml", cluster_admin.object.manifest()
+    yield from _pair("sudoer-lnamespace-edit", editors(_SAMPLE, in_force, layout))
+
+
+def _pair(name: str, objects: tuple[Wanted, ...]) -> Iterator[tuple[str, Json]]:
+    role, binding = objects
+    yield f"{name}-cluster-role.yaml", role.object.manifest()
+    yield f"{name}-cluster-role-binding.yaml", binding.object.manifest()
