@@ -1,7 +1,7 @@
-"""One cluster with the controller on it, for all tests that leave it alive.
+"""One cluster with our processes on it, for all tests that leave it alive.
 
-What is shown beside a failing test is what the controller logged meanwhile; a controller that
-ever logged a defect of its own fails the test during which it did.
+What is shown beside a failing test is what they logged meanwhile; a process that logs a defect
+of its own fails the test during which it did.
 """
 
 import sys
@@ -15,14 +15,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.e2e.support.api import Api
 from tests.e2e.support.cluster import Cluster, running
-from tests.e2e.support.controller import DEFECT, Controller
 from tests.e2e.support.people import People
+from tests.e2e.support.processes import Controller, Door, Process
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import Measurements
 
 _MEASUREMENTS = pytest.StashKey[Measurements]()
-_LOG = pytest.StashKey[tuple[Controller, int]]()
+_LOGS = pytest.StashKey[dict[Process, int]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,9 +50,9 @@ def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if report.failed and _LOG in item.stash:
-        controller, since = item.stash[_LOG]
-        report.sections.append(("log of the controller", controller.tail(since)))
+    if report.failed and _LOGS in item.stash:
+        for process, since in item.stash[_LOGS].items():
+            report.sections.append((f"log of {process}", process.tail(since)))
     return report
 
 
@@ -75,18 +75,24 @@ def controller(cluster: Cluster) -> Controller:
     return cluster.controller
 
 
+@pytest.fixture
+def door(cluster: Cluster) -> Door:
+    """The webhook of the cluster."""
+    return cluster.door
+
+
 @pytest.fixture(autouse=True)
 def no_defect(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Watch the controller's log during each test that has a cluster with one."""
+    """Watch the logs of our processes during each test that has a cluster with them."""
     name = next((n for n in ("cluster", "faulty") if n in request.fixturenames), None)
     if name is None or not isinstance(request.getfixturevalue(name), Cluster):
         yield
         return
-    controller: Controller = request.getfixturevalue(name).controller
-    since = controller.position
-    request.node.stash[_LOG] = controller, since
+    processes = request.getfixturevalue(name).ours
+    logs = request.node.stash[_LOGS] = {process: process.position for process in processes}
     yield
-    assert DEFECT not in controller.log(since)
+    for process, since in logs.items():
+        assert process.defect not in process.log(since)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """What the API server itself refuses about an LNamespace, with which words; and what it takes."""
 
 from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -106,8 +107,7 @@ BAD_SPECS: dict[str, tuple[dict[str, Any], str]] = {
     "group-of-sudoers": ({"sudoers": [group("g")]}, "a Group cannot be a sudoer"),
     "policy": ({"deletionPolicy": "Orphan"}, "Unsupported value"),
     "protection": ({"deletionProtection": "yes"}, "must be of type boolean"),
-    "requester": ({"requester": "somebody else"}, "spec.requester is who creates"),
-    "long-cost-centre": ({"billing": {"costCenter": "x" * 1025}}, "may not be more than 1024"),
+    "long-cost-centre": ({"billing": {"costCenter": "x" * 16385}}, "may not be more than 16384"),
     "many-labels": (
         {"billing": {"labels": {f"k{n}": "v" for n in range(33)}}},
         "must have at most 32 items",
@@ -164,8 +164,7 @@ def test_bad_times(time: str, refused: partial[str]) -> None:
 
 @pytest.mark.parametrize(("spec", "words"), BAD_SPECS.values(), ids=BAD_SPECS)
 def test_bad_specs(spec: dict[str, Any], words: str, refused: partial[str]) -> None:
-    status = 403 if "requester" in spec else 422
-    assert words in refused(manifest("bad", **spec), status=status)
+    assert words in refused(manifest("bad", **spec), status=422)
 
 
 @pytest.mark.parametrize("field", LISTS)
@@ -196,28 +195,52 @@ def test_odd_but_good_entries(field: str, people: People) -> None:
 
 def test_long_and_full_is_good(people: People) -> None:
     lists = {field: [f"user-{n}" for n in range(500)] for field in LISTS}
-    billing = {"costCenter": "x" * 1024, "labels": {"k" * 63: "v"}}
+    billing = {"costCenter": "x" * 16384, "labels": {"k" * 63: "v"}}
     body = manifest("a" * 63, **lists, billing=billing, requester="alice")
     assert people.person("alice").api.create(LNAMESPACES, body, dryRun="All")
     assert people.person("alice").api.create(LNAMESPACES, manifest("0"), dryRun="All")
 
 
-def test_who_asked_for_it_never_changes(tenants: Tenants, people: People) -> None:
+def test_who_asked_for_it_is_stamped_and_never_changes(tenants: Tenants, people: People) -> None:
     alice = people.person("alice").api
-    name, anonymous = tenants.name("requested"), tenants.name("requested")
-    alice.create(LNAMESPACES, manifest(name, managers=["alice"], requester="alice"))
-    alice.create(LNAMESPACES, manifest(anonymous, managers=["alice"]))
-    tenants.all_ready((name, anonymous))
+    name, spoofed = tenants.name("requested"), tenants.name("requested")
+    alice.create(LNAMESPACES, manifest(name))
+    alice.create(LNAMESPACES, manifest(spoofed, managers=["alice"], requester="bob"))
+    tenants.all_ready((name, spoofed))
     words = "requester is set when the LNamespace is created and never changes"
-    for api in (alice, tenants.admin):
-        for value in ("bob", "", None):
+    for api, path in product((alice, tenants.admin), (lns_path(name), lns_path(spoofed))):
+        for value in ("bob", ""):
             change = {"spec": {"requester": value}}
-            assert words in refusal(api.patch, lns_path(name), change, status=422)
-        change = {"spec": {"requester": "alice"}}
-        assert words in refusal(api.patch, lns_path(anonymous), change, status=422)
-        without = {"spec": None}
-        assert refusal(api.patch, lns_path(name), without, status=422)
+            assert words in refusal(api.patch, path, change, status=422)
+        # Who replaces it by the file that it was made from means no harm.
+        assert api.patch(path, {"spec": {"requester": None}})["spec"]["requester"] == "alice"
+        assert refusal(api.patch, path, {"spec": None}, status=422)
     assert tenants.get(name)["spec"]["requester"] == "alice"
+
+
+def test_who_names_nobody_is_everything(tenants: Tenants, people: People) -> None:
+    alice, robot = people.person("alice"), people.account("default", "maker")
+    itself = service_account("default", "maker")
+    for api, entry in ((alice.api, user("alice", namespace="")), (robot.api, itself)):
+        made = api.create(LNAMESPACES, manifest(tenants.name("alone")), dryRun="All")["spec"]
+        assert [made[field] for field in LISTS] == [[entry]] * 3
+    some = manifest(tenants.name("alone"), users=["bob"])
+    made = alice.api.create(LNAMESPACES, some, dryRun="All")["spec"]
+    # Somebody has to be able to change it.
+    named = {field: [entry["name"] for entry in made.get(field, [])] for field in LISTS}
+    assert named == {"users": ["bob"], "managers": ["alice"], "sudoers": []}
+
+
+def test_a_generated_name_is_as_good_as_any(people: People, admin: Api) -> None:
+    body = manifest("ignored")
+    body["metadata"] = {"generateName": "generated-"}
+    made = people.person("alice").api.create(LNAMESPACES, body)
+    assert made["metadata"]["name"].startswith("generated-")
+    assert made["spec"]["requester"] == "alice"
+    admin.delete(lns_path(made["metadata"]["name"]))
+    body["metadata"] = {"generateName": "kube-"}
+    words = refusal(people.person("alice").api.create, LNAMESPACES, body, status=422)
+    assert RESERVED in words
 
 
 def test_two_appliers_share_the_lists(tenants: Tenants, admin: Api) -> None:

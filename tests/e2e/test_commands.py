@@ -13,8 +13,8 @@ import yaml
 
 from tests.e2e.support.api import GROUP, Api, ns_path
 from tests.e2e.support.commands import environment
-from tests.e2e.support.controller import Controller
 from tests.e2e.support.people import People, Person
+from tests.e2e.support.processes import Controller, Door
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, ending, group, soon
 from tests.e2e.support.waiting import eventually
@@ -48,12 +48,16 @@ def test_a_dry_run_creates_nothing(how: str, alice: Person, tenants: Tenants, ad
     name = tenants.name("dry")
     told = alice.kubectl("create", "lns", name, f"--dry-run={how}").ok()
     assert told == f"{QUALIFIED}/{name} created ({'server ' if how == 'server' else ''}dry run)\n"
-    command = ("create", "lns", name, f"--dry-run={how}", "--user", "group:a b", "--sudoer=bob")
+    command = ("create", "lns", name, f"--dry-run={how}", "--user", "group:a b")
     as_json = json.loads(alice.kubectl(*command, "-o", "json").ok())
     as_yaml = yaml.safe_load(alice.kubectl(*command, "-o", "yaml").ok())
+    for document in (as_json, as_yaml):  # two requests, so two times of which to say "since"
+        document["spec"].get("billing", {}).pop("provenance", None)
     assert as_json["spec"] == as_yaml["spec"]
-    assert [entry["name"] for entry in as_json["spec"]["users"]] == ["a b"]
-    assert [entry["name"] for entry in as_json["spec"]["managers"]] == ["alice"]
+    assert as_json["spec"]["users"][0]["name"] == "a b"
+    filled_in = {key: as_json["spec"].get(key) for key in ("requester", "managers")}
+    assert (filled_in["requester"] == "alice") is (how == "server"), "only the cluster fills in"
+    assert bool(filled_in["managers"]) is (how == "server")
     assert alice.kubectl(*command, "-o", "name").ok() == f"{QUALIFIED}/{name}\n"
     assert admin.find(f"/apis/{GROUP}/v1beta1/lnamespaces/{name}") is None
     assert admin.find(ns_path(name)) is None
@@ -66,6 +70,8 @@ def test_what_a_dry_run_printed_can_be_created(alice: Person, tenants: Tenants) 
     printed = alice.kubectl("create", "lns", name, *flags, *labels, "--dry-run=client", "-o=yaml")
     alice.kubectl("create", "-f", "-", stdin=printed.ok()).ok()
     spec = tenants.ready(name)["spec"]
+    provenance = spec["billing"].pop("provenance")
+    assert (provenance["changedBy"], provenance["source"]) == ("alice", "Explicit")
     assert spec["billing"] == {
         "costCenter": "R-42",
         "team": "t: x",
@@ -99,6 +105,35 @@ def test_create_refuses_nonsense_before_it_creates(
         assert bad in alice.kubectl("create", "lns", bad).refused()
     alice.kubectl("create", "lns", name).ok()
     assert "already exists" in alice.kubectl("create", "lns", name).refused()
+
+
+def test_what_the_cluster_finds_odd_is_passed_on(alice: Person, tenants: Tenants) -> None:
+    name = tenants.name("odd")
+    odd = f"group:{name}-sudoers"
+    made = alice.kubectl("create", "lns", name, "--user", odd)
+    assert made.ok() == f"{QUALIFIED}/{name} created\n"
+    assert made.err.startswith("Warning: spec.users[0]: ")
+    alice.kubectl("lns", "revoke", name, odd).ok()
+    granted = alice.kubectl("lns", "grant", name, "--user", odd)
+    assert granted.ok() == f"{name}: {odd} is now a user\n"
+    assert granted.err.startswith("Warning: spec.users[0]: ")
+
+
+def test_a_webhook_that_does_not_answer_is_told_in_words(
+    alice: Person, mine: str, door: Door, tenants: Tenants
+) -> None:
+    door.kill()
+    try:
+        for command in (
+            ("create", "lns", tenants.name("shut")),
+            ("lns", "grant", mine, "--user", "somebody"),
+        ):
+            refused = alice.kubectl(*command).refused()
+            assert "failed calling webhook" in refused
+            assert "while their webhook does not answer" in refused
+        alice.kubectl("lns", "describe", mine).ok()
+    finally:
+        door.start()
 
 
 def test_a_conflict_is_told_at_once(alice: Person, tenants: Tenants, admin: Api) -> None:
@@ -329,7 +364,9 @@ def test_grant_and_revoke(alice: Person, bob: Person, tenants: Tenants, rights: 
     dry = alice.kubectl("lns", "revoke", name, "bob", "--dry-run=server").ok()
     assert dry == f"{name}: bob is no longer a user (server dry run)\n"
     assert rights.works(bob.who, name)
-    alice.kubectl("lns", "revoke", name, "bob", "alice", "--force").ok()
+    everybody = ("lns", "revoke", name, "bob", "alice", "--force")
+    assert "somebody must be able to edit it" in alice.kubectl(*everybody).refused()
+    alice.cluster.run("kubectl", *everybody).ok()
     eventually(lambda: not rights.works(bob.who, name) and not rights.edits(alice.who, name), 2)
 
 

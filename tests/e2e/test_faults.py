@@ -3,30 +3,41 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.e2e.support.api import (
+    CONFIGURATIONS,
+    CRD,
     GROUP,
     LNAMESPACES,
     NAMESPACES,
     Api,
     ApiError,
+    Object,
     Unreachable,
     ns_path,
     rbac_path,
-    unless,
 )
-from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster, running
+from tests.e2e.support.cluster import (
+    RELEASE_NAMESPACE,
+    SERVICE_ACCOUNT,
+    WEBHOOK_ACCOUNT,
+    Cluster,
+    running,
+)
 from tests.e2e.support.people import user
 from tests.e2e.support.rights import Deed, Rights
 from tests.e2e.support.tenants import Tenants, ending, group, manifest, service_account, soon
 from tests.e2e.support.waiting import Measurements, eventually, measured
 from tests.e2e.support.writes import writes
 
+_BINDING = (
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/lnamespace-lnamespaces"
+)
 MARKED = {"labelSelector": "app.kubernetes.io/managed-by=lnamespace"}
 
 
@@ -256,15 +267,37 @@ def test_broken_ones_hold_nobody_up(
 
 @pytest.fixture
 def lax(admin: Api) -> Iterator[None]:
-    """A CustomResourceDefinition that somebody has relieved of its rules."""
-    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/lnamespaces.{GROUP}"
-    strict = admin.get(path)
-    admin.patch(path, {"spec": {"versions": _without_rules(strict["spec"]["versions"])}})
+    """No webhook, no policy about LNamespaces, and a definition relieved of its rules."""
+    strict = admin.get(CRD)
     nonsense = manifest("kube-nonsense", users=[ending("x", soon(1)) | {"expiresAt": "never"}])
-    eventually(partial(unless, "Invalid", admin.create, LNAMESPACES, nonsense, dryRun="All"))
+    with ExitStack() as stack:
+        for path in (*CONFIGURATIONS, _BINDING):
+            stack.enter_context(_without(admin, path))
+        admin.patch(CRD, {"spec": {"versions": _without_rules(strict["spec"]["versions"])}})
+        eventually(lambda: _taken(admin, nonsense))
+        yield
+        admin.patch(CRD, {"spec": {"versions": strict["spec"]["versions"]}})
+        eventually(lambda: not _taken(admin, nonsense))
+    eventually(lambda: _taken(admin, manifest("stamped-again", managers=["x"])))
+
+
+@contextmanager
+def _without(admin: Api, path: str) -> Iterator[None]:
+    """An object of the chart's away for a while."""
+    whole = admin.get(path)
+    admin.delete(path)
     yield
-    admin.patch(path, {"spec": {"versions": strict["spec"]["versions"]}})
-    eventually(lambda: not unless("Invalid", admin.create, LNAMESPACES, nonsense, dryRun="All"))
+    for own in ("uid", "resourceVersion", "creationTimestamp", "generation"):
+        whole["metadata"].pop(own, None)
+    admin.create(path.rpartition("/")[0], whole)
+
+
+def _taken(admin: Api, lns: Object) -> bool:
+    try:
+        admin.create(LNAMESPACES, lns, dryRun="All")
+    except ApiError:
+        return False
+    return True
 
 
 def _without_rules(schema: Any) -> Any:
@@ -322,14 +355,17 @@ def test_uninstalled_and_installed_again(faulty: Cluster, tenants: Tenants, righ
     assert "it would delete every LNamespace" in refused
     eventually(lambda: rights.sudoes(user("una"), name), 5)
     uid = tenants.get(name)["status"]["namespaceUID"]
-    faulty.controller.stop()
+    for process in reversed(faulty.ours):
+        process.stop()
     faulty.run("helm", "uninstall", "lnamespace", "-n", RELEASE_NAMESPACE, "--wait").ok()
     refused = faulty.run("kubectl", "delete", "crd", crd, "--timeout=5s").refused()
     assert "it would delete every LNamespace" in refused
     assert rights.works(user("una"), name)
     faulty.install()
     start = writes(faulty.admin, refused=False)
-    faulty.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)  # the account is a new one
+    faulty.token(RELEASE_NAMESPACE, WEBHOOK_ACCOUNT)  # the accounts are new ones
+    faulty.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
+    faulty.door.start()
     faulty.controller.start()
     tenants.edit(name, users=["ben"])
     tenants.ready(name)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.access.entries import entries, sudoers_until
 from lnamespace.model.lnamespace import Spec
-from lnamespace.model.rules import member_problem, sudoer_problem
+from lnamespace.model.rules import GROUP_SUDOER_PROBLEM, member_problem, sudoer_problem
 from lnamespace.model.subject import Member, Subject, SubjectKind
 
 from tests.unit.support.strategies import NOW, specs
@@ -52,7 +52,7 @@ def test_problems_name_the_field_and_leave_the_others_alone() -> None:
     assert current.problems == (
         "spec.users[1]: must be one name, not a pattern",
         "spec.managers[0]: system: names are the cluster's own; only ServiceAccounts may be listed",
-        "spec.sudoers[0]: a Group cannot be a sudoer: list its people",
+        f"spec.sudoers[0]: {GROUP_SUDOER_PROBLEM}",
         "spec.sudoers[1]: only a ServiceAccount has a namespace",
     )
 

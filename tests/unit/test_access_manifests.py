@@ -9,14 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.access import person, tenant
 from lnamespace.access.entries import entries
-from lnamespace.access.layout import Layout
+from lnamespace.access.layout import Layout, SudoLayout
 from lnamespace.access.ownership import Ownership
 from lnamespace.access.person import Person, self_impersonator
-from lnamespace.access.tenant import tenant_objects
-from lnamespace.kube.objects import MANAGED_BY, Wanted
+from lnamespace.access.sudo import former, identity
+from lnamespace.access.tenant import Space, tenant_objects
+from lnamespace.kube.objects import MANAGED_BY, PolicyRule, RbacSubject, Wanted
 from lnamespace.kube.resources import NAMESPACE, RBAC, ROLE_BINDING
-from lnamespace.model.lnamespace import DeletionPolicy, LNamespace, Metadata, Spec
+from lnamespace.model.lnamespace import Billing, DeletionPolicy, LNamespace, Metadata, Spec
 from lnamespace.model.names import Names
+from lnamespace.model.rules import name_problem
 from lnamespace.model.subject import Member, Subject, SubjectKind
 
 from tests.unit.support import golden
@@ -25,6 +27,8 @@ from tests.unit.support.strategies import NOW, lnamespaces, tenants, uids
 GROUP, ACCOUNT = SubjectKind.GROUP, SubjectKind.SERVICE_ACCOUNT
 DEFAULT = Layout()
 OTHER = Layout(Names("example.com", "k8s:{name}:sudo"), users_role="vetted-admin")
+BY_ACCOUNT = Layout(sudo=SudoLayout.SERVICE_ACCOUNT)
+OTHER_BY_ACCOUNT = Layout(OTHER.names, sudo=SudoLayout.SERVICE_ACCOUNT)
 UID = "11111111-1111-1111-1111-111111111111"
 
 FULL = Spec(
@@ -54,6 +58,13 @@ FULL = Spec(
         Member("deployer", ACCOUNT, "ci"),
     ),
     requester="alice@loblaw.digital",
+    billing=Billing(
+        cost_center="4711",
+        owner="alice@loblaw.digital",
+        team='Team Blue: "x" {{y}}',
+        environment="production",
+        labels={"argocd.argoproj.io/instance": "theirs"},
+    ),
 )
 
 
@@ -64,7 +75,7 @@ def named(spec: Spec, name: str = "team-a") -> LNamespace:
 def objects(
     lns: LNamespace, layout: Layout = DEFAULT, whose: Ownership = Ownership.OURS
 ) -> tuple[Wanted, ...]:
-    return tenant_objects(lns, entries(lns.spec, NOW), whose, layout)
+    return tenant_objects(lns, entries(lns.spec, NOW), Space(whose), layout)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +83,8 @@ def objects(
     [
         ("full", named(FULL), DEFAULT),
         ("full-other-instance", named(FULL), OTHER),
+        ("full-by-account", named(FULL), BY_ACCOUNT),
+        ("empty-by-account-other-instance", named(Spec(), "a"), OTHER_BY_ACCOUNT),
         ("empty", named(Spec(), "a"), DEFAULT),
         ("retain", named(Spec(deletion_policy=DeletionPolicy.RETAIN)), DEFAULT),
         ("odd-name", named(Spec(users=(Member("alice"),)), "self-impersonator"), DEFAULT),
@@ -139,12 +152,12 @@ def test_nothing_reaches_into_somebody_elses_namespace(whose: Ownership) -> None
 
 
 def all_objects(lns: LNamespace, layout: Layout) -> list[Wanted]:
-    people = entries(lns.spec, NOW).sudoers
+    people = entries(lns.spec, NOW).sudoers if layout.sudo is SudoLayout.GROUP else ()
     own = (self_impersonator(one, {lns.name: lns.uid}, layout) for one in people)
     return [*objects(lns, layout), *chain.from_iterable(own)]
 
 
-layouts = st.sampled_from([DEFAULT, OTHER])
+layouts = st.sampled_from([DEFAULT, OTHER, BY_ACCOUNT, OTHER_BY_ACCOUNT])
 
 
 @given(lnamespaces(), layouts)
@@ -162,7 +175,8 @@ def test_every_rule_is_about_one_kind_and_names_what_it_is_about(
 
 @given(lnamespaces(), layouts)
 def test_a_person_may_impersonate_just_themselves(lns: LNamespace, layout: Layout) -> None:
-    for one in entries(lns.spec, NOW).sudoers:
+    people = entries(lns.spec, NOW).sudoers
+    for one in people if layout.sudo is SudoLayout.GROUP else ():
         role, binding = self_impersonator(one, {lns.name: lns.uid}, layout)
         (rule,) = role.object.rules or ()
         assert rule.verbs == ("impersonate",)
@@ -178,7 +192,8 @@ def test_subjects_are_sorted_and_each_stands_once(lns: LNamespace, layout: Layou
     for wanted in all_objects(lns, layout):
         subjects = [(s.kind, s.name, s.namespace) for s in wanted.object.subjects]
         assert len(set(subjects)) == len(subjects)
-        people = [s for s in subjects if s != ("Group", layout.names.sudoers_group(lns.name), "")]
+        sudo = identity(lns.name, layout)
+        people = [s for s in subjects if s != (sudo.kind, sudo.name, sudo.namespace)]
         assert people == sorted(people)
 
 
@@ -235,15 +250,17 @@ def test_a_tenants_objects_never_mention_another_tenant(
     ours = objects(LNamespace(Metadata(one, uid), spec), layout)
     theirs = objects(LNamespace(Metadata(other, other_uid), spec), layout)
     shared = {"", "lnamespace", "lnamespace.example.com", "lnamespace-users", "lnamespace-sudoers"}
+    shared |= {"lnamespace-sudo-account", layout.names.sudo_namespace}
     assert not (words_of(ours) & words_of(theirs)) - shared
     assert not {(w.resource, w.key) for w in ours} & {(w.resource, w.key) for w in theirs}
 
 
 @given(lnamespaces())
 def test_two_instances_make_no_object_of_one_name_outside_the_namespace(lns: LNamespace) -> None:
-    ours = {(w.resource, w.key) for w in all_objects(lns, DEFAULT) if not w.key[0]}
-    theirs = {(w.resource, w.key) for w in all_objects(lns, OTHER) if not w.key[0]}
-    assert ours & theirs == {(NAMESPACE, ("", lns.name))}
+    for one, other in ((DEFAULT, OTHER), (BY_ACCOUNT, OTHER_BY_ACCOUNT)):
+        ours = {(w.resource, w.key) for w in all_objects(lns, one) if w.key[0] != lns.name}
+        theirs = {(w.resource, w.key) for w in all_objects(lns, other) if w.key[0] != lns.name}
+        assert ours & theirs == {(NAMESPACE, ("", lns.name))}
 
 
 @given(lnamespaces(), layouts)
@@ -272,7 +289,9 @@ def test_every_grant_is_in_a_place_where_it_will_be_looked_for(
 ) -> None:
     """What is not, would never be taken away again."""
     grants = {(w.resource, w.key) for w in objects(lns, layout, whose)}
+    former_grants = {(w.resource, w.key) for w in objects(lns, former(layout), whose)}
     places = tenant.places(lns.name, layout)
+    assert former_grants - {(NAMESPACE, ("", lns.name))} <= {*tenant.all_places(lns.name, layout)}
     assert grants - {(NAMESPACE, ("", lns.name))} <= set(places)
     assert all(resource is not NAMESPACE for resource, _ in places)
     for one in entries(lns.spec, NOW).sudoers:
@@ -281,7 +300,43 @@ def test_every_grant_is_in_a_place_where_it_will_be_looked_for(
 
 
 def test_bindings_go_before_the_roles_that_they_refer_to() -> None:
-    kinds = [resource.kind for resource, _ in tenant.places("a", DEFAULT)]
-    assert kinds == sorted(kinds, key=lambda kind: not kind.endswith("Binding"))
+    for layout in (DEFAULT, BY_ACCOUNT):
+        kinds = [resource.kind for resource, _ in tenant.places("a", layout)]
+        assert kinds == sorted(kinds, key=lambda kind: not kind.endswith("Binding"))
     (first, _), (second, _) = person.places(Person("x" * 52), DEFAULT)
     assert (first.kind, second.kind) == ("ClusterRoleBinding", "ClusterRole")
+
+
+# Sudo by accounts
+
+
+@given(lnamespaces())
+def test_sudo_by_account_has_nothing_cluster_wide(lns: LNamespace) -> None:
+    """But for who may edit the LNamespace, which is cluster-wide itself."""
+    for wanted in all_objects(lns, BY_ACCOUNT):
+        if wanted.resource is not NAMESPACE and not wanted.key[0]:
+            assert wanted.key[1] == BY_ACCOUNT.names.editor(lns.name)
+
+
+@given(lnamespaces(), st.sampled_from([BY_ACCOUNT, OTHER_BY_ACCOUNT]))
+def test_sudoers_become_the_account_of_their_lnamespace_only(
+    lns: LNamespace, layout: Layout
+) -> None:
+    home = layout.names.sudo_namespace
+    given_there = [w for w in all_objects(lns, layout) if w.key[0] == home]
+    role, binding = given_there
+    (rule,) = role.object.rules or ()
+    assert rule == PolicyRule(("impersonate",), ("",), ("serviceaccounts",), (lns.name,))
+    assert [s.name for s in binding.object.subjects] == [
+        s.name for s in entries(lns.spec, NOW).sudoers
+    ]
+    power = next(w for w in all_objects(lns, layout) if w.key[1] == "lnamespace-sudo-account")
+    account = RbacSubject("ServiceAccount", lns.name, home)
+    assert (power.key[0], power.object.subjects) == (lns.name, (account,))
+    # Where it is another's, the users of that Namespace would be the account.
+    assert name_problem(home)
+
+
+def test_no_account_is_made() -> None:
+    kinds = {w.resource.kind for w in all_objects(named(FULL), BY_ACCOUNT)}
+    assert "ServiceAccount" not in kinds

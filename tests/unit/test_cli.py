@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
 from lnamespace.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def lnamespace(*argv: str, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -21,7 +24,9 @@ def lnamespace(*argv: str, **environment: str) -> "subprocess.CompletedProcess[s
     )
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["controller", "--help"], ["render", "--help"]])
+@pytest.mark.parametrize(
+    "argv", [["--help"], ["controller", "--help"], ["webhook", "--help"], ["render", "--help"]]
+)
 def test_help_succeeds(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(argv)
@@ -36,6 +41,8 @@ def test_help_succeeds(argv: list[str], capsys: pytest.CaptureFixture[str]) -> N
         (["paint"], "paint"),
         (["controller", "--colour", "red"], "--colour"),
         (["controller", "--workers", "many"], "--workers"),
+        (["webhook", "--workers", "3"], "--workers"),
+        (["webhook", "--certificate-hours", "many"], "--certificate-hours"),
         (["render"], "what"),
         (["render", "poem"], "poem"),
     ],
@@ -58,8 +65,9 @@ def test_a_value_that_cannot_work_exits_with_1_and_one_line(
     assert captured.out == ""
 
 
-def test_no_cluster_to_be_found_exits_with_1_and_one_line() -> None:
-    done = lnamespace("controller", "--kubeconfig", "nowhere/config")
+@pytest.mark.parametrize("command", ["controller", "webhook"])
+def test_no_cluster_to_be_found_exits_with_1_and_one_line(command: str) -> None:
+    done = lnamespace(command, "--kubeconfig", "nowhere/config")
     assert done.returncode == 1
     assert done.stderr.startswith("error: no usable cluster configuration: ")
     assert "nowhere/config" in done.stderr
@@ -70,6 +78,14 @@ def test_the_environment_counts_for_commands() -> None:
     done = lnamespace("render", "crd", LNAMESPACE_API_GROUP_SUFFIX="example.com")
     assert done.returncode == 0
     assert yaml.safe_load(done.stdout)["metadata"]["name"] == "lnamespaces.tenancy.example.com"
+
+
+@pytest.mark.parametrize("what", ["crd", "billingrecords"])
+def test_what_is_rendered_is_what_is_in_the_repository(what: str) -> None:
+    done = lnamespace("render", what)
+    assert done.returncode == 0
+    name = {"crd": "lnamespaces"}.get(what, what)
+    assert done.stdout == (ROOT / "crds" / f"{name}.yaml").read_text()
 
 
 def test_help_and_rendering_do_not_wait_for_what_they_do_not_need() -> None:

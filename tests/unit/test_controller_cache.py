@@ -8,6 +8,7 @@ import pytest
 from lnamespace.access.layout import Layout
 from lnamespace.access.person import Person
 from lnamespace.controller.cache import Cache, Tenant, WorkKey, read_listed
+from lnamespace.controller.outbox import Departed
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.kube.objects import Seen
 from lnamespace.kube.resources import (
@@ -30,9 +31,9 @@ BOT = Person.of(Subject(SubjectKind.SERVICE_ACCOUNT, "bot", "ci"))
 class Desk:
     """A cache, and the keys that its news puts into the queue."""
 
-    def __init__(self) -> None:
+    def __init__(self, layout: Layout = LAYOUT) -> None:
         self.queue: WorkQueue[WorkKey] = WorkQueue()
-        self.cache = Cache(LAYOUT, self.queue)
+        self.cache = Cache(layout, self.queue)
         self.version = 0
 
     async def keys(self) -> list[WorkKey]:
@@ -55,10 +56,10 @@ class Desk:
         self.version += 1
         self.cache.objects[resource].remove((namespace, name), self.version)
 
-    def lnamespace(self, name: str, *sudoers: str, **spec: Any) -> None:
+    def lnamespace(self, name: str, *sudoers: str, uid: str = "", **spec: Any) -> None:
         """The watch tells of an LNamespace."""
         self.version += 1
-        meta = {"name": name, "uid": f"uid-{name}", "resourceVersion": str(self.version)}
+        meta = {"name": name, "uid": uid or f"uid-{name}", "resourceVersion": str(self.version)}
         listed = [{"name": sudoer} for sudoer in sudoers]
         raw = {"metadata": meta, "spec": {"sudoers": listed} | spec}
         self.cache.lnamespaces.put(read_listed(json.dumps(raw).encode()))
@@ -80,8 +81,33 @@ async def test_a_deleted_lnamespace_concerns_the_same(desk: Desk) -> None:
     desk.lnamespace("team-a", "alice")
     await desk.keys()
     desk.cache.lnamespaces.remove(("", "team-a"), 99)
-    assert await desk.keys() == sorted([Tenant("team-a"), ALICE], key=str)
+    departed = Departed("uid-team-a")
+    assert await desk.keys() == sorted([Tenant("team-a"), ALICE, departed], key=str)
     assert desk.cache.tenant("team-a") is None
+
+
+async def test_what_is_gone_is_known_until_the_ledger_has_been_told(desk: Desk) -> None:
+    desk.lnamespace("team-a")
+    desk.cache.lnamespaces.remove(("", "team-a"), 99)
+    (departure,) = desk.cache.departures.values()
+    assert (departure.lns.name, departure.lns.uid) == ("team-a", "uid-team-a")
+    assert departure.at.tzinfo is not None
+
+
+async def test_who_comes_in_place_of_another_does_not_hide_that_it_is_gone(desk: Desk) -> None:
+    """A watch that was cut may show only the one that has the name now."""
+    desk.lnamespace("team-a")
+    await desk.keys()
+    desk.lnamespace("team-a", uid="uid-2")
+    assert await desk.keys() == sorted([Departed("uid-team-a"), Tenant("team-a")], key=str)
+    assert set(desk.cache.departures) == {"uid-team-a"}
+
+
+async def test_an_edit_is_no_departure(desk: Desk) -> None:
+    desk.lnamespace("team-a")
+    desk.lnamespace("team-a", users=[{"name": "bob"}])
+    assert await desk.keys() == [Tenant("team-a")]
+    assert desk.cache.departures == {}
 
 
 async def test_a_person_who_has_their_objects_can_wait_a_moment(desk: Desk) -> None:
@@ -176,3 +202,56 @@ async def test_an_lnamespace_that_waits_for_a_finalizer_is_going(desk: Desk) -> 
     assert not listed.going
     meta = {"name": "a", "resourceVersion": "1", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     assert read_listed(json.dumps({"metadata": meta}).encode()).going
+
+
+@pytest.mark.parametrize(("ours", "other"), [("", "gold"), ("gold", ""), ("gold", "silver")])
+class TestClasses:
+    """What is for another class of controllers is none of our business."""
+
+    @pytest.fixture
+    def desk(self, ours: str) -> Desk:
+        return Desk(Layout(Names(class_name=ours)))
+
+    async def test_our_class_concerns_us(self, desk: Desk, ours: str, other: str) -> None:
+        assert ours != other
+        desk.lnamespace("team-a", "alice", className=ours)
+        assert await desk.keys() == sorted([Tenant("team-a"), ALICE], key=str)
+
+    async def test_another_class_does_not(self, desk: Desk, ours: str, other: str) -> None:
+        assert ours != other
+        desk.lnamespace("team-a", "alice", className=other)
+        desk.lnamespace("team-a", "bob", className=other)
+        desk.cache.lnamespaces.remove(("", "team-a"), 99)
+        assert await desk.keys() == []
+        assert desk.cache.departures == {}
+
+    async def test_what_is_handed_over_is_let_go_of_and_not_ended(
+        self, desk: Desk, ours: str, other: str
+    ) -> None:
+        desk.lnamespace("team-a", "alice", className=ours)
+        await desk.keys()
+        desk.lnamespace("team-a", "alice", className=other)
+        assert await desk.keys() == sorted([Tenant("team-a"), ALICE], key=str)
+        assert desk.cache.ours(desk.cache.tenant("team-a")) is None
+        assert list(desk.cache.people) == []
+        desk.cache.lnamespaces.remove(("", "team-a"), 99)
+        assert desk.cache.departures == {}
+
+    async def test_what_is_handed_to_us_is_ours(self, desk: Desk, ours: str, other: str) -> None:
+        desk.lnamespace("team-a", "alice", className=other)
+        desk.lnamespace("team-a", "alice", className=ours)
+        assert await desk.keys() == sorted([Tenant("team-a"), ALICE], key=str)
+
+    async def test_a_successor_in_another_class_does_not_hide_that_ours_is_gone(
+        self, desk: Desk, ours: str, other: str
+    ) -> None:
+        desk.lnamespace("team-a", uid="one", className=ours)
+        desk.lnamespace("team-a", uid="two", className=other)
+        assert await desk.keys() == sorted([Tenant("team-a"), Departed("one")], key=str)
+
+    async def test_one_that_cannot_be_read_still_has_its_class(
+        self, desk: Desk, ours: str, other: str
+    ) -> None:
+        desk.lnamespace("team-a", className=other, users=7)
+        desk.lnamespace("team-b", className=ours, users=7)
+        assert await desk.keys() == [Tenant("team-b")]

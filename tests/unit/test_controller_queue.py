@@ -351,3 +351,22 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 TestQueue = QueueMachine.TestCase
+
+
+async def test_who_adds_many_waits_for_room() -> None:
+    queue: WorkQueue[int] = WorkQueue()
+    added = []
+
+    async def add_all() -> None:
+        for key in range(10):
+            await queue.room(2)
+            queue.add(key)
+            added.append(key)
+
+    adding = asyncio.create_task(add_all())
+    for taken in range(7):
+        await asyncio.sleep(0)
+        assert len(queue) == 3
+        assert await queue.get() == taken
+    await adding
+    assert added == list(range(10))

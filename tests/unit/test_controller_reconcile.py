@@ -1,102 +1,34 @@
 """Reconciling: what comes to be on the cluster, what it costs, and what happens when it refuses."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import msgspec
 import pytest_asyncio
 from lnamespace import errors
-from lnamespace.access.layout import Layout
-from lnamespace.access.person import Person
-from lnamespace.controller.cache import Cache, Tenant, WorkKey, read_listed
-from lnamespace.controller.events import Recorder
+from lnamespace.controller.cache import Tenant, read_listed
 from lnamespace.controller.outcome import Outcome
-from lnamespace.controller.person import PersonReconciler
-from lnamespace.controller.queue import WorkQueue
-from lnamespace.controller.tenant import PATIENCE, TenantReconciler, lnamespaces
-from lnamespace.kube.apply import Applier
-from lnamespace.kube.objects import read
-from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
-from lnamespace.model.subject import Subject, SubjectKind
+from lnamespace.controller.tenant import PATIENCE, lnamespaces
+from lnamespace.kube.resources import NAMESPACE, ROLE_BINDING
 
-from tests.unit.support.cluster import Cluster, cluster
-from tests.unit.support.server import client_of
+from tests.unit.support.desk import (
+    ALICE,
+    BINDINGS,
+    EDITOR,
+    LAYOUT,
+    LNS,
+    NAMES,
+    RECORDS,
+    ROLES,
+    SELF,
+    SPACE,
+    SUDOER,
+    SUDOERS,
+    USERS,
+    Desk,
+    working,
+)
 from tests.unit.support.strategies import NOW
-
-LAYOUT = Layout()
-NAMES = LAYOUT.names
-LNS = lnamespaces(LAYOUT).path("team-a")
-SPACE = NAMESPACE.path("team-a")
-USERS = ROLE_BINDING.path("lnamespace-users", "team-a")
-SUDOERS = ROLE_BINDING.path("lnamespace-sudoers", "team-a")
-ROLES = CLUSTER_ROLE.path().removesuffix("/")
-BINDINGS = CLUSTER_ROLE_BINDING.path()
-EDITOR, SUDOER = NAMES.editor("team-a"), NAMES.sudoer("team-a")
-ALICE = Person.of(Subject(SubjectKind.USER, "alice"))
-SELF = NAMES.self_impersonator(ALICE.digest)
-
-
-@dataclass
-class Desk:
-    """Both reconcilers, at a time that the test sets."""
-
-    cluster: Cluster
-    cache: Cache
-    queue: WorkQueue[WorkKey]
-    tenants: TenantReconciler
-    people: PersonReconciler
-    woken: list[str]
-    now: list[datetime]
-
-    def lnamespace(self, **spec: Any) -> None:
-        """Somebody writes the LNamespace; the watch tells."""
-        known = self.cluster.objects.get(LNS, {"metadata": {"name": "team-a", "uid": "uid-a"}})
-        generation = known["metadata"].get("generation", 0) + 1
-        meta = known["metadata"] | {"generation": generation}
-        shown = self.cluster.make(LNS, known | {"metadata": meta, "spec": spec})
-        self.cache.lnamespaces.put(read_listed(msgspec.json.encode(shown)))
-
-    def told(self, resource: Any, path: str) -> None:
-        """The watch tells of an object."""
-        raw = msgspec.json.encode(self.cluster.objects[path])
-        self.cache.objects[resource].put(read(raw, LAYOUT.marks))
-
-    def deleted(self, path: str) -> None:
-        """Somebody deletes an object; the watch tells."""
-        key = self.cluster.objects.pop(path)["metadata"]
-        self.cluster.version += 1
-        where = (key.get("namespace", ""), key["name"])
-        if path == LNS:
-            self.cache.lnamespaces.remove(where, self.cluster.version)
-        else:
-            kind = NAMESPACE if path == SPACE else ROLE_BINDING
-            self.cache.objects[kind].remove(where, self.cluster.version)
-
-    async def reconcile(self, failed_before: int = 0) -> Outcome:
-        return await self.tenants.reconcile("team-a", failed_before)
-
-    def subjects(self, path: str) -> list[str]:
-        return [subject["name"] for subject in self.cluster.objects[path].get("subjects", [])]
-
-    @property
-    def conditions(self) -> dict[str, tuple[str, str]]:
-        told = self.cluster.objects[LNS].get("status", {}).get("conditions", [])
-        return {c["type"]: (c["status"], c["reason"]) for c in told}
-
-
-@asynccontextmanager
-async def working() -> AsyncIterator[Desk]:
-    async with cluster() as made, client_of(made.url) as client:
-        queue: WorkQueue[WorkKey] = WorkQueue()
-        cache, now, woken = Cache(LAYOUT, queue), [NOW], list[str]()
-        applier = Applier(client, cache.objects, LAYOUT.marks, 8)
-        recorder = Recorder(client, lnamespaces(LAYOUT))
-        tenants = TenantReconciler(client, cache, applier, recorder, LAYOUT, clock=lambda: now[0])
-        people = PersonReconciler(cache, applier, LAYOUT, woken.append, clock=lambda: now[0])
-        yield Desk(made, cache, queue, tenants, people, woken, now)
 
 
 @pytest_asyncio.fixture
@@ -119,6 +51,7 @@ async def test_everything_is_made_in_one_go_and_told(desk: Desk) -> None:
         EDITOR,
         SUDOER,
         SELF,
+        "uid-a.1.apply",
     }
     assert desk.conditions["Ready"] == ("True", "Ready")
     status = desk.cluster.objects[LNS]["status"]
@@ -254,7 +187,7 @@ async def test_a_deleted_lnamespace_takes_its_grants_and_leaves_the_rest(desk: D
     desk.deleted(LNS)
     await desk.reconcile()
     await desk.people.reconcile(ALICE)
-    assert set(desk.cluster.objects) == {SPACE}
+    assert set(desk.cluster.objects) == {SPACE, f"{RECORDS}/uid-a.1.apply"}
 
 
 async def test_bindings_are_deleted_only_as_they_were_seen(desk: Desk) -> None:

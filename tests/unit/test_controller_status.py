@@ -12,8 +12,18 @@ from lnamespace.access.entries import Entries, entries
 from lnamespace.access.ownership import Ownership
 from lnamespace.controller.cache import read_listed
 from lnamespace.controller.outcome import Outcome
-from lnamespace.controller.status import Findings, is_ready, status, unreadable
-from lnamespace.model.lnamespace import Condition, LNamespace, Metadata, Spec, Status
+from lnamespace.controller.status import Findings, Refusal, is_ready, status, unreadable
+from lnamespace.model.lnamespace import (
+    Billing,
+    BillingSource,
+    Condition,
+    LNamespace,
+    Metadata,
+    Provenance,
+    Recorded,
+    Spec,
+    Status,
+)
 from lnamespace.model.subject import Member, Subject, SubjectKind
 
 from tests.unit.support.strategies import NOW, lnamespaces
@@ -25,6 +35,8 @@ FORBIDDEN = errors.Forbidden("not allowed", status=403)
 INVALID = errors.Invalid("wrong", status=422)
 UNREACHABLE = errors.Unreachable("cut")
 THROTTLED = errors.Throttled("slowly", status=429)
+
+RESERVED = Refusal("ReservedName", '"default" is reserved')
 
 
 def said(found: Findings, lns: LNamespace = LNS) -> dict[str, tuple[str, str]]:
@@ -39,6 +51,7 @@ WAITING, UNREACHED = ("False", "NamespaceNotReady"), ("False", "Unreachable")
 GOING, CONFLICT = ("False", "NamespaceTerminating"), ("False", "Conflict")
 REFUSED, WRONG = ("False", "Forbidden"), ("False", "Invalid")
 CREATED, READY = ("True", "Created"), ("True", "Ready")
+RECORDED = ("True", "Recorded")
 
 
 @pytest.mark.parametrize(
@@ -67,14 +80,78 @@ def test_conditions_follow_from_what_was_found(
     access: tuple[str, str],
 ) -> None:
     found = Findings(whose, NOBODY, failures=tuple(failures))
-    assert said(found) == {"Ready": ready, "NamespaceReady": namespace, "AccessReady": access}
+    told = said(found)
+    del told["BillingRecorded"]
+    assert told == {"Ready": ready, "NamespaceReady": namespace, "AccessReady": access}
 
 
-@given(st.sampled_from(Ownership), st.lists(st.sampled_from([FORBIDDEN, UNREACHABLE]), max_size=2))
-def test_ready_is_said_only_when_all_the_rest_is(
-    whose: Ownership, failures: list[errors.ClusterError]
+@pytest.mark.parametrize(
+    ("whose", "failures", "unrecorded", "ready", "billing"),
+    [
+        (OURS, (), (), READY, RECORDED),
+        (OURS, (), (UNREACHABLE,), UNREACHED, UNREACHED),
+        (OURS, (), (THROTTLED, INVALID), WRONG, WRONG),
+        # What is there costs money, whoever has access.
+        (OURS, (FORBIDDEN,), (), REFUSED, RECORDED),
+        (OURS, (FORBIDDEN,), (UNREACHABLE,), REFUSED, UNREACHED),
+        (LEAVING, (), (), GOING, RECORDED),
+        (ABSENT, (), (), PROGRESSING, WAITING),
+        (PREDECESSOR, (), (), GOING, WAITING),
+        (FOREIGN, (), (), CONFLICT, WAITING),
+    ],
+)
+def test_whether_who_pays_is_recorded_is_told_and_belongs_to_ready(
+    whose: Ownership,
+    failures: Sequence[errors.ClusterError],
+    unrecorded: Sequence[errors.ClusterError],
+    ready: tuple[str, str],
+    billing: tuple[str, str],
 ) -> None:
-    conditions = said(Findings(whose, NOBODY, failures=tuple(failures)))
+    told = said(Findings(whose, NOBODY, failures=tuple(failures), unrecorded=tuple(unrecorded)))
+    assert (told["Ready"], told["BillingRecorded"]) == (ready, billing)
+
+
+def test_a_record_that_fails_is_not_told_of_access() -> None:
+    told = said(Findings(OURS, NOBODY, unrecorded=(FORBIDDEN,)))
+    assert (told["NamespaceReady"], told["AccessReady"]) == (CREATED, GOOD)
+
+
+def charged(generation: int, recorded: int = 0) -> LNamespace:
+    """An LNamespace at generation 9 whose billing is as it is since ``generation``."""
+    provenance = Provenance(generation, NOW, BillingSource.USER)
+    return LNamespace(
+        Metadata("team-a", "uid-a", generation=9),
+        Spec(billing=Billing("4711", provenance=provenance)),
+        Status(recorded=Recorded(recorded)),
+    )
+
+
+def test_how_far_the_ledger_knows_is_kept_where_it_knows_more() -> None:
+    lns = charged(generation=7, recorded=4)
+    assert status(lns, Findings(OURS, NOBODY), NOW).recorded.generation == 7
+    for behind in (
+        Findings(OURS, NOBODY, unrecorded=(UNREACHABLE,)),
+        Findings(ABSENT, NOBODY, failures=(UNREACHABLE,)),
+        Findings(FOREIGN, NOBODY),
+        Findings(OURS, NOBODY, refused=RESERVED),
+    ):
+        assert status(lns, behind, NOW).recorded.generation == 4
+
+
+def test_without_provenance_the_present_generation_is_what_is_known() -> None:
+    assert status(LNS, Findings(OURS, NOBODY), NOW).recorded.generation == 3
+
+
+some_failures = st.lists(st.sampled_from([FORBIDDEN, UNREACHABLE]), max_size=2).map(tuple)
+
+
+@given(st.sampled_from(Ownership), some_failures, some_failures)
+def test_ready_is_said_only_when_all_the_rest_is(
+    whose: Ownership,
+    failures: tuple[errors.ClusterError, ...],
+    unrecorded: tuple[errors.ClusterError, ...],
+) -> None:
+    conditions = said(Findings(whose, NOBODY, failures=failures, unrecorded=unrecorded))
     others = [value for type_, value in conditions.items() if type_ != "Ready"]
     assert (conditions["Ready"][0] == "True") == all(value == "True" for value, _ in others)
 
@@ -97,7 +174,7 @@ def test_sudo_that_does_not_work_yet_is_told() -> None:
 
 
 def test_a_refused_name_is_told_whatever_else_was_found() -> None:
-    found = Findings(FOREIGN, NOBODY, refused='"default" is reserved', failures=(FORBIDDEN,))
+    found = Findings(FOREIGN, NOBODY, refused=RESERVED, failures=(FORBIDDEN,))
     assert set(said(found).values()) == {("False", "ReservedName")}
     condition = status(LNS, found, NOW).condition("Ready")
     assert condition
@@ -118,6 +195,7 @@ def test_messages_stay_short_enough_for_events() -> None:
         Findings(OURS, entries(Spec(users=many), NOW)),
         Findings(OURS, NOBODY, people=("alice: " + "x" * 5000,)),
         Findings(OURS, NOBODY, failures=(long,)),
+        Findings(OURS, NOBODY, unrecorded=(long,)),
     ):
         assert all(len(c.message) <= 1024 for c in status(LNS, found, NOW).conditions)
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 import pytest_asyncio
 import yaml
@@ -252,6 +253,18 @@ async def test_a_cut_watch_is_unreachable_after_its_lines(server: Server, client
                 got.append(line)  # noqa: PERF401 - what came before the cut counts
     await playing
     assert got == [b"1"]
+
+
+async def test_a_watch_that_falls_silent_is_unreachable(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server says something about every minute: who says nothing is cut off."""
+    silence = aiohttp.ClientTimeout(sock_connect=DEADLINE, sock_read=0.2)
+    monkeypatch.setattr("lnamespace.kube.client._WATCH_TIMEOUT", silence)
+    with pytest.raises(errors.Unreachable, match="watch interrupted"):
+        async with asyncio.timeout(DEADLINE), client.watch("/x") as lines:
+            await anext(lines)
+    await server.next()
 
 
 async def test_a_refused_watch_is_an_error_at_once(server: Server, client: Client) -> None:

@@ -87,6 +87,7 @@ def cases(want: Wanted, edits: dict[str, Edit]) -> list[Any]:
     return [pytest.param(want, edit, id=f"{want.resource.kind}: {n}") for n, edit in edits.items()]
 
 
+SEEN = seen(served(make.role()))
 WANTED = (make.namespace(), make.role(), make.binding(), make.binding(namespace="a"))
 
 
@@ -167,7 +168,7 @@ def test_what_is_sent_has_no_empty_parts() -> None:
 
 
 def repaired(shown: Shown, want: Wanted) -> Shown:
-    change = patch(want, shown["metadata"]["uid"], MARKS)
+    change = patch(want, seen(shown), MARKS)
     result: Shown = merged(copy.deepcopy(shown), change)
     return result
 
@@ -255,14 +256,14 @@ def test_a_finalizer_holds_a_namespace_and_no_grant() -> None:
 
 def test_an_emptied_list_empties() -> None:
     """It must not be left out, for then a merge patch would leave the list as it is."""
-    assert list(patch(make.binding(subjects=()), "u", MARKS)["subjects"]) == []
-    change = patch(make.role(owner_references=()), "u", MARKS)
+    assert list(patch(make.binding(subjects=()), SEEN, MARKS)["subjects"]) == []
+    change = patch(make.role(owner_references=()), SEEN, MARKS)
     assert list(change["metadata"]["ownerReferences"]) == []
     assert not repaired(served(make.binding()), make.binding(subjects=()))["subjects"]
 
 
 def test_the_patch_is_for_the_object_that_was_seen_and_for_no_namesake() -> None:
-    assert patch(make.role(), "uid-1", MARKS)["metadata"]["uid"] == "uid-1"
+    assert patch(make.role(), SEEN, MARKS)["metadata"]["uid"] == SEEN.uid
 
 
 def test_the_selector_selects_what_this_manager_manages() -> None:

@@ -36,7 +36,7 @@ class Cluster:
         else:
             where = place(action.want)
             if isinstance(action, Patch):
-                change = patch(action.want, action.seen.uid, MARKS)
+                change = patch(action.want, action.seen, MARKS)
                 self.shown[where] = merged(copy.deepcopy(self.shown[where]), change)
             else:
                 self.shown[where] = served(action.want)

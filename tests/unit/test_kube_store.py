@@ -47,6 +47,13 @@ def test_news_is_told_with_what_was_before(told: Told) -> None:
     assert told.news == [(None, 1), (1, 2), (2, None)]
 
 
+def test_what_we_delete_as_it_was_seen_is_gone_before_the_watch_tells(told: Told) -> None:
+    told.store.put(Thing(2))
+    told.store.remove(("", "a"), 2)
+    assert told.version is None
+    assert told.news == [(None, 2), (2, None)]
+
+
 def test_older_news_is_no_news(told: Told) -> None:
     told.store.put(Thing(5))
     told.store.put(Thing(5))

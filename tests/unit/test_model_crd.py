@@ -16,16 +16,19 @@ from lnamespace.model.crd import crd
 from lnamespace.model.lnamespace import decode
 from lnamespace.model.names import Names
 from lnamespace.model.subject import NAME_MAX_LENGTH, Member, SubjectKind
+from lnamespace.model.v1alpha1 import BILLING_FIELDS
 
 from tests.unit.support import cel
-from tests.unit.support.strategies import members, tenants
+from tests.unit.support.strategies import members, schema_values, tenants
 from tests.unit.support.structural import Schema, accepts
 
 FILE = Path(__file__).resolve().parents[2] / "crds" / "lnamespaces.yaml"
 CRD = crd(Names())
-(VERSION,) = CRD["spec"]["versions"]
+VERSION, OLDER = CRD["spec"]["versions"]
 ROOT: Schema = VERSION["schema"]["openAPIV3Schema"]
 SPEC: Schema = ROOT["properties"]["spec"]
+OLDER_ROOT: Schema = OLDER["schema"]["openAPIV3Schema"]
+OLDER_SPEC: Schema = OLDER_ROOT["properties"]["spec"]
 LISTS = ("users", "managers", "sudoers")
 MEMBER: Schema = SPEC["properties"]["users"]["items"]
 
@@ -74,12 +77,28 @@ def test_names_are_as_people_type_them() -> None:
     assert CRD["spec"]["scope"] == "Cluster"
 
 
-def test_kubectl_get_shows_what_people_look_for() -> None:
-    columns = [column["name"] for column in VERSION["additionalPrinterColumns"]]
+def test_both_versions_are_served_and_the_newer_one_is_stored() -> None:
+    said = {v["name"]: (v["served"], v["storage"]) for v in CRD["spec"]["versions"]}
+    assert said == {"v1beta1": (True, True), "v1alpha1": (True, False)}
+    assert CRD["spec"]["conversion"]["strategy"] == "Webhook"
+
+
+def test_who_uses_the_older_version_is_told_what_to_use() -> None:
+    assert OLDER["deprecated"]
+    assert "use v1beta1" in OLDER["deprecationWarning"]
+    assert "deprecated" not in VERSION
+
+
+@pytest.mark.parametrize("version", [VERSION, OLDER], ids=lambda v: v["name"])
+def test_kubectl_get_shows_what_people_look_for(version: Schema) -> None:
+    columns = [column["name"] for column in version["additionalPrinterColumns"]]
     assert {"Ready", "Requester", "Cost Center", "Age"} <= set(columns)
 
 
-@pytest.mark.parametrize(("path", "node"), [pytest.param(*n, id=n[0] or ".") for n in nodes(ROOT)])
+@pytest.mark.parametrize(
+    ("path", "node"),
+    [pytest.param(*node, id=node[0] or ".") for root in (ROOT, OLDER_ROOT) for node in nodes(root)],
+)
 def test_every_node_is_structural(path: str, node: Schema) -> None:
     assert "type" in node, path
     assert not {"$ref", "allOf", "anyOf", "oneOf", "not", "title", "$defs"} & set(node), path
@@ -88,15 +107,21 @@ def test_every_node_is_structural(path: str, node: Schema) -> None:
 
 @pytest.mark.parametrize(
     ("path", "node"),
-    [pytest.param(*n, id=n[0]) for n in nodes(SPEC, "spec") if not n[0].endswith("labels[]")],
+    [
+        pytest.param(*node, id=node[0])
+        for spec in (SPEC, OLDER_SPEC)
+        for node in nodes(spec, "spec")
+        if not node[0].endswith(("labels[]", "billing[]", "superseded[]"))
+    ],
 )
 def test_every_field_of_the_spec_is_described(path: str, node: Schema) -> None:
     assert node.get("description"), f"kubectl explain has nothing to say of {path}"
 
 
+@pytest.mark.parametrize("spec", [SPEC, OLDER_SPEC], ids=["v1beta1", "v1alpha1"])
 @pytest.mark.parametrize("name", LISTS)
-def test_the_lists_merge_by_person_on_the_server(name: str) -> None:
-    schema = SPEC["properties"][name]
+def test_the_lists_merge_by_person_on_the_server(name: str, spec: Schema) -> None:
+    schema = spec["properties"][name]
     keys = schema["x-kubernetes-list-map-keys"]
     assert schema["x-kubernetes-list-type"] == "map"
     # Kubernetes wants every key of a list to be required or to have a default.
@@ -104,6 +129,44 @@ def test_the_lists_merge_by_person_on_the_server(name: str) -> None:
         properties = schema["items"]["properties"]
         assert key in schema["items"]["required"] or "default" in properties[key]
     assert "maxItems" in schema
+
+
+def test_the_older_version_has_the_rules_of_the_newer_one() -> None:
+    for name in LISTS:
+        older, newer = OLDER_SPEC["properties"][name], SPEC["properties"][name]
+        assert "expiresAt" in newer["items"]["properties"]
+        assert "expiresAt" not in older["items"]["properties"]
+        for key in set(newer) - {"items"}:
+            assert older[key] == newer[key], key
+        rules_ = "x-kubernetes-validations"
+        assert older["items"][rules_] == newer["items"][rules_]
+    assert OLDER_SPEC["x-kubernetes-validations"] == SPEC["x-kubernetes-validations"]
+    assert OLDER_ROOT["x-kubernetes-validations"] == ROOT["x-kubernetes-validations"]
+    assert OLDER_ROOT["properties"]["status"] == ROOT["properties"]["status"]
+
+
+@pytest.mark.parametrize(
+    ("billing", "taken"),
+    [
+        ({}, True),
+        ({"costCenter": "4711", "app": "shop"}, True),
+        ({"app": 7}, False),
+        ({"app": "x" * 16385}, False),
+        ({"k" * 63: ""}, True),
+        ({"k" * 64: ""}, False),
+        ({"app": "a\x00b"}, False),
+        ({"a\x00b": ""}, False),
+        ({"app": "quote'\"\n=\t\u200b", "a\nb": ""}, True),
+        ({f"k{n}": "" for n in range(32)}, True),
+        ({f"k{n}": "" for n in range(33)}, False),
+        ({f"k{n}": "" for n in range(32)} | dict.fromkeys(BILLING_FIELDS, ""), True),
+    ],
+)
+def test_the_flat_bill_takes_what_the_newer_version_can_hold(billing: Schema, taken: bool) -> None:
+    schema = OLDER_SPEC["properties"]["billing"]
+    keys = [cel.Text(key) for key in billing]
+    said = accepts(schema, billing) and all(rule(keys) for rule in rules_of(schema))
+    assert said is taken
 
 
 def test_defaults_are_those_of_the_types() -> None:
@@ -124,6 +187,14 @@ def test_defaults_are_those_of_the_types() -> None:
 @example(Member("al\u200bice"))
 @example(Member("alice\u00a0"))
 @example(Member("alice\n"))
+@example(Member("al ice"))
+@example(Member("al\u00a0ice"))
+@example(Member("al\u3000ice"))
+@example(Member("al\u3164ice"))
+@example(Member("alice\ufe0f"))
+@example(Member("alice\U000e0100"))
+@example(Member("al\u2800ice"))
+@example(Member("al\u0378ice"))
 def test_cel_and_python_agree_on_who_may_be_listed(member: Member) -> None:
     value = {"name": member.name, "kind": member.kind.value, "namespace": member.namespace}
     if accepts(MEMBER, value):
@@ -222,6 +293,14 @@ def test_an_expiry_that_two_readers_could_read_in_two_ways_is_refused(moment: st
     assert not accepts(MEMBER, {"name": "alice", "expiresAt": moment})
 
 
+@pytest.mark.parametrize("field", ["costCenter", "owner", "team", "environment"])
+def test_text_of_the_bill_is_any_text_that_every_database_can_keep(field: str) -> None:
+    billing = SPEC["properties"]["billing"]
+    assert accepts(billing, {field: "'; DROP TABLE x; --\n\r\t\U0001f680 =1+1"})
+    assert not accepts(billing, {field: "a\x00b"})
+    assert not accepts(billing, {"labels": {"app": "a\x00b"}})
+
+
 def test_every_label_of_the_bill_that_the_api_server_takes_can_be_read() -> None:
     billing = SPEC["properties"]["billing"]
     for length in (0, 1, 63, 64, 1000):
@@ -232,38 +311,7 @@ def test_every_label_of_the_bill_that_the_api_server_takes_can_be_read() -> None
         assert readable({"billing": labels}) or not taken, f"a key of {length} characters"
 
 
-def values(schema: Schema) -> st.SearchStrategy[Any]:
-    """Values that the API server takes by the schema."""
-    match schema["type"]:
-        case "object" if "properties" in schema:
-            required = set(schema.get("required", ()))
-            properties = {k: values(v) for k, v in schema["properties"].items()}
-            return st.fixed_dictionaries(
-                {k: v for k, v in properties.items() if k in required},
-                optional={k: v for k, v in properties.items() if k not in required},
-            )
-        case "object":
-            return st.dictionaries(
-                st.text(max_size=5), values(schema["additionalProperties"]), max_size=3
-            )
-        case "array":
-            return st.lists(values(schema["items"]), max_size=3)
-        case "boolean":
-            return st.booleans()
-        case _:
-            return texts(schema)
-
-
-def texts(schema: Schema) -> st.SearchStrategy[str]:
-    assert schema["type"] == "string"
-    if "enum" in schema:
-        return st.sampled_from(schema["enum"])
-    if schema.get("format") == "date-time":
-        return st.sampled_from(["2030-01-01T00:00:00Z", "2024-02-29T23:59:59.5-05:00"])
-    return st.text(min_size=schema.get("minLength", 0), max_size=8)
-
-
-@given(values(SPEC))
+@given(schema_values(SPEC))
 def test_every_spec_that_the_schema_takes_can_be_read(spec: Schema) -> None:
     assert accepts(SPEC, spec)
     assert readable(spec)

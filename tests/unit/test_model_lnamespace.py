@@ -144,6 +144,8 @@ def test_a_status_is_written_as_the_api_has_it() -> None:
         "observedGeneration": 0,
         "namespaceUID": "n-1",
         "sudoersGroup": "team-a-sudoers",
+        "sudoUser": "",
         "counts": {"users": 0, "managers": 0, "sudoers": 0},
+        "recorded": {},
         "conditions": [],
     }

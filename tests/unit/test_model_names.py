@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.model.names import DEFAULT_SUFFIX, DIGEST_LENGTH, Names, digest
+from lnamespace.model.rules import name_problem
 from lnamespace.model.subject import Subject, SubjectKind
 
 from tests.unit.support.strategies import tenants
@@ -104,6 +105,57 @@ def test_no_two_tenants_share_a_sudoers_group(one: str, other: str) -> None:
     assert (names.sudoers_group(one) == names.sudoers_group(other)) == (one == other)
 
 
+@given(suffixes, suffixes, tenants, tenants)
+def test_no_two_instances_share_a_sudoers_group(
+    one: str, other: str, tenant: str, another: str
+) -> None:
+    """Who may become it by one instance would be a sudoer of the other."""
+    ours, theirs = Names(one), Names(other)
+    same = (one, tenant) == (other, another)
+    assert (ours.sudoers_group(tenant) == theirs.sudoers_group(another)) == same
+
+
+def test_the_sudoers_group_says_which_instance_but_for_the_default_one() -> None:
+    assert Names("team1.example.com").sudoers_group("a") == "a-sudoers.team1.example.com"
+    assert Names("team1.example.com", "x:{name}").sudoers_group("a") == "x:a"
+
+
+@given(suffixes, st.sampled_from(["", "gold", "self", "editor"]), digests, tenants)
+def test_two_classes_never_meet_but_at_a_tenant(
+    suffix: str, other: str, person: str, tenant: str
+) -> None:
+    """A tenant has one class at a time; a person may be listed in several."""
+    ours, theirs = Names(suffix, class_name="silver"), Names(suffix, class_name=other)
+    assert ours.person_of(ours.self_impersonator(person)) == person
+    assert ours.person_of(theirs.self_impersonator(person)) is None
+    assert theirs.person_of(ours.self_impersonator(person)) is None
+    assert ours.tenant_of(ours.self_impersonator(person)) is None
+    assert ours.editor(tenant) == theirs.editor(tenant)
+
+
 def test_the_sudoers_group_is_called_as_configured() -> None:
     assert Names().sudoers_group("team-a") == "team-a-sudoers"
     assert Names(sudoers_group_format="k8s:{name}:sudo").sudoers_group("a") == "k8s:a:sudo"
+
+
+@given(suffixes, suffixes, tenants)
+def test_no_two_instances_share_an_account_for_sudo(suffix: str, other: str, tenant: str) -> None:
+    ours, theirs = Names(suffix), Names(other)
+    same = ours.sudo_account(tenant) == theirs.sudo_account(tenant)
+    assert same == (suffix == other)
+
+
+@given(suffixes, suffixes, tenants)
+def test_every_instance_knows_an_account_for_sudo_when_it_sees_one(
+    suffix: str, other: str, tenant: str
+) -> None:
+    """Also another's: it is nobody who could answer for an LNamespace."""
+    assert Names(suffix).is_sudo_account(Names(other).sudo_account(tenant).username)
+    assert not Names(suffix).is_sudo_account(f"system:serviceaccount:{tenant}:lnamespace-sudo")
+
+
+@given(st.text(alphabet="abc.-", min_size=1, max_size=52))
+def test_the_accounts_namespace_is_one_that_no_tenant_can_have(suffix: str) -> None:
+    home = Names(suffix).sudo_namespace
+    assert name_problem(home) == f'"{home}" is reserved'
+    assert Names().sudo_namespace == "lnamespace-sudo"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.model.rules import member_problem, name_problem, sudoer_problem
+from lnamespace.model.rules import lookalike, member_problem, name_problem, sudoer_problem
 from lnamespace.model.subject import Member, Subject, SubjectKind, next_expiry
 
 from tests.unit.support.strategies import NOW, expiries, members
@@ -42,7 +42,7 @@ def test_any_name_that_a_person_can_read_may_be_listed(kind: SubjectKind, name: 
     [
         (USER, "", "empty"),
         (USER, " alice", "white space"),
-        (USER, "alice\u00a0", "white space"),
+        (USER, "alice ", "white space"),
         (USER, "*", "not a pattern"),
         (GROUP, "*", "not a pattern"),
         (USER, "alice\n", "invisible"),
@@ -57,6 +57,26 @@ def test_any_name_that_a_person_can_read_may_be_listed(kind: SubjectKind, name: 
         (USER, "a\u00adb", "invisible"),  # soft hyphen
         (USER, "a\U000e0041b", "invisible"),  # tag letter
         (USER, "a\ue000b", "invisible"),  # private use
+        (USER, "a\u0378b", "invisible"),  # not assigned
+        (USER, "a\U000e0fffb", "invisible"),  # not assigned, ignored when shown
+        (USER, "alice\u00a0", "invisible"),  # space that does not break
+        (USER, "al\u2009ice", "invisible"),  # thin space
+        (USER, "al\u3000ice", "invisible"),  # ideographic space
+        (USER, "al\u115fice", "invisible"),  # Hangul fillers
+        (USER, "al\u1160ice", "invisible"),
+        (USER, "al\u3164ice", "invisible"),
+        (USER, "al\uffa0ice", "invisible"),
+        (USER, "al\u2800ice", "invisible"),  # a Braille pattern without dots
+        (USER, "al\u034fice", "invisible"),  # grapheme joiner
+        (USER, "al\u17b4ice", "invisible"),  # Khmer inherent vowels
+        (USER, "al\u17b5ice", "invisible"),
+        (USER, "al\u180bice", "invisible"),  # Mongolian variation selectors
+        (USER, "al\u180fice", "invisible"),
+        (USER, "alice\ufe00", "invisible"),  # variation selectors
+        (USER, "alice\ufe0f", "invisible"),
+        (USER, "alice\U000e0100", "invisible"),
+        (USER, "alice\U000e01ef", "invisible"),
+        (GROUP, "dev\u3164s", "invisible"),
         (GROUP, "system:masters", "cluster's own"),
         (GROUP, "system:authenticated", "cluster's own"),
         (GROUP, "system:serviceaccounts", "cluster's own"),
@@ -157,6 +177,53 @@ def test_a_subject_without_problem_can_be_written_into_a_binding(member: Member)
         assert subject.name
         assert (subject.kind is ACCOUNT) == bool(subject.namespace)
         assert not subject.name.startswith("system:")
+
+
+# Who looks like somebody else
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "alice",
+        "first.last@loblaw.ca",
+        "https://accounts.example.com#110248495921238986420",
+        "CN=Alice,O=Loblaw",
+        "Zoë Ünïcode",
+        "李雷",
+        "山田Taro",
+        "김철수",
+        "Иван Petrov",
+        "Μαρία",
+        "🚀",
+        "",
+    ],
+)
+def test_an_ordinary_name_looks_like_nobody_elses(name: str) -> None:
+    assert lookalike(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("\u0430lice", "Cyrillic and Latin letters in one word"),
+        ("ivan@l\u03bfblaw.ca", "Greek and Latin letters in one word"),
+        ("\u0440\u0430\u0443@loblaw.ca", "Cyrillic letters that look like Latin ones"),
+        ("\u0391\u0392", "Greek letters that look like Latin ones"),
+        ("\uff41lice", 'is not "alice"'),
+        ("\U0001d44elice", 'is not "alice"'),
+        ("o\ufb03ce", 'is not "office"'),
+        ("cafe\u0301", 'is not "caf\u00e9"'),
+    ],
+)
+def test_a_name_that_may_pass_for_another_gets_a_warning(name: str, why: str) -> None:
+    assert member_problem(Member(name)) is None
+    assert why in (lookalike(name) or "nothing")
+
+
+@given(st.text())
+def test_any_text_can_be_looked_at(name: str) -> None:
+    assert lookalike(name) is None or lookalike(name) != ""
 
 
 # Until when

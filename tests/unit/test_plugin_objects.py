@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.plugins.changes import Grant, Revocation, grant, locks_out, revoke
-from lnamespace.plugins.creation import completed, lnamespace, parse_arguments, read
+from lnamespace.plugins.creation import lnamespace, parse_arguments, read
 from lnamespace.plugins.description import description
 from lnamespace.plugins.durations import format_instant
 from lnamespace.plugins.errors import PluginError
@@ -108,29 +108,24 @@ def test_bad_names(name: str) -> None:
 
 
 def created(*argv: str) -> dict[str, Any]:
-    return lnamespace(read(parse_arguments(list(argv)), NOW), BOB)
+    return lnamespace(read(parse_arguments(list(argv)), NOW))
 
 
-def test_by_default_the_caller_is_everything() -> None:
-    bob = [{"kind": "User", "name": "bob"}]
-    assert created("a")["spec"] == {
-        "users": bob, "managers": bob, "sudoers": bob, "requester": "bob",
-    }  # fmt: skip
-
-
-def test_nobody_locks_himself_out() -> None:
-    spec = created("a", "--user", "group:devs")["spec"]
-    assert spec["users"] == [{"kind": "Group", "name": "devs"}]
-    assert spec["managers"] == [{"kind": "User", "name": "bob"}]
-    assert spec["sudoers"] == []
+def test_what_is_not_said_is_not_sent() -> None:
+    """The cluster fills it in, for the plugin cannot know how it is configured."""
+    assert created("a") == {
+        "apiVersion": "tenancy.loblaw.digital/v1beta1",
+        "kind": "LNamespace",
+        "metadata": {"name": "a"},
+        "spec": {},
+    }
 
 
 def test_only_what_was_said() -> None:
-    creation = read(parse_arguments(["a", "--manager=alice", "--sudoer=carol,for=8h"]), NOW)
-    lists = completed(creation, BOB)
-    assert lists["users"] == ()
-    assert lists["managers"] == (Subject(Identity("User", "alice", "")),)
-    assert lists["sudoers"][0].expires_at == NOW + timedelta(hours=8)
+    assert created("a", "--user", "group:devs", "--sudoer=carol,for=8h")["spec"] == {
+        "users": [{"kind": "Group", "name": "devs"}],
+        "sudoers": [{"kind": "User", "name": "carol", "expiresAt": "2026-06-01T20:00:00Z"}],
+    }
 
 
 def test_billing_and_deletion() -> None:
@@ -284,3 +279,13 @@ def test_who_is_left_to_change_it() -> None:
     assert locks_out({"managers": [user("bob")]}, {"managers": [ended]}, NOW)
     assert not locks_out({"managers": [user("bob")]}, {"sudoers": [user("alice")]}, NOW)
     assert not locks_out({"managers": [ended]}, {"managers": []}, NOW)
+
+
+def test_with_sudo_by_account_one_is_a_sudoer_whoever_one_is() -> None:
+    account = "system:serviceaccount:lnamespace-sudo:team-a"
+    lns = {"metadata": {"name": "team-a"}, "spec": {}, "status": {"sudoUser": account}}
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    assert access(lns, Caller(account, ()), now).names == "sudoer"
+    other = "system:serviceaccount:lnamespace-sudo:team-b"
+    assert not access(lns, Caller(other, ()), now).any
+    assert not access(lns | {"status": {}}, Caller(account, ()), now).any

@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lnamespace.model.names import Names
 from lnamespace.plugins.durations import format_instant
 from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.lnamespaces import (
+    DEFAULT_SUFFIX,
+    SUFFIX_VARIABLE,
+    sudo_identity,
+    sudo_namespace,
+)
 from lnamespace.plugins.subjects import Caller
 from lnamespace.plugins.sudo_command import REPEATED, SudoCommand, parse
 from lnamespace.plugins.sudoers import refusal
@@ -163,3 +170,31 @@ def test_advice_can_be_pasted_into_a_shell() -> None:
     told = refusal(lns(), Caller("o'neil; rm -rf ~", ()), NOW)
     assert told is not None
     assert told.endswith("""--sudoer 'o'"'"'neil; rm -rf ~'""")
+
+
+# As whom
+
+
+@pytest.mark.parametrize(
+    ("status", "flags", "shown"),
+    [
+        ({}, ("--as=me", "--as-group=a-sudoers"), "a-sudoers"),
+        ({"sudoersGroup": "", "sudoUser": ""}, ("--as=me", "--as-group=a-sudoers"), "a-sudoers"),
+        ({"sudoersGroup": "k8s:a"}, ("--as=me", "--as-group=k8s:a"), "k8s:a"),
+        ({"sudoersGroup": "", "sudoUser": "s:a"}, ("--as=s:a",), "s:a"),
+    ],
+)
+def test_a_sudoer_acts_as_the_operator_says(
+    status: dict[str, str], flags: tuple[str, ...], shown: str
+) -> None:
+    identity = sudo_identity({"metadata": {"name": "a"}, "status": status})
+    assert identity.flags("me") == flags
+    assert identity.shown == shown
+
+
+@pytest.mark.parametrize("suffix", [DEFAULT_SUFFIX, "team1.example.com", "a.b"])
+def test_the_plugins_and_the_operator_mean_the_same_namespace(
+    suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SUFFIX_VARIABLE, suffix)
+    assert sudo_namespace() == Names(suffix).sudo_namespace

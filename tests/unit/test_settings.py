@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given
 from lnamespace.errors import SettingsError
 from lnamespace.model.names import DEFAULT_SUFFIX, Names
-from lnamespace.settings import Settings, add_options, documented, load
+from lnamespace.settings import Settings, add_options, documented, items, load
 
 from tests.unit.support.strategies import tenants
 
+COMMANDS = ("controller", "webhook", "ledger")
 
-def loaded(*argv: str, **environment: str) -> Settings:
+
+def loaded(*argv: str, command: str = "controller", **environment: str) -> Settings:
     parser = argparse.ArgumentParser(exit_on_error=False)
-    add_options(parser)
+    add_options(parser, command)
     return load(parser.parse_args(argv), environment)
 
 
@@ -40,6 +42,13 @@ def test_numbers_are_numbers_in_both() -> None:
     assert loaded(LNAMESPACE_WORKERS="4").workers == 4
 
 
+def test_a_limit_of_some_is_json_for_a_user_name_may_have_commas() -> None:
+    assert loaded().limit_per_requester == 0
+    assert loaded().limits_by_name == {}
+    exceptions = loaded(LNAMESPACE_LIMIT_EXCEPTIONS='{"cn=bob,ou=people": 7}').limits_by_name
+    assert exceptions == {"cn=bob,ou=people": 7}
+
+
 def test_other_variables_are_not_read() -> None:
     assert loaded(LNAMESPACE_COLOUR="red", WORKERS="9", PATH="/") == Settings()
 
@@ -48,13 +57,20 @@ def test_other_variables_are_not_read() -> None:
     ("option", "value"),
     [
         ("--workers", "0"),
+        ("--limit-per-requester", "-1"),
+        ("--limit-exceptions", "ci-bot=5"),
+        ("--limit-exceptions", '{"ci-bot": -1}'),
+        ("--limit-exceptions", '{"ci-bot": "5"}'),
+        ("--limit-exceptions", "[5]"),
         ("--concurrency", "-1"),
         ("--resync-seconds", "0"),
         ("--log-format", "xml"),
         ("--log-level", "INFO"),
         ("--users-role", ""),
         ("--sudoers-group-format", "sudoers"),
-        ("--sudoers-group-format", ""),
+        ("--class-name", "Gold"),
+        ("--class-name", "a.b"),
+        ("--class-name", "x" * 64),
         ("--sudoers-group-format", "system:{name}"),
         # A tenant may be called `system`, or `ystem`.
         ("--sudoers-group-format", "{name}:masters"),
@@ -69,13 +85,26 @@ def test_other_variables_are_not_read() -> None:
         ("--api-group-suffix", "a\n"),
         # The managed-by label carries it, and a label's value has at most 63 characters.
         ("--api-group-suffix", "x" * 53),
+        ("--lease", "lnamespace-system"),
+        ("--lease", "a/b/c"),
+        ("--sudo-layout", "account"),
+        ("--sudo-layout", ""),
+        ("--default-lists", "users,owners"),
+        ("--certificate-hours", "0"),
+        ("--drain-seconds", "-1"),
+        ("--batch-size", "0"),
+        ("--compare-hours", "0"),
+        ("--ledger-manage", "Always"),
     ],
 )
 def test_a_value_that_cannot_work_is_refused_by_the_name_of_its_option(
     option: str, value: str
 ) -> None:
-    with pytest.raises(SettingsError, match=option):
-        loaded(f"{option}={value}")
+    commands = [command for command in COMMANDS if f"{option} " in helped(command)]
+    assert commands
+    for command in commands:
+        with pytest.raises(SettingsError, match=option):
+            loaded(f"{option}={value}", command=command)
     variable = "LNAMESPACE_" + option.removeprefix("--").replace("-", "_").upper()
     with pytest.raises(SettingsError, match=option):
         loaded(**{variable: value})
@@ -123,12 +152,44 @@ def test_every_option_is_documented() -> None:
         assert meaning.endswith(".")
 
 
-def test_every_option_is_in_the_help_with_its_variable_and_default() -> None:
+def helped(command: str) -> str:
     parser = argparse.ArgumentParser()
-    add_options(parser)
-    text = " ".join(parser.format_help().split())
+    add_options(parser, command)
+    return " ".join(parser.format_help().split())
+
+
+def test_every_option_is_in_a_help_with_its_variable_and_default() -> None:
+    texts = [helped(command) for command in COMMANDS]
     for flag, variable, default, meaning in documented():
-        assert flag in text
-        assert f"[{variable}; " in text
-        assert default in text
-        assert " ".join(meaning.split()) in text
+        found = [text for text in texts if f"{flag} " in text]
+        assert found, flag
+        for text in found:
+            assert f"[{variable}; " in text
+            assert default in text
+            assert " ".join(meaning.split()) in text
+
+
+def test_a_command_has_the_options_that_it_reads_and_no_others() -> None:
+    assert loaded("--listen", "127.0.0.1:0", command="webhook").listen == "127.0.0.1:0"
+    assert loaded("--batch-size", "7", command="ledger").batch_size == 7
+    for command in COMMANDS:
+        assert loaded("--log-level", "debug", command=command).log_level == "debug"
+    for option, command in [
+        ("--ledger-url", "controller"),
+        ("--ledger-url", "webhook"),
+        ("--workers", "webhook"),
+        ("--listen", "ledger"),
+        ("--listen", "controller"),
+    ]:
+        assert f"{option} " not in helped(command)
+
+
+def test_what_a_database_is_reached_by_is_read_by_the_ledger_alone() -> None:
+    """Its URL may hold a password."""
+    assert [c for c in COMMANDS if "--ledger-url " in helped(c)] == ["ledger"]
+
+
+def test_lists_are_separated_by_commas() -> None:
+    assert items(Settings().default_lists) == ("users", "managers", "sudoers")
+    assert items(" a, ,b,") == ("a", "b")
+    assert items("") == ()

@@ -20,11 +20,18 @@ Object = dict[str, Any]
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+JSON_PATCH = "application/json-patch+json"
 
 GROUP = "tenancy.loblaw.digital"
 LNAMESPACES = f"/apis/{GROUP}/v1beta1/lnamespaces"
 NAMESPACES = "/api/v1/namespaces"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
+CRD = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/lnamespaces.{GROUP}"
+_REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
+CONFIGURATIONS = (
+    f"{_REGISTRATION}/mutatingwebhookconfigurations/lnamespace-webhook",
+    f"{_REGISTRATION}/validatingwebhookconfigurations/lnamespace-webhook",
+)
 
 _PATIENCE = 10
 """So many times a server may ask for patience."""

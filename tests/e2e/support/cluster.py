@@ -1,21 +1,21 @@
-"""A control plane with the chart installed and the controller running, by the public commands."""
+"""A control plane with the chart installed and our processes on it, by the public commands."""
 
 import os
-import shlex
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from tests.e2e.support.api import LNAMESPACES, Api, ApiError
+from tests.e2e.support.api import CRD, Api, ApiError
 from tests.e2e.support.commands import REPOSITORY, Result, run
-from tests.e2e.support.controller import DEFECT, Controller
-from tests.e2e.support.tenants import manifest
+from tests.e2e.support.processes import Controller, Door, Process, Publisher, free_port
 from tests.e2e.support.waiting import eventually
 
 RELEASE_NAMESPACE = "lnamespace-system"
 SERVICE_ACCOUNT = "lnamespace-controller"
+WEBHOOK_ACCOUNT = "lnamespace-webhook"
+LEDGER_ACCOUNT = "lnamespace-ledger"
 
 _TOOL = REPOSITORY / "hack" / "cluster"
 _TOKEN = REPOSITORY / "hack" / "service-account-kubeconfig.sh"
@@ -30,21 +30,32 @@ class Cluster:
         self.folder = folder / "cluster"
         self._home = folder / "home"
         self._home.mkdir()
-        self._log = folder / "controller.log"
+        self._logs = folder
+        self._port = free_port()
 
     def up(self) -> None:
         """Start what is not running; the first time on a machine this builds the control plane."""
         run(_TOOL, "up", "--dir", self.folder, timeout=_BUILD).ok()
 
     def install(self) -> None:
-        """Install the chart, but for the Deployment: there is nothing here to run it on."""
-        words = f"install lnamespace {shlex.quote(str(_CHART))} --namespace {RELEASE_NAMESPACE}"
-        flags = "--create-namespace --set controller.deploy=false --wait --timeout 60s"
-        self.run("helm", *shlex.split(words), *flags.split()).ok()
+        """Install the chart, but for the Deployments: there is nothing here to run them on."""
+        self.helm("install", "--create-namespace", "--wait", "--timeout", "60s")
         # The garbage collector looks for new kinds every 30 s; one that starts now knows ours.
         self.kill("kube-controller-manager")
         self.up()
         eventually(self._guarded, what="the policies are not in force")
+
+    def helm(self, verb: str, *flags: str) -> None:
+        """Install or upgrade the chart for processes that run outside of the cluster."""
+        outside = {
+            "controller.deploy": "false",
+            "ledger.deploy": "false",
+            "webhook.deploy": "false",
+            "webhook.url": f"https://127.0.0.1:{self._port}",
+        }
+        values = [f"--set={name}={value}" for name, value in outside.items()]
+        release = ("lnamespace", str(_CHART), "--namespace", RELEASE_NAMESPACE)
+        self.run("helm", verb, *release, *values, *flags).ok()
 
     def down(self) -> None:
         """Stop it and leave nothing."""
@@ -70,8 +81,29 @@ class Cluster:
 
     @cached_property
     def controller(self) -> Controller:
-        """The controller, with the token of the chart's service account; not started."""
-        return Controller(self.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT), self._log)
+        """The controller; not started."""
+        token = self.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
+        return Controller(token, self._logs / "controller.log")
+
+    @cached_property
+    def door(self) -> Door:
+        """The webhook; not started."""
+        return self.another_door("webhook", self._port)
+
+    def another_door(self, name: str, port: int, **variables: str) -> Door:
+        """A further webhook; not started."""
+        token = self.token(RELEASE_NAMESPACE, WEBHOOK_ACCOUNT)
+        return Door(token, self._logs / f"{name}.log", self.admin, port, **variables)
+
+    def publisher(self, url: str, **variables: str) -> Publisher:
+        """The ledger's process for a database; not started."""
+        token = self.token(RELEASE_NAMESPACE, LEDGER_ACCOUNT)
+        return Publisher(token, self._logs / "ledger.log", url, **variables)
+
+    @property
+    def ours(self) -> Sequence[Process]:
+        """Our processes on it, in the order in which they are started."""
+        return (self.door, self.controller)
 
     def token(self, namespace: str, account: str) -> Path:
         """The kubeconfig of a service account."""
@@ -88,27 +120,26 @@ class Cluster:
 
     def _guarded(self) -> bool:
         """Whether the policies act: they do so a moment after they are made."""
-        person = self.admin.acting("nobody", "system:masters")
-        body = manifest("guarded", requester="somebody")
         try:
-            person.create(LNAMESPACES, body, dryRun="All")
+            self.admin.delete(CRD, dryRun="All")
         except ApiError as error:
-            return "spec.requester is who creates" in error.message
+            return "it would delete every LNamespace" in error.message
         return False
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Cluster]:
-    """A cluster with the chart and the controller; nothing is left of it, whatever happens."""
-    cluster = Cluster(folder)
+def running(folder: Path, kind: type[Cluster] = Cluster) -> Iterator[Cluster]:
+    """A cluster with the chart and our processes; nothing is left of it, whatever happens."""
+    cluster = kind(folder)
     try:
         cluster.up()
         cluster.install()
-        cluster.controller.start()
-        try:
+        with ExitStack() as stack:
+            for process in cluster.ours:
+                stack.callback(process.stop)
+                process.start()
             yield cluster
-        finally:
-            cluster.controller.stop()
-        assert DEFECT not in cluster.controller.log()
+        for process in cluster.ours:
+            assert process.defect not in process.log()
     finally:
         cluster.down()

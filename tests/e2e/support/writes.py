@@ -6,7 +6,15 @@ from collections import Counter
 from tests.e2e.support.api import Api
 
 KINDS = frozenset(
-    {"lnamespaces", "namespaces", "roles", "rolebindings", "clusterroles", "clusterrolebindings"}
+    {
+        "lnamespaces",
+        "namespaces",
+        "roles",
+        "rolebindings",
+        "clusterroles",
+        "clusterrolebindings",
+        "billingrecords",
+    }
 )
 """What the controller may write; leases, tokens, events and the like are not counted."""
 
@@ -17,12 +25,12 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 Writes = Counter[tuple[str, str]]
 
 
-def writes(admin: Api, *, refused: bool = True) -> Writes:
+def writes(admin: Api, *, refused: bool = True, kinds: frozenset[str] = KINDS) -> Writes:
     """All writes so far: verb and resource (with its subresource); those refused too, or not."""
     found: Writes = Counter()
     for labels, value in _LINE.findall(admin.text("/metrics")):
         named = dict(_LABEL.findall(labels))
-        counts = named["verb"] in _VERBS and named["resource"] in KINDS and not named["dry_run"]
+        counts = named["verb"] in _VERBS and named["resource"] in kinds and not named["dry_run"]
         if counts and (refused or named["code"].startswith("2")):
             what = "/".join(filter(None, (named["resource"], named["subresource"])))
             found[named["verb"], what] += int(float(value))

@@ -9,7 +9,8 @@ from typing import Any, SupportsIndex
 Rule = Callable[..., bool]
 
 _LITERAL = re.compile(r"'(?:\\.|[^'\\])*'")
-_CATEGORIES = re.compile(r"\\p\{(\w\w)\}")
+_CLASS = re.compile(r"\[(\^?)((?:\\[px]\{\w+\}|[- ])+)\]")
+_ITEM = re.compile(r"\\p\{(\w+)\}|\\x\{(\w+)\}(?:-\\x\{(\w+)\})?|( )")
 
 
 class Text(str):
@@ -27,15 +28,30 @@ class Text(str):
         return self.strip()
 
     def matches(self, pattern: str) -> bool:
-        categories = _CATEGORIES.findall(pattern)
-        if categories:
-            assert pattern == "[" + "".join(rf"\p{{{c}}}" for c in categories) + "]"
-            return any(unicodedata.category(character) in categories for character in self)
+        if _CLASS.match(pattern):
+            classes = _CLASS.findall(pattern)
+            assert pattern == "|".join(f"[{negated}{items}]" for negated, items in classes)
+            return any(_in(negated, items, c) for negated, items in classes for c in self)
         # In RE2 `$` is the end of the text; in Python it may also stand before a last newline.
-        return re.search(pattern.removesuffix("$") + r"\Z", self) is not None
+        end = r"\Z" if pattern.endswith("$") else ""
+        return re.search(pattern.removesuffix("$") + end, self) is not None
 
     def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[Any]:
         return [Text(part) for part in super().split(sep, maxsplit)]
+
+
+def _in(negated: str, items: str, character: str) -> bool:
+    """Whether a character is in a class of RE2 of the few forms that are used."""
+    return bool(negated) != any(_is(item, character) for item in _ITEM.findall(items))
+
+
+def _is(item: tuple[str, str, str, str], character: str) -> bool:
+    category, first, last, space = item
+    if category:
+        return unicodedata.category(character).startswith(category)
+    if space:
+        return character == space
+    return int(first, 16) <= ord(character) <= int(last or first, 16)
 
 
 def value(json: Any) -> Any:
@@ -63,6 +79,7 @@ def compiled(rule: str) -> Rule:
     code = code.replace("&&", " and ").replace("||", " or ")
     code = re.sub(r"!(?!=)", " not ", code).strip()
     code = re.sub(r"self\.all\((\w+), (.*)\)$", r"all(\2 for \1 in self)", code)
+    code = re.sub(r"self\.filter\((\w+), (.*)\)\.size\(\)", r"len([\1 for \1 in self if \2])", code)
     code = re.sub(r"has\((\w+)\.(\w+)\)", r"hasattr(\1, '\2')", code)
     made = compile(code, rule, "eval")
 

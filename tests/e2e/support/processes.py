@@ -1,0 +1,238 @@
+"""Our processes: started, stopped, killed, held up, each as the chart's service account."""
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.e2e.support.api import (
+    CONFIGURATIONS,
+    CRD,
+    LNAMESPACES,
+    Api,
+    ApiError,
+)
+from tests.e2e.support.commands import REPOSITORY, environment
+from tests.e2e.support.tenants import manifest
+from tests.e2e.support.waiting import eventually
+
+START = 120.0
+"""Seconds; a machine that is busy with other things takes its time."""
+
+_COMMAND = str(REPOSITORY / ".venv" / "bin" / "lnamespace")
+
+
+class Process:
+    """An `lnamespace` command that runs until it is told to stop."""
+
+    words: tuple[str, ...]
+    """The command's words after `lnamespace`."""
+
+    defect: str
+    """What it logs when it meets something that it was not written for."""
+
+    def __init__(self, kubeconfig: Path, log: Path, **variables: str) -> None:
+        self._variables = {"KUBECONFIG": str(kubeconfig), **variables}
+        self._log = log
+        self._log.touch()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, more: Mapping[str, str] | None = None) -> None:
+        """Start it, and wait until it does its work; ``more`` are variables."""
+        since = self.launch(more)
+        eventually(lambda: self._alive_and_ready(since), START, f"{self} is not ready")
+
+    def launch(self, more: Mapping[str, str] | None = None) -> int:
+        """Start it and wait for nothing; returns where its log begins."""
+        assert not self.running
+        before = self.position
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                (_COMMAND, *self.words),
+                env=environment(self._variables | dict(more or {})),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        return before
+
+    def ready(self, log: str) -> bool:
+        """Whether it does its work, by what it has logged since it started, or otherwise."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Ask it to end, which it must do well; does nothing if it is not running."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        process.send_signal(signal.SIGCONT)
+        process.terminate()
+        try:
+            code = process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+        assert code == 0, f"{self} ended with {code}\n{self.tail()}"
+
+    def kill(self) -> None:
+        """What a crash does."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
+    def hold(self) -> None:
+        """Let it not run for a while, as on a machine that is too busy."""
+        self.signal(signal.SIGSTOP)
+
+    def release(self) -> None:
+        """Let it go on."""
+        self.signal(signal.SIGCONT)
+
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        assert self._process is not None
+        os.kill(self._process.pid, number)
+
+    def limit(self, kind: int, most: int) -> None:
+        """Let it have so much of a resource, from now on (getrlimit(2))."""
+        assert self._process is not None
+        _, hardest = resource.prlimit(self._process.pid, kind)
+        resource.prlimit(self._process.pid, kind, (most, hardest))
+
+    def wait(self, seconds: float = 30.0) -> int:
+        """Its exit code, once it has ended by itself."""
+        assert self._process is not None
+        code = self._process.wait(seconds)
+        self._process = None
+        return code
+
+    @property
+    def running(self) -> bool:
+        """Whether it is there."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def position(self) -> int:
+        """The present end of its log."""
+        return self._log.stat().st_size
+
+    def log(self, since: int = 0) -> str:
+        """What it has logged since a position."""
+        with self._log.open("rb") as log:
+            log.seek(since)
+            return log.read().decode(errors="replace")
+
+    def tail(self, since: int = 0, lines: int = 80) -> str:
+        """The last lines of its log."""
+        return "\n".join(self.log(since).splitlines()[-lines:])
+
+    def __str__(self) -> str:
+        return f"`lnamespace {' '.join(self.words)}`"
+
+    def _alive_and_ready(self, since: int) -> bool:
+        if not self.running:
+            raise RuntimeError(f"{self} ended\n{self.tail(since)}")
+        return self.ready(self.log(since))
+
+
+class Controller(Process):
+    """`lnamespace controller`."""
+
+    words = ("controller",)
+    defect = "reconcile failed"
+
+    def __init__(self, kubeconfig: Path, log: Path, **variables: str) -> None:
+        self.health = free_port()
+        fixed = {"LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}"}
+        super().__init__(kubeconfig, log, **fixed | variables)
+
+    def ready(self, log: str) -> bool:
+        """Whether it has listed everything."""
+        return "caches are complete" in log
+
+
+class Door(Process):
+    """`lnamespace webhook` on a port of this machine; several may share it."""
+
+    words = ("webhook",)
+    defect = "Traceback"
+
+    def __init__(
+        self, kubeconfig: Path, log: Path, admin: Api, port: int, **variables: str
+    ) -> None:
+        self.health = free_port()
+        self._admin = admin
+        fixed = {
+            "LNAMESPACE_LISTEN": f"127.0.0.1:{port}",
+            "LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}",
+            "LNAMESPACE_SERVING_NAMES": "127.0.0.1",
+            "LNAMESPACE_DRAIN_SECONDS": "1",
+            "LNAMESPACE_CERTIFICATE_SETTLE_SECONDS": "1",
+        }
+        super().__init__(kubeconfig, log, **fixed | variables)
+
+    def ready(self, log: str) -> bool:
+        """Whether the API server trusts it everywhere, and it lets somebody in."""
+        return "listening" in log and trusted(self._admin) and answers(self._admin)
+
+
+class Publisher(Process):
+    """`lnamespace ledger publish`; rows are written every second unless told otherwise."""
+
+    words = ("ledger", "publish")
+    defect = "Traceback"
+
+    def __init__(self, kubeconfig: Path, log: Path, url: str, **variables: str) -> None:
+        self.health = free_port()
+        fixed = {
+            "LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}",
+            "LNAMESPACE_LEDGER_URL": url,
+            "LNAMESPACE_FLUSH_SECONDS": "1",
+            "LNAMESPACE_CLUSTER_NAME": "e2e",
+        }
+        super().__init__(kubeconfig, log, **fixed | variables)
+
+    def ready(self, log: str) -> bool:
+        """Whether it knows what waits; the database need not answer."""
+        return "publishing" in log
+
+
+def trusted(admin: Api) -> bool:
+    """Whether a CA of the door's is in all places where the API server looks."""
+    entries = [entry for path in CONFIGURATIONS for entry in admin.get(path)["webhooks"]]
+    clients = [entry["clientConfig"] for entry in entries]
+    clients.append(admin.get(CRD)["spec"]["conversion"]["webhook"]["clientConfig"])
+    return all("caBundle" in client for client in clients)
+
+
+def answers(admin: Api) -> bool:
+    """Whether an LNamespace can be created."""
+    try:
+        admin.create(LNAMESPACES, manifest("knock-knock", managers=["somebody"]), dryRun="All")
+    except ApiError as error:
+        if yet_to_answer(error):
+            return False
+        raise
+    return True
+
+
+def yet_to_answer(error: ApiError) -> bool:
+    """Whether the webhook is not there yet, or the kind is just being served anew.
+
+    A change of its definition, such as of whom to trust, makes the API server open its storage
+    again; for a moment it says 503 "apiserver is shutting down".
+    """
+    return "failed calling webhook" in error.message or error.status == 503
+
+
+def free_port() -> int:
+    """A port of this machine that nobody has."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

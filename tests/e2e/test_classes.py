@@ -1,0 +1,216 @@
+"""Several controllers share one API group by `spec.className`, and never meet.
+
+The shared cluster's controller is for LNamespaces of no class; here runs one of class `gold`.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from tests.e2e.support.api import Api, Object, lns_path, ns_path, rbac_path, refusal
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster
+from tests.e2e.support.people import People
+from tests.e2e.support.processes import Controller
+from tests.e2e.support.rights import Rights
+from tests.e2e.support.tenants import Tenants, ending, soon
+from tests.e2e.support.waiting import eventually, settled
+from tests.e2e.support.writes import writes
+
+LABEL = "tenancy.loblaw.digital/class"
+pytestmark = pytest.mark.usefixtures("gold")
+
+KINDS = ("clusterroles", "clusterrolebindings")
+
+
+@pytest.fixture(scope="module")
+def gold(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
+    """A controller for class gold."""
+    token = cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
+    log = tmp_path_factory.mktemp("gold") / "controller.log"
+    controller = Controller(token, log, LNAMESPACE_CLASS_NAME="gold")
+    controller.start()
+    try:
+        yield controller
+    finally:
+        controller.stop()
+    assert controller.defect not in controller.log()
+
+
+def grants(name: str) -> list[str]:
+    """Where the grants of an LNamespace are."""
+    parts = ("editor", "sudoer-impersonator")
+    wide = [rbac_path(kind, f"lnamespace:{name}:{part}") for kind in KINDS for part in parts]
+    inside = [rbac_path("rolebindings", f"lnamespace-{p}", name) for p in ("users", "sudoers")]
+    return [*wide, *inside]
+
+
+def classes(admin: Api, name: str) -> set[str]:
+    """Of which class the Namespace and the grants are."""
+    found = (admin.get(path) for path in (ns_path(name), *grants(name)))
+    return {item["metadata"]["labels"].get(LABEL, "") for item in found}
+
+
+def own_roles(admin: Api, person: str) -> set[str]:
+    """What the roles are called by which somebody may become themselves."""
+    return {
+        item["metadata"]["name"].split(":")[1]
+        for item in admin.items(rbac_path("clusterroles"))
+        if item["metadata"].get("annotations", {}).get("tenancy.loblaw.digital/person") == person
+    }
+
+
+def versions(admin: Api, name: str) -> dict[str, str]:
+    """The resource versions of all there is of an LNamespace."""
+    paths = (lns_path(name), ns_path(name), *grants(name))
+    return {path: admin.get(path)["metadata"]["resourceVersion"] for path in paths}
+
+
+def test_each_class_has_its_controller(
+    controller: Controller, tenants: Tenants, admin: Api
+) -> None:
+    controller.hold()
+    try:
+        ours = tenants.make("class", className="gold", managers=["g"], sudoers=["g"])
+        theirs = tenants.name("class")
+        tenants.create(theirs, managers=["g"], sudoers=["g"])
+        assert settled(lambda: admin.find(ns_path(theirs))) is None
+    finally:
+        controller.release()
+    tenants.ready(theirs)
+    assert classes(admin, ours) == {"gold"}
+    assert classes(admin, theirs) == {""}
+
+
+def test_an_unknown_class_waits_and_harms_nobody(tenants: Tenants, admin: Api) -> None:
+    name = tenants.name("class")
+    tenants.create(name, className="platinum", managers=["g"])
+    assert settled(lambda: admin.find(ns_path(name))) is None
+    assert "status" not in tenants.get(name)
+    tenants.delete(name)
+
+
+def test_a_person_of_both_classes_has_a_writer_in_each(
+    tenants: Tenants, admin: Api, rights: Rights, people: People
+) -> None:
+    person = people.person("both-classes")
+    lists = {"managers": [person.name], "sudoers": [person.name]}
+    one, other = tenants.make("class", **lists), tenants.make("class", className="gold", **lists)
+    eventually(lambda: rights.sudoes(person.who, one) and rights.sudoes(person.who, other), 5)
+    assert own_roles(admin, person.name) == {"self-impersonator", "self-impersonator.gold"}
+    before = settled(lambda: writes(admin))
+    tenants.edit(other, sudoers=[])
+    tenants.ready(other)
+    eventually(lambda: own_roles(admin, person.name) == {"self-impersonator"})
+    person.kubectl("sudo", "-n", one, "get", "secrets").ok()
+    # What the one does is no work for the other: what a revocation costs with one controller.
+    done = settled(lambda: writes(admin)) - before
+    assert done == {
+        ("PATCH", "lnamespaces"): 1,
+        ("PATCH", "lnamespaces/status"): 1,
+        ("PATCH", "clusterrolebindings"): 1,
+        ("DELETE", "clusterrolebindings"): 1,
+        ("DELETE", "clusterroles"): 1,
+    }
+    tenants.delete(one)
+    eventually(lambda: own_roles(admin, person.name) == set())
+
+
+def test_what_somebody_breaks_is_mended_by_its_own_controller(
+    controller: Controller, tenants: Tenants, admin: Api
+) -> None:
+    name = tenants.make("class", className="gold", users=["u"], managers=["g"], sudoers=["g"])
+    controller.hold()
+    try:
+        for path in grants(name):
+            admin.delete(path)
+        for path in grants(name):
+            eventually(partial(admin.find, path), 5)
+    finally:
+        controller.release()
+    before = settled(lambda: versions(admin, name))
+    # A label that says otherwise makes nobody else its writer.
+    for path in (ns_path(name), *grants(name)):
+        admin.patch(path, {"metadata": {"labels": {LABEL: None}}})
+    eventually(lambda: classes(admin, name) == {"gold"}, 5)
+    assert settled(lambda: versions(admin, name)).keys() == before.keys()
+    assert classes(admin, name) == {"gold"}
+
+
+def test_access_ends_by_the_clock_of_its_own_controller(
+    tenants: Tenants, rights: Rights, people: People
+) -> None:
+    person = people.person("until-gold")
+    name = tenants.make(
+        "class", className="gold", users=[ending(person.name, soon(3))], managers=["g"]
+    )
+    eventually(lambda: rights.works(person.who, name), 3)
+    eventually(lambda: not rights.works(person.who, name), 6)
+
+
+def test_only_an_administrator_hands_over(tenants: Tenants, people: People) -> None:
+    manager = people.person("class-manager")
+    name = tenants.make("class", className="gold", managers=[manager.name])
+    for value in ("", "silver", None):
+        body = {"spec": {"className": value}}
+        told = refusal(manager.api.patch, lns_path(name), body)
+        assert "only administrators of LNamespaces may change it" in told
+    manager.api.patch(lns_path(name), {"spec": {"users": []}})
+    tenants.edit(name, className="")
+
+
+@pytest.mark.parametrize(("old", "new"), [("", "gold"), ("gold", "")])
+def test_handing_over_takes_nobodys_access(
+    old: str,
+    new: str,
+    tenants: Tenants,
+    admin: Api,
+    rights: Rights,
+    people: People,
+) -> None:
+    person = people.person(f"handed-to-{new or 'none'}")
+    everything = {"users": [person.name], "managers": [person.name], "sudoers": [person.name]}
+    name = tenants.make("class", className=old, **everything)
+    namespace = admin.get(ns_path(name))["metadata"]["uid"]
+    uids = {path: admin.get(path)["metadata"]["uid"] for path in grants(name)}
+    eventually(lambda: rights.works(person.who, name), 5)
+    tenants.edit(name, className=new)
+
+    def handed_over() -> bool:
+        assert rights.works(person.who, name)
+        assert rights.edits(person.who, name)
+        return classes(admin, name) == {new}
+
+    eventually(handed_over)
+    tenants.ready(name)
+    eventually(lambda: rights.sudoes(person.who, name), 5)
+    assert admin.get(ns_path(name))["metadata"]["uid"] == namespace
+    assert {path: admin.get(path)["metadata"]["uid"] for path in grants(name)} == uids
+    assert ends(admin, name) == []
+    settled(lambda: versions(admin, name))
+    # The new one is obeyed.
+    tenants.edit(name, users=[])
+    eventually(lambda: not rights.works(person.who, name), 5)
+    tenants.delete(name)
+    eventually(lambda: admin.find(ns_path(name)) is None)
+    assert len(ends(admin, name)) == 1
+
+
+def ends(admin: Api, name: str) -> list[Object]:
+    """The records that an LNamespace has ended."""
+    records = admin.items("/apis/tenancy.loblaw.digital/v1beta1/billingrecords")
+    return [
+        item
+        for item in records
+        if item["spec"]["namespace"] == name and item["spec"]["operation"] == "DELETE"
+    ]
+
+
+def test_a_controller_that_starts_anew_writes_nothing(
+    gold: Controller, tenants: Tenants, admin: Api
+) -> None:
+    tenants.make("class", className="gold", managers=["g"], sudoers=["g"])
+    before = settled(lambda: writes(admin))
+    gold.stop()
+    gold.start()
+    assert settled(lambda: writes(admin)) - before == {}

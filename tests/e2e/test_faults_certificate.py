@@ -1,0 +1,89 @@
+"""The webhook's certificate has expired: while nobody looked after it, and under its hands."""
+
+import base64
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from lnamespace.admission.certificates import Pair, Terms, make
+
+from tests.e2e.support.api import CONFIGURATIONS, CRD, Api, ApiError, Object
+from tests.e2e.support.cluster import Cluster
+from tests.e2e.support.processes import Door, answers, trusted
+from tests.e2e.support.waiting import Measurements, eventually, measured
+
+SECRET = "/api/v1/namespaces/lnamespace-system/secrets/lnamespace-webhook-certificate"  # noqa: S105
+
+
+@pytest.fixture
+def door(cluster: Cluster) -> Iterator[Door]:
+    """The door; afterwards it runs, whatever happened."""
+    yield cluster.door
+    if not cluster.door.running:
+        cluster.door.start()
+
+
+def expired() -> Pair:
+    """A pair as the door makes them, whose time was over a minute ago."""
+    life = timedelta(hours=1)
+    terms = Terms(("127.0.0.1",), life, timedelta(seconds=1))
+    return make(terms, datetime.now(UTC) - life - timedelta(minutes=1))
+
+
+def plant(admin: Api, pair: Pair) -> None:
+    """Have it shared, and trusted everywhere, as it was when it was good."""
+    data = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": pair.ca}
+    admin.patch(SECRET, {"data": {name: _encoded(value) for name, value in data.items()}})
+    client = {"caBundle": _encoded(pair.ca)}
+    for path in CONFIGURATIONS:
+        webhooks = admin.get(path)["webhooks"]
+        for webhook in webhooks:
+            webhook["clientConfig"] |= client
+        admin.patch(path, {"webhooks": webhooks})
+    admin.patch(CRD, {"spec": {"conversion": {"webhook": {"clientConfig": client}}}})
+
+
+def _encoded(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def certificate(admin: Api) -> str:
+    found: Object = admin.get(SECRET)
+    return str(found["data"]["tls.crt"])
+
+
+def test_expired_while_the_door_was_away_it_is_made_anew(
+    door: Door, admin: Api, measurements: Measurements
+) -> None:
+    door.stop()
+    old = expired()
+    plant(admin, old)
+    door.launch()
+    took = measured(lambda: _works(admin), 30, tick=0.05)
+    measurements.note("webhook started with an expired certificate, until it is asked", took)
+    assert certificate(admin) != _encoded(old.certificate)
+    assert trusted(admin)
+
+
+def test_an_expired_one_put_in_its_place_is_never_served(
+    door: Door, admin: Api, measurements: Measurements
+) -> None:
+    old = expired()
+    data = {"tls.crt": _encoded(old.certificate), "tls.key": _encoded(old.key)}
+    admin.patch(SECRET, {"data": data | {"ca.crt": _encoded(old.ca)}})
+
+    def renewed() -> bool:
+        assert answers(admin)  # All the time.
+        return certificate(admin) != data["tls.crt"]
+
+    took = measured(renewed, 60, tick=0.1)
+    measurements.note("an expired certificate in the Secret, until it is replaced", took)
+    assert door.running
+    eventually(lambda: answers(admin) and trusted(admin))
+
+
+def _works(admin: Api) -> bool:
+    try:
+        return answers(admin)
+    except ApiError:
+        return False

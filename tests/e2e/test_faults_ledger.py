@@ -1,0 +1,112 @@
+"""The ledger's process: its disk is full, the API server fails it. Each event is there once."""
+
+import resource
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.support.api import Api, Object
+from tests.e2e.support.cluster import LEDGER_ACCOUNT, RELEASE_NAMESPACE, Cluster
+from tests.e2e.support.ledger import Ledger, drained, outbox
+from tests.e2e.support.probes import said
+from tests.e2e.support.processes import Publisher
+from tests.e2e.support.tenants import Tenants
+from tests.e2e.support.waiting import Measurements, eventually, measured
+from tests.e2e.support.wire import Call, Kind, Trouble, Wire, every_other, wire
+
+UNLIMITED = resource.RLIM_INFINITY
+
+
+@pytest.fixture
+def ledger(cluster: Cluster, tmp_path: Path) -> Ledger:
+    """A database of its own, with what was there already."""
+    found = Ledger(cluster, f"sqlite:///{tmp_path}/ledger.db")
+    found.publish()
+    return found
+
+
+def rows(ledger: Ledger, name: str) -> list[tuple[str, str]]:
+    """What the ledger has of a namespace: each event once."""
+    found: list[Object] = ledger.show("-n", name)
+    assert max(Counter(row["event_id"] for row in found).values(), default=1) == 1
+    return [(row["operation"], row["cost_center"]) for row in found]
+
+
+def billed(tenants: Tenants, count: int = 4) -> dict[str, list[tuple[str, str]]]:
+    """LNamespaces whose payers change; what the ledger must say of each."""
+    names = [tenants.name("faulty-bill") for _ in range(count)]
+    for name in names:
+        tenants.create(name, managers=["ann"], billing={"costCenter": "one"})
+    tenants.all_ready(names)
+    for name in names:
+        tenants.edit(name, billing={"costCenter": "two"})
+    tenants.all_ready(names)
+    tenants.delete(names[0])
+    told = [("APPLY", "one"), ("APPLY", "two")]
+    return {name: told + [("DELETE", "two")] * (name == names[0]) for name in names}
+
+
+def test_a_full_disk_is_waited_for_and_nothing_is_lost_or_doubled(
+    cluster: Cluster, ledger: Ledger, tenants: Tenants, admin: Api, measurements: Measurements
+) -> None:
+    """No file of the process may grow any further, which is what a full disk comes to."""
+    with ledger.published() as publisher:
+        eventually(lambda: said(publisher, "/readyz")[0] == 200)
+        publisher.limit(resource.RLIMIT_FSIZE, 0)  # Its log cannot grow either.
+        wanted = billed(tenants)
+        eventually(lambda: said(publisher, "/readyz")[0] == 503, 60)
+        assert "the ledger: " in said(publisher, "/readyz")[1]
+        assert said(publisher, "/livez")[0] == 200
+        assert outbox(admin)
+        assert all(rows(ledger, name) == [] for name in wanted)
+        publisher.limit(resource.RLIMIT_FSIZE, UNLIMITED)
+        took = measured(lambda: not outbox(admin), 60, tick=0.1)
+        measurements.note("disk not full any more, ledger complete", took)
+    assert {name: rows(ledger, name) for name in wanted} == wanted
+    assert cluster.controller.running
+
+
+@pytest.fixture
+def line(cluster: Cluster) -> Iterator[Wire]:
+    """The publisher's only way to the API server."""
+    with wire(cluster.token(RELEASE_NAMESPACE, LEDGER_ACCOUNT)) as it:
+        yield it
+
+
+TROUBLES = {
+    "500": Trouble(Kind.REFUSED, 500, "InternalError"),
+    "carried out and cut": Trouble(Kind.LOST),
+    "410": Trouble(Kind.EXPIRED),
+}
+
+
+@pytest.mark.parametrize("how", TROUBLES)
+def test_an_api_server_that_fails_loses_and_doubles_nothing(
+    how: str, line: Wire, ledger: Ledger, tenants: Tenants, admin: Api, tmp_path: Path
+) -> None:
+    trouble = TROUBLES[how]
+
+    def meant(call: Call) -> bool:
+        return call.watches if trouble.kind is Kind.EXPIRED else True
+
+    token = ledger.cluster.token(RELEASE_NAMESPACE, LEDGER_ACCOUNT)
+    own = line.kubeconfig(token, tmp_path)
+    publisher = Publisher(
+        own,
+        tmp_path / "by-wire.log",
+        ledger.url,
+        LNAMESPACE_CLUSTER_NAME="main",
+        LNAMESPACE_PROJECT_ID="fin-ops",
+    )
+    try:
+        with line.trouble(every_other(trouble, meant)):
+            publisher.start()
+            wanted = billed(tenants, 2)
+            line.cut()
+            drained(admin, 60)
+    finally:
+        publisher.stop()
+    assert publisher.defect not in publisher.log()
+    assert {name: rows(ledger, name) for name in wanted} == wanted

@@ -1,0 +1,182 @@
+"""One of two controllers leads: killed, told to end, held up, robbed, cut off.
+
+On a cluster of its own. What a process wrote is told by the API server, and by the process itself.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.support.api import Api, rbac_path
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster, running
+from tests.e2e.support.probes import said
+from tests.e2e.support.processes import Controller
+from tests.e2e.support.tenants import Tenants
+from tests.e2e.support.waiting import Measurements, eventually, measured, settled
+from tests.e2e.support.writes import writes
+
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{RELEASE_NAMESPACE}/leases/lnamespace-controller"
+FAILOVER = 20.0
+"""Seconds within which another one leads, whatever happened to the first."""
+
+_WRITE = re.compile(
+    r'^lnamespace_controller_api_requests_total\{code="\d+",resource="([^"]+)",'
+    r'verb="(?:create|patch|delete)"\} (\S+)$',
+    re.MULTILINE,
+)
+
+
+class Replica(Controller):
+    """One of several controllers."""
+
+    def __init__(self, kubeconfig: Path, log: Path) -> None:
+        lease = f"{RELEASE_NAMESPACE}/lnamespace-controller"
+        super().__init__(kubeconfig, log, LNAMESPACE_LEASE=lease)
+
+    def ready(self, log: str) -> bool:
+        """Whether it leads, or would at once."""
+        return "waiting to lead" in log and said(self, "/readyz") == (200, "ok\n")
+
+    @property
+    def leads(self) -> bool:
+        """Whether it says so."""
+        return "\nlnamespace_controller_leader 1.0\n" in said(self, "/metrics")[1]
+
+    @property
+    def wrote(self) -> set[str]:
+        """The resources to which it has sent any write."""
+        return {resource for resource, _ in _WRITE.findall(said(self, "/metrics")[1])}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The one that leads, and the one that waits."""
+
+    leader: Replica
+    standby: Replica
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with a door; its controllers are ours."""
+    folder = tmp_path_factory.mktemp("leadership")
+    with running(folder) as cluster:
+        cluster.controller.stop()
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def replicas(own: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[Replica, Replica]:
+    token = own.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
+    folder = tmp_path_factory.mktemp("replicas")
+    return Replica(token, folder / "a.log"), Replica(token, folder / "b.log")
+
+
+@pytest.fixture
+def pair(replicas: tuple[Replica, Replica]) -> Iterator[Pair]:
+    """Both at work, whichever of them leads."""
+    for replica in replicas:
+        if not replica.running:
+            replica.start()
+    eventually(lambda: any(r.leads for r in replicas), 30, "nobody leads")
+    leader, standby = sorted(replicas, key=lambda r: not r.leads)
+    yield Pair(leader, standby)
+    for replica in replicas:
+        replica.stop()
+        assert replica.defect not in replica.log()
+
+
+@pytest.fixture(scope="module")
+def tenants(own: Cluster) -> Tenants:
+    return Tenants(own.admin)
+
+
+@pytest.fixture
+def admin(own: Cluster) -> Api:
+    return own.admin
+
+
+def test_one_writes_and_the_other_knows_everything(pair: Pair, tenants: Tenants) -> None:
+    tenants.make("led", users=["una"], sudoers=["sue"])
+    # A write is counted once it is answered; that it is Ready may be known before.
+    expected = {"namespaces", "rolebindings", "leases", "lnamespaces/status"}
+    eventually(lambda: expected <= pair.leader.wrote, 10)
+    assert not pair.standby.leads
+    assert pair.standby.wrote == set()
+    assert said(pair.standby, "/readyz")[0] == 200
+    assert said(pair.standby, "/livez")[0] == 200
+
+
+def test_told_to_end_it_hands_over_at_once(
+    pair: Pair, tenants: Tenants, measurements: Measurements
+) -> None:
+    pair.leader.stop()
+    took = measured(lambda: pair.standby.leads, 5)
+    measurements.note("leader told to end, the next one leads", took)
+    tenants.make("handed-over", users=["una"])
+
+
+def test_killed_it_is_followed(pair: Pair, tenants: Tenants, measurements: Measurements) -> None:
+    pair.leader.kill()
+    name = tenants.name("followed")
+    tenants.create(name, users=["una"], sudoers=["sue"])
+    took = measured(lambda: tenants.ready(name, 0), FAILOVER, tick=0.1)
+    measurements.note("leader killed, created meanwhile and Ready", took)
+
+
+def test_held_up_it_writes_nothing_more(
+    pair: Pair, tenants: Tenants, admin: Api, measurements: Measurements
+) -> None:
+    """Held up in the middle of its work, for longer than its lease lasts.
+
+    What was on its way by then may still arrive and be refused, for the next one has done it.
+    """
+    taken = partial(writes, admin, refused=False)
+    names = [tenants.name("held") for _ in range(40)]
+    for name in names:
+        tenants.create(name, users=["una"], managers=["una"], sudoers=["sue"])
+    pair.leader.hold()
+    took = measured(lambda: pair.standby.leads, FAILOVER)
+    measurements.note("leader held up, the next one leads", took)
+    tenants.all_ready(names, 30)
+    bindings = [rbac_path("rolebindings", "lnamespace-users", name) for name in names]
+    for binding in bindings:
+        admin.delete(binding)
+    eventually(lambda: all(admin.find(binding) for binding in bindings), 20)
+    before = settled(taken, span=2.0, deadline=30)
+    pair.leader.release()
+    assert pair.leader.wait() != 0
+    assert settled(taken, span=2.0) == before
+    assert pair.standby.leads
+
+
+def test_robbed_it_ends(
+    pair: Pair, tenants: Tenants, admin: Api, measurements: Measurements
+) -> None:
+    name = tenants.make("robbed", users=["una"])
+    # With the leader held up, so that it has not looked when it goes on.
+    pair.leader.hold()
+    admin.patch(LEASE, {"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 15}})
+    tenants.edit(name, users=["ben"])
+    pair.leader.release()
+    assert pair.leader.wait() != 0
+    took = measured(lambda: pair.standby.leads, FAILOVER)
+    measurements.note("lease taken by somebody who does nothing, the next leads", took)
+    tenants.ready(name)
+
+
+def test_cut_off_from_the_cluster_it_ends(pair: Pair, own: Cluster, tenants: Tenants) -> None:
+    own.kill("kube-apiserver")
+    try:
+        assert pair.leader.wait(FAILOVER) != 0
+        assert pair.standby.running
+        assert said(pair.standby, "/livez")[0] == 200
+        assert not pair.standby.leads
+    finally:
+        own.up()
+    eventually(lambda: pair.standby.leads, FAILOVER + 10)
+    tenants.make("cut-off", users=["una"])

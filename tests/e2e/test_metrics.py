@@ -1,0 +1,177 @@
+"""What our processes measure of real work, and what wakes somebody."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from lnamespace.metrics import PROCESSES
+
+from tests.e2e.support.api import LNAMESPACES, NAMESPACES, Api, ApiError, lns_path, rbac_path
+from tests.e2e.support.cluster import Cluster
+from tests.e2e.support.commands import REPOSITORY, run
+from tests.e2e.support.people import People, Person
+from tests.e2e.support.probes import Probed, counted, said
+from tests.e2e.support.processes import Controller, Door
+from tests.e2e.support.tenants import Tenants, manifest
+from tests.e2e.support.waiting import eventually
+
+C, W, L = "lnamespace_controller_", "lnamespace_webhook_", "lnamespace_ledger_"
+_BUILD = 1500.0
+
+
+class Since:
+    """How much a process has counted since."""
+
+    def __init__(self, process: Probed) -> None:
+        self._process = process
+        self._before: dict[tuple[str, ...], float] = {}
+
+    def note(self, name: str, **labels: str) -> "Since":
+        """Begin to count here."""
+        self._before[name, *map(str, labels.items())] = counted(self._process, name, **labels)
+        return self
+
+    def __call__(self, name: str, **labels: str) -> float:
+        """What came since."""
+        key = (name, *map(str, labels.items()))
+        return counted(self._process, name, **labels) - self._before[key]
+
+
+def test_what_people_wait_for(controller: Controller, tenants: Tenants) -> None:
+    since = Since(controller).note(f"{C}create_to_ready_seconds_count")
+    since.note(f"{C}edit_to_revoked_seconds_count").note(f"{C}edit_to_revoked_seconds_sum")
+    name = tenants.make("waits", users=["una", "ben"], sudoers=["una"])
+    assert since(f"{C}create_to_ready_seconds_count") == 1
+    assert since(f"{C}edit_to_revoked_seconds_count") == 0
+    tenants.edit(name, users=["una", "ben", "new"])
+    tenants.ready(name)
+    assert since(f"{C}edit_to_revoked_seconds_count") == 0
+    tenants.edit(name, users=["una"])
+    tenants.ready(name)
+    assert since(f"{C}edit_to_revoked_seconds_count") == 1
+    assert 0.001 < since(f"{C}edit_to_revoked_seconds_sum") < 5
+
+
+def test_what_is_done(controller: Controller, tenants: Tenants, admin: Api) -> None:
+    since = Since(controller).note(f"{C}drift_repaired_total")
+    wrote = {"verb": "create", "resource": "rolebindings", "code": "201"}
+    since.note(f"{C}api_requests_total", **wrote).note(f"{C}queue_wait_seconds_count")
+    since.note(f"{C}reconciles_total", kind="LNamespace", result="Done")
+    name = tenants.make("done", users=["una"])
+    assert since(f"{C}api_requests_total", **wrote) == 2
+    assert since(f"{C}drift_repaired_total") == 0
+    binding = rbac_path("rolebindings", "lnamespace-users", name)
+    admin.delete(binding)
+    eventually(lambda: admin.find(binding), 5)
+    eventually(lambda: since(f"{C}drift_repaired_total") == 1, 5)
+    assert since(f"{C}reconciles_total", kind="LNamespace", result="Done") >= 2
+    assert since(f"{C}queue_wait_seconds_count") >= 2
+    assert counted(controller, f"{C}leader") == 1
+    assert counted(controller, f"{C}watch_silence_seconds", resource="lnamespaces") < 90
+
+
+def test_what_is_not_ready_is_told_by_its_reason(
+    controller: Controller, tenants: Tenants, admin: Api
+) -> None:
+    before = counted(controller, f"{C}lnamespaces", reason="Conflict")
+    name = tenants.name("taken")
+    admin.create(NAMESPACES, {"metadata": {"name": name}})
+    tenants.create(name, users=["una"])
+    tenants.unready(name, "Conflict")
+    assert counted(controller, f"{C}lnamespaces", reason="Conflict") == before + 1
+    tenants.delete(name)
+    eventually(lambda: counted(controller, f"{C}lnamespaces", reason="Conflict") == before, 5)
+
+
+def test_what_the_door_does(door: Door, tenants: Tenants, people: People) -> None:
+    eve, name = people.person("leaves-nobody"), tenants.name("let-in")
+    since = Since(door).note(f"{W}refusals_total").note(f"{W}resolutions_total")
+    since.note(f"{W}requests_total", code="200")
+    eve.api.create(LNAMESPACES, manifest(name))
+    tenants.ready(name)
+    assert since(f"{W}resolutions_total") == 1
+    assert since(f"{W}refusals_total") == 0
+    told = eventually(lambda: _refusal(eve, name), 5)
+    assert "somebody must be able to edit it" in str(told)
+    assert since(f"{W}refusals_total") == 1
+    assert since(f"{W}requests_total", code="200") >= 4
+    assert counted(door, f"{W}certificate_trusted") == 1
+
+
+def _refusal(person: Person, name: str) -> str:
+    """Why they may leave nobody; empty as long as the authorizer does not know them yet."""
+    try:
+        person.api.patch(lns_path(name), {"spec": {"managers": [], "sudoers": []}})
+    except ApiError as error:
+        return "" if error.status == 403 and "cannot patch" in error.message else error.message
+    raise AssertionError("nobody is left")
+
+
+def test_the_ledger_tells_how_far_it_is_behind(cluster: Cluster, tenants: Tenants) -> None:
+    tenants.make("charged", users=["una"])
+    publisher = cluster.publisher("sqlite://")
+    publisher.start()
+    try:
+        eventually(lambda: counted(publisher, f"{L}rows_written_total") > 0, 20)
+        eventually(lambda: counted(publisher, f"{L}outbox_records") == 0, 20)
+        assert counted(publisher, f"{L}outbox_oldest_seconds") == 0
+        assert said(publisher, "/readyz") == (200, "ok\n")
+    finally:
+        publisher.stop()
+
+
+def test_nobodys_name_is_in_it(controller: Controller, door: Door, tenants: Tenants) -> None:
+    name = tenants.make("secretive", users=["una-of-the-lists"], sudoers=["sue-of-the-lists"])
+    known = {series for each in PROCESSES.values() for one in each.all() for series in one.series}
+    for process in (controller, door):
+        text = said(process, "/metrics")[1]
+        assert name not in text
+        assert "of-the-lists" not in text
+        shown = set(re.findall(r"^(lnamespace_\w+)", text, re.MULTILINE))
+        assert {series for series in shown if not series.endswith("_created")} <= known
+
+
+def test_they_live_and_are_ready(controller: Controller, door: Door) -> None:
+    for process in (controller, door):
+        assert said(process, "/livez") == (200, "ok\n")
+        assert said(process, "/readyz") == (200, "ok\n")
+
+
+def shown_queries() -> list[str]:
+    """What the dashboard's panels ask, with Grafana's variables filled in."""
+    charted = json.loads((REPOSITORY / "charts/lnamespace/files/dashboard.json").read_text())
+    asked = [t["expr"] for panel in charted["panels"] for t in panel.get("targets", ())]
+    return [re.sub(r"\$__\w+", "5m", query).replace("$namespace", "ours") for query in asked]
+
+
+def recorded(queries: list[str]) -> list[dict[str, str]]:
+    """Rules by which promtool reads the queries as Prometheus would."""
+    return [{"record": f"panel:{at}", "expr": query} for at, query in enumerate(queries)]
+
+
+@pytest.mark.skipif(
+    "LNAMESPACE_PROMTOOL" not in os.environ,
+    reason="building Prometheus' promtool takes minutes: make alerts",
+)
+@pytest.mark.timeout(_BUILD)
+def test_the_alerts_fire_when_they_should_and_not_otherwise(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    flags = ("monitoring.prometheusRule.enabled=true", "controller.classNames={gold}")
+    values = [f"--set={flag}" for flag in (*flags, "ledger.clusterName=c")]
+    chart = str(REPOSITORY / "charts" / "lnamespace")
+    shown = cluster.run(
+        "helm", "template", "r", chart, "--namespace=ours", "--kube-version=1.30.0", *values
+    ).ok()
+    rule = next(o for o in yaml.safe_load_all(shown) if o and o["kind"] == "PrometheusRule")
+    dashboard = [{"name": "dashboard", "rules": recorded(shown_queries())}]
+    groups = [*rule["spec"]["groups"], *dashboard]
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": groups}))
+    tests = REPOSITORY / "tests" / "alerts" / "alerts.yaml"
+    (tmp_path / "alerts.yaml").write_text(tests.read_text())
+    tool = REPOSITORY / "hack" / "promtool"
+    run(tool, "check", "rules", tmp_path / "rules.yaml", timeout=_BUILD).ok()
+    run(tool, "test", "rules", tmp_path / "alerts.yaml", timeout=60.0).ok()

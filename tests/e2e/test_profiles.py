@@ -1,0 +1,656 @@
+"""Guard rails: they are there before anybody gets in, they stay, and nobody gets past them."""
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.support.api import (
+    APPLY,
+    GROUP,
+    JSON_PATCH,
+    LNAMESPACES,
+    Api,
+    ApiError,
+    Object,
+    lns_path,
+    ns_path,
+    rbac_path,
+    refusal,
+    unless,
+)
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, running
+from tests.e2e.support.people import People, Person
+from tests.e2e.support.probes import counted
+from tests.e2e.support.railed import BIG, DEFAULT, KINDS, PROFILES, RailedCluster, rails_path
+from tests.e2e.support.rights import Rights, rule
+from tests.e2e.support.tenants import Tenants, condition, manifest
+from tests.e2e.support.waiting import Measurements, eventually, measured, settled
+from tests.e2e.support.writes import KINDS as OURS
+from tests.e2e.support.writes import Writes, writes
+
+RBAC = "rbac.authorization.k8s.io"
+ONLY_ADMINS = "only a cluster administrator may"
+DEADLINE = 2.0
+"""Twice what is promised: the machine that runs this may be busy."""
+
+QUOTA, RANGE, NETWORK = KINDS
+SPECS: dict[str, Object] = {
+    QUOTA: {"hard": {"count/configmaps": "2", "requests.cpu": "2", "limits.cpu": "1500m"}},
+    RANGE: {
+        "limits": [
+            {"type": "Container", "default": {"cpu": "500m"}, "defaultRequest": {"cpu": "500m"}}
+        ]
+    },
+    NETWORK: {"podSelector": {}, "policyTypes": ["Ingress"]},
+}
+"""The profile `default` as the API server writes it."""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RailedCluster]:
+    with running(tmp_path_factory.mktemp("railed"), RailedCluster) as own:
+        assert isinstance(own, RailedCluster)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def tenants(cluster: RailedCluster) -> Tenants:
+    return Tenants(cluster.admin)
+
+
+@pytest.fixture(scope="module")
+def people(cluster: RailedCluster) -> People:
+    return People(cluster)
+
+
+@pytest.fixture(scope="module")
+def rights(cluster: RailedCluster) -> Rights:
+    return Rights(cluster.admin)
+
+
+@pytest.fixture(scope="module")
+def alice(people: People) -> Person:
+    return people.person("alice")
+
+
+@pytest.fixture(scope="module")
+def name(tenants: Tenants, alice: Person, rights: Rights) -> str:
+    """An LNamespace of which Alice is everything."""
+    everything = {field: ["alice"] for field in ("users", "managers", "sudoers")}
+    made = tenants.make("railed", **everything)
+    eventually(lambda: rights.sudoes(alice.who, made), 5)
+    return made
+
+
+@pytest.fixture(scope="module")
+def sudo(name: str, alice: Person) -> Api:
+    """Alice with sudo in it."""
+    return alice.sudo(name)
+
+
+@pytest.fixture
+def file(cluster: RailedCluster) -> Iterator[RailedCluster]:
+    """The profiles' file, which the test may change; as it was afterwards."""
+    yield cluster
+    cluster.tell(PROFILES)
+    eventually(lambda: counted(cluster.controller, UNUSABLE) == 0)
+
+
+UNUSABLE = "lnamespace_controller_profiles_unusable"
+
+
+def spec(admin: Api, kind: str, namespace: str) -> Object | None:
+    """What is there; None: nothing."""
+    found = admin.find(rails_path(kind, namespace))
+    return found["spec"] if found else None
+
+
+def labels(admin: Api, name: str) -> dict[str, str]:
+    found: dict[str, str] = admin.get(ns_path(name))["metadata"]["labels"]
+    return found
+
+
+# --- what is made, and when
+
+
+def test_a_namespace_has_what_its_profile_gives(name: str, admin: Api, tenants: Tenants) -> None:
+    assert {kind: spec(admin, kind, name) for kind in KINDS} == SPECS
+    assert labels(admin, name).items() >= DEFAULT["labels"].items()
+    told = condition(tenants.get(name), "GuardRailsReady")
+    assert (told["status"], told["reason"]) == ("True", "InPlace")
+
+
+def test_it_is_there_before_anybody_gets_in(tenants: Tenants, admin: Api) -> None:
+    """By the API server's own count of writes; a quota is written again when it is used."""
+    name = tenants.make("first", users=["ursula"])
+    bindings = admin.items(rbac_path("rolebindings", namespace=name))
+    first = min(int(binding["metadata"]["resourceVersion"]) for binding in bindings)
+    for kind in (RANGE, NETWORK):
+        made = admin.get(rails_path(kind, name))["metadata"]
+        assert int(made["resourceVersion"]) < first
+
+
+def test_the_quota_holds(name: str, alice: Person, admin: Api) -> None:
+    place = ns_path(name, "configmaps")
+    eventually(lambda: admin.get(rails_path(QUOTA, name))["status"].get("used"))
+
+    def fill() -> str:
+        # One of the two is Kubernetes' own; whether it has counted that yet, who knows.
+        for number in range(3):
+            try:
+                alice.api.create(place, {"metadata": {"name": f"map-{number}"}})
+            except ApiError as error:
+                return error.message
+        return ""
+
+    assert "exceeded quota: lnamespace" in fill()
+
+
+def all_writes(admin: Api) -> Writes:
+    """With those of guard rails, but for their status, which Kubernetes writes."""
+    found = writes(admin, kinds=OURS | set(KINDS))
+    return Writes({key: n for key, n in found.items() if key[1] != f"{QUOTA}/status"})
+
+
+def test_each_costs_one_write_and_no_more_for_ever(
+    tenants: Tenants, admin: Api, cluster: RailedCluster
+) -> None:
+    before = settled(lambda: all_writes(admin))
+    tenants.make("counted")
+    made = settled(lambda: all_writes(admin)) - before
+    assert {kind: made["POST", kind] for kind in KINDS} == dict.fromkeys(KINDS, 1)
+    assert made["POST", "namespaces"] == 1
+    assert not [verb for verb, _ in made if verb not in ("POST", "PATCH")]
+    assert [what for verb, what in made if verb == "PATCH"] == ["lnamespaces/status"]
+    cluster.controller.stop()
+    cluster.controller.start({"LNAMESPACE_RESYNC_SECONDS": "1"})
+    quiet = settled(lambda: all_writes(admin), span=2.5)
+    assert quiet == before + made
+    cluster.controller.stop()
+    cluster.controller.start()
+
+
+# --- repaired
+
+
+def _strip(item: Object, *path: str) -> None:
+    for step in path[:-1]:
+        item = item[step]
+    item.pop(path[-1])
+
+
+DEEDS: dict[str, tuple[str, Callable[[Object], object]]] = {
+    "more pods": (QUOTA, lambda o: o["spec"]["hard"].update({"count/configmaps": "99"})),
+    "no limit": (QUOTA, lambda o: _strip(o, "spec", "hard", "requests.cpu")),
+    "another limit": (QUOTA, lambda o: o["spec"]["hard"].update({"pods": "0"})),
+    "no spec": (QUOTA, lambda o: o.pop("spec")),
+    "no labels": (QUOTA, lambda o: _strip(o, "metadata", "labels")),
+    "an owner": (
+        QUOTA,
+        lambda o: o["metadata"].update(
+            ownerReferences=[{"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "0-0"}]
+        ),
+    ),
+    "another default": (RANGE, lambda o: o["spec"]["limits"][0]["default"].update(cpu="9")),
+    "no limits": (RANGE, lambda o: o["spec"].update(limits=[])),
+    "another selector": (
+        NETWORK,
+        lambda o: o["spec"].update(podSelector={"matchLabels": {"a": "b"}}),
+    ),
+    "all let in": (NETWORK, lambda o: o["spec"].update(ingress=[{}])),
+    "another direction": (NETWORK, lambda o: o["spec"].update(policyTypes=["Egress"])),
+}
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_an_edit_is_undone(deed: str, name: str, admin: Api, measurements: Measurements) -> None:
+    kind, change = DEEDS[deed]
+    path = rails_path(kind, name)
+    marks = admin.get(path)["metadata"]["labels"]
+
+    def done() -> bool:
+        item = admin.get(path)
+        change(item)
+        return unless("Conflict", admin.replace, path, item)
+
+    eventually(done, 5)
+    took = measured(lambda: _as_before(admin, path, SPECS[kind], marks), DEADLINE, "not repaired")
+    measurements.note("guard rail edited, repaired", took)
+
+
+def _as_before(admin: Api, path: str, spec: Object, marks: dict[str, str]) -> bool:
+    now = admin.find(path)
+    if now is None:
+        return False
+    meta = now["metadata"]
+    return (now["spec"], meta.get("labels")) == (spec, marks) and not meta.get("ownerReferences")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_deleted_one_is_made_anew(
+    kind: str, name: str, admin: Api, measurements: Measurements
+) -> None:
+    path = rails_path(kind, name)
+    marks = admin.get(path)["metadata"]["labels"]
+    admin.delete(path)
+    took = measured(lambda: _as_before(admin, path, SPECS[kind], marks), DEADLINE, "not made anew")
+    measurements.note("guard rail deleted, made anew", took)
+
+
+def test_labels_come_back_and_forbidden_ones_go(name: str, admin: Api) -> None:
+    wrong = {
+        "example.com/mesh": "off",
+        "sneaky": "x",
+        "forbidden.example.com/any": "x",
+        "mine": "kept",
+    }
+    admin.patch(ns_path(name), {"metadata": {"labels": wrong}})
+
+    def right() -> bool:
+        now = labels(admin, name)
+        gone = not {"sneaky", "forbidden.example.com/any"} & now.keys()
+        return gone and now["example.com/mesh"] == "on"
+
+    eventually(right, DEADLINE)
+    assert labels(admin, name)["mine"] == "kept"
+
+
+# --- attacked
+
+
+def _attacks(kind: str, namespace: str) -> dict[str, Callable[[Api, Api], Any]]:
+    """The ways to get rid of a guard rail, each by who may do all in the namespace."""
+    path, all_of_it = rails_path(kind, namespace), rails_path(kind, namespace, "")
+    wide = {"spec": {"hard": {"count/configmaps": "99"}}} if kind == QUOTA else {"spec": {}}
+
+    def put(api: Api, admin: Api) -> object:
+        item = admin.get(path)
+        item["metadata"]["labels"] = {}
+        return api.replace(path, item)
+
+    def apply(api: Api, admin: Api) -> object:
+        item = admin.get(path)
+        body = {
+            "apiVersion": item["apiVersion"],
+            "kind": item["kind"],
+            "metadata": {"name": "lnamespace"},
+        }
+        return api.patch(path, body | wide, APPLY, fieldManager="lnamespace", force="true")
+
+    finalizer = {"metadata": {"finalizers": ["example.com/x"]}}
+    owner = [{"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "0-0"}]
+    return {
+        "delete": lambda api, _: api.delete(path),
+        "delete all": lambda api, _: api.delete(all_of_it),
+        "delete by label": lambda api, _: api.delete(all_of_it, labelSelector="a!=b"),
+        "merge patch": lambda api, _: api.patch(path, wide),
+        "JSON patch": lambda api, _: api.patch(
+            path, [{"op": "remove", "path": "/metadata/labels"}], JSON_PATCH
+        ),
+        "apply": apply,
+        "PUT": put,
+        "finalizer": lambda api, _: api.patch(path, finalizer),
+        "dead owner": lambda api, _: api.patch(path, {"metadata": {"ownerReferences": owner}}),
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", _attacks(QUOTA, ""))
+def test_a_sudoer_does_not_get_past_it(
+    how: str, kind: str, name: str, sudo: Api, admin: Api
+) -> None:
+    before = admin.get(rails_path(kind, name))
+    assert ONLY_ADMINS in refusal(_attacks(kind, name)[how], sudo, admin)
+    after = admin.get(rails_path(kind, name))
+    assert (after["metadata"]["uid"], after["spec"]) == (before["metadata"]["uid"], before["spec"])
+
+
+def test_nor_by_the_status_that_the_api_server_goes_by(name: str, sudo: Api, admin: Api) -> None:
+    path = rails_path(QUOTA, name)
+    status = {"status": {"hard": {"count/configmaps": "99"}, "used": {"count/configmaps": "0"}}}
+    assert ONLY_ADMINS in refusal(sudo.patch, f"{path}/status", status)
+    whole = admin.get(path) | status
+    assert ONLY_ADMINS in refusal(sudo.replace, f"{path}/status", whole)
+    assert admin.get(path)["status"]["hard"]["count/configmaps"] == "2"
+
+
+def test_nor_by_a_service_account_that_they_make_powerful(
+    name: str, sudo: Api, people: People, rights: Rights
+) -> None:
+    strong = people.account(name, "stronger")
+    binding = {
+        "metadata": {"name": "stronger"},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": "stronger", "namespace": name}],
+    }
+    sudo.create(rbac_path("rolebindings", namespace=name), binding)
+    eventually(lambda: rights.may(strong.who, rule(name)), 5)
+    for kind in KINDS:
+        assert ONLY_ADMINS in refusal(strong.api.delete, rails_path(kind, name))
+
+
+def test_what_is_a_sudoers_own_stays_theirs(name: str, sudo: Api) -> None:
+    """Else the tests above would hold for a policy that forbids everything."""
+    for kind in KINDS:
+        mine = {"metadata": {"name": "mine"}, "spec": SPECS[kind]}
+        place = rails_path(kind, name, "")
+        sudo.create(place, mine)
+        sudo.patch(f"{place}/mine", {"metadata": {"labels": {"a": "b"}}})
+        sudo.delete(f"{place}/mine")
+
+
+def test_nobody_takes_the_name_where_there_is_none(
+    tenants: Tenants, alice: Person, rights: Rights
+) -> None:
+    """They could not get rid of it again."""
+    name = tenants.make("taken", sudoers=["alice"], profile="big")
+    eventually(lambda: rights.sudoes(alice.who, name), 5)
+    body = {"metadata": {"name": "lnamespace"}, "spec": SPECS[NETWORK]}
+    assert ONLY_ADMINS in refusal(alice.sudo(name).create, rails_path(NETWORK, name, ""), body)
+
+
+@pytest.mark.parametrize("label", ["example.com/mesh", "sneaky", "forbidden.example.com/x"])
+def test_labels_are_not_for_sudoers(label: str, name: str, sudo: Api, admin: Api) -> None:
+    before = labels(admin, name)
+    change = {"metadata": {"labels": {label: "mine"}}}
+    for path in (ns_path(name), f"{ns_path(name)}/status"):
+        told = refusal(sudo.patch, path, change)
+        assert ONLY_ADMINS in told or "forbidden" in told
+    assert labels(admin, name) == before
+
+
+def test_the_controllers_token_limits_only_lnamespaces(
+    cluster: RailedCluster, name: str, admin: Api
+) -> None:
+    thief = Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
+    for kind in KINDS:
+        body = {"metadata": {"name": "lnamespace"}, "spec": SPECS[kind]}
+        for place in ("default", "kube-system", RELEASE_NAMESPACE):
+            assert "no LNamespace's" in refusal(thief.create, rails_path(kind, place, ""), body)
+        other = body | {"metadata": {"name": "other"}}
+        assert "names itself" in refusal(thief.create, rails_path(kind, name, ""), other)
+        admin.create(rails_path(kind, name, ""), other)
+        assert refusal(thief.delete, rails_path(kind, name, "other"))
+        assert refusal(thief.patch, rails_path(kind, name, "other"), {"spec": {}})
+        assert refusal(thief.delete, rails_path(kind, name, ""))
+        admin.delete(rails_path(kind, name, "other"))
+    worse = {"pod-security.kubernetes.io/enforce": "privileged", "example.com/mesh": "off"}
+    for label, value in worse.items():
+        change = {"metadata": {"labels": {label: value}}}
+        assert "only its own labels" in refusal(thief.patch, ns_path(name), change)
+    change = {"metadata": {"annotations": {f"{GROUP}/labels": "mine"}}}
+    assert "no labels but those" in refusal(thief.patch, ns_path(name), change)
+
+
+# --- which profile
+
+
+def test_any_but_the_default_needs_leave(
+    name: str, alice: Person, people: People, admin: Api
+) -> None:
+    mine = manifest("chosen", profile="big")
+    assert "you need the verb use" in refusal(alice.api.create, LNAMESPACES, mine)
+    change = {"spec": {"profile": "big"}}
+    assert "you need the verb use" in refusal(alice.api.patch, lns_path(name), change)
+    assert "you need the verb use" in refusal(alice.sudo(name).patch, lns_path(name), change)
+    role = {
+        "apiGroups": [GROUP],
+        "resources": ["profiles"],
+        "resourceNames": ["big"],
+        "verbs": ["use"],
+    }
+    admin.create(rbac_path("clusterroles"), {"metadata": {"name": "use-big"}, "rules": [role]})
+    carol = people.person("carol")
+    binding = {
+        "metadata": {"name": "use-big"},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "use-big"},
+        "subjects": [{"kind": "User", "name": "carol", "apiGroup": RBAC}],
+    }
+    admin.create(rbac_path("clusterrolebindings"), binding)
+
+    def chooses() -> bool:
+        return unless("Forbidden", carol.api.create, LNAMESPACES, mine)
+
+    eventually(chooses, 5)
+    eventually(lambda: spec(admin, QUOTA, "chosen") == BIG["resourceQuota"])
+    for kind in (RANGE, NETWORK):
+        assert spec(admin, kind, "chosen") is None
+    plain = {"spec": {"profile": "plain"}}
+    assert "you need the verb use" in refusal(carol.api.patch, lns_path("chosen"), plain)
+    carol.api.patch(lns_path("chosen"), {"spec": {"profile": None}})
+    eventually(lambda: spec(admin, NETWORK, "chosen") == SPECS[NETWORK])
+
+
+def test_what_an_administrator_chose_stays(
+    tenants: Tenants, alice: Person, admin: Api, rights: Rights
+) -> None:
+    """It may be less than the default."""
+    name = tenants.make("kept", managers=["alice"], profile="plain")
+    eventually(lambda: rights.edits(alice.who, name), 5)
+    for other in (None, "default", "big"):
+        told = refusal(alice.api.patch, lns_path(name), {"spec": {"profile": other}})
+        assert "you need the verb use" in told
+    alice.api.patch(lns_path(name), {"spec": {"deletionProtection": False}})
+    assert all(spec(admin, kind, name) is None for kind in KINDS)
+
+
+def test_one_that_there_is_not_is_refused(admin: Api, name: str) -> None:
+    for request, path, body in (
+        (admin.create, LNAMESPACES, manifest("nothing", profile="huge")),
+        (admin.patch, lns_path(name), {"spec": {"profile": "huge"}}),
+    ):
+        told = refusal(request, path, body, status=422)
+        assert 'there is no profile "huge"; there are: big, default, plain' in told
+
+
+def test_both_versions_say_it(tenants: Tenants, admin: Api) -> None:
+    older = f"/apis/{GROUP}/v1alpha1/lnamespaces"
+    name = tenants.make("older", profile="big")
+    shown = admin.get(f"{older}/{name}")
+    assert shown["spec"]["profile"] == "big"
+    shown["spec"].pop("users", None)
+    admin.replace(f"{older}/{name}", shown)
+    assert tenants.get(name)["spec"]["profile"] == "big"
+
+
+# --- the file
+
+
+def test_a_change_of_the_file_is_followed(name: str, file: RailedCluster, admin: Api) -> None:
+    other = copy.deepcopy(PROFILES)
+    other["default"]["resourceQuota"]["hard"] = {"count/configmaps": "7"}
+    del other["default"]["networkPolicy"]
+    other["default"]["labels"] = {"pod-security.kubernetes.io/enforce": "baseline"}
+    file.tell(other)
+    eventually(lambda: spec(admin, QUOTA, name) == {"hard": {"count/configmaps": "7"}})
+    eventually(lambda: spec(admin, NETWORK, name) is None)
+    eventually(lambda: "example.com/mesh" not in labels(admin, name))
+    other["default"]["resourceQuota"]["scopes"] = ["Terminating"]  # which cannot be changed
+    other["default"]["resourceQuota"]["hard"] = {"pods": "3"}
+    file.tell(other)
+    eventually(lambda: (spec(admin, QUOTA, name) or {}).get("scopes") == ["Terminating"])
+    file.tell(PROFILES)
+    eventually(lambda: {kind: spec(admin, kind, name) for kind in KINDS} == SPECS)
+    eventually(lambda: labels(admin, name).get("example.com/mesh") == "on")
+
+
+BROKEN = {
+    "no YAML": ("default: [", "profiles.yaml:1"),
+    "no such field": ("default: {quota: {}}", 'unknown field "quota"'),
+    "no such field of Kubernetes": (
+        "default: {resourceQuota: {hardd: {pods: 1}}}",
+        'unknown field \\"spec.hardd\\"',
+    ),
+    "no such quantity": ("default: {resourceQuota: {hard: {pods: lots}}}", "default: "),
+    "no such resource": ("default: {resourceQuota: {hard: {podz: 1}}}", "spec.hard[podz]"),
+    "our own label": (f"default: {{labels: {{{GROUP}/team: x}}}}", "is not a profile's to set"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_cannot_be_used_changes_nothing(
+    case: str, name: str, file: RailedCluster, admin: Api
+) -> None:
+    content, words = BROKEN[case]
+    since = file.controller.position
+    file.tell(content)
+    eventually(lambda: counted(file.controller, UNUSABLE) == 1)
+    assert words.replace("\\", "") in file.controller.log(since).replace("\\", "")
+    assert {kind: spec(admin, kind, name) for kind in KINDS} == SPECS
+
+
+def test_a_profile_that_is_gone_takes_nothing_away_and_lets_nobody_in(
+    file: RailedCluster, tenants: Tenants, admin: Api, rights: Rights, people: People
+) -> None:
+    old = tenants.make("old", users=["ursula"], profile="big")
+    file.tell({"default": DEFAULT})
+    told = tenants.unready(old, "UnknownProfile")
+    assert 'There is no profile "big" (there are: default)' in str(told["status"])
+    assert spec(admin, QUOTA, old) == BIG["resourceQuota"]
+    tenants.edit(old, users=["uwe"])
+    ursula, uwe = people.person("ursula").who, people.person("uwe").who
+    eventually(lambda: rights.works(uwe, old) and not rights.works(ursula, old), 5)
+    new = tenants.name("new")
+    tenants.create(new, users=["ursula"], profile="big")
+    tenants.unready(new, "UnknownProfile")
+    assert not rights.works(ursula, new)
+    file.tell(PROFILES)
+    tenants.ready(old)
+    tenants.ready(new)
+    eventually(lambda: rights.works(ursula, new), 5)
+    assert spec(admin, QUOTA, new) == BIG["resourceQuota"]
+
+
+def test_nobody_gets_in_where_a_guard_rail_is_refused(
+    tenants: Tenants, admin: Api, rights: Rights, people: People
+) -> None:
+    policy: Object = {
+        "metadata": {"name": "no-network-policies"},
+        "spec": {
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": ["networking.k8s.io"],
+                        "apiVersions": ["*"],
+                        "operations": ["CREATE"],
+                        "resources": [NETWORK],
+                    }
+                ]
+            },
+            "validations": [
+                {"expression": "request.namespace == 'default'", "message": "not today"}
+            ],
+        },
+    }
+    place = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+    admin.create(f"{place}ies", policy)
+    bound = {"policyName": "no-network-policies", "validationActions": ["Deny"]}
+    admin.create(f"{place}ybindings", {"metadata": policy["metadata"], "spec": bound})
+    body = {"metadata": {"name": "x"}, "spec": SPECS[NETWORK]}
+    in_kube_public = rails_path(NETWORK, "kube-public", "")
+
+    def lets() -> bool:
+        return unless("Invalid", admin.create, in_kube_public, body, dryRun="All")
+
+    eventually(lambda: not lets())
+    name = tenants.name("refused")
+    tenants.create(name, users=["ursula"])
+    told = tenants.unready(name, "Invalid")
+    assert "not today" in str(told["status"])
+    assert not rights.works(people.person("ursula").who, name)
+    assert spec(admin, QUOTA, name) == SPECS[QUOTA]
+    tenants.delete(name)
+    for kind in ("ybindings", "ies"):
+        admin.delete(f"{place}{kind}/no-network-policies")
+    eventually(lets)
+
+
+# --- the end
+
+
+def test_they_stay_with_a_namespace_that_stays(tenants: Tenants, admin: Api) -> None:
+    """A NetworkPolicy must not go before the pods that it is for."""
+    name = tenants.make("retained", users=["ursula"], deletionPolicy="Retain")
+    tenants.delete(name)
+    place = rbac_path("rolebindings", namespace=name)
+    eventually(
+        lambda: not [b for b in admin.items(place) if b["metadata"]["name"] == "lnamespace-users"]
+    )
+    assert {kind: spec(admin, kind, name) for kind in KINDS} == SPECS
+
+
+def test_they_keep_no_namespace_from_going(tenants: Tenants, admin: Api) -> None:
+    name = tenants.make("gone")
+    tenants.delete(name)
+    eventually(lambda: admin.find(ns_path(name)) is None)
+
+
+# --- required labels: last, for from here on each LNamespace needs one
+
+
+@pytest.fixture(scope="module")
+def left(tenants: Tenants, alice: Person, rights: Rights) -> str:
+    """One of Alice's with a profile that is about to go."""
+    name = tenants.make("left", managers=["alice"], profile="plain")
+    eventually(lambda: rights.edits(alice.who, name), 5)
+    return name
+
+
+@pytest.fixture(scope="module")
+def strict(cluster: RailedCluster, left: str) -> RailedCluster:
+    """The cluster once labels are required."""
+    assert cluster.admin.find(lns_path(left)), "it must be from before"
+    cluster.helm("upgrade")
+    path = f"{LNAMESPACES}?dryRun=All"
+
+    def refuses() -> bool:
+        return not unless("Invalid", cluster.admin.create, path, manifest("x", managers=["m"]))
+
+    eventually(refuses)
+    return cluster
+
+
+def test_a_required_label_is_asked_for(strict: RailedCluster, alice: Person) -> None:
+    for given in ({}, {"data-class": "publicity"}, {"data-class": ""}):
+        body = manifest("labelled")
+        body["metadata"]["labels"] = given
+        told = refusal(alice.api.create, LNAMESPACES, body, status=422)
+        assert "needs the label data-class" in told
+        assert "public|secret" in told
+    made = alice.kubectl("create", "lns", "labelled", "--label", "data-class=public")
+    assert made.code == 0, str(made)
+    assert labels(strict.admin, "labelled")["data-class"] == "public"
+
+
+def test_it_cannot_be_lost_and_its_change_is_followed(strict: RailedCluster, alice: Person) -> None:
+    change: Object = {"metadata": {"labels": {"data-class": None}}}
+    path = lns_path("labelled")
+    assert "needs the label" in refusal(alice.api.patch, path, change, status=422)
+    alice.api.patch(path, {"metadata": {"labels": {"data-class": "secret", "other": "x"}}})
+    eventually(lambda: labels(strict.admin, "labelled")["data-class"] == "secret", DEADLINE)
+    assert "other" not in labels(strict.admin, "labelled")
+    sudo = alice.sudo("labelled")
+    wrong = {"metadata": {"labels": {"data-class": "mine"}}}
+
+    def refuses() -> bool:
+        return not unless("Forbidden", sudo.patch, ns_path("labelled"), wrong)
+
+    eventually(refuses)  # each policy is in force in its own time
+    assert ONLY_ADMINS in refusal(sudo.patch, ns_path("labelled"), wrong)
+    strict.admin.patch(ns_path("labelled"), {"metadata": {"labels": {"data-class": None}}})
+    eventually(lambda: labels(strict.admin, "labelled").get("data-class") == "secret", DEADLINE)
+
+
+def test_those_from_before_can_be_changed_without(
+    strict: RailedCluster, alice: Person, name: str
+) -> None:
+    alice.api.patch(lns_path(name), {"spec": {"users": [{"name": "alice"}, {"name": "new"}]}})
+    assert "data-class" not in labels(strict.admin, name)
+
+
+@pytest.mark.usefixtures("strict")
+def test_a_profile_that_is_no_more_anybody_may_leave(left: str, alice: Person, admin: Api) -> None:
+    alice.api.patch(lns_path(left), {"spec": {"profile": None}})
+    eventually(lambda: spec(admin, QUOTA, left) == SPECS[QUOTA])

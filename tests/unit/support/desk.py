@@ -1,0 +1,138 @@
+"""Both reconcilers with a cluster, at a time that the test sets."""
+
+import dataclasses
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from lnamespace.access.layout import Layout
+from lnamespace.access.limit import Limits
+from lnamespace.access.person import Person
+from lnamespace.billing.record import billingrecords
+from lnamespace.controller.cache import NO_LIMITS, Cache, WorkKey, read_listed
+from lnamespace.controller.events import Recorder
+from lnamespace.controller.outbox import Departed, Outbox
+from lnamespace.controller.outcome import Outcome
+from lnamespace.controller.person import PersonReconciler
+from lnamespace.controller.queue import WorkQueue
+from lnamespace.controller.tenant import TenantReconciler, lnamespaces
+from lnamespace.kube.apply import Applier
+from lnamespace.kube.objects import read
+from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
+from lnamespace.model.subject import Subject, SubjectKind
+
+from tests.unit.support.cluster import Cluster, cluster
+from tests.unit.support.server import client_of
+from tests.unit.support.strategies import NOW
+
+LAYOUT = Layout()
+NAMES = LAYOUT.names
+LNS = lnamespaces(LAYOUT).path("team-a")
+SPACE = NAMESPACE.path("team-a")
+USERS = ROLE_BINDING.path("lnamespace-users", "team-a")
+SUDOERS = ROLE_BINDING.path("lnamespace-sudoers", "team-a")
+ROLES = CLUSTER_ROLE.path().removesuffix("/")
+BINDINGS = CLUSTER_ROLE_BINDING.path()
+EDITOR, SUDOER = NAMES.editor("team-a"), NAMES.sudoer("team-a")
+RECORDS = billingrecords(NAMES).path()
+ALICE = Person.of(Subject(SubjectKind.USER, "alice"))
+SELF = NAMES.self_impersonator(ALICE.digest)
+
+
+@dataclass
+class Desk:
+    """Both reconcilers, at a time that the test sets."""
+
+    cluster: Cluster
+    cache: Cache
+    queue: WorkQueue[WorkKey]
+    tenants: TenantReconciler
+    people: PersonReconciler
+    woken: list[str]
+    now: list[datetime]
+
+    def lnamespace(self, uid: str = "uid-a", **spec: Any) -> None:
+        """Somebody writes the LNamespace; the watch tells."""
+        known = self.cluster.objects.get(LNS, {"metadata": {"name": "team-a", "uid": uid}})
+        generation = known["metadata"].get("generation", 0) + 1
+        meta = known["metadata"] | {"generation": generation}
+        shown = self.cluster.make(LNS, known | {"metadata": meta, "spec": spec})
+        self.cache.lnamespaces.put(read_listed(msgspec.json.encode(shown)))
+
+    def told(self, resource: Any, path: str) -> None:
+        """The watch tells of an object."""
+        raw = msgspec.json.encode(self.cluster.objects[path])
+        self.cache.objects[resource].put(read(raw, LAYOUT.marks))
+
+    def deleted(self, path: str) -> None:
+        """Somebody deletes an object; the watch tells."""
+        key = self.cluster.objects.pop(path)["metadata"]
+        self.cluster.version += 1
+        where = (key.get("namespace", ""), key["name"])
+        if path == LNS:
+            self.cache.lnamespaces.remove(where, self.cluster.version)
+        else:
+            kind = NAMESPACE if path == SPACE else ROLE_BINDING
+            self.cache.objects[kind].remove(where, self.cluster.version)
+
+    async def reconcile(self, failed_before: int = 0) -> Outcome:
+        """Work on the LNamespace."""
+        return await self.tenants.reconcile("team-a", failed_before)
+
+    async def close(self, uid: str = "uid-a") -> Outcome:
+        """Work on an LNamespace that is gone."""
+        return await self.tenants.close(Departed(uid))
+
+    def restart(self) -> None:
+        """Another process takes over: it knows what the cluster says, and no more."""
+        client = self.tenants.client
+        cache = Cache(LAYOUT, self.queue)
+        for resource, store in self.cache.objects.items():
+            for seen in store:
+                cache.objects[resource].put(seen)
+        if LNS in self.cluster.objects:
+            raw = msgspec.json.encode(self.cluster.objects[LNS])
+            cache.lnamespaces.put(read_listed(raw))
+        self.cache = cache
+        self.tenants = dataclasses.replace(
+            self.tenants,
+            cache=cache,
+            applier=Applier(client, cache.objects, LAYOUT.marks, 8),
+            outbox=Outbox(client, NAMES),
+        )
+
+    def subjects(self, path: str) -> list[str]:
+        """Who is bound."""
+        return [subject["name"] for subject in self.cluster.objects[path].get("subjects", [])]
+
+    @property
+    def records(self) -> list[str]:
+        """The outbox: which records there are, the oldest first."""
+        made = {p: o for p, o in self.cluster.objects.items() if p.startswith(f"{RECORDS}/")}
+        found = sorted(made, key=lambda p: int(made[p]["metadata"]["resourceVersion"]))
+        return [path.rpartition("/")[2] for path in found]
+
+    @property
+    def conditions(self) -> dict[str, tuple[str, str]]:
+        """What is told: status and reason of each."""
+        told = self.cluster.objects[LNS].get("status", {}).get("conditions", [])
+        return {c["type"]: (c["status"], c["reason"]) for c in told}
+
+
+@asynccontextmanager
+async def working(limits: Limits = NO_LIMITS) -> AsyncIterator[Desk]:
+    """A desk for as long as the block lasts."""
+    async with cluster() as made, client_of(made.url) as client:
+        queue: WorkQueue[WorkKey] = WorkQueue()
+        cache, now, woken = Cache(LAYOUT, queue, limits=limits), [NOW], list[str]()
+        applier = Applier(client, cache.objects, LAYOUT.marks, 8)
+        recorder = Recorder(client, lnamespaces(LAYOUT))
+        outbox = Outbox(client, NAMES)
+        tenants = TenantReconciler(
+            client, cache, applier, recorder, outbox, LAYOUT, clock=lambda: now[0]
+        )
+        people = PersonReconciler(cache, applier, LAYOUT, woken.append, clock=lambda: now[0])
+        yield Desk(made, cache, queue, tenants, people, woken, now)

@@ -1,0 +1,108 @@
+"""Guard rails: which profile counts, and which labels a Namespace has because of us."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.access.guard import Guard, Guards, Labels, annotation, labels, rails
+from lnamespace.access.layout import Layout
+from lnamespace.kube.objects import Seen, canonical
+from lnamespace.kube.resources import NETWORK_POLICY, RESOURCE_QUOTA
+from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
+
+LAYOUT = Layout(required_labels=("class", "zone"), forbidden_labels=("bad", "evil.io/"))
+LISTED = LAYOUT.names.labels_annotation
+DEFAULT, BIG = Guard(labels={"mesh": "on"}), Guard({RESOURCE_QUOTA: b"{}"})
+
+
+def lns(profile: str = "", **own: str) -> LNamespace:
+    return LNamespace(Metadata("team-a", "u", labels=own), Spec(profile=profile))
+
+
+def seen(given: str = "", **present: str) -> Seen:
+    said = {LISTED: given} if given else {}
+    return Seen(("", "team-a"), "u", 1, False, True, (), said, None, b"", labels=present)
+
+
+CASES: dict[str, tuple[LNamespace, Guard | None, Seen | None, Labels]] = {
+    "nothing": (lns(), Guard(), None, {}),
+    "a profile's": (lns(), DEFAULT, None, {"mesh": "on"}),
+    "put right": (lns(), DEFAULT, seen("mesh", mesh="off"), {"mesh": "on"}),
+    "gone from the profile": (lns(), Guard(), seen("mesh", mesh="on"), {"mesh": None}),
+    "gone already": (lns(), Guard(), seen("mesh"), {}),
+    "somebody's of that key": (lns(), Guard(), seen(mesh="theirs"), {}),
+    "not known": (lns(), None, seen("mesh", mesh="on"), {"mesh": "on"}),
+    "required": (lns(**{"class": "a", "other": "b"}), Guard(), None, {"class": "a"}),
+    "required, not known": (lns(zone="a"), None, seen("zone", zone="b"), {"zone": "a"}),
+    "required no more": (lns(), None, seen("zone", zone="b"), {"zone": None}),
+    "both": (lns(zone="a"), Guard(labels={"zone": "b"}), None, {"zone": "a"}),
+    "forbidden": (lns(), Guard(), seen(bad="1", good="1"), {"bad": None}),
+    "forbidden prefix": (
+        lns(),
+        Guard(),
+        seen(**{"evil.io/x": "1", "evil.iox": "1"}),
+        {"evil.io/x": None},
+    ),
+    "forbidden, but given": (lns(), Guard(labels={"bad": "1"}), seen(bad="2"), {"bad": "1"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_labels(case: str) -> None:
+    tenant, guard, found, should = CASES[case]
+    assert labels(tenant, guard, found, LAYOUT) == should
+
+
+keys = st.sampled_from(["mesh", "class", "zone", "bad", "evil.io/x", "mine"])
+maps = st.dictionaries(keys, st.sampled_from("xy"))
+
+
+@given(maps, maps, maps, st.sets(keys), st.booleans())
+def test_once_so_nothing_is_to_do_and_what_is_not_ours_stays(
+    own: dict[str, str],
+    given_: dict[str, str],
+    present: dict[str, str],
+    former: set[str],
+    known: bool,
+) -> None:
+    tenant, guard = lns(**own), Guard(labels=given_) if known else None
+    should = labels(tenant, guard, seen(",".join(former), **present), LAYOUT)
+    after = {k: v for k, v in (present | should).items() if v is not None}
+    listed = annotation(should, LAYOUT).get(LISTED, "")
+    again = labels(tenant, guard, seen(listed, **after), LAYOUT)
+    assert all(after.get(key) == value for key, value in again.items())
+    assert annotation(again, LAYOUT).get(LISTED, "") == listed
+    assert not {"bad", "evil.io/x"} & after.keys() - set(listed.split(","))
+    if "mine" not in {*former, *given_}:
+        assert after.get("mine") == present.get("mine")
+
+
+def test_which_profile_counts() -> None:
+    both = Guards({"default": DEFAULT, "big": BIG})
+    assert both.of(lns()) is DEFAULT
+    assert both.of(lns("default")) is DEFAULT
+    assert both.of(lns("big")) is BIG
+    assert both.of(lns("huge")) is None
+    assert both.trouble(lns("huge")) == 'There is no profile "huge" (there are: big, default).'
+    assert not both.trouble(lns("big"))
+    assert Guards({"big": BIG}).of(lns()) == Guard()
+    assert Guards().of(lns()) == Guard()
+    assert Guards().of(lns("default")) is None
+    assert Guards(problem="f:1: bad").of(lns()) is None
+    assert "f:1: bad" in Guards(problem="f:1: bad").trouble(lns())
+
+
+def test_what_is_made_has_no_owner_and_one_name() -> None:
+    guard = Guard({RESOURCE_QUOTA: b'{"hard":{}}', NETWORK_POLICY: b"{}"})
+    made = rails(lns(), guard, LAYOUT)
+    assert [want.resource for want in made] == [RESOURCE_QUOTA, NETWORK_POLICY]
+    assert {want.key for want in made} == {("team-a", "lnamespace")}
+    assert not any(want.object.metadata.owner_references for want in made)
+    assert msgspec.json.decode(msgspec.json.encode(made[0].object))["spec"] == {"hard": {}}
+
+
+def test_equal_specs_are_one_whatever_the_order_of_their_keys() -> None:
+    assert canonical(b'{"a": 1, "b": {"d":[], "c":2}}') is canonical(
+        b'{"a": 1, "b": {"d":[], "c":2}}'
+    )
+    assert canonical(b'{"b":{"c":2,"d":[]},"a":1}') == canonical(b'{"a": 1, "b": {"d":[], "c":2}}')

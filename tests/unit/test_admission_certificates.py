@@ -1,0 +1,296 @@
+"""What a renewal does, at every moment, to replicas and API servers that are behind."""
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from hypothesis import given
+from hypothesis import settings as profile
+from hypothesis import strategies as st
+from lnamespace.admission import certificates
+from lnamespace.admission.certificates import Held, Pair, Situation, State, Terms
+
+START = datetime(2030, 1, 1, tzinfo=UTC)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+TERMS = Terms(("door.example", "127.0.0.1", "::1"), 3 * HOUR, MINUTE)
+
+
+def made(now: datetime = START, terms: Terms = TERMS) -> Pair:
+    return certificates.make(terms, now)
+
+
+PAIR, OTHER = made(), made()
+
+
+def seen(
+    state: State, serving: Pair | None = None, now: datetime = START, bundle: bytes = b""
+) -> Situation:
+    return Situation(state, serving, (bundle, bundle), now)
+
+
+def advanced(situation: Situation, terms: Terms = TERMS) -> State:
+    return certificates.advance(situation, terms, lambda: made(situation.now, terms))
+
+
+def test_a_made_pair_is_good_for_its_names_and_signed_by_its_ca() -> None:
+    leaf = x509.load_pem_x509_certificate(PAIR.certificate)
+    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["door.example"]
+    assert [str(ip) for ip in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1", "::1"]
+    leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(PAIR.ca))
+    assert certificates.problem(PAIR, START) is None
+    assert certificates.expiry(PAIR) == START + 3 * HOUR
+
+
+def test_the_key_of_the_ca_is_kept_nowhere() -> None:
+    ca = x509.load_pem_x509_certificate(PAIR.ca)
+    key = certificates._private_key(PAIR.key)  # noqa: SLF001 - the only way to look at it
+    assert key.public_key() != ca.public_key()
+
+
+@pytest.mark.parametrize(
+    ("pair", "now", "said"),
+    [
+        (PAIR, START, None),
+        (PAIR, START + 3 * HOUR, "expired"),
+        (PAIR, START - HOUR, "not valid yet"),
+        (replace(PAIR, key=OTHER.key), START, "not the certificate's"),
+        (replace(PAIR, key=b"garbage"), START, "cannot be read"),
+        (replace(PAIR, certificate=b""), START, "cannot be read"),
+        (replace(PAIR, certificate=b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END"), START, "read"),
+        (Pair(b"\xff", b"\x00", b""), START, "cannot be read"),
+    ],
+)
+def test_what_cannot_be_served_is_told(pair: Pair, now: datetime, said: str | None) -> None:
+    problem = certificates.problem(pair, now)
+    assert problem is None if said is None else said in (problem or "")
+
+
+def test_the_first_replica_shares_a_pair_and_serves_it_at_once() -> None:
+    state = advanced(seen(State()))
+    assert state.current
+    assert not state.next
+    assert certificates.serve(seen(state), TERMS) == state.current.pair
+
+
+def test_a_young_pair_is_left_alone() -> None:
+    state = State(Held(PAIR, START))
+    bundle = certificates.bundle(b"", state, START)
+    assert advanced(seen(state, PAIR, START + HOUR, bundle)) == state
+
+
+def test_after_two_thirds_of_its_life_the_next_is_made() -> None:
+    state = State(Held(PAIR, START))
+    bundle = certificates.bundle(b"", state, START)
+    state = advanced(seen(state, PAIR, START + 2 * HOUR, bundle))
+    assert state.current == Held(PAIR, START)
+    assert state.next
+    assert state.next.trusted_since is None
+    assert certificates.serve(seen(state, PAIR), TERMS) == PAIR
+
+
+def test_the_next_takes_over_when_its_trust_has_settled() -> None:
+    state = State(Held(PAIR, START), Held(OTHER))
+    both = certificates.bundle(b"", state, START)
+    assert advanced(seen(state, PAIR, START, PAIR.ca)).next == Held(OTHER)
+    state = advanced(seen(state, PAIR, START, both))
+    assert state.next == Held(OTHER, START)
+    assert advanced(seen(state, PAIR, START + MINUTE / 2, both)) == state
+    assert advanced(seen(state, PAIR, START + MINUTE, both)) == State(Held(OTHER, START))
+
+
+def test_trust_that_was_lost_must_settle_again() -> None:
+    state = State(Held(PAIR, START), Held(OTHER, START))
+    assert advanced(seen(state, PAIR, START + HOUR, PAIR.ca)).next == Held(OTHER)
+
+
+def test_a_pair_for_other_names_is_replaced_in_order() -> None:
+    other = made(terms=replace(TERMS, names=("old.example",)))
+    state = advanced(seen(State(Held(other, START)), other, bundle=other.ca))
+    assert state.current == Held(other, START)
+    assert state.next
+
+
+@pytest.mark.parametrize("bad", [Pair(b"x", b"y", b"z"), replace(PAIR, ca=OTHER.ca)])
+def test_garbage_is_replaced_by_what_is_served_and_then_by_the_next(bad: Pair) -> None:
+    state = advanced(seen(State(Held(bad, START)), PAIR, bundle=PAIR.ca))
+    assert state.current
+    assert state.current.pair == PAIR
+    assert state.next
+    assert certificates.serve(seen(state, PAIR), TERMS) == PAIR
+
+
+def test_garbage_is_replaced_at_once_where_nothing_is_served() -> None:
+    state = advanced(seen(State(Held(Pair(b"x", b"y", b"z")))))
+    assert state.current
+    assert certificates.problem(state.current.pair, START) is None
+
+
+def test_the_next_stands_in_for_a_current_one_that_expired() -> None:
+    late = made(START + 2 * HOUR)
+    state = State(Held(PAIR, START), Held(late))
+    assert advanced(seen(state, PAIR, START + 3 * HOUR)) == State(Held(late))
+
+
+def test_a_bundle_goes_on_trusting_what_it_trusted_until_that_expires() -> None:
+    grown = certificates.bundle(PAIR.ca, State(Held(OTHER)), START)
+    assert certificates.trusts(grown, PAIR)
+    assert certificates.trusts(grown, OTHER)
+    late = made(START + 3 * HOUR)
+    later = certificates.bundle(grown, State(Held(late)), START + 3 * HOUR)
+    assert later == late.ca
+
+
+def test_a_bundle_that_is_right_stays_as_it_is_written() -> None:
+    present = b"# a comment\n" + PAIR.ca + OTHER.ca
+    assert certificates.bundle(present, State(Held(PAIR)), START) == present
+
+
+def test_a_bundle_of_garbage_is_replaced() -> None:
+    assert certificates.bundle(b"garbage", State(Held(PAIR)), START) == PAIR.ca
+
+
+def test_a_bundle_does_not_grow_without_end() -> None:
+    bundle = b""
+    for minute in range(50):
+        bundle = certificates.bundle(bundle, State(Held(made(START + minute * MINUTE))), START)
+    assert bundle.count(b"BEGIN") == 32
+
+
+SHORT = replace(TERMS, life=30 * MINUTE)
+
+# What follows is a world of replicas and API servers, each of which sees late.
+
+
+@dataclass
+class World:
+    """One Secret, three caBundles with their history, and who is behind.
+
+    Replicas read and write in separate moments; an API server uses a bundle as it was up to
+    half of the time that trust is given to settle.
+    """
+
+    now: datetime = START
+    version: int = 0
+    state: State = field(default_factory=State)
+    bundles: list[tuple[int, bytes]] = field(default_factory=lambda: [(0, b"")] * 3)
+    history: list[list[tuple[datetime, bytes]]] = field(
+        default_factory=lambda: [[(START - HOUR, b"")] for _ in range(3)]
+    )
+    serving: list[Pair | None] = field(default_factory=lambda: [None, None, None])
+    looks: list[tuple[int, State, list[tuple[int, bytes]]] | None] = field(
+        default_factory=lambda: [None, None, None]
+    )
+
+    def read(self, replica: int) -> None:
+        self.looks[replica] = self.version, self.state, list(self.bundles)
+
+    def act(self, replica: int) -> None:
+        look, self.looks[replica] = self.looks[replica], None
+        if look is None:
+            return
+        version, state, bundles = look
+        contents = tuple(content for _, content in bundles)
+        situation = Situation(state, self.serving[replica], contents, self.now)
+        wanted = advanced(situation, SHORT)
+        if wanted != state:
+            if version != self.version:
+                return
+            self.version, self.state = self.version + 1, wanted
+        self.serving[replica] = certificates.serve(replace(situation, state=wanted), SHORT)
+        for target, (seen_version, content) in enumerate(bundles):
+            grown = certificates.bundle(content, wanted, self.now)
+            if grown != content and seen_version == self.bundles[target][0]:
+                self.bundles[target] = seen_version + 1, grown
+                self.history[target].append((self.now, grown))
+
+    def spoil(self, state: State) -> None:
+        self.version, self.state = self.version + 1, state
+
+    def used(self, target: int) -> list[bytes]:
+        """Every version of a bundle that some API server may still use."""
+        late = self.now - TERMS.settle / 2
+        old = [content for at, content in self.history[target] if at <= late]
+        return [old[-1], *(content for at, content in self.history[target] if at > late)]
+
+    def distrusted(self) -> list[str]:
+        return [
+            f"replica {replica}, bundle {target}"
+            for replica, pair in enumerate(self.serving)
+            for target in range(3)
+            for bundle in self.used(target)
+            if pair and not certificates.trusts(bundle, pair)
+        ]
+
+
+REPLICAS = st.integers(0, 2)
+SPOILT = st.sampled_from(
+    [
+        State(),
+        State(Held(Pair(b"x", b"y", b"z"), START)),
+        State(Held(made(terms=replace(TERMS, names=("old.example",))))),
+        State(None, Held(Pair(b"x", b"y", b"z"))),
+    ]
+)
+STEPS = st.one_of(
+    st.tuples(st.just("read"), REPLICAS),
+    st.tuples(st.just("act"), REPLICAS),
+    st.tuples(st.just("look"), REPLICAS),
+    st.tuples(st.just("look"), REPLICAS),
+    st.tuples(st.just("wait"), st.sampled_from([1, 20, 40, 70, 600, 1500])),
+    st.tuples(st.just("restart"), REPLICAS),
+    st.tuples(st.just("spoil"), SPOILT),
+)
+
+
+@given(st.lists(STEPS, max_size=40))
+@profile(max_examples=60)
+def test_what_is_served_is_trusted_whoever_is_behind(steps: list[tuple[str, object]]) -> None:
+    world = World()
+    for replica in (0, 1, 2, 0, 1, 2):
+        world.read(replica)
+        world.act(replica)
+    world.now += TERMS.settle
+    for what, argument in steps:
+        play(world, what, argument)
+        alive = [pair for pair in world.serving if pair]
+        assert all(certificates.problem(pair, world.now) is None for pair in alive)
+        assert world.distrusted() == [], (what, argument)
+
+
+def play(world: World, what: str, argument: object) -> None:
+    match what, argument:
+        case "read", int(replica):
+            world.read(replica)
+        case "act", int(replica):
+            world.act(replica)
+        case "look", int(replica):
+            world.read(replica)
+            world.act(replica)
+        case "wait", int(seconds):
+            wait(world, timedelta(seconds=seconds))
+        case "restart", int(replica):
+            restart(world, replica)
+        case "spoil", State() as state:
+            world.spoil(state)
+
+
+def wait(world: World, long: timedelta) -> None:
+    """Let time pass; two replicas look about every half minute, the third may be stuck."""
+    end = world.now + long
+    while world.now < end:
+        world.now = min(end, world.now + MINUTE / 2)
+        for replica in (0, 1):
+            world.read(replica)
+            world.act(replica)
+        pair = world.serving[2]
+        if pair and certificates.problem(pair, world.now):
+            world.serving[2] = None
+
+
+def restart(world: World, replica: int) -> None:
+    """A new process knows nothing; as long as it serves nothing, it is not ready."""
+    if sum(pair is not None for pair in world.serving) > 1:
+        world.serving[replica] = None
+        world.looks[replica] = None

@@ -1,0 +1,272 @@
+"""Who pays: written once, by the door alone, and nothing of it is lost before it is recorded."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from lnamespace.admission.charge import charged, is_same, unrecorded
+from lnamespace.admission.mutate import mutate
+from lnamespace.admission.review import Request
+from lnamespace.billing.payers import Entry, Fallback, Payers
+from lnamespace.billing.record import due
+from lnamespace.model.lnamespace import SUPERSEDED_MAX, Charge, LNamespace
+
+from tests.unit.support.admission import (
+    ABSENT,
+    ALICE,
+    POLICY,
+    Json,
+    creation,
+    json_values,
+    known,
+    patched,
+    update,
+)
+from tests.unit.support.strategies import NOW
+
+AT = "2026-03-01T12:00:00Z"
+BEFORE = "2026-02-01T00:00:00Z"
+FORGED = {
+    "provenance": {
+        "generation": 99,
+        "effectiveAt": "2001-01-01T00:00:00Z",
+        "changedBy": "mallory",
+        "source": "User",
+        "group": "kings",
+    },
+    "superseded": [{"costCenter": "9"}],
+}
+PAYERS = Payers(
+    (
+        Entry(0, Charge("1", team="own"), user="alice"),
+        Entry(1, Charge("2", owner="o", labels={"k": "v"}), group="red"),
+        Entry(2, Charge("3"), group="blue"),
+    )
+)
+STRICT = Payers(PAYERS.entries, on_missing=Fallback.REJECT)
+
+
+def provenance(source: str, generation: int = 1, user: str = ALICE, **more: Any) -> Json:
+    return {"generation": generation, "effectiveAt": AT, "source": source, "changedBy": user} | more
+
+
+def billing(request: Request, payers: Payers | None = None, **circumstances: Any) -> Any:
+    """What stands in ``spec.billing`` once the patch has been applied; ABSENT if nothing does."""
+    decision = mutate(request, POLICY, known(payers, **circumstances))
+    return patched(request.new, decision.patch)["spec"].get("billing", ABSENT)
+
+
+def paying(asked: Any) -> Json:
+    """A spec that asks for this billing."""
+    return {"managers": [{"name": ALICE}], "billing": asked}
+
+
+# On creation
+
+
+@pytest.mark.parametrize("asked", [ABSENT, None, {}, FORGED, {"costCenter": ""}])
+def test_who_says_nothing_pays_by_default(asked: Any) -> None:
+    spec = {} if asked is ABSENT else paying(asked)
+    expected = {"costCenter": "unallocated", "provenance": provenance("Default")}
+    assert billing(creation(spec)) == expected
+
+
+@pytest.mark.parametrize(
+    ("user", "groups", "asked", "expected"),
+    [
+        ("alice", (), {}, {"costCenter": "1", "team": "own", "source": "User"}),
+        (
+            "bob",
+            ("red",),
+            {},
+            {"costCenter": "2", "owner": "o", "labels": {"k": "v"}, "source": "Group"}
+            | {"group": "red"},
+        ),
+        # A part of it is completed.
+        (
+            "bob",
+            ("red",),
+            {"owner": "me", "labels": {"l": "w"}},
+            {"costCenter": "2", "owner": "me", "labels": {"k": "v", "l": "w"}, "source": "Group"}
+            | {"group": "red"},
+        ),
+        (
+            "alice",
+            (),
+            {"costCenter": "1"},
+            {"costCenter": "1", "team": "own", "source": "Explicit"},
+        ),
+        ("carol", (), {}, {"costCenter": "unallocated", "source": "Default"}),
+    ],
+)
+def test_who_pays_is_resolved_from_who_asks(
+    user: str, groups: tuple[str, ...], asked: Json, expected: Json
+) -> None:
+    origin = {k: expected[k] for k in ("source", "group") if k in expected}
+    fields = {k: v for k, v in expected.items() if k not in origin}
+    made = billing(creation(paying(asked | FORGED), user, groups), PAYERS)
+    assert made == fields | {"provenance": provenance(user=user, **origin)}
+
+
+def test_a_service_account_inherits() -> None:
+    request = creation({}, "system:serviceaccount:ci:bot")
+    made = billing(request, PAYERS, inherited=Charge("3", team="ci"))
+    assert (made["costCenter"], made["team"]) == ("3", "ci")
+    assert made["provenance"]["source"] == "Inherited"
+
+
+@pytest.mark.parametrize(
+    ("user", "groups", "asked", "payers"),
+    [
+        ("bob", ("red", "blue"), {"owner": "me"}, PAYERS),
+        ("bob", ("red",), {"costCenter": "9"}, PAYERS),
+        ("bob", (), {}, STRICT),
+    ],
+)
+def test_what_cannot_be_resolved_is_left_unstamped_for_validation_to_tell(
+    user: str, groups: tuple[str, ...], asked: Json, payers: Payers
+) -> None:
+    assert billing(creation(paying(asked | FORGED), user, groups), payers) == asked
+
+
+def test_an_administrator_may_name_anybody_and_nobody() -> None:
+    made = billing(creation(paying({"costCenter": "9"} | FORGED)), STRICT, administrator=True)
+    assert made == {"costCenter": "9", "provenance": provenance("Explicit")}
+    made = billing(creation(paying({})), STRICT, administrator=True)
+    assert made == {"provenance": provenance("Explicit")}
+
+
+@pytest.mark.parametrize("asked", ["x", 7, [1], {"costCenter": 7}, {"labels": {"a": 1}}])
+def test_what_has_not_the_right_shape_is_left_for_the_schema(asked: Any) -> None:
+    assert billing(creation(paying(asked))) == asked
+
+
+def test_the_oddest_text_is_a_text() -> None:
+    text = '\'; DROP TABLE x; --\n=1+1 \U0001f4b8 "{{ }}" /~'
+    asked = {"costCenter": text, "labels": {text: text}}
+    assert billing(creation(paying(asked))) == asked | {"provenance": provenance("Explicit")}
+
+
+# On an update
+
+
+OLD = {
+    "costCenter": "1",
+    "team": "own",
+    "provenance": provenance("User", 2, effectiveAt=BEFORE),
+}
+WAITING = {"costCenter": "0", "provenance": provenance("User", 1, effectiveAt=BEFORE)}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        OLD,
+        {"costCenter": "1", "team": "own"},
+        {"costCenter": "1", "team": "own"} | FORGED,
+        {"costCenter": "1", "team": "own", "owner": "", "labels": {}, "provenance": None},
+    ],
+)
+def test_who_changes_something_else_changes_nothing_of_it(sent: Json) -> None:
+    made = billing(update(paying(OLD), paying(sent), "bob"))
+    assert made["provenance"] == OLD["provenance"]
+    assert "superseded" not in made
+    assert is_same(made, OLD)
+
+
+def test_a_change_is_stamped_with_its_generation_and_keeps_what_is_not_recorded() -> None:
+    sent = {"costCenter": "2"} | FORGED
+    assert billing(update(paying(OLD), paying(sent), "bob")) == {
+        "costCenter": "2",
+        "provenance": provenance("Explicit", 5, "bob"),
+        "superseded": [OLD],
+    }
+
+
+def test_of_what_is_recorded_nothing_is_kept() -> None:
+    made = billing(update(paying(OLD), paying({"costCenter": "2"}), "bob", recorded=2))
+    assert made == {"costCenter": "2", "provenance": provenance("Explicit", 5, "bob")}
+
+
+def test_what_waits_goes_on_waiting_in_its_order() -> None:
+    old = OLD | {"superseded": [WAITING]}
+    made = billing(update(paying(old), paying({"costCenter": "2"}), "bob"))
+    assert made["superseded"] == [WAITING, OLD]
+    made = billing(update(paying(old), paying({"costCenter": "2"}), "bob", recorded=1))
+    assert made["superseded"] == [OLD]
+    # Nor does it get lost by an edit of something else; once recorded, it goes.
+    assert billing(update(paying(old), paying(OLD), "bob"))["superseded"] == [WAITING]
+    assert billing(update(paying(old), paying(OLD), "bob", recorded=2)) == OLD
+
+
+def test_what_waits_is_not_the_senders_to_say() -> None:
+    old = OLD | {"superseded": [WAITING]}
+    for superseded in ([], [{"costCenter": "9"}], None, "x", [WAITING] * 9):
+        sent = paying(old | {"superseded": superseded})
+        assert billing(update(paying(old), sent))["superseded"] == [WAITING]
+
+
+def test_who_was_never_charged_by_the_door_is_from_the_first_change_on() -> None:
+    made = billing(update(paying({"costCenter": "1"}), paying({"costCenter": "2"}), "bob"))
+    assert made == {"costCenter": "2", "provenance": provenance("Explicit", 5, "bob")}
+    assert billing(update({}, {})) is ABSENT
+    assert billing(update({}, paying(FORGED))) == {}
+
+
+def test_an_administrator_who_clears_it_is_told_of_too() -> None:
+    made = billing(update(paying(OLD), paying({}), "root"), administrator=True)
+    assert made == {"provenance": provenance("Explicit", 5, "root"), "superseded": [OLD]}
+
+
+def in_a_row(many: int) -> list[Json]:
+    """So many charges that wait, of the generations from 1 on."""
+    return [
+        {"costCenter": f"c{n}", "provenance": provenance("User", n)} for n in range(1, many + 1)
+    ]
+
+
+def test_no_more_changes_than_can_wait_are_let_in() -> None:
+    *waiting, present = in_a_row(SUPERSEDED_MAX + 1)
+    full = present | {"superseded": waiting}
+    change = update(paying(full), paying({"costCenter": "x"}))
+    (error,) = mutate(change, POLICY, known()).errors
+    assert error.path == "spec.billing"
+    assert str(error).startswith("spec.billing: Forbidden: the last 10 changes are not recorded")
+    # Something else may be changed; and everything, once one of them is recorded.
+    assert not mutate(update(paying(full), paying(full) | {"users": []}), POLICY, known()).errors
+    after = update(paying(full), paying({"costCenter": "x"}), recorded=1)
+    assert not mutate(after, POLICY, known()).errors
+    assert len(billing(after)["superseded"]) == SUPERSEDED_MAX
+
+
+@pytest.mark.parametrize("spec", [{}, {"billing": None}, {"billing": "x"}, {"billing": {}}])
+def test_where_nothing_waits_nothing_is_refused(spec: Json) -> None:
+    assert unrecorded(spec) == ()
+
+
+def test_every_charge_of_a_row_of_changes_comes_to_be_recorded() -> None:
+    """Whether the controller looks after each of them, after some, or after all."""
+    for steps_between in (1, 2, 3, 10):
+        request, recorded, told = creation(paying({"costCenter": "c0"})), 0, list[str]()
+        for step in range(11):
+            made = patched(request.new, mutate(request, POLICY, known()).patch)
+            meta = {"name": "team-a", "uid": "u-1", "generation": step + 1}
+            shown = made | {"metadata": meta, "status": {"recorded": {"generation": recorded}}}
+            if step % steps_between == 0:
+                records = due(msgspec.convert(shown, LNamespace), NOW)
+                told += [record.cost_center for record in records]
+                recorded = records[-1].generation
+                shown["status"]["recorded"]["generation"] = recorded
+            changed = shown | {"spec": paying({"costCenter": f"c{step + 1}"})}
+            request = Request(
+                "r-1", request.kind, "UPDATE", request.user_info, object=changed, old_object=shown
+            )
+        assert told == [f"c{n}" for n in range(11)][: len(told)]
+        assert told[-1] == f"c{10 - 10 % steps_between}"
+
+
+@given(json_values)
+def test_garbage_is_let_alone(asked: Any) -> None:
+    for request in (creation(paying(asked)), update(paying(OLD), paying(asked))):
+        charged(request.new["spec"], request, POLICY, known(PAYERS))

@@ -1,0 +1,200 @@
+"""What is written down before an LNamespace goes: what the API server knows of it, and in time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+import pytest_asyncio
+from lnamespace.admission import departures
+from lnamespace.admission.departures import IntoOutbox, NoDepartures
+from lnamespace.admission.review import GroupVersionKind, Request
+from lnamespace.billing.outbox import Outbox
+from lnamespace.kube.client import Client
+from lnamespace.kube.resources import Resource
+from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
+
+from tests.unit.support.admission import NAMES, manifest
+from tests.unit.support.server import Exchange, Server, client_of, serving
+from tests.unit.support.strategies import NOW
+
+LNAMESPACES = Resource(NAMES.group, VERSION, KIND, PLURAL)
+FORMER = {
+    "costCenter": "1",
+    "provenance": {"generation": 2, "effectiveAt": "2026-01-01T00:00:00Z", "source": "User"},
+}
+PRESENT = {
+    "costCenter": "2",
+    "provenance": {"generation": 4, "effectiveAt": "2026-02-01T00:00:00Z", "source": "Explicit"},
+    "superseded": [FORMER],
+}
+
+
+def request(operation: Any = "DELETE", **more: Any) -> Request:
+    kind = GroupVersionKind(NAMES.group, VERSION, KIND)
+    return Request("r-1", kind, operation, name="team-a", **more)
+
+
+def shown(recorded: int = 4, namespace_uid: str = "n-1") -> dict[str, Any]:
+    """An LNamespace as the API server shows it."""
+    status = {"recorded": {"generation": recorded}, "namespaceUID": namespace_uid}
+    lns = manifest({"billing": PRESENT}) | {"status": status}
+    lns["metadata"] |= {"uid": "u-1", "generation": 5}
+    return lns
+
+
+class Door:
+    """Something that is told of deletions, and the API server behind it."""
+
+    def __init__(self, server: Server, client: Client) -> None:
+        outbox = Outbox(client, NAMES)
+        self.server = server
+        self.into = IntoOutbox(client, LNAMESPACES, outbox, lambda: NOW, self._miss)
+        self.missed = 0
+
+    async def asked(self, about: Request) -> tuple[asyncio.Task[None], Exchange]:
+        """What is under way, and the look at the LNamespace that it begins with."""
+        task = asyncio.create_task(self.into.tell(about))
+        exchange = await self.server.next("GET")
+        assert exchange.path == LNAMESPACES.path("team-a")
+        return task, exchange
+
+    async def writes(self, *names: str, status: int = 201) -> list[dict[str, Any]]:
+        """The records that are made, one after the other."""
+        made = []
+        for name in names:
+            exchange = await self.server.next("POST")
+            assert exchange.json["metadata"] == {"name": name}
+            made.append(exchange.json["spec"])
+            if status == 201:
+                exchange.answer(exchange.json, status)
+            else:
+                exchange.refuse(status, "AlreadyExists" if status == 409 else "")
+        return made
+
+    def _miss(self) -> None:
+        self.missed += 1
+
+
+@pytest_asyncio.fixture
+async def door() -> AsyncIterator[Door]:
+    async with serving() as server, client_of(server.url) as client:
+        yield Door(server, client)
+
+
+async def test_what_is_recorded_already_is_announced_and_no_more(door: Door) -> None:
+    task, look = await door.asked(request())
+    look.answer(shown())
+    (ending,) = await door.writes("u-1.5.ending")
+    await task
+    assert ending["operation"] == "ENDING"
+    assert ending["validFrom"] == "2026-03-01T12:00:00Z"
+    assert ending["costCenter"] == "2"
+    assert (door.missed, door.server.arrived.empty()) == (0, True)
+
+
+async def test_where_all_are_deleted_each_has_a_name_of_its_own(door: Door) -> None:
+    all_ = msgspec.structs.replace(request(), name="", old_object=shown())
+    task, look = await door.asked(all_)
+    look.answer(shown())
+    await door.writes("u-1.5.ending")
+    await task
+
+
+@pytest.mark.parametrize("old", [{}, {"metadata": 7}, {"metadata": {"name": ["x"]}}])
+async def test_what_has_no_name_is_let_through(door: Door, old: dict[str, Any]) -> None:
+    task = asyncio.create_task(
+        door.into.tell(msgspec.structs.replace(request(), name="", old_object=old))
+    )
+    (await door.server.next("GET")).answer({"items": []})
+    await task
+    assert door.missed == 1
+
+
+@pytest.mark.parametrize(
+    ("recorded", "names"), [(0, ["u-1.2.apply", "u-1.4.apply"]), (2, ["u-1.4.apply"])]
+)
+async def test_what_is_not_comes_first_and_in_its_order(
+    door: Door, recorded: int, names: list[str]
+) -> None:
+    task, look = await door.asked(request())
+    look.answer(shown(recorded))
+    *_, last, _ = await door.writes(*names, "u-1.5.ending")
+    await task
+    assert (last["operation"], last["costCenter"]) == ("APPLY", "2")
+
+
+async def test_what_is_written_already_is_as_good(door: Door) -> None:
+    task, look = await door.asked(request())
+    look.answer(shown(2))
+    await door.writes("u-1.4.apply", "u-1.5.ending", status=409)
+    await task
+    assert door.missed == 0
+
+
+async def test_nobody_is_believed_about_what_is_to_go(door: Door) -> None:
+    """The port is anybody's to ask; only the API server says what is."""
+    lie = shown(0) | {"spec": {"billing": PRESENT | {"costCenter": "theirs"}}}
+    task, look = await door.asked(request(old_object=lie))
+    look.answer(shown())
+    (ending,) = await door.writes("u-1.5.ending")
+    await task
+    assert ending["costCenter"] == "2"
+
+
+async def test_what_never_had_a_namespace_of_its_own_costs_nobody_anything(door: Door) -> None:
+    task, look = await door.asked(request())
+    look.answer(shown(0, namespace_uid=""))
+    await task
+    assert (door.missed, door.server.arrived.empty()) == (0, True)
+
+
+async def test_what_is_gone_already_was_somebody_else_s(door: Door) -> None:
+    task, look = await door.asked(request())
+    look.refuse(404, "NotFound")
+    await task
+    assert (door.missed, door.server.arrived.empty()) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "about", [request(dry_run=True), request("UPDATE"), request("CREATE"), request("CONNECT")]
+)
+async def test_what_will_not_go_is_not_told(door: Door, about: Request) -> None:
+    await door.into.tell(about)
+    assert door.server.arrived.empty()
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 500])
+async def test_an_api_server_that_refuses_stops_no_deletion(
+    door: Door, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    task, look = await door.asked(request())
+    look.answer(shown())
+    await door.writes("u-1.5.ending", status=status)
+    await task
+    assert door.missed == 1
+    assert "let through without a record" in caplog.text
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"metadata": 7}'])
+async def test_nor_does_one_that_answers_nonsense(door: Door, body: bytes) -> None:
+    task, look = await door.asked(request())
+    look.answer(body)
+    await task
+    assert door.missed == 1
+
+
+async def test_nor_does_one_that_does_not_answer(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert departures.PATIENCE < 3
+    monkeypatch.setattr(departures, "PATIENCE", 0.05)
+    task, look = await door.asked(request())
+    await task
+    assert door.missed == 1
+    look.cut()
+
+
+async def test_without_a_cluster_nothing_is_written() -> None:
+    await NoDepartures().tell(request())

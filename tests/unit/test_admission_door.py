@@ -1,0 +1,255 @@
+"""The endpoints: a review in, a review out, with payers, time and cluster as they are."""
+
+import base64
+import contextlib
+import json
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+import jsonpatch
+import pytest
+from lnamespace.admission.door import ADMISSION_MAX, Door
+from lnamespace.admission.policy import Policy
+from lnamespace.admission.review import Request
+from lnamespace.billing.payers import Entry, Payers
+from lnamespace.billing.payers_file import PayersFile
+from lnamespace.errors import ReviewError
+from lnamespace.model.lnamespace import Charge
+from lnamespace.settings import Settings
+
+from tests.unit.support.admission import ABSENT, ALICE, NAMES, Json, manifest
+from tests.unit.support.strategies import NOW
+
+
+@dataclass
+class World:
+    """A door, and what it was told and asked of."""
+
+    payers: Payers = field(default_factory=Payers)
+    inherited: Charge | None = None
+    found: frozenset[str] | None = frozenset()
+    asked: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    departed: list[str] = field(default_factory=list)
+
+    async def of(self, home: str) -> Charge | None:
+        self.asked.append(home)
+        return self.inherited if home else None
+
+    async def tell(self, request: Request) -> None:
+        self.departed.append(request.name)
+
+    def door(self) -> Door:
+        return Door(
+            Policy(NAMES),
+            payers=lambda: self.payers,
+            inheritance=self,
+            directory=lambda _, __: self.found,
+            departures=self,
+            clock=lambda: NOW,
+            decided=lambda path, found: self.refused.append(path) if found.errors else None,
+        )
+
+
+def review(spec: Any = ABSENT, user: str = ALICE, operation: str = "CREATE", **more: Any) -> Json:
+    kind = {"group": NAMES.group, "version": "v1beta1", "kind": "LNamespace"}
+    request = {
+        "uid": "r-1",
+        "kind": kind,
+        "operation": operation,
+        "userInfo": {"username": user, "groups": ["system:authenticated"]},
+        "object": manifest(spec),
+    }
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": request | more,
+    }
+
+
+async def ask(door: Door, path: str, sent: Json) -> Json:
+    (endpoint,) = [e for e in door.endpoints() if e.path == path]
+    answer = json.loads(await endpoint.answer(json.dumps(sent).encode()))
+    response: Json = answer["response"]
+    assert response["uid"] == sent["request"]["uid"]
+    return response
+
+
+async def through(door: Door, sent: Json, suffix: str = "") -> tuple[Json, Json]:
+    """What the API server does: mutation, then validation of what came of it."""
+    answer = await ask(door, f"/mutate{suffix}", sent)
+    assert answer["allowed"], answer
+    patch = json.loads(base64.b64decode(answer.get("patch", "W10=")))
+    changed = jsonpatch.apply_patch(sent["request"]["object"], patch)
+    again = sent | {"request": sent["request"] | {"object": changed}}
+    return changed, await ask(door, f"/validate{suffix}", again)
+
+
+def test_all_that_the_api_server_asks_has_its_place() -> None:
+    found = {endpoint.path: endpoint for endpoint in World().door().endpoints()}
+    assert list(found) == [
+        "/mutate",
+        "/mutate-administrator",
+        "/validate",
+        "/validate-administrator",
+        "/depart",
+        "/convert",
+    ]
+    # An object has at most 3 MiB, and an update shows two; a list has many.
+    assert all(endpoint.max_bytes >= ADMISSION_MAX > 6 * 2**20 for endpoint in found.values())
+
+
+async def test_who_asks_for_a_name_and_nothing_else_is_let_in_with_everything() -> None:
+    changed, verdict = await through(World().door(), review())
+    assert verdict == {"uid": "r-1", "allowed": True}
+    assert changed["spec"]["requester"] == ALICE
+    assert changed["spec"]["managers"] == [{"name": ALICE}]
+    assert changed["spec"]["billing"]["provenance"]["effectiveAt"] == "2026-03-01T12:00:00Z"
+
+
+async def test_a_refusal_is_told_in_full_counted_and_logged_without_what_was_sent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    caplog.set_level(logging.INFO)
+    _, verdict = await through(world.door(), review({"sudoers": [{"name": "*"}, {"name": "\n"}]}))
+    assert verdict["allowed"] is False
+    causes = verdict["status"]["details"]["causes"]
+    assert [cause["field"] for cause in causes] == [
+        "spec.sudoers[0].name",
+        "spec.sudoers[1].name",
+        "spec.managers",
+    ]
+    assert verdict["status"]["message"].startswith('LNamespace.tenancy.loblaw.digital "team-a" is')
+    assert world.refused == ["/validate"]
+    (record,) = [r for r in caplog.records if r.name == "lnamespace.admission.door"]
+    assert record.getMessage() == "refused"
+
+
+async def test_what_mutation_refuses_is_refused_there() -> None:
+    world = World()
+    waiting = [
+        {
+            "costCenter": "1",
+            "provenance": {
+                "generation": n,
+                "effectiveAt": "2026-01-01T00:00:00Z",
+                "source": "User",
+            },
+        }
+        for n in range(1, 12)
+    ]
+    old = {"billing": waiting[-1] | {"superseded": waiting[:-1]}}
+    sent = review({"billing": {"costCenter": "2"}}, operation="UPDATE", oldObject=manifest(old))
+    answer = await ask(world.door(), "/mutate", sent)
+    assert answer["allowed"] is False
+    assert "patch" not in answer
+    assert world.refused == ["/mutate"]
+
+
+async def test_an_administrator_is_who_comes_by_their_own_path() -> None:
+    """Not who says so: the API server found it, and chose the path."""
+    door = World(Payers((Entry(0, Charge("1"), user="bob"),))).door()
+    spec = {"users": [{"name": "bob"}], "billing": {"costCenter": "9"}}
+    _, verdict = await through(door, review(spec, user="root"))
+    assert verdict["allowed"] is False
+    changed, verdict = await through(door, review(spec, user="root"), "-administrator")
+    assert verdict["allowed"] is True
+    assert changed["spec"]["billing"]["costCenter"] == "9"
+    emptied = review({}, user="root", operation="UPDATE", oldObject=manifest({}))
+    assert (await ask(door, "/validate", emptied))["allowed"] is False
+    assert (await ask(door, "/validate-administrator", emptied))["allowed"] is True
+
+
+async def test_where_a_service_account_lives_is_looked_up_and_people_live_nowhere() -> None:
+    world = World(Payers((Entry(0, Charge("1"), user="bob"),)), inherited=Charge("4711"))
+    changed, verdict = await through(world.door(), review({}, user="system:serviceaccount:ci:bot"))
+    assert verdict["allowed"] is True
+    assert changed["spec"]["billing"]["costCenter"] == "4711"
+    assert set(world.asked) == {"ci"}
+    world.asked.clear()
+    await ask(world.door(), "/mutate", review({}, user="ci"))
+    assert set(world.asked) <= {""}
+
+
+async def test_the_payers_are_those_of_now() -> None:
+    world = World()
+    door = world.door()
+    assert (await through(door, review()))[0]["spec"]["billing"]["costCenter"] == "unallocated"
+    world.payers = Payers((Entry(0, Charge("7"), user=ALICE),))
+    assert (await through(door, review()))[0]["spec"]["billing"]["costCenter"] == "7"
+
+
+async def test_payers_that_change_between_the_two_questions_are_told_of() -> None:
+    """Mutation could not resolve it; validation could."""
+    world = World(Payers((Entry(0, Charge("1"), group="red"),)), found=None)
+    sent = review()
+    door = world.door()
+    answer = await ask(door, "/mutate", sent)
+    patch = json.loads(base64.b64decode(answer["patch"]))
+    changed = jsonpatch.apply_patch(sent["request"]["object"], patch)
+    world.found = frozenset({"red"})
+    verdict = await ask(
+        door, "/validate", sent | {"request": sent["request"] | {"object": changed}}
+    )
+    assert verdict["allowed"] is False
+    assert "try again" in verdict["status"]["message"]
+
+
+async def test_a_deletion_passes_both() -> None:
+    sent = review(operation="DELETE", object=None, oldObject={"spec": "x"})
+    for path in ("/mutate", "/validate", "/mutate-administrator", "/validate-administrator"):
+        assert await ask(World().door(), path, sent) == {"uid": "r-1", "allowed": True}
+
+
+async def test_a_deletion_is_told_and_passes() -> None:
+    world = World()
+    sent = review(operation="DELETE", object=None, oldObject={"spec": "x"}, name="team-a")
+    assert await ask(world.door(), "/depart", sent) == {"uid": "r-1", "allowed": True}
+    assert world.departed == ["team-a"]
+
+
+@pytest.mark.parametrize("path", ["/mutate", "/validate", "/depart", "/convert"])
+@pytest.mark.parametrize("body", [b"", b"{}", b"[" * 100_000, b"\xff", b" " * 3_000_000])
+async def test_garbage_is_refused(path: str, body: bytes) -> None:
+    (endpoint,) = [e for e in World().door().endpoints() if e.path == path]
+    with pytest.raises(ReviewError):
+        await endpoint.answer(body)
+
+
+@pytest.mark.parametrize("depth", [100, 400, 800, 950])
+async def test_what_is_nested_deep_is_answered_or_refused(depth: int) -> None:
+    """Never an error of ours, which the API server would tell as such."""
+    deep = b'{"a":' * depth + b"1" + b"}" * depth
+    body = json.dumps(review({"billing": "DEEP"})).encode()
+    for place in (b'"DEEP"', b'{"billing": "DEEP"}'):
+        for endpoint in World().door().endpoints()[:5]:
+            with contextlib.suppress(ReviewError):
+                await endpoint.answer(body.replace(place, deep))
+
+
+@pytest.mark.parametrize("name", [None, 7, "", ["x"]])
+async def test_a_refusal_names_the_object_as_well_as_it_can(name: Any) -> None:
+    sent = review({"managers": []}, name="asked-for")
+    sent["request"]["object"]["metadata"]["name"] = name
+    answer = await ask(World().door(), "/validate", sent)
+    assert answer["allowed"] is False
+    assert isinstance(answer["status"]["details"]["name"], str)
+
+
+# By its settings
+
+
+def test_the_settings_choose_the_policy() -> None:
+    settings = Settings(
+        api_group_suffix="example.com",
+        sudoers_group_format="k8s:{name}",
+        default_lists="managers, sudoers",
+        never_impersonate="root,admin",
+    )
+    policy = Door.of(settings, None, PayersFile(""), lambda _, __: None, lambda: None).policy
+    assert policy.names.group == "tenancy.example.com"
+    assert policy.names.sudoers_group("a") == "k8s:a"
+    assert policy.default_lists == ("managers", "sudoers")
+    assert policy.never_impersonate == {"root", "admin"}

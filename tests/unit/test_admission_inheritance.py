@@ -1,0 +1,98 @@
+"""What a ServiceAccount inherits: the payer of the namespace that it lives in, or nobody's."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lnamespace.admission import inheritance
+from lnamespace.admission.inheritance import FromCluster, NoInheritance
+from lnamespace.kube.resources import Resource
+from lnamespace.model.lnamespace import KIND, PLURAL, VERSION, Charge
+
+from tests.unit.support.admission import NAMES, manifest
+from tests.unit.support.server import Exchange, Server, client_of, serving
+
+LNAMESPACES = Resource(NAMES.group, VERSION, KIND, PLURAL)
+
+
+class Asked:
+    """An inheritance, and the API server that it asks."""
+
+    def __init__(self, server: Server, cluster: FromCluster) -> None:
+        self.server, self.cluster = server, cluster
+
+    async def of(self, home: str) -> tuple[Awaitable[Charge | None], Exchange]:
+        """What will be known, and the request that is to be answered for it."""
+        task = asyncio.create_task(self.cluster.of(home))
+        return task, await self.server.next("GET")
+
+
+@pytest_asyncio.fixture
+async def asked() -> AsyncIterator[Asked]:
+    async with serving() as server, client_of(server.url) as client:
+        yield Asked(server, FromCluster(client, LNAMESPACES))
+
+
+def shown(**status: Any) -> dict[str, Any]:
+    return manifest({"billing": {"costCenter": "4711"}}, name="ci") | {"status": status}
+
+
+async def test_it_is_the_payer_of_the_lnamespace_of_that_name(asked: Asked) -> None:
+    found, exchange = await asked.of("ci")
+    assert exchange.path == f"/apis/{NAMES.group}/v1beta1/lnamespaces/ci"
+    exchange.answer(shown(namespaceUID="n-1"))
+    charge = await found
+    assert charge
+    assert charge.cost_center == "4711"
+
+
+async def test_one_whose_namespace_is_another_s_has_nothing_to_leave(asked: Asked) -> None:
+    found, exchange = await asked.of("ci")
+    exchange.answer(shown())
+    assert await found is None
+
+
+async def test_where_there_is_no_lnamespace_there_is_nothing(asked: Asked) -> None:
+    found, exchange = await asked.of("kube-system")
+    exchange.refuse(404, "NotFound")
+    assert await found is None
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 500])
+async def test_an_api_server_that_refuses_refuses_nobody(asked: Asked, status: int) -> None:
+    found, exchange = await asked.of("ci")
+    exchange.refuse(status)
+    assert await found is None
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"metadata": 7}', b"x" * 100])
+async def test_an_answer_that_is_none_is_nothing(asked: Asked, body: bytes) -> None:
+    found, exchange = await asked.of("ci")
+    exchange.answer(body)
+    assert await found is None
+
+
+async def test_who_waits_does_not_wait_longer_than_the_api_server_would(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert inheritance.PATIENCE < 5
+    monkeypatch.setattr(inheritance, "PATIENCE", 0.05)
+    found, exchange = await asked.of("ci")
+    assert await found is None
+    exchange.cut()
+
+
+async def test_people_live_nowhere_and_nobody_is_asked(asked: Asked) -> None:
+    assert await asked.cluster.of("") is None
+    assert asked.server.arrived.empty()
+
+
+async def test_without_a_cluster_nothing_is_inherited() -> None:
+    assert await NoInheritance().of("ci") is None
+
+
+def test_a_home_cannot_lead_astray() -> None:
+    """A username is the API server's to say, and still no path."""
+    assert "/" not in LNAMESPACES.path("a/../b").rpartition("lnamespaces/")[2]

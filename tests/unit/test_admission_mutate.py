@@ -1,0 +1,402 @@
+"""What the door fills in: the patches as such, and the object that comes of them."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.admission.decision import Decision
+from lnamespace.admission.mutate import as_member, mutate
+from lnamespace.admission.policy import Policy
+from lnamespace.admission.review import Request
+from lnamespace.model import v1alpha1
+from lnamespace.model.conversion import annotation
+from lnamespace.model.lnamespace import BILLING_LABELS_MAX, LIST_MAX_ITEMS, Spec
+from lnamespace.model.rules import member_problem
+from lnamespace.model.subject import Member, SubjectKind
+
+from tests.unit.support.admission import (
+    ABSENT,
+    ALICE,
+    NAMES,
+    POLICY,
+    Json,
+    creation,
+    json_values,
+    known,
+    patched,
+    steps,
+    update,
+)
+from tests.unit.support.strategies import ODD_NAMES, specs
+
+ENTRY = {"name": ALICE}
+LISTS = ("users", "managers", "sudoers")
+
+
+def in_all(entry: Json) -> Json:
+    """One entry in every list."""
+    return {field: [entry] for field in LISTS}
+
+
+IN_ALL = in_all(ENTRY)
+PROVENANCE = {
+    "generation": 1,
+    "effectiveAt": "2026-03-01T12:00:00Z",
+    "source": "Default",
+    "changedBy": ALICE,
+}
+UNALLOCATED = {"costCenter": "unallocated", "provenance": PROVENANCE}
+PAID = {"costCenter": "1", "provenance": PROVENANCE | {"source": "Explicit"}}
+
+
+def after(request: Request, policy: Policy = POLICY, **circumstances: Any) -> Json:
+    """The object as it is once the patch has been applied."""
+    decision = mutate(request, policy, known(**circumstances))
+    assert decision.errors == ()
+    changed: Json = patched(request.new, decision.patch)
+    return changed
+
+
+def spec_after(request: Request, policy: Policy = POLICY, **circumstances: Any) -> Json:
+    spec: Json = after(request, policy, **circumstances)["spec"]
+    return spec
+
+
+def lists_after(request: Request, policy: Policy = POLICY) -> Json:
+    return {k: v for k, v in spec_after(request, policy).items() if k in LISTS}
+
+
+# On creation
+
+
+@pytest.mark.parametrize("spec", [ABSENT, None])
+def test_who_asks_for_a_name_and_nothing_else_gets_it_all_in_one_step(spec: Any) -> None:
+    (step,) = steps(mutate(creation(spec), POLICY, known()).patch)
+    whole = IN_ALL | {"requester": ALICE, "billing": UNALLOCATED}
+    assert step == {
+        "op": "add" if spec is ABSENT else "replace",
+        "path": "/spec",
+        "value": whole,
+    }
+
+
+def test_a_spec_that_the_server_has_defaulted_is_only_added_to() -> None:
+    patch = steps(mutate(creation({"deletionPolicy": "Delete"}), POLICY, known()).patch)
+    assert {(step["op"], step["path"]) for step in patch} == {
+        ("add", f"/spec/{field}") for field in (*LISTS, "requester", "billing")
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, IN_ALL),
+        ({field: [] for field in LISTS}, IN_ALL),
+        (dict.fromkeys(LISTS), IN_ALL),
+        # Who names users, and nobody who may edit, may edit.
+        ({"users": [{"name": "bob"}]}, {"users": [{"name": "bob"}], "managers": [ENTRY]}),
+        (
+            {"users": [{"name": "bob"}], "managers": [], "sudoers": []},
+            {"users": [{"name": "bob"}], "managers": [ENTRY], "sudoers": []},
+        ),
+        # Who names somebody who may edit is not put anywhere.
+        ({"managers": [{"name": "bob"}]}, {"managers": [{"name": "bob"}]}),
+        ({"sudoers": [{"name": "bob"}]}, {"sudoers": [{"name": "bob"}]}),
+    ],
+)
+def test_who_is_put_into_which_list(spec: Json, expected: Json) -> None:
+    assert lists_after(creation(spec)) == expected
+
+
+@pytest.mark.parametrize(
+    ("lists", "expected"),
+    [
+        (("managers",), {"managers": [ENTRY]}),
+        (("users", "sudoers"), {"users": [ENTRY], "sudoers": [ENTRY]}),
+        ((), {}),
+    ],
+)
+def test_the_platform_team_chooses_the_lists(lists: tuple[str, ...], expected: Json) -> None:
+    assert lists_after(creation({}), Policy(NAMES, default_lists=lists)) == expected
+
+
+@pytest.mark.parametrize(
+    "sent", ["mallory", "", "system:masters", None, 7, ["alice"], {"name": "alice"}]
+)
+def test_the_requester_is_who_asks_whatever_was_sent(sent: Any) -> None:
+    assert spec_after(creation({"requester": sent}))["requester"] == ALICE
+
+
+def test_a_true_requester_needs_no_step() -> None:
+    spec = {"managers": [ENTRY], "requester": ALICE}
+    patch = steps(mutate(creation(spec), POLICY, known()).patch)
+    assert [step["path"] for step in patch] == ["/spec/billing"]
+
+
+def test_neither_groups_nor_annotations_say_who_asks() -> None:
+    notes = {"requester": "mallory", f"{NAMES.group}/requester": "mallory"}
+    request = creation({}, groups=("system:masters", "mallory"), annotations=notes)
+    changed = after(request)
+    assert changed["spec"]["requester"] == ALICE
+    assert changed["spec"]["managers"] == [ENTRY]
+    assert changed["metadata"]["annotations"] == notes
+
+
+def test_a_service_account_is_listed_as_one() -> None:
+    user = "system:serviceaccount:ci:deployer"
+    entry = {"name": "deployer", "kind": "ServiceAccount", "namespace": "ci"}
+    request = creation({}, user, ("system:serviceaccounts", "system:serviceaccounts:ci"))
+    assert spec_after(request)["requester"] == user
+    assert lists_after(request) == in_all(entry)
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        *("system:admin", "system:masters", "", "*", "a\nb", " alice", "alice ", "al\u200bice"),
+        *("\0", "system:serviceaccount:a", "system:serviceaccount:a:b:c", "system:node:n1"),
+    ],
+)
+def test_who_can_be_in_no_list_is_told_so_and_is_the_requester_all_the_same(user: str) -> None:
+    request = creation({}, user)
+    decision = mutate(request, POLICY, known(administrator=True))
+    spec = patched(request.new, decision.patch)["spec"]
+    assert spec["requester"] == user
+    assert not set(LISTS) & set(spec)
+    (warning,) = decision.warnings
+    assert "is not put into any list: " in warning
+
+
+@pytest.mark.parametrize(
+    "user",
+    ["Zoë Ünïcode", "https://issuer.example#sub", 'o\'brien "x" ~/\\', "a" * 512, "иван", "名前"],
+)
+def test_an_odd_name_is_listed_letter_by_letter(user: str) -> None:
+    assert lists_after(creation({}, user)) == in_all({"name": user})
+
+
+@given(st.one_of(st.sampled_from(ODD_NAMES), st.text(max_size=20)))
+def test_whoever_is_listed_breaks_no_rule_and_is_who_asked(user: str) -> None:
+    member = as_member(user)
+    listed = lists_after(creation({}, user))
+    if member_problem(member):
+        assert listed == {}
+    else:
+        assert member.subject.username == user
+        assert listed["managers"][0]["name"] == member.name
+
+
+@pytest.mark.parametrize(
+    ("user", "member"),
+    [
+        ("alice", Member("alice")),
+        (
+            "system:serviceaccount:ci:bot",
+            Member("bot", SubjectKind.SERVICE_ACCOUNT, "ci"),
+        ),
+        ("system:serviceaccountx", Member("system:serviceaccountx")),
+    ],
+)
+def test_the_entry_of_a_user(user: str, member: Member) -> None:
+    assert as_member(user) == member
+
+
+def test_a_generated_name_is_yet_to_be_generated() -> None:
+    request = creation({})
+    del request.new["metadata"]["name"]
+    request.new["metadata"]["generateName"] = "team-"
+    assert after(request)["metadata"] == {"generateName": "team-"}
+
+
+# What is not the door's to say
+
+
+@pytest.mark.parametrize("spec", ["x", 7, [], [{}], True, 0, "", False])
+def test_a_spec_that_is_none_is_left_for_the_schema(spec: Any) -> None:
+    assert mutate(creation(spec), POLICY, known()) == Decision()
+    assert mutate(update({"users": [ENTRY]}, spec), POLICY, known()) == Decision()
+
+
+@pytest.mark.parametrize("spec", [ABSENT, None])
+def test_an_update_without_a_spec_is_a_slip_and_left_for_the_schema(spec: Any) -> None:
+    assert mutate(update({"users": [ENTRY], "requester": ALICE}, spec), POLICY, known()) == (
+        Decision()
+    )
+
+
+@pytest.mark.parametrize("users", ["x", 7, {"name": "bob"}, [7], ["bob"], [None], [{"nam": "b"}]])
+def test_lists_of_the_wrong_shape_are_left_for_the_schema(users: Any) -> None:
+    assert spec_after(creation({"users": users}))["users"] == users
+
+
+@pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
+def test_what_neither_creates_nor_updates_is_let_alone(operation: Any) -> None:
+    request = creation({})
+    other = Request("r-1", request.kind, operation, request.user_info, object=request.object)
+    assert mutate(other, POLICY, known()) == Decision()
+
+
+@given(json_values, json_values)
+def test_garbage_never_makes_it_fail(spec: Any, labels: Any) -> None:
+    for sent in (spec, {"billing": spec}, {"users": spec, "billing": {"labels": labels}}):
+        mutate(creation(sent), POLICY, known())
+        mutate(update({"managers": [ENTRY], "billing": PAID}, sent), POLICY, known())
+        older = update({"managers": [ENTRY], "billing": PAID}, sent, version=v1alpha1.VERSION)
+        mutate(older, POLICY, known())
+
+
+@given(json_values)
+def test_garbage_beside_the_spec_is_left_alone(metadata: Any) -> None:
+    request = creation({})
+    request.new["metadata"] = metadata
+    assert after(request)["metadata"] == metadata
+
+
+# The annotation of the conversion
+
+
+@pytest.mark.parametrize("others", [{}, {"a": "b"}])
+def test_what_conversion_carries_means_nothing_here_and_goes(others: Json) -> None:
+    key = annotation(NAMES)
+    notes = {key: '{"users":{}}'} | others
+    for request in (
+        creation({"managers": [ENTRY]}, annotations=notes),
+        update({}, {"managers": [ENTRY]}),
+    ):
+        request.new["metadata"]["annotations"] = notes
+        patch = steps(mutate(request, POLICY, known()).patch)
+        pointer = "/metadata/annotations/" + key.replace("/", "~1")
+        assert [step for step in patch if step["path"].startswith("/metadata")] == [
+            {"op": "remove", "path": pointer}
+        ]
+        assert after(request)["metadata"]["annotations"] == others
+
+
+@pytest.mark.parametrize("notes", [None, "x", 7, []])
+def test_annotations_that_are_none_are_left_for_the_schema(notes: Any) -> None:
+    assert after(creation({}, annotations=notes))["metadata"]["annotations"] == notes
+
+
+# On an update
+
+
+OLD = {"managers": [ENTRY], "sudoers": [ENTRY], "requester": ALICE, "billing": PAID}
+
+
+def test_an_update_fills_in_nothing() -> None:
+    emptied = OLD | {"managers": [], "sudoers": []}
+    assert mutate(update(OLD, emptied, "bob"), POLICY, known()) == Decision()
+    bare = {"requester": ALICE, "billing": PAID}
+    assert mutate(update(OLD, bare, "bob"), POLICY, known()) == Decision()
+
+
+def test_a_replacement_that_lacks_the_requester_keeps_it() -> None:
+    """`kubectl replace` of the file that it was created from."""
+    sent = {"managers": [ENTRY], "billing": PAID}
+    (step,) = steps(mutate(update(OLD, sent, "bob"), POLICY, known()).patch)
+    assert step == {"op": "add", "path": "/spec/requester", "value": ALICE}
+
+
+@pytest.mark.parametrize("sent", ["mallory", "", None, 7])
+def test_another_requester_is_left_for_validation_to_refuse(sent: Any) -> None:
+    assert mutate(update(OLD, OLD | {"requester": sent}), POLICY, known()) == Decision()
+
+
+def test_who_has_none_gets_none() -> None:
+    old = {"managers": [ENTRY], "billing": PAID}
+    assert mutate(update(old, old), POLICY, known()) == Decision()
+
+
+END = "2030-01-01T00:00:00Z"
+
+
+def test_a_version_that_cannot_say_when_an_entry_ends_does_not_make_it_endless() -> None:
+    old = OLD | {"users": [{"name": "bob", "expiresAt": END}]}
+    sent = OLD | {"users": [{"name": "bob"}, {"name": "eve"}]}
+    (step,) = steps(mutate(update(old, sent, version=v1alpha1.VERSION), POLICY, known()).patch)
+    assert step == {"op": "add", "path": "/spec/users/0/expiresAt", "value": END}
+
+
+def test_a_version_that_can_say_it_takes_it_away() -> None:
+    old = OLD | {"users": [{"name": "bob", "expiresAt": END}]}
+    assert mutate(update(old, OLD | {"users": [{"name": "bob"}]}), POLICY, known()) == Decision()
+
+
+# Whatever comes
+
+
+@given(specs(), st.sampled_from([ALICE, "system:serviceaccount:ci:bot", "system:admin"]))
+def test_the_requester_is_always_the_caller(spec: Spec, user: str) -> None:
+    sent = as_sent(spec) | {"requester": "mallory"}
+    assert spec_after(creation(sent, user))["requester"] == user
+
+
+@given(specs())
+def test_nothing_but_what_the_door_fills_in_is_changed(spec: Spec) -> None:
+    sent = as_sent(spec)
+    made = spec_after(creation(sent))
+    for field in set(sent) - {"requester", "billing", *LISTS}:
+        assert made[field] == sent[field]
+    for field in LISTS:
+        if sent.get(field):
+            assert made[field] == sent[field]
+
+
+@given(specs())
+def test_filling_in_twice_is_filling_in_once(spec: Spec) -> None:
+    """But for the provenance: of what it wrote itself, it can't know that nobody asked for it."""
+    request = creation(as_sent(spec))
+    made = after(request)
+    again = mutate(creation(made["spec"]), POLICY, known())
+    assert all(step.path == "/spec/billing/provenance/source" for step in again.patch)
+
+
+@given(specs(), specs())
+def test_an_update_twice_is_an_update_once(old: Spec, new: Spec) -> None:
+    before = spec_after(creation(as_sent(old)))
+    made = spec_after(update(before, as_sent(new)))
+    assert mutate(update(before, made), POLICY, known()).patch == ()
+
+
+@given(specs())
+def test_an_update_that_changes_nothing_is_not_changed(spec: Spec) -> None:
+    before = spec_after(creation(as_sent(spec)))
+    assert mutate(update(before, before, "bob"), POLICY, known()) == Decision()
+
+
+@given(specs(), specs())
+def test_an_edit_of_anything_but_these_has_nothing_to_be_filled_in(old: Spec, new: Spec) -> None:
+    """So the API server need not ask: `has-something-to-fill-in` of the chart's webhook."""
+    before = spec_after(creation(as_sent(old)))
+    same = {key: before[key] for key in ("billing", "requester")}
+    assert mutate(update(before, as_sent(new) | same), POLICY, known()) == Decision()
+
+
+def as_sent(spec: Spec) -> Json:
+    raw: Json = msgspec.to_builtins(spec)
+    return raw
+
+
+# More than there may be
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"users": [ENTRY] * (LIST_MAX_ITEMS + 1)},
+        {"users": [[]] * (LIST_MAX_ITEMS + 1)},
+        {"billing": {"labels": {str(n): "" for n in range(BILLING_LABELS_MAX + 1)}}},
+    ],
+)
+def test_what_is_too_much_for_the_schema_is_left_to_it(spec: Json) -> None:
+    for request in (creation(spec), update({}, spec)):
+        assert mutate(request, POLICY, known()) == Decision()
+
+
+def test_what_was_too_much_already_hides_no_forgery() -> None:
+    """The schema lets stand what an older one let in."""
+    old = {"users": [ENTRY] * (LIST_MAX_ITEMS + 1), "billing": PAID}
+    forged = old | {"billing": PAID | {"provenance": PROVENANCE | {"changedBy": "eve"}}}
+    assert spec_after(update(old, forged))["billing"] == PAID

@@ -1,0 +1,78 @@
+"""Patches: right by another implementation of RFC 6902, and no bigger than need be."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from lnamespace.admission.patch import Operation, difference
+
+from tests.unit.support.admission import Json, json_values, patched, steps
+
+
+def exactly(value: Any) -> str:
+    """As text, for Python takes True, 1 and 1.0 for the same."""
+    return json.dumps(value, sort_keys=True)
+
+
+@given(json_values, json_values)
+def test_the_patch_makes_the_one_of_the_other(old: Any, new: Any) -> None:
+    assert exactly(patched(old, tuple(difference(old, new)))) == exactly(new)
+
+
+@given(json_values)
+def test_between_equals_there_is_nothing_to_do(value: Any) -> None:
+    assert not list(difference(value, json.loads(json.dumps(value))))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ({}, {"a": 1}, [{"op": "add", "path": "/a", "value": 1}]),
+        ({"a": 1}, {}, [{"op": "remove", "path": "/a"}]),
+        ({"a": 1, "b": 2}, {"a": 1, "b": 3}, [{"op": "replace", "path": "/b", "value": 3}]),
+        ({"a": None}, {}, [{"op": "remove", "path": "/a"}]),
+        ({}, {"a": None}, [{"op": "add", "path": "/a", "value": None}]),
+        # As deep as it can be.
+        (
+            {"a": {"b": {"c": 1, "d": 2}}},
+            {"a": {"b": {"c": 1, "d": 3}}},
+            [{"op": "replace", "path": "/a/b/d", "value": 3}],
+        ),
+        (
+            {"a": [{"x": 1}, {"y": 1}]},
+            {"a": [{"x": 1}, {"y": 2}]},
+            [{"op": "replace", "path": "/a/1/y", "value": 2}],
+        ),
+        # Of another length: as a whole.
+        ({"a": [1, 2]}, {"a": [1]}, [{"op": "replace", "path": "/a", "value": [1]}]),
+        ({"a": []}, {"a": [1]}, [{"op": "replace", "path": "/a", "value": [1]}]),
+        # Of another type.
+        ({"a": {}}, {"a": []}, [{"op": "replace", "path": "/a", "value": []}]),
+        ({"a": True}, {"a": 1}, [{"op": "replace", "path": "/a", "value": 1}]),
+        ({"a": 1.0}, {"a": 1}, [{"op": "replace", "path": "/a", "value": 1}]),
+        (None, {}, [{"op": "replace", "path": "", "value": {}}]),
+        # Two keys never become a move of one to the other.
+        (
+            {"a": "x"},
+            {"b": "x"},
+            [{"op": "remove", "path": "/a"}, {"op": "add", "path": "/b", "value": "x"}],
+        ),
+        # What has a meaning in a pointer.
+        ({"a/b": 1}, {"a/b": 2}, [{"op": "replace", "path": "/a~1b", "value": 2}]),
+        ({"a~b": 1}, {}, [{"op": "remove", "path": "/a~0b"}]),
+        ({}, {"~1": 1}, [{"op": "add", "path": "/~01", "value": 1}]),
+        ({}, {"/": {"~": 1}}, [{"op": "add", "path": "/~1", "value": {"~": 1}}]),
+        ({}, {"": 1}, [{"op": "add", "path": "/", "value": 1}]),
+    ],
+)
+def test_a_patch_touches_only_what_differs(old: Any, new: Any, expected: list[Json]) -> None:
+    assert steps(tuple(difference(old, new))) == expected
+
+
+def test_what_both_share_is_not_walked_through_again() -> None:
+    """However deep somebody nests it."""
+    deep: Json = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    assert list(difference({"x": deep}, {"x": deep, "y": 1})) == [Operation("add", "/y", 1)]

@@ -1,0 +1,41 @@
+"""What a decision knows of who asks."""
+
+import pytest
+from lnamespace.admission.policy import Policy
+from lnamespace.billing.payers import Payers
+from lnamespace.model.rules import RESERVED_NAMES
+
+from tests.unit.support.admission import NAMES, creation, known
+
+
+def test_a_policy_that_says_nothing_is_the_documented_one() -> None:
+    policy = Policy(NAMES)
+    assert policy.default_lists == ("users", "managers", "sudoers")
+    assert policy.reserved == RESERVED_NAMES
+    assert policy.never_impersonate == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("groups", "found", "known_groups", "sudo", "pending"),
+    [
+        (("a",), frozenset(), {"a"}, False, False),
+        (("a",), frozenset({"b"}), {"a", "b"}, False, False),
+        (("a",), None, {"a"}, False, True),
+        # Nobody says who pays by a group that whoever is a sudoer may claim to be in.
+        (("team-a-sudoers", "system:authenticated"), frozenset(), None, True, False),
+        (("team-a-sudoers", "a"), frozenset(), {"a"}, False, False),
+    ],
+)
+def test_groups_count_where_they_prove_something(
+    groups: tuple[str, ...],
+    found: frozenset[str] | None,
+    known_groups: set[str] | None,
+    sudo: bool,
+    pending: bool,
+) -> None:
+    who = known(Payers(), found=found).requester(creation({}, "alice", groups), NAMES)
+    assert who.username == "alice"
+    assert (who.sudo, who.pending) == (sudo, pending)
+    assert "team-a-sudoers" not in who.groups
+    if known_groups is not None:
+        assert who.groups == known_groups

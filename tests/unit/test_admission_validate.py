@@ -1,0 +1,438 @@
+"""What the door refuses: everything at once, by the path of its field, and nothing twice."""
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import assume, given
+from lnamespace.admission.decision import Decision
+from lnamespace.admission.mutate import mutate
+from lnamespace.admission.policy import Circumstances, Policy
+from lnamespace.admission.review import Request
+from lnamespace.admission.validate import validate
+from lnamespace.billing.payers import Entry, Fallback, Payers
+from lnamespace.model.lnamespace import Charge, Spec
+from lnamespace.model.rules import member_problem, sudoer_problem
+
+from tests.unit.support.admission import (
+    ALICE,
+    NAMES,
+    POLICY,
+    Json,
+    creation,
+    json_values,
+    known,
+    manifest,
+    patched,
+    update,
+)
+from tests.unit.support.strategies import NOW, specs
+
+EDITOR = {"name": ALICE}
+BILLING = {
+    "costCenter": "1",
+    "provenance": {
+        "generation": 1,
+        "effectiveAt": "2026-03-01T12:00:00Z",
+        "source": "Explicit",
+        "changedBy": ALICE,
+    },
+}
+GOOD = {"managers": [EDITOR], "requester": ALICE, "billing": BILLING}
+PAYERS = Payers(
+    (
+        Entry(0, Charge("1"), group="red"),
+        Entry(1, Charge("2"), group="blue"),
+        Entry(2, Charge("3"), user=ALICE),
+    )
+)
+
+
+def refused(request: Request, circumstances: Circumstances | None = None) -> list[str]:
+    """All errors, as people read them."""
+    return [str(error) for error in validate(request, POLICY, circumstances or known()).errors]
+
+
+def mutated(request: Request, circumstances: Circumstances) -> Request:
+    """The request as the API server shows it to validation."""
+    changed = patched(request.new, mutate(request, POLICY, circumstances).patch)
+    return msgspec.structs.replace(request, object=changed)
+
+
+def test_what_is_right_passes() -> None:
+    assert validate(creation(GOOD), POLICY, known()) == Decision()
+    assert validate(update(GOOD, GOOD, "bob"), POLICY, known()) == Decision()
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    spec = {
+        "users": [{"name": "bob"}, {"name": "*"}, {"name": "al\nice"}, {"name": "system:masters"}],
+        "managers": [{"name": "x", "kind": "ServiceAccount"}, {"name": "bob", "namespace": "a"}],
+        "sudoers": [{"name": "ops", "kind": "Group"}, {"name": "bob"}],
+        "requester": "mallory",
+    }
+    told = refused(creation(spec, name="kube-x"), known(Payers(on_missing=Fallback.REJECT)))
+    assert [text.partition(": ")[0] for text in told] == [
+        "metadata.name",
+        "spec.requester",
+        "spec.users[1].name",
+        "spec.users[2].name",
+        "spec.users[3].name",
+        "spec.managers[0].name",
+        "spec.managers[1].name",
+        "spec.sudoers[0].name",
+        "spec.billing",
+    ]
+    assert told[0] == 'metadata.name: Invalid value: "kube-x": "kube-x" is reserved'
+    assert told[1] == (
+        'spec.requester: Invalid value: "mallory": must be who creates it: leave it out'
+    )
+    assert told[2] == 'spec.users[1].name: Invalid value: "*": must be one name, not a pattern'
+    assert told[3].startswith('spec.users[2].name: Invalid value: "al\\nice": must have no control')
+    assert told[7].startswith(
+        'spec.sudoers[0].name: Invalid value: "ops": a Group cannot be a sudoer: '
+    )
+
+
+@pytest.mark.parametrize("list_", ["users", "managers", "sudoers"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("*", "system:masters", "system:admin", "system:serviceaccount:a", " bob", "bob\n"),
+        *("\u202ebob", "a\u200bb", "b\u3164", "\u2028", "\x7f"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["User", "Group"])
+def test_names_that_are_nobodys_are_refused_in_every_list(list_: str, name: str, kind: str) -> None:
+    entries = [{"name": "bob"}, {"name": name, "kind": kind}]
+    (told,) = refused(creation(GOOD | {list_: entries}))
+    assert told.startswith(f"spec.{list_}[1].name: Invalid value: ")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("default", "kube-system", "kube-", "openshift-x", "lnamespace-system"),
+        *("UPPER", "a.b", "-a", "a" * 64, "a_b", "", "a\n"),
+    ],
+)
+def test_names_that_no_tenant_may_have(name: str) -> None:
+    (told,) = refused(creation(GOOD, name=name))
+    assert told.startswith("metadata.name: Invalid value: ")
+
+
+def test_the_platform_team_reserves_more_names() -> None:
+    policy = Policy(NAMES, reserved=("prod-*",))
+    (error,) = validate(creation(GOOD, name="prod-a"), policy, known()).errors
+    assert error.path == "metadata.name"
+
+
+def test_nobody_creates_one_as_an_account_for_sudo() -> None:
+    """Who is behind it the API server does not say, and somebody has to answer for it."""
+    account = "system:serviceaccount:lnamespace-sudo:team-b"
+    told = refused(creation(GOOD | {"requester": account}, user=account))
+    expected = f'spec.requester: Invalid value: "{account}": is nobody: create it as yourself, '
+    assert expected + "without sudo" in told
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "passes"),
+    [
+        (ALICE, ALICE, True),
+        (ALICE, "bob", False),
+        (ALICE, "", False),
+        ("", "bob", False),
+        ("", "", True),
+    ],
+)
+def test_a_requester_stays(before: str, after: str, passes: bool) -> None:
+    old, new = GOOD | {"requester": before}, GOOD | {"requester": after}
+    for administrator in (False, True):
+        told = refused(update(old, new, "bob"), known(administrator=administrator))
+        expected = f'spec.requester: Invalid value: "{after}": field is immutable'
+        assert told == ([] if passes else [expected])
+
+
+@pytest.mark.parametrize(
+    ("new", "path"),
+    [
+        ("x", "spec"),
+        ({"users": "x"}, "spec.users"),
+        ({"users": [7]}, "spec.users[0]"),
+        ({"users": [{"name": "bob"}, {"name": 7}]}, "spec.users[1].name"),
+        ({"users": [{"name": ""}]}, "spec.users[0].name"),
+        ({"users": [{"kind": "User"}]}, "spec.users[0]"),
+        ({"users": [{"name": "b", "kind": "Robot"}]}, "spec.users[0].kind"),
+        ({"users": [{"name": "b", "expiresAt": "soon"}]}, "spec.users[0].expiresAt"),
+        ({"users": [{"name": "b", "expiresAt": "2030-01-01T00:00:00"}]}, "spec.users[0].expiresAt"),
+        ({"billing": {"costCenter": 7}}, "spec.billing.costCenter"),
+        ({"deletionPolicy": "Keep"}, "spec.deletionPolicy"),
+        ({"requester": "x" * 1025}, "spec.requester"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_place(new: Any, path: str) -> None:
+    sent = GOOD | new if isinstance(new, dict) else new
+    for request in (creation(sent), update(GOOD, sent)):
+        (told,) = refused(request)
+        assert told.startswith(f"{path}: Invalid value: ")
+
+
+@pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
+def test_a_deletion_is_never_refused(operation: Any) -> None:
+    request = Request("r-1", creation().kind, operation, old_object=manifest({"users": "x"}))
+    assert validate(request, POLICY, known()) == Decision()
+
+
+# What was there before
+
+
+BAD_LISTS = {
+    "users": [{"name": "*"}, {"name": "bob"}],
+    "managers": [EDITOR, {"name": "system:masters", "kind": "Group"}],
+    "sudoers": [{"name": "ops", "kind": "Group"}],
+}
+
+
+def test_what_was_let_in_before_is_not_complained_of_again() -> None:
+    old = GOOD | BAD_LISTS
+    assert refused(update(old, old | {"deletionProtection": True})) == []
+    repaired = old | {"users": [{"name": "bob"}]}
+    assert refused(update(old, repaired)) == []
+
+
+def test_what_is_new_is_judged_by_its_present_place() -> None:
+    old = GOOD | BAD_LISTS
+    new = old | {"users": [{"name": "bob"}, {"name": "*"}, {"name": "a\tb"}]}
+    assert [text.partition(":")[0] for text in refused(update(old, new))] == ["spec.users[2].name"]
+
+
+def test_moving_it_to_another_list_is_new() -> None:
+    old = GOOD | {"users": [{"name": "*"}]}
+    new = GOOD | {"managers": [EDITOR, {"name": "*"}]}
+    assert [text.partition(":")[0] for text in refused(update(old, new))] == [
+        "spec.managers[1].name"
+    ]
+
+
+def test_a_name_that_became_reserved_stays_repairable() -> None:
+    old, new = (manifest(GOOD | extra, name="kube-x") for extra in ({}, {"users": [EDITOR]}))
+    request = update(GOOD, GOOD)
+    assert refused(msgspec.structs.replace(request, object=new, old_object=old)) == []
+
+
+def test_an_old_object_that_cannot_be_read_keeps_nobody_from_repairing_it() -> None:
+    broken = GOOD | {"users": 7}
+    told = refused(update(broken, GOOD), known(administrator=True))
+    assert [text.partition(":")[0] for text in told] == ["spec.requester"]
+
+
+# Somebody must be able to edit it
+
+
+def ending(seconds: float, name: str = "bob") -> Json:
+    return {"name": name, "expiresAt": (NOW + timedelta(seconds=seconds)).isoformat()}
+
+
+NOBODY_LEFT = "spec.managers: Required value: somebody must be able to edit it"
+
+
+@pytest.mark.parametrize(
+    ("lists", "passes"),
+    [
+        ({"managers": [{"name": "bob"}]}, True),
+        ({"sudoers": [{"name": "bob"}]}, True),
+        ({"managers": [{"name": "ops", "kind": "Group"}]}, True),
+        ({"managers": [ending(60)]}, True),
+        ({"managers": [ending(-60), {"name": "eve"}]}, True),
+        ({"managers": [ending(-60)], "sudoers": [{"name": "eve"}]}, True),
+        ({}, False),
+        ({"managers": [], "sudoers": []}, False),
+        ({"users": [{"name": "bob"}]}, False),
+        ({"managers": [ending(-60)]}, False),
+        ({"managers": [ending(0)]}, False),
+        ({"sudoers": [ending(-60)]}, False),
+        # The sudoers' own group, which without sudoers is nobody.
+        ({"managers": [{"name": "team-a-sudoers", "kind": "Group"}]}, False),
+        (
+            {
+                "managers": [{"name": "team-a-sudoers", "kind": "Group"}],
+                "sudoers": [{"name": "b"}],
+            },
+            True,
+        ),
+        (
+            {"managers": [{"name": "team-a-sudoers", "kind": "Group"}], "sudoers": [ending(-1)]},
+            False,
+        ),
+        # Nor is the account that they impersonate in the other layout.
+        ({"managers": [{"name": "system:serviceaccount:lnamespace-sudo:team-a"}]}, False),
+        ({"managers": [{"name": "system:serviceaccount:lnamespace-sudo:team-b"}]}, True),
+        ({"sudoers": [{"name": "system:serviceaccount:lnamespace-sudo:team-a"}]}, False),
+    ],
+)
+def test_nobody_leaves_it_to_nobody(lists: Json, passes: bool) -> None:
+    bare = {"requester": ALICE, "billing": BILLING}
+    for request in (creation(bare | lists), update(GOOD, bare | lists)):
+        told = refused(request)
+        assert told == [] if passes else told[0].startswith(NOBODY_LEFT) and len(told) == 1
+        assert refused(request, known(administrator=True)) == []
+
+
+def test_a_sudoer_who_never_can_is_nobody() -> None:
+    policy = Policy(POLICY.names, never_impersonate=frozenset({"root"}))
+    bare = {"requester": ALICE, "billing": BILLING}
+    for names, passes in ((["root"], False), (["root", "b"], True)):
+        request = update(GOOD, bare | {"sudoers": [{"name": name} for name in names]})
+        told = [str(error) for error in validate(request, policy, known()).errors]
+        assert told == [] if passes else told[0].startswith(NOBODY_LEFT)
+
+
+def test_whom_a_rule_leaves_out_edits_nothing() -> None:
+    bare = {"requester": ALICE, "billing": BILLING}
+    for lists in ({"managers": [{"name": "*"}]}, {"sudoers": [{"name": "o", "kind": "Group"}]}):
+        told = refused(update(bare | lists, bare | lists))
+        assert [text.partition(" somebody")[0] for text in told] == [
+            "spec.managers: Required value:"
+        ]
+
+
+# Who pays
+
+
+def paid(cost_center: str) -> Json:
+    return GOOD | {"billing": BILLING | {"costCenter": cost_center}}
+
+
+@pytest.mark.parametrize(
+    ("groups", "asked", "said"),
+    [
+        (("red", "blue"), {}, "spec.billing.costCenter: Required value: several could pay"),
+        (
+            ("red",),
+            {"costCenter": "9"},
+            'spec.billing.costCenter: Forbidden: you may not charge "9"',
+        ),
+        ((), {}, "spec.billing.costCenter: Required value: nobody pays for you yet"),
+        ((), {"costCenter": "1"}, 'spec.billing.costCenter: Forbidden: you may not charge "1"'),
+    ],
+)
+def test_who_cannot_pay_is_told_with_what_to_do(
+    groups: tuple[str, ...], asked: Json, said: str
+) -> None:
+    payers = Payers(PAYERS.entries, on_missing=Fallback.REJECT)
+    sent = creation({"managers": [EDITOR], "billing": asked}, "bob", groups)
+    (told,) = refused(mutated(sent, known(payers)), known(payers))
+    assert told.startswith(said)
+    assert "costCenter: " in told.removeprefix("spec.billing.costCenter: ")
+    administrator = known(payers, administrator=True)
+    assert refused(mutated(sent, administrator), administrator) == []
+
+
+def test_a_bill_has_a_size() -> None:
+    """Several states of it must fit into one object."""
+    labels = {f"key-{number}": "x" * 16_000 for number in range(5)}
+    told = refused(creation(GOOD | {"billing": BILLING | {"labels": labels}}))
+    assert told == ["spec.billing: Too long: may not be more than 65536 bytes"]
+    labels.popitem()
+    assert refused(creation(GOOD | {"billing": BILLING | {"labels": labels}})) == []
+
+
+@pytest.mark.parametrize(("size", "passes"), [(200_000, True), (262_100, False)])
+def test_annotations_leave_room_for_what_the_older_version_cannot_say(
+    size: int, passes: bool
+) -> None:
+    spec = GOOD | {"users": [{"name": "bob", "expiresAt": "2030-01-01T00:00:00Z"}]}
+    sent = creation(spec, annotations={"a": "x" * size})
+    told = refused(sent)
+    assert told == [] if passes else told[0].startswith("metadata.annotations: Too long: ")
+
+
+def test_who_can_pay_passes() -> None:
+    sent = creation({"managers": [EDITOR]}, "bob", ("red",))
+    assert refused(mutated(sent, known(PAYERS)), known(PAYERS)) == []
+
+
+def test_an_object_that_mutation_never_saw_is_refused() -> None:
+    """Its stamp is missing, or somebody else's."""
+    for billing in ({}, {"costCenter": "1"}, BILLING):
+        told = refused(creation(GOOD | {"requester": "bob", "billing": billing}, "bob"))
+        assert [text.partition(":")[0] for text in told] == ["spec.billing"]
+
+
+@pytest.mark.parametrize(
+    ("cost_center", "groups", "passes"),
+    [
+        ("1", (), True),
+        ("2", ("blue",), True),
+        ("2", ("red",), False),
+        ("2", ("team-a-sudoers",), False),
+        ("3", (), False),
+        ("", ("blue",), False),
+    ],
+)
+def test_who_may_charge_whom(cost_center: str, groups: tuple[str, ...], passes: bool) -> None:
+    request = update(paid("1"), paid(cost_center), "bob")
+    user = msgspec.structs.replace(request.user_info, groups=groups)
+    request = msgspec.structs.replace(request, user_info=user)
+    told = refused(request, known(PAYERS))
+    assert [text.partition(":")[0] for text in told] == (
+        [] if passes else ["spec.billing.costCenter"]
+    )
+    for_administrators = refused(request, known(PAYERS, administrator=True))
+    assert for_administrators == ([] if cost_center else [NOBODY_PAYS])
+
+
+NOBODY_PAYS = "spec.billing.costCenter: Required value: somebody must pay: write who does"
+
+
+def test_what_nobody_paid_for_before_may_stay_so_for_administrators() -> None:
+    assert refused(update(paid(""), paid(""), "root"), known(PAYERS, administrator=True)) == []
+
+
+def test_groups_that_a_directory_knows_count_and_while_it_is_asked_one_must_wait() -> None:
+    request = update(paid("1"), paid("2"), "bob")
+    assert refused(request, known(PAYERS, found=frozenset({"blue"}))) == []
+    (told,) = refused(request, known(PAYERS, found=None))
+    assert "try again in a few seconds" in told
+
+
+# Whatever comes
+
+
+@given(json_values, json_values)
+def test_garbage_never_makes_it_fail(one: Any, other: Any) -> None:
+    for sent in (one, {"users": one}, GOOD | {"billing": one}, {"sudoers": [one, other]}):
+        for request in (creation(sent), update(GOOD, sent), update(sent, other)):
+            validate(request, POLICY, known(PAYERS))
+    for request in (creation(GOOD), update(GOOD, GOOD)):
+        request.new["metadata"] = one
+        validate(request, POLICY, known(PAYERS))
+
+
+@given(specs())
+def test_an_entry_is_refused_if_and_only_if_the_controller_would_leave_it_out(spec: Spec) -> None:
+    assume(all(member.name for member in spec.members))  # The schema's own matter.
+    raw = msgspec.to_builtins(spec)
+    found = refused(mutated(creation(raw), known()))
+    places = {text.partition(".name:")[0] for text in found if text.startswith("spec.")}
+    expected = {
+        f"spec.{field}[{index}]"
+        for field, check in (
+            ("users", member_problem),
+            ("managers", member_problem),
+            ("sudoers", sudoer_problem),
+        )
+        for index, member in enumerate(getattr(spec, field))
+        if check(member)
+    }
+    assert {place for place in places if place.endswith("]")} == expected
+
+
+@given(specs(), specs())
+def test_of_what_was_there_before_nothing_is_said(old: Spec, new: Spec) -> None:
+    assume(all(member.name for member in old.members + new.members))  # As above.
+    kept = msgspec.structs.replace(new, users=old.users, requester=old.requester)
+    request = update(msgspec.to_builtins(old), msgspec.to_builtins(kept))
+    told = refused(request, known(administrator=True))
+    assert not [text for text in told if text.startswith(("spec.users", "spec.requester"))]

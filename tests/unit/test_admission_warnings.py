@@ -1,0 +1,122 @@
+"""What is legal and probably wrong, said once."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from lnamespace.admission.policy import Policy
+from lnamespace.admission.warnings import warnings
+from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
+from lnamespace.model.subject import Member, SubjectKind
+
+from tests.unit.support.admission import ALICE, NAMES
+from tests.unit.support.strategies import NOW, specs
+
+POLICY = Policy(NAMES, never_impersonate=frozenset({"root", "system:serviceaccount:ci:bot"}))
+GROUP, ACCOUNT = SubjectKind.GROUP, SubjectKind.SERVICE_ACCOUNT
+EDITORS = (Member(ALICE),)
+SOON, PAST = NOW + timedelta(hours=1), NOW - timedelta(hours=1)
+
+
+def said(
+    *,
+    users: tuple[Member, ...] = (),
+    managers: tuple[Member, ...] = EDITORS,
+    sudoers: tuple[Member, ...] = (),
+    before: Spec | None = None,
+) -> list[str]:
+    new = LNamespace(Metadata("team-a"), Spec(users, managers, sudoers))
+    return list(warnings(new, before or Spec(), POLICY, NOW))
+
+
+def test_of_what_is_right_nothing_is_said() -> None:
+    people = (Member("bob"), Member("zoë"), Member("иван"), Member("ops", GROUP))
+    assert said(users=people, sudoers=(Member("bob", expires_at=SOON),)) == []
+
+
+@pytest.mark.parametrize(
+    ("member", "part"),
+    [
+        (Member("bob", expires_at=PAST), "[0].expiresAt: is in the past: the entry gives nothing"),
+        (Member("bob", expires_at=NOW), "[0].expiresAt: is in the past"),
+        (Member("аlice"), "[0].name: has Cyrillic and Latin letters in one word"),  # noqa: RUF001
+        (Member("ﬁona"), '[0].name: is not "fiona", which looks the same'),
+        (Member("team-a-sudoers", GROUP), '[0]: "team-a-sudoers" is the group that sudoers become'),
+        (Member("team-a-sudoers"), '[0]: "team-a-sudoers" is a group\'s name; as a User it is'),
+    ],
+)
+def test_an_entry_that_is_probably_wrong(member: Member, part: str) -> None:
+    (told,) = said(users=(member,))
+    assert told.startswith(f"spec.users{part}")
+    first, *_ = said(managers=(member, *EDITORS))
+    assert first.startswith(f"spec.managers{part}")
+
+
+def test_a_group_of_another_tenant_is_not_ours_to_speak_of() -> None:
+    assert said(users=(Member("team-b-sudoers", GROUP), Member("team-b-sudoers"))) == []
+    assert said(users=(Member("team-a-sudoers", ACCOUNT, "ci"),)) == []
+
+
+@pytest.mark.parametrize(
+    "member",
+    [Member("root"), Member("bot", ACCOUNT, "ci"), Member("system:serviceaccount:ci:bot")],
+)
+def test_a_sudoer_whom_nobody_may_impersonate(member: Member) -> None:
+    (told,) = said(sudoers=(member,))
+    assert told.startswith("spec.sudoers[0]: nobody may impersonate ")
+    assert said(users=(member,)) == []
+
+
+def test_who_stands_in_a_list_twice() -> None:
+    """The list's keys tell these apart, and the cluster does not."""
+    twice = (Member("bot", ACCOUNT, "ci"), Member("bob"), Member("system:serviceaccount:ci:bot"))
+    assert said(users=twice) == [
+        "spec.users[2]: system:serviceaccount:ci:bot is in this list twice"
+    ]
+    assert said(users=(Member("bob"),), sudoers=(Member("bob"),)) == []
+
+
+def test_what_was_said_before_is_not_said_again() -> None:
+    old = (Member("bob", expires_at=PAST), Member("team-a-sudoers"))
+    before = Spec(old, EDITORS, (Member("root"),))
+    assert said(users=old, sudoers=(Member("root"),), before=before) == []
+    (told,) = said(users=(*old, Member("eve", expires_at=PAST)), before=before)
+    assert told.startswith("spec.users[2].expiresAt")
+
+
+@pytest.mark.parametrize(
+    ("managers", "sudoers", "end"),
+    [
+        (EDITORS, (), None),
+        ((Member("bob", expires_at=SOON),), (), SOON),
+        ((Member("bob", expires_at=SOON), Member("eve")), (), None),
+        ((Member("bob", expires_at=SOON),), (Member("eve"),), None),
+        (
+            (Member("bob", expires_at=SOON),),
+            (Member("eve", expires_at=SOON + timedelta(hours=1)),),
+            SOON + timedelta(hours=1),
+        ),
+    ],
+)
+def test_when_the_last_editor_goes_is_told(
+    managers: tuple[Member, ...], sudoers: tuple[Member, ...], end: object
+) -> None:
+    told = said(managers=managers, sudoers=sudoers)
+    if end is None:
+        assert told == []
+    else:
+        (text,) = told
+        assert text.startswith("spec.managers: after 2026-03-01T1")
+        assert str(end).replace(" ", "T") in text
+        assert said(managers=managers, sudoers=sudoers, before=Spec((), managers, sudoers)) == []
+
+
+@given(specs(), specs())
+def test_each_is_said_once_and_on_one_line(old: Spec, new: Spec) -> None:
+    told = warnings(LNamespace(Metadata("team-a"), new), old, POLICY, NOW)
+    assert len(set(told)) == len(told)
+
+
+@given(specs())
+def test_of_what_stays_nothing_is_said(spec: Spec) -> None:
+    assert warnings(LNamespace(Metadata("team-a"), spec), spec, POLICY, NOW) == ()

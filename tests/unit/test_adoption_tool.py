@@ -1,0 +1,71 @@
+"""hack/adoption: LNamespaces for namespaces that exist, from their RoleBindings."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+TOOL = Path(__file__).resolve().parents[2] / "hack" / "adoption"
+
+
+def user(name: str) -> dict[str, str]:
+    return {"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"}
+
+
+def namespace(name: str, **labels: str) -> dict[str, Any]:
+    return {"kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def binding(where: str, role: str, *subjects: dict[str, str]) -> dict[str, Any]:
+    return {
+        "kind": "RoleBinding",
+        "metadata": {"namespace": where, "name": f"{role}-{len(subjects)}"},
+        "roleRef": {"kind": "ClusterRole", "name": role},
+        "subjects": list(subjects),
+    }
+
+
+def made(objects: list[dict[str, Any]], *options: str) -> dict[str, dict[str, Any]]:
+    done = subprocess.run(
+        [sys.executable, str(TOOL), *options],
+        input=json.dumps({"items": objects}),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return {one["metadata"]["name"]: one["spec"] for one in json.loads(done.stdout)["items"]}
+
+
+def test_who_has_an_ordinary_role_is_a_user_and_manages_it() -> None:
+    account = {"kind": "ServiceAccount", "name": "ci", "namespace": "pipelines"}
+    found = made([
+        namespace("shop"),
+        binding("shop", "admin", user("alice")),
+        binding("shop", "edit", user("alice"), account),
+        binding("shop", "view", user("carol")),
+    ])  # fmt: skip
+    alice = {"kind": "User", "name": "alice"}
+    assert found == {
+        "shop": {"users": [alice, account], "managers": [alice], "deletionPolicy": "Retain"}
+    }
+
+
+def test_other_roles_a_common_manager_and_who_pays_can_be_named() -> None:
+    objects = [namespace("shop", **{"cost-center": "0815"}), binding("shop", "dev", user("bob"))]
+    options = "--role", "dev", "--manager-group", "platform", "--cost-center-label", "cost-center"
+    assert made(objects, *options)["shop"] == {
+        "users": [{"kind": "User", "name": "bob"}],
+        "managers": [{"kind": "Group", "name": "platform"}],
+        "deletionPolicy": "Retain",
+        "billing": {"costCenter": "0815"},
+    }
+
+
+def test_what_is_no_tenants_is_left_out() -> None:
+    taken = namespace("taken", **{"app.kubernetes.io/managed-by": "lnamespace"})
+    names = ["kube-system", "default", "openshift-x", "lnamespace-system"]
+    objects = [taken, *map(namespace, names), namespace("empty"), namespace("system")]
+    objects += [binding(name, "admin", user("alice")) for name in ["taken", *names]]
+    objects += [binding("system", "admin", user("system:masters"))]
+    assert made(objects) == {}

@@ -1,0 +1,202 @@
+"""An announced end comes true when the API server says so, and else comes to nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+from lnamespace.billing import announcements as module
+from lnamespace.billing.announcements import PATIENCE, Announcements, Fate, fate
+from lnamespace.billing.outbox import Outbox
+from lnamespace.billing.record import BillingRecord, ending
+from lnamespace.kube.resources import Resource
+from lnamespace.model.lnamespace import (
+    KIND,
+    PLURAL,
+    VERSION,
+    Billing,
+    BillingSource,
+    LNamespace,
+    Metadata,
+    Provenance,
+    Spec,
+    Status,
+)
+from lnamespace.model.names import Names
+
+from tests.unit.support.outbox_server import OutboxServer, outbox_server, queued
+from tests.unit.support.server import client_of
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+LNAMESPACES = Resource(Names().group, VERSION, KIND, PLURAL)
+
+
+def tenant(uid: str = "u-1", generation: int = 2, cost_center: str = "cc-1") -> LNamespace:
+    origin = Provenance(generation, NOW - timedelta(days=1), BillingSource.EXPLICIT)
+    return LNamespace(
+        Metadata("team-a", uid, "1", generation),
+        Spec(billing=Billing(cost_center=cost_center, provenance=origin)),
+        Status(namespace_uid="n-1"),
+    )
+
+
+def going(lns: LNamespace) -> LNamespace:
+    metadata = msgspec.structs.replace(lns.metadata, deletion_timestamp=NOW)
+    return msgspec.structs.replace(lns, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("there", "waited", "expected"),
+    [
+        (None, 0, Fate.GONE),
+        (tenant("u-2").metadata, 0, Fate.GONE),
+        (tenant().metadata, 0, Fate.OPEN),
+        (tenant().metadata, PATIENCE, Fate.OPEN),
+        (tenant().metadata, PATIENCE + 1, Fate.STAYS),
+        (going(tenant()).metadata, PATIENCE + 1, Fate.OPEN),
+        (going(tenant("u-2")).metadata, 0, Fate.GONE),
+    ],
+)
+def test_what_becomes_of_an_announcement(
+    there: Metadata | None, waited: float, expected: Fate
+) -> None:
+    assert fate("u-1", there, waited) is expected
+
+
+def test_nothing_is_withdrawn_while_its_request_may_go_on() -> None:
+    assert PATIENCE > 60
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOK", 0.01)
+
+
+class Desk:
+    """Announcements, and what a watch of LNamespaces is said to have told."""
+
+    def __init__(self, server: OutboxServer) -> None:
+        self.server = server
+        self.heard: Metadata | None = None
+        self.made: Announcements
+
+    def announce(self, *records: BillingRecord) -> None:
+        self.server.add(*records)
+        for record in records:
+            self.made.changed(None, queued(self.server, record))
+
+    async def looked(self, times: int = 1) -> None:
+        """Wait until the API server has been asked so many times more."""
+        wanted = len(self.server.looks) + times
+        await self.server.until(lambda: len(self.server.looks) >= wanted)
+
+    async def left(self, *names: str) -> None:
+        await self.server.until(lambda: set(self.server.records) == set(names))
+
+
+@asynccontextmanager
+async def looking(*there: LNamespace) -> AsyncIterator[Desk]:
+    async with outbox_server() as server, client_of(server.url) as client:
+        server.lnamespaces += there
+        desk, outbox = Desk(server), Outbox(client, Names())
+        desk.made = Announcements(client, LNAMESPACES, outbox, lambda _: desk.heard)
+        task = asyncio.create_task(desk.made.run())
+        try:
+            yield desk
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def test_what_is_gone_ended_when_it_was_announced() -> None:
+    async with looking() as desk:
+        desk.announce(ending(tenant(), NOW))
+        await desk.left("u-1.delete")
+        spec = desk.server.records["u-1.delete"]["spec"]
+        assert (spec["eventId"], spec["operation"]) == ("u-1/DELETE", "DELETE")
+        assert (spec["validFrom"], spec["costCenter"]) == ("2026-03-01T00:00:00Z", "cc-1")
+
+
+async def test_another_of_its_name_is_not_the_one() -> None:
+    async with looking(tenant("u-2")) as desk:
+        desk.announce(ending(tenant(), NOW))
+        await desk.left("u-1.delete")
+
+
+async def test_an_end_that_somebody_saw_stays_as_they_told_it() -> None:
+    async with looking() as desk:
+        desk.server.records["u-1.delete"] = {"first": True}
+        desk.announce(ending(tenant(), NOW))
+        await desk.left("u-1.delete")
+        assert desk.server.records["u-1.delete"] == {"first": True}
+
+
+async def test_of_several_announcements_the_last_came_true() -> None:
+    async with looking() as desk:
+        later = tenant(generation=3, cost_center="cc-2")
+        desk.announce(ending(later, NOW + timedelta(minutes=1)), ending(tenant(), NOW))
+        await desk.left("u-1.delete")
+        spec = desk.server.records["u-1.delete"]["spec"]
+        assert (spec["validFrom"], spec["costCenter"]) == ("2026-03-01T00:01:00Z", "cc-2")
+
+
+async def test_what_is_there_or_on_its_way_out_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0)
+    lns = tenant()
+    async with looking(going(lns)) as desk:
+        desk.announce(ending(lns, NOW))
+        await desk.looked(3)
+        assert set(desk.server.records) == {"u-1.2.ending"}
+        desk.server.lnamespaces.clear()
+        await desk.left("u-1.delete")
+
+
+async def test_a_watch_that_is_behind_ends_nothing() -> None:
+    """It has not heard of the LNamespace, or heard it was gone; the API server knows better."""
+    async with looking(tenant()) as desk:
+        desk.announce(ending(tenant(), NOW))
+        await desk.looked(3)
+        assert set(desk.server.records) == {"u-1.2.ending"}
+
+
+async def test_nobody_is_asked_of_what_is_known_to_be_there() -> None:
+    async with looking() as desk:
+        desk.heard = tenant().metadata
+        desk.announce(ending(tenant(), NOW))
+        other = msgspec.structs.replace(ending(tenant("u-2"), NOW), namespace="team-b")
+        desk.announce(other)
+        await desk.left("u-1.2.ending", "u-2.delete")
+        assert set(desk.server.looks) == {"team-b"}
+
+
+async def test_what_was_refused_comes_to_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    monkeypatch.setattr(module, "PATIENCE", 0)
+    async with looking(tenant()) as desk:
+        desk.heard = tenant().metadata
+        desk.announce(ending(tenant(), NOW))
+        await desk.left()
+    assert "a deletion came to nothing" in caplog.text
+
+
+async def test_an_api_server_that_fails_is_asked_again() -> None:
+    async with looking() as desk:
+        desk.server.refuse_looks = 3
+        desk.announce(ending(tenant(), NOW))
+        await desk.left("u-1.delete")
+
+
+async def test_what_somebody_takes_away_is_forgotten() -> None:
+    async with looking(tenant()) as desk:
+        record = ending(tenant(), NOW)
+        desk.announce(record)
+        assert len(desk.made) == 1
+        desk.made.changed(queued(desk.server, record), None)
+        assert len(desk.made) == 0

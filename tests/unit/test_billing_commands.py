@@ -1,0 +1,319 @@
+"""`lnamespace ledger`: what people see is what is there, and does no harm."""
+
+import asyncio
+import csv
+import io
+import json
+import logging
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+from lnamespace.billing.ledger import Ledger, Place, row
+from lnamespace.billing.output import harmless, visible, write
+from lnamespace.billing.record import BillingRecord
+from lnamespace.cli import main
+from lnamespace.settings import Settings
+
+from tests.unit.support.ledger_contract import NASTY, applied, ended
+from tests.unit.support.outbox_server import OutboxServer, outbox_server
+from tests.unit.test_billing_publisher import event, lnamespace
+
+HERE = ("--project-id", "project", "--cluster-location", "northamerica-northeast1")
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/deep/ledger.db"
+
+
+@pytest.fixture
+def run(url: str, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command that must succeed; returns what it printed."""
+
+    def command(*words: str) -> str:
+        place = (*HERE, "--cluster-name", "cluster-a")
+        code = main(["ledger", *words, "--ledger-url", url, *place])
+        captured = capsys.readouterr()
+        assert code == 0, captured.err
+        return captured.out
+
+    return command
+
+
+@pytest.fixture
+def fill(run: Run, url: str) -> Callable[..., None]:
+    def rows(*wanted: dict[str, Any]) -> None:
+        run("create-table")
+        ledger = Ledger.of(Settings(ledger_url=url))
+        ledger.append(wanted)
+        ledger.close()
+
+    return rows
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OutboxServer]:
+    """A cluster in a loop of its own, for a command has its own too."""
+    loop = asyncio.new_event_loop()
+    context = outbox_server()
+    made = loop.run_until_complete(context.__aenter__())
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    monkeypatch.setenv("KUBECONFIG", _kubeconfig(tmp_path, made.url))
+    yield made
+    asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(5)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+def _kubeconfig(folder: Path, url: str) -> str:
+    path = folder / "kubeconfig"
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "c",
+                "contexts": [context],
+                "clusters": [{"name": "c", "cluster": {"server": url}}],
+                "users": [{"name": "u", "user": {}}],
+            }
+        )
+    )
+    return str(path)
+
+
+def test_intervals_say_who_pays_from_when_to_when(run: Run, fill: Callable[..., None]) -> None:
+    fill(
+        applied("u", 1, 0, cost_center="1", changed_by="alice"),
+        applied("u", 2, 3, cost_center="2"),
+        ended("u", 2, 5),
+    )
+    header, *lines = run("intervals").splitlines()
+    assert header.split()[:5] == ["NAMESPACE", "VALID", "FROM", "VALID", "TO"]
+    assert [line.split()[:4] for line in lines] == [
+        ["team-a", "2026-03-01T00:00:00Z", "2026-03-04T00:00:00Z", "1"],
+        ["team-a", "2026-03-04T00:00:00Z", "2026-03-06T00:00:00Z", "2"],
+    ]
+
+
+def test_events_are_shown_in_order(run: Run, fill: Callable[..., None]) -> None:
+    fill(ended("u", 2, 5), applied("u", 1, 0))
+    shown = json.loads(run("show", "-o", "json"))
+    assert [found["operation"] for found in shown] == ["APPLY", "DELETE"]
+
+
+@pytest.mark.parametrize("command", ["show", "intervals"])
+def test_one_can_ask_for_a_part(command: str, run: Run, fill: Callable[..., None]) -> None:
+    fill(
+        applied("a", 1, 0, cost_center="1"),
+        applied("b", 1, 0, cost_center="2", namespace="team-b"),
+        applied("c", 1, 0, cost_center="1", namespace="team-c") | {"cluster_name": "other"},
+    )
+
+    def namespaces(*words: str) -> list[str]:
+        return [found["namespace"] for found in json.loads(run(command, "-o", "json", *words))]
+
+    assert sorted(namespaces()) == ["team-a", "team-b"]
+    assert namespaces("-n", "team-b") == ["team-b"]
+    assert namespaces("--cost-center", "1") == ["team-a"]
+    assert sorted(namespaces("--cost-center", "1", "--all-clusters")) == ["team-a", "team-c"]
+    assert namespaces("-n", "'; DROP TABLE lnamespace_billing_events; --") == []
+    assert len(namespaces()) == 2
+
+
+@pytest.mark.parametrize("command", ["show", "intervals", "costs"])
+def test_who_asks_about_another_cluster_is_told_which_there_are(
+    command: str,
+    url: str,
+    fill: Callable[..., None],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    fill(applied("u", 1, 0))
+    bill = tmp_path / "bill.csv"
+    bill.write_text(
+        "namespace,usage_start_time,usage_end_time,cost,currency\n"
+        "team-a,2026-03-02T00:00:00Z,2026-03-02T01:00:00Z,1,CAD\n"
+    )
+    words = [command, *([str(bill)] if command == "costs" else []), "--ledger-url", url]
+
+    def told(*place: str) -> str:
+        assert main(["ledger", *words, *place]) == 0
+        return capsys.readouterr().err
+
+    assert "it has project/northamerica-northeast1/cluster-a" in told("--cluster-name", "cluster-b")
+    assert "knows nothing of this cluster" in told()
+    assert told(*HERE, "--cluster-name", "cluster-a") == ""
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_text_comes_out_exactly(text: str, run: Run, fill: Callable[..., None]) -> None:
+    fill(applied("u", 1, 0, cost_center=text, labels={"k": text}))
+    (shown,) = json.loads(run("show", "-o", "json"))
+    assert (shown["cost_center"], shown["labels"]) == (text, {"k": text})
+    (exact,) = csv.DictReader(io.StringIO(run("show", "-o", "csv", "--exact"), newline=""))
+    assert exact["cost_center"] == text
+    (safe,) = csv.DictReader(io.StringIO(run("show", "-o", "csv"), newline=""))
+    assert restored(safe["cost_center"]) == text
+    assert visible(text) in run("show")
+
+
+def restored(cell: str) -> str:
+    """What the documentation says to do to a cell."""
+    return cell[1:] if re.match("'+[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]", cell) else cell
+
+
+@given(st.text(alphabet="'=+-@\t\r\na＝", max_size=6) | st.text())  # noqa: RUF001 - as meant
+@example("=cmd|' /C calc'!A0")
+@example("'=1")
+def test_no_spreadsheet_runs_a_cell_and_nothing_is_lost(text: str) -> None:
+    assert not re.match("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]", harmless(text))
+    assert restored(harmless(text)) == text
+
+
+@given(st.text())
+@example("\x1b[2J\x9b1A\u202e\u2028\x00\ud800")
+def test_a_terminal_obeys_nothing(text: str) -> None:
+    assert visible(text).isprintable()
+
+
+def test_what_can_be_seen_is_left_alone() -> None:
+    assert visible("Zoë 漢字 [red]x[/red]") == "Zoë 漢字 [red]x[/red]"
+
+
+def test_on_a_terminal_csv_has_no_control_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    write([{"a": "\x1b[2J"}], ["a"], "csv")
+    assert "\x1b" not in terminal.getvalue()
+
+
+def test_markup_is_text(capsys: pytest.CaptureFixture[str]) -> None:
+    write([{"a": "[bold]x[/bold] [/nothing]"}], ["a"], "table")
+    assert "[bold]x[/bold] [/nothing]" in capsys.readouterr().out
+
+
+def test_the_sql_can_be_had_for_others_to_run(run: Run, tmp_path: Path) -> None:
+    shown = run("create-table", "--dry-run")
+    assert "CREATE TABLE lnamespace_billing_events" in shown
+    assert "CREATE VIEW lnamespace_billing_events_intervals" in shown
+    assert not (tmp_path / "deep").exists()
+
+
+def test_to_look_for_a_ledger_makes_none(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ledger", "show", "--ledger-url", url]) == 1
+    error = capsys.readouterr().err
+    assert "lnamespace ledger create-table" in error
+    assert "Nothing is lost" in error
+    assert not (tmp_path / "deep").exists()
+
+
+def test_a_database_that_does_not_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    url = "postgresql://u:hunter2@127.0.0.1:1/d"
+    assert main(["ledger", "show", "--ledger-url", url]) == 1
+    error = capsys.readouterr().err
+    assert "does not answer" in error
+    assert "kubectl get billingrecords" in error
+    assert "hunter2" not in error
+
+
+def test_status(run: Run, fill: Callable[..., None], server: OutboxServer) -> None:
+    fill(applied("u", 1, 0))
+    server.add(event("a", 2))
+    (facts,) = json.loads(run("status", "-o", "json"))
+    assert facts["reachable"] is True
+    assert (facts["rows"], facts["outbox"]) == (1, 1)
+    assert facts["oldest_in_outbox"] == "2026-03-03T00:00:00Z"
+    assert "lnamespace_billing_events" in run("status")
+
+
+def test_status_of_a_database_that_is_down(
+    server: OutboxServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.add(event("a"))
+    assert main(["ledger", "status", "--ledger-url", "postgresql://127.0.0.1:1/d"]) == 1
+    captured = capsys.readouterr()
+    assert re.search(r"^outbox\s+1\s*$", captured.out, re.MULTILINE)
+    assert "does not answer" in captured.err
+
+
+def test_reconcile_says_what_differs_and_mends_it(
+    run: Run, fill: Callable[..., None], server: OutboxServer
+) -> None:
+    fill(applied("gone", 1, 0))
+    server.lnamespaces = [lnamespace("a")]
+    shown = run("reconcile", "--dry-run")
+    assert "missing: team-a a/1/APPLY" in shown
+    assert "gone: team-a gone/DELETE" in shown
+    assert not server.records
+    assert "2 records put into the outbox" in run("reconcile")
+    assert set(server.records) == {"a.1.apply", "gone.delete"}
+    assert "0 records put into the outbox" in run("reconcile")
+
+
+def test_replay_fills_a_new_table(run: Run, server: OutboxServer) -> None:
+    server.lnamespaces = [lnamespace("a"), lnamespace("b")]
+    server.add(event("c"))
+    assert "3 events" in run("replay", "--dry-run")
+    assert "3 rows added, 0 were there" in run("replay")
+    assert "0 rows added, 3 were there" in run("replay")
+    assert len(json.loads(run("show", "-o", "json"))) == 3
+
+
+def test_a_publisher_that_cannot_run_says_why(
+    capsys: pytest.CaptureFixture[str], server: OutboxServer
+) -> None:
+    assert server.url
+    assert main(["ledger", "publish", "--ledger-url", "postgresql://127.0.0.1:1/d"]) == 1
+    assert "--cluster-name" in capsys.readouterr().err
+    logging.getLogger().handlers.clear()
+
+
+def test_costs_of_a_file(run: Run, fill: Callable[..., None], tmp_path: Path) -> None:
+    fill(applied("u", 1, 0, cost_center="=4711"))
+    file = tmp_path / "costs.csv"
+    file.write_text(
+        "namespace,usage_start_time,usage_end_time,cost,currency\n"
+        "team-a,2026-03-02T00:00:00Z,2026-03-02T01:00:00Z,2.50,CAD\n"
+        "team-b,2026-03-02T00:00:00Z,2026-03-02T01:00:00Z,1.00,CAD\n"
+    )
+    shown = json.loads(run("costs", str(file), "-o", "json"))
+    assert [(line["cost_center"], line["cost"]) for line in shown] == [
+        ("=4711", 2.5),
+        ("UNALLOCATED", 1.0),
+    ]
+    assert '"\'=4711"' in run("costs", str(file), "-o", "csv")
+
+
+def test_a_file_of_costs_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "bad.csv"
+    bad.write_bytes(b"\xff\xfe")
+    for file in (bad, tmp_path / "none.csv"):
+        assert main(["ledger", "costs", str(file), "--ledger-url", "sqlite://"]) == 1
+        assert "cannot read the file of costs" in capsys.readouterr().err
+
+
+def test_a_row_has_every_column() -> None:
+    record: BillingRecord = event("a")
+    names = {column.name for column in Ledger.of(Settings(ledger_url="sqlite://")).table.c}
+    assert set(row(record, Place())) == names

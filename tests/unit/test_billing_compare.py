@@ -1,0 +1,144 @@
+"""What differs between ledger and cluster becomes records, and nothing else does."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.billing.compare import Differences, Listed, differences, labels_of
+from lnamespace.billing.ledger import Place, Row, row
+from lnamespace.billing.record import closing, come_true, due, ending, found
+from lnamespace.model.lnamespace import (
+    Billing,
+    BillingSource,
+    Charge,
+    LNamespace,
+    Metadata,
+    Provenance,
+    Recorded,
+    Spec,
+    Status,
+)
+
+from tests.unit.support.strategies import NOW
+
+LATER = NOW + timedelta(days=30)
+
+
+def lnamespace(
+    uid: str = "u", generation: int = 3, at: int = 2, recorded: int = 2, **billing: Any
+) -> LNamespace:
+    origin = Provenance(at, NOW, BillingSource.EXPLICIT, "alice")
+    fields: dict[str, Any] = {"cost_center": "1", "provenance": origin} | billing
+    return LNamespace(
+        Metadata("team-a", uid, generation=generation),
+        Spec(billing=Billing(**fields)),
+        Status(recorded=Recorded(recorded)),
+    )
+
+
+def rows_of(*tenants: LNamespace) -> list[Row]:
+    """The open rows of a ledger that knows all of them."""
+    fresh = (LNamespace(lns.metadata, lns.spec) for lns in tenants)
+    return [row(due(lns, NOW)[-1], Place()) for lns in fresh]
+
+
+def compare(rows: list[Row], *tenants: LNamespace) -> Differences:
+    return differences(rows, Listed(tenants, frozenset(lns.uid for lns in tenants)), LATER)
+
+
+def test_where_nothing_differs_there_is_nothing_to_do() -> None:
+    assert compare(rows_of(lnamespace()), lnamespace()) == Differences()
+    assert compare([]) == Differences()
+
+
+def test_what_is_missing_is_told_as_it_was() -> None:
+    (record,) = compare([], lnamespace()).missing
+    assert (record.event_id, record.valid_from, record.changed_by) == ("u/2/APPLY", NOW, "alice")
+
+
+def test_what_the_controller_will_record_is_left_to_it() -> None:
+    assert compare([], lnamespace(recorded=0)) == Differences()
+    newer = lnamespace(generation=5, at=5, recorded=2, cost_center="2")
+    assert compare(rows_of(lnamespace()), newer) == Differences()
+
+
+def test_events_that_are_missing_after_the_row_are_all_told() -> None:
+    former = Charge("2", provenance=Provenance(4, NOW, BillingSource.EXPLICIT))
+    lns = lnamespace(generation=6, at=6, recorded=6, cost_center="3", superseded=(former,))
+    assert [r.generation for r in compare(rows_of(lnamespace()), lns).missing] == [4, 6]
+
+
+@pytest.mark.parametrize("field", ["cost_center", "owner", "team", "environment"])
+def test_a_change_without_the_webhook_is_told_from_now(field: str) -> None:
+    change: dict[str, Any] = {field: "new"}
+    behind = lnamespace(generation=4, **change)
+    (record,) = compare(rows_of(lnamespace()), behind).changed
+    assert record == found(behind, LATER)
+    # Once it is in the ledger, it is no difference.
+    assert compare([row(record, Place())], behind) == Differences()
+
+
+def test_labels_count_in_any_order() -> None:
+    known = lnamespace(labels={"a": "1", "b": "2"})
+    assert not compare(rows_of(known), lnamespace(labels={"b": "2", "a": "1"})).records
+    assert compare(rows_of(known), lnamespace(labels={"a": "1"})).changed
+
+
+def test_an_edit_of_the_lists_is_no_change_of_the_bill() -> None:
+    assert compare(rows_of(lnamespace()), lnamespace(generation=40)) == Differences()
+
+
+def test_a_row_that_says_otherwise_of_the_same_state_is_not_contradicted() -> None:
+    """Its event is told; the table is nobody's to edit, and a second row could not be added."""
+    assert compare(rows_of(lnamespace(generation=2)), lnamespace(generation=2, owner="new")) == (
+        Differences()
+    )
+
+
+def test_what_is_gone_is_ended_from_now() -> None:
+    (record,) = compare(rows_of(lnamespace())).gone
+    assert record.event_id == closing(lnamespace(), NOW).event_id
+    assert (record.valid_from, record.namespace, record.cost_center) == (LATER, "team-a", "1")
+
+
+def test_what_cannot_be_read_is_not_gone() -> None:
+    assert not differences(rows_of(lnamespace()), Listed((), frozenset({"u"})), LATER).records
+
+
+def test_what_is_gone_as_was_announced_ended_then() -> None:
+    announced = ending(lnamespace(cost_center="2"), NOW + timedelta(hours=1))
+    there, gone = lnamespace("there"), Listed((), frozenset({"there"}), {"u": announced})
+    found = differences(rows_of(lnamespace(), there), gone, LATER)
+    assert found == Differences(gone=(come_true(announced),))
+
+
+def test_what_is_announced_and_there_is_not_ended() -> None:
+    lns = lnamespace()
+    there = Listed((lns,), frozenset({"u"}), {"u": ending(lns, NOW)})
+    assert differences(rows_of(lns), there, LATER) == Differences()
+
+
+def test_a_row_that_lacks_columns_is_compared_by_the_others() -> None:
+    (known,) = rows_of(lnamespace(team="red"))
+    del known["team"], known["labels"]
+    assert compare([known], lnamespace(team="blue", generation=4)) == Differences()
+    assert compare([known]).gone[0].team == ""
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"a": 1}'])
+def test_labels_that_cannot_be_read_stop_nothing(text: str | None) -> None:
+    assert labels_of(text) == {}
+
+
+@given(st.lists(st.booleans(), max_size=6), st.lists(st.booleans(), max_size=6))
+def test_once_repaired_nothing_differs(in_ledger: list[bool], in_cluster: list[bool]) -> None:
+    everybody = [lnamespace(str(n), cost_center=str(n)) for n in range(6)]
+    rows = rows_of(*(lns for lns, yes in zip(everybody, in_ledger, strict=False) if yes))
+    present = [lns for lns, yes in zip(everybody, in_cluster, strict=False) if yes]
+    first = compare(rows, *present)
+    gone = {record.lnamespace_uid for record in first.gone}
+    repaired = [r for r in rows if r["lnamespace_uid"] not in gone]
+    repaired += [row(record, Place()) for record in first.missing]
+    assert compare(repaired, *present) == Differences()

@@ -1,0 +1,85 @@
+"""One bad row stops no other; a database that takes nothing is not the rows' fault."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.billing.delivery import HOPELESS, Delivery, deliver
+from lnamespace.billing.ledger import Row
+from lnamespace.errors import LedgerMisconfigured, LedgerUnavailable, RowsRefused
+
+
+class Database:
+    """Takes a batch whole or not at all, as a transaction does."""
+
+    def __init__(self, bad: set[int]) -> None:
+        self.bad = bad
+        self.taken: list[Any] = []
+        self.calls = 0
+
+    def append(self, rows: Sequence[Row]) -> int:
+        self.calls += 1
+        numbers = [row["event_id"] for row in rows]
+        if self.bad & set(numbers):
+            raise RowsRefused("no")
+        fresh = [number for number in numbers if number not in self.taken]
+        self.taken += fresh
+        return len(fresh)
+
+
+def rows(count: int) -> list[Row]:
+    return [{"event_id": number} for number in range(count)]
+
+
+def test_a_good_batch_is_one_write() -> None:
+    database = Database(set())
+    delivery = deliver(database.append, rows(100))
+    assert (delivery.new, database.calls, delivery.refused) == (100, 1, ())
+
+
+@given(st.sets(st.integers(0, 99), max_size=HOPELESS - 1))
+def test_all_but_the_bad_are_taken_in_order(bad: set[int]) -> None:
+    database = Database(bad)
+    delivery = deliver(database.append, rows(100))
+    assert database.taken == [n for n in range(100) if n not in bad]
+    assert [*delivery.delivered] == database.taken
+    assert {*_refused(delivery)} == bad
+    assert delivery.new == 100 - len(bad)
+
+
+def test_one_bad_row_is_found_quickly() -> None:
+    database = Database({42})
+    deliver(database.append, rows(100))
+    assert database.calls < 20
+
+
+def test_where_all_are_bad_it_is_not_the_rows() -> None:
+    database = Database(set(range(100)))
+    with pytest.raises(LedgerMisconfigured, match="refuses every row: no"):
+        deliver(database.append, rows(100))
+    assert database.calls < 30
+
+
+def test_a_few_bad_rows_alone_are_refused() -> None:
+    delivery = deliver(Database({0, 1}).append, rows(2))
+    assert _refused(delivery) == [0, 1]
+
+
+def test_a_database_that_goes_away_meanwhile_is_told() -> None:
+    database = Database({1})
+
+    def append(batch: Sequence[Row]) -> int:
+        if database.calls == 3:
+            raise LedgerUnavailable("gone")
+        return database.append(batch)
+
+    with pytest.raises(LedgerUnavailable):
+        deliver(append, rows(4))
+    database.bad = set()
+    assert deliver(database.append, rows(4)).new + 1 == 4
+
+
+def _refused(delivery: Delivery) -> list[Any]:
+    return [event for event, _ in delivery.refused]

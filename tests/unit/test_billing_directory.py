@@ -1,0 +1,269 @@
+"""Groups from a directory: at hand or not there yet, and never waited for.
+
+Cloud Identity is a loopback server that speaks its protocol; nothing here ran against Google.
+"""
+
+import http.server
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from google.auth.credentials import AnonymousCredentials
+from lnamespace.billing import directory
+from lnamespace.billing.cloud_identity import CloudIdentity
+from lnamespace.billing.directory import CachedDirectory, Directories
+from lnamespace.billing.payers import Lookup
+from lnamespace.errors import PayersError
+
+HOUR = 3600.0
+RED = frozenset({"red"})
+BLUE = frozenset({"blue"})
+
+
+@dataclass
+class Phonebook:
+    """A directory whose answers wait until they are let go."""
+
+    groups: dict[str, frozenset[str]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    open: threading.Event = field(default_factory=threading.Event)
+
+    def groups_of(self, username: str) -> frozenset[str]:
+        self.asked.append(username)
+        assert self.open.wait(10)
+        if username not in self.groups:
+            raise PayersError("no such person")
+        return self.groups[username]
+
+
+@dataclass
+class Clock:
+    """Monotonic seconds, as the test says."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.001)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def book() -> Phonebook:
+    return Phonebook({"alice": RED})
+
+
+@pytest.fixture
+def cached(book: Phonebook, clock: Clock) -> Iterator[CachedDirectory]:
+    made = CachedDirectory(book, HOUR, clock)
+    yield made
+    book.open.set()
+    made.close()
+
+
+def test_who_is_not_known_yet_is_not_waited_for(book: Phonebook, cached: CachedDirectory) -> None:
+    assert cached.groups_of("alice") is None
+    assert cached.groups_of("alice") is None
+    book.open.set()
+    until(lambda: cached.groups_of("alice") == RED)
+    assert book.asked == ["alice"]
+
+
+def test_an_old_answer_counts_until_there_is_a_new_one(
+    book: Phonebook, cached: CachedDirectory, clock: Clock
+) -> None:
+    book.open.set()
+    until(lambda: cached.groups_of("alice") == RED)
+    book.open.clear()
+    book.groups["alice"] = BLUE
+    clock.now += HOUR
+    assert cached.groups_of("alice") == RED
+    book.open.set()
+    until(lambda: cached.groups_of("alice") == BLUE)
+    assert book.asked == ["alice", "alice"]
+
+
+def test_a_lookup_that_fails_leaves_what_was_known_and_is_tried_again(
+    book: Phonebook, cached: CachedDirectory, clock: Clock
+) -> None:
+    book.open.set()
+    until(lambda: cached.groups_of("alice") == RED)
+    del book.groups["alice"]
+    clock.now += HOUR
+    cached.groups_of("alice")
+    until(lambda: len(book.asked) == 2 and not cached._waiting)  # noqa: SLF001 - nothing else shows
+    assert cached.groups_of("alice") == RED
+    assert len(book.asked) == 2
+    clock.now += directory.RETRY_SECONDS
+    cached.groups_of("alice")
+    until(lambda: len(book.asked) == 3)
+
+
+def test_while_a_directory_is_down_nobody_waits_for_it_for_ever(
+    book: Phonebook, cached: CachedDirectory
+) -> None:
+    book.open.set()
+    until(lambda: cached.groups_of("stranger") == frozenset())
+
+
+def test_a_defect_of_a_directory_is_a_failed_lookup(clock: Clock) -> None:
+    class Broken:
+        def groups_of(self, username: str) -> frozenset[str]:
+            raise ZeroDivisionError(username)
+
+    cached = CachedDirectory(Broken(), HOUR, clock)
+    until(lambda: cached.groups_of("alice") == frozenset())
+    cached.close()
+
+
+def test_neither_the_known_nor_the_waiting_grow_without_bound(
+    monkeypatch: pytest.MonkeyPatch, book: Phonebook, cached: CachedDirectory
+) -> None:
+    monkeypatch.setattr(directory, "USERS_MAX", 3)
+    monkeypatch.setattr(directory, "WAITING_MAX", 5)
+    for number in range(100):
+        assert cached.groups_of(f"user-{number}") is None
+    book.open.set()
+    until(lambda: not cached._waiting)  # noqa: SLF001 - nothing else shows
+    assert len(book.asked) == 5
+    assert len(cached._known) == 3  # noqa: SLF001 - as above
+
+
+def test_without_a_directory_there_are_no_further_groups() -> None:
+    assert Directories().groups_of(None, "alice") == frozenset()
+
+
+def test_a_configured_directory_is_asked_and_given_up_when_it_is_no_longer_configured() -> None:
+    directories = Directories()
+    assert directories.groups_of(Lookup("CloudIdentity"), "not an address") is None
+    until(lambda: directories.groups_of(Lookup("CloudIdentity"), "not an address") == frozenset())
+    assert directories.groups_of(None, "not an address") == frozenset()
+    directories.close()
+
+
+class Google(http.server.ThreadingHTTPServer):
+    """Answers as Cloud Identity does: two groups a page."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.groups = ["red@example.com", "blue@example.com", "green@example.com"]
+        self.status = 200
+        self.body: bytes | None = None
+        self.queries: list[dict[str, list[str]]] = []
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    server: Google
+
+    def do_GET(self) -> None:
+        path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
+        assert path == "/v1/groups/-/memberships:searchTransitiveGroups"
+        self.server.queries.append(query)
+        first = int(query.get("pageToken", ["0"])[0])
+        page: dict[str, Any] = {
+            "memberships": [
+                {"group": "groups/x", "groupKey": {"id": group}, "relationType": "DIRECT"}
+                for group in self.server.groups[first : first + 2]
+            ]
+        }
+        if first + 2 < len(self.server.groups):
+            page["nextPageToken"] = str(first + 2)
+        body = json.dumps(page).encode() if self.server.body is None else self.server.body
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its own name
+        pass
+
+
+@pytest.fixture
+def google() -> Iterator[Google]:
+    with Google() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def asking(google: Google) -> CloudIdentity:
+    return CloudIdentity(AnonymousCredentials(), google.endpoint)  # type: ignore[no-untyped-call]
+
+
+def test_all_pages_of_groups_are_read(google: Google) -> None:
+    found = asking(google).groups_of("alice@example.com")
+    assert found == {"red@example.com", "blue@example.com", "green@example.com"}
+    member, labels = google.queries[0]["query"][0].split(" && ")
+    assert member == "member_key_id == 'alice@example.com'"
+    assert labels == "'cloudidentity.googleapis.com/groups.discussion_forum' in labels"
+    assert len(google.queries) == 2
+
+
+def test_who_is_in_no_group_is_in_no_group(google: Google) -> None:
+    google.body = b"{}"
+    assert asking(google).groups_of("alice@example.com") == frozenset()
+
+
+@pytest.mark.parametrize(
+    "username",
+    ["alice", "a' || '1'=='1@example.com", "a@b'c", "system:serviceaccount:a:b", "a@b\n", ""],
+)
+def test_who_can_be_in_no_google_group_is_not_asked_for(google: Google, username: str) -> None:
+    assert asking(google).groups_of(username) == frozenset()
+    assert google.queries == []
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (403, b"{}", "Cloud Identity Premium"),
+        (404, b"{}", "404"),
+        (200, b"<html>", "cannot be read"),
+        (200, b'{"memberships": 3}', "cannot be read"),
+    ],
+)
+def test_a_refusal_is_told_with_the_reason(
+    google: Google, status: int, body: bytes, said: str
+) -> None:
+    google.status, google.body = status, body
+    with pytest.raises(PayersError, match=said):
+        asking(google).groups_of("alice@example.com")
+
+
+def test_pages_without_end_are_not_read_without_end(google: Google) -> None:
+    google.body = b'{"nextPageToken": "1"}'
+    with pytest.raises(PayersError, match="pages"):
+        asking(google).groups_of("alice@example.com")
+
+
+def test_no_answer_is_an_error() -> None:
+    with Google() as server:
+        endpoint = server.endpoint
+    with pytest.raises(PayersError, match="did not answer"):
+        CloudIdentity(
+            AnonymousCredentials(),  # type: ignore[no-untyped-call]
+            endpoint,
+        ).groups_of("alice@example.com")

@@ -1,0 +1,258 @@
+"""A database from its URL: every wait ends, every failure has its kind, no password is told."""
+
+import socket
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from google.api_core import exceptions as google
+from google.auth.exceptions import DefaultCredentialsError, TransportError
+from google.cloud.bigquery.dbapi.exceptions import DatabaseError
+from lnamespace.billing import bigquery, engines
+from lnamespace.billing.failures import MESSAGE_LENGTH, message, translated
+from lnamespace.errors import (
+    LedgerError,
+    LedgerMisconfigured,
+    LedgerUnavailable,
+    RowsRefused,
+    SettingsError,
+)
+
+from tests.unit.support.engines import DATABASES
+
+
+@pytest.fixture(params=DATABASES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return DATABASES[request.param](tmp_path)
+
+
+@pytest.fixture
+def database(url: str) -> Iterator[sa.Engine]:
+    made = engines.engine(url)
+    yield made
+    made.dispose()
+
+
+def run(database: sa.Engine, statement: str) -> Any:
+    with engines.transaction(database) as connection:
+        return connection.exec_driver_sql(statement)
+
+
+def test_a_missing_table_is_for_somebody_to_mend(database: sa.Engine) -> None:
+    with pytest.raises(LedgerMisconfigured) as caught:
+        run(database, "INSERT INTO nowhere VALUES (1)")
+    assert "INSERT" not in str(caught.value)
+
+
+def test_a_key_twice_is_the_rows_fault(database: sa.Engine) -> None:
+    run(database, "CREATE TABLE t (k INTEGER PRIMARY KEY)")
+    run(database, "INSERT INTO t VALUES (1)")
+    with pytest.raises(RowsRefused):
+        run(database, "INSERT INTO t VALUES (1)")
+
+
+def test_what_fails_is_undone(database: sa.Engine) -> None:
+    run(database, "CREATE TABLE t (k INTEGER)")
+    with pytest.raises(LedgerError):
+        _half_done(database)
+    with engines.transaction(database) as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM t").scalar() == 0
+
+
+def _half_done(database: sa.Engine) -> None:
+    with engines.transaction(database) as connection:
+        connection.exec_driver_sql("INSERT INTO t VALUES (1)")
+        connection.exec_driver_sql("INSERT INTO nowhere VALUES (1)")
+
+
+def test_all_threads_see_one_database_in_memory() -> None:
+    for url in ("sqlite://", "duckdb:///:memory:"):
+        database = engines.engine(url)
+        run(database, "CREATE TABLE t (k INTEGER)")
+        failures: list[Exception] = []
+        thread = threading.Thread(target=_try, args=(database, failures))
+        thread.start()
+        thread.join()
+        assert not failures
+        database.dispose()
+
+
+def _try(database: sa.Engine, failures: list[Exception]) -> None:
+    try:
+        run(database, "INSERT INTO t VALUES (1)")
+    except LedgerError as error:
+        failures.append(error)
+
+
+def test_sqlite_survives_the_power_and_readers_do_not_wait(tmp_path: Path) -> None:
+    database = engines.engine(DATABASES["sqlite"](tmp_path))
+    with engines.transaction(database) as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+    database.dispose()
+
+
+def test_a_locked_sqlite_is_waited_for_and_then_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "CONNECT_SECONDS", 0.05)
+    first, second = (engines.engine(DATABASES["sqlite"](tmp_path)) for _ in range(2))
+    run(first, "CREATE TABLE t (k INTEGER)")
+    with engines.transaction(first) as connection:
+        connection.exec_driver_sql("INSERT INTO t VALUES (1)")
+        with pytest.raises(LedgerUnavailable, match="locked"):
+            run(second, "INSERT INTO t VALUES (2)")
+    first.dispose()
+    second.dispose()
+
+
+def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
+    database = engines.engine(DATABASES["sqlite"](tmp_path))
+    run(database, "CREATE TABLE t (k TEXT)")
+    with pytest.raises(LedgerUnavailable, match="full"):
+        _fill(database)
+    run(database, "INSERT INTO t VALUES ('x')")
+    database.dispose()
+
+
+@pytest.mark.parametrize("words", ["disk I/O error", "database or disk is full"])
+def test_what_a_disk_says_that_may_have_room_again(words: str) -> None:
+    """The first is also what becomes of a file that may not grow (EFBIG)."""
+    error = sa.exc.OperationalError("", {}, sqlite3.OperationalError(words))
+    assert isinstance(translated(error), LedgerUnavailable)
+
+
+def _fill(database: sa.Engine) -> None:
+    """What a disk says that is full, as far as sqlite may use it."""
+    with engines.transaction(database) as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 2")
+        connection.exec_driver_sql("INSERT INTO t VALUES (hex(randomblob(9999)))")
+
+
+def test_a_folder_that_is_not_there_is_for_somebody_to_mend(tmp_path: Path) -> None:
+    with pytest.raises(LedgerMisconfigured, match="unable to open"):
+        run(engines.engine(f"sqlite:///{tmp_path}/no/where.db"), "SELECT 1")
+
+
+def test_nobody_listens() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(LedgerUnavailable) as caught:
+        run(engines.engine(f"postgresql://u:hunter2@127.0.0.1:{port}/d"), "SELECT 1")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_wrong_database_is_for_somebody_to_mend(tmp_path: Path) -> None:
+    url = sa.make_url(DATABASES["postgresql"](tmp_path)).set(database="nowhere")
+    with pytest.raises((LedgerMisconfigured, LedgerUnavailable), match="does not exist"):
+        run(engines.engine(url.render_as_string(hide_password=False)), "SELECT 1")
+
+
+def test_a_server_that_accepts_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "CONNECT_SECONDS", 2)  # The least that libpq knows.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(LedgerUnavailable, match="timeout"):
+            run(engines.engine(f"postgresql://u@127.0.0.1:{port}/d"), "SELECT 1")
+
+
+def test_a_server_that_falls_silent_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "SILENCE_SECONDS", 0.2)
+    database = engines.engine(DATABASES["postgresql"](tmp_path))
+    with pytest.raises(LedgerUnavailable):
+        run(database, "SELECT pg_sleep(25)")
+    monkeypatch.setattr(engines, "SILENCE_SECONDS", 20)
+    assert run(database, "SELECT 1").rowcount == 1
+    database.dispose()
+
+
+def test_a_statement_that_takes_too_long_is_ended_by_postgresql(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "STATEMENT_SECONDS", 1)
+    database = engines.engine(DATABASES["postgresql"](tmp_path))
+    with pytest.raises(LedgerUnavailable, match="timeout"):
+        run(database, "SELECT pg_sleep(25)")
+    database.dispose()
+
+
+@pytest.mark.parametrize(
+    "url", ["", "nonsense", "mysql://u:hunter2@h/d", "oracle://hunter2", "postgresql+no://hunter2"]
+)
+def test_what_is_no_ledger_is_refused_without_telling_the_password(url: str) -> None:
+    with pytest.raises(SettingsError, match="--ledger-url") as caught:
+        engines.engine(url)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_bigquery_without_credentials_is_for_somebody_to_mend(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(bigquery.EMULATOR, raising=False)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    with pytest.raises(LedgerMisconfigured):
+        engines.engine("bigquery://project/dataset")
+
+
+def test_the_dataset_of_a_url() -> None:
+    assert engines.default_schema("bigquery://project/dataset?location=EU") == "dataset"
+    assert engines.default_schema("postgresql://host/database") == ""
+
+
+def test_the_file_of_a_url() -> None:
+    assert engines.file_of("sqlite:////var/lib/ledger.db") == Path("/var/lib/ledger.db")
+    assert engines.file_of("sqlite://") is None
+    assert engines.file_of("postgresql://host/database") is None
+
+
+def answer(kind: type[google.GoogleAPICallError], reason: str) -> DatabaseError:
+    return DatabaseError(kind("no", errors=[{"reason": reason}]))
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        (answer(google.Forbidden, "rateLimitExceeded"), LedgerUnavailable),
+        (answer(google.Forbidden, "quotaExceeded"), LedgerMisconfigured),
+        (answer(google.Forbidden, "accessDenied"), LedgerMisconfigured),
+        (answer(google.NotFound, "notFound"), LedgerMisconfigured),
+        (answer(google.BadRequest, "invalidQuery"), RowsRefused),
+        (answer(google.ServiceUnavailable, "backendError"), LedgerUnavailable),
+        (answer(google.InternalServerError, "somethingNew"), LedgerUnavailable),
+        (answer(google.BadRequest, "somethingNew"), RowsRefused),
+    ],
+)
+def test_bigquery_by_its_reasons(cause: DatabaseError, kind: type[LedgerError]) -> None:
+    assert type(translated(sa.exc.DatabaseError("secret", {}, cause))) is kind
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (google.RetryError("no", None), LedgerUnavailable),  # type: ignore[no-untyped-call]
+        (TransportError("no"), LedgerUnavailable),  # type: ignore[no-untyped-call]
+        (DefaultCredentialsError("no"), LedgerMisconfigured),  # type: ignore[no-untyped-call]
+        (answer(google.Forbidden, "accessDenied").args[0], LedgerMisconfigured),
+        (ConnectionResetError("no"), LedgerUnavailable),
+        (OverflowError("no"), RowsRefused),
+        (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "no"), RowsRefused),
+    ],
+)
+def test_what_drivers_let_pass(error: Exception, kind: type[LedgerError]) -> None:
+    assert type(translated(error)) is kind
+
+
+@pytest.mark.parametrize("error", [KeyError("k"), AttributeError("a"), RuntimeError("r")])
+def test_a_defect_is_no_failure_of_the_database(error: Exception) -> None:
+    assert translated(error) is None
+
+
+def test_a_message_is_one_line_that_a_log_can_bear() -> None:
+    assert message(ValueError("first\nsecond")) == "first"
+    assert len(message(ValueError("x" * 9999))) == MESSAGE_LENGTH
+    assert message(ValueError()) == "ValueError"

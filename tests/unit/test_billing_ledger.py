@@ -1,0 +1,90 @@
+"""The ledger keeps its promises on every database that can be had here."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from lnamespace.billing import engines
+from lnamespace.billing.ledger import Ledger
+from lnamespace.billing.table import table
+from lnamespace.errors import LedgerMisconfigured, LedgerUnavailable, RowsRefused, SettingsError
+from lnamespace.settings import Settings
+
+from tests.unit.support.engines import DATABASES
+from tests.unit.support.ledger_contract import *  # noqa: F403 - the tests
+from tests.unit.support.ledger_contract import applied
+
+
+@pytest.fixture(params=DATABASES)
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    made = Ledger(engines.engine(DATABASES[request.param](tmp_path)), table("events"))
+    yield made
+    made.close()
+
+
+def test_without_leave_to_create_a_missing_table_is_an_error(ledger: Ledger) -> None:
+    with pytest.raises(LedgerMisconfigured, match="create-table"):
+        Ledger(ledger.engine, ledger.table, manage=False).prepare()
+
+
+def test_the_table_can_be_made_from_its_definition(ledger: Ledger) -> None:
+    with ledger.engine.begin() as connection:
+        for statement in ledger.definition().split(";\n"):
+            connection.exec_driver_sql(statement.rstrip(";"))
+    assert Ledger(ledger.engine, ledger.table, manage=False).append([applied("u", 1, 0)]) == 1
+
+
+def test_a_failure_at_any_statement_of_an_append_leaves_nothing_or_all(ledger: Ledger) -> None:
+    ledger.append([applied("first", 1, 0)])
+    rows = [applied(f"u{number}", 1, 0) for number in range(5)]
+
+    @sa.event.listens_for(ledger.engine, "after_cursor_execute")
+    def fail(*_: object) -> None:
+        raise OSError("the network is gone")
+
+    with pytest.raises(LedgerUnavailable, match="the network is gone"):
+        ledger.append(rows)
+    sa.event.remove(ledger.engine, "after_cursor_execute", fail)
+    assert len(ledger.read(sa.select(ledger.table))) == 1
+    assert ledger.append(rows) == 5
+
+
+def test_two_at_once_write_each_row_once(ledger: Ledger) -> None:
+    other = Ledger(ledger.engine, ledger.table)
+    ledger.prepare()
+    with engines.transaction(ledger.engine) as connection:
+        connection.execute(sa.select(ledger.table))
+    assert ledger.append([applied("u", 1, 0)]) + other.append([applied("u", 1, 0)]) == 1
+
+
+def test_a_defect_of_ours_is_no_failure_of_the_database(ledger: Ledger) -> None:
+    with pytest.raises(KeyError), engines.transaction(ledger.engine):
+        raise KeyError("ours")
+
+
+def test_a_table_that_vanished_is_somebodys_to_mend(ledger: Ledger) -> None:
+    ledger.append([applied("u", 1, 0)])
+    with ledger.engine.begin() as connection:
+        connection.exec_driver_sql("DROP VIEW events_intervals")
+        ledger.table.drop(connection)
+    with pytest.raises(LedgerMisconfigured):
+        ledger.append([applied("u", 2, 0)])
+
+
+def test_a_row_that_the_database_cannot_take_is_refused(ledger: Ledger) -> None:
+    with pytest.raises(RowsRefused):
+        ledger.append([applied("u", 2**70, 0)])
+
+
+@pytest.mark.parametrize("name", ["", ".", "a.", ".a", "a..b", "a.b.c.d"])
+def test_a_table_needs_a_name(name: str) -> None:
+    with pytest.raises(SettingsError, match="--ledger-table"):
+        table(name)
+
+
+def test_the_dataset_may_be_in_the_table_or_in_the_url() -> None:
+    assert table("p.d.t").schema == "p.d"
+    assert table("t", "d").fullname == "d.t"
+    assert table("x.t", "d").fullname == "x.t"
+    assert Ledger.of(Settings(ledger_url="sqlite://")).table.schema is None

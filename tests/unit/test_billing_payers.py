@@ -1,0 +1,294 @@
+"""The file that says who pays: read, refused with the line and the remedy, read anew."""
+
+import contextlib
+import logging
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.billing.group_pattern import captured, compiled
+from lnamespace.billing.payers import UNALLOCATED, Fallback, Lookup, Payers, requester
+from lnamespace.billing.payers_file import PayersFile
+from lnamespace.billing.payers_yaml import decode
+from lnamespace.cli import main
+from lnamespace.errors import PayersError
+from lnamespace.model.lnamespace import Charge
+from lnamespace.model.names import Names
+
+FULL = """
+default: {costCenter: overhead, team: platform}
+onMissing: Reject
+onAmbiguous: Default
+freeChoiceGroups: [finance@example.com]
+directory: {provider: CloudIdentity, refreshMinutes: 5}
+entries:
+- user: alice
+  billing: {costCenter: "4711", owner: alice, labels: {product: checkout}}
+- group: payments@example.com
+  priority: 10
+  billing: {costCenter: "2040", team: payments}
+- groupPattern: 'cc-(?P<costCenter>\\d+)@example\\.com'
+  billing: {environment: development}
+"""
+
+
+def test_all_that_can_be_said() -> None:
+    payers = decode(FULL.encode(), "payers.yaml")
+    assert payers.default == Charge("overhead", team="platform")
+    assert (payers.on_missing, payers.on_ambiguous) == (Fallback.REJECT, Fallback.DEFAULT)
+    assert payers.free_choice_groups == {"finance@example.com"}
+    assert payers.directory == Lookup("CloudIdentity", 5)
+    alice, payments, numbered = payers.entries
+    assert alice.user == "alice"
+    assert alice.charge == Charge("4711", "alice", labels={"product": "checkout"})
+    assert (payments.group, payments.priority) == ("payments@example.com", 10)
+    assert numbered.pattern is not None
+    assert captured(numbered.pattern, "cc-77@example.com") == {"cost_center": "77"}
+
+
+@pytest.mark.parametrize("content", ["", "{}", "# nothing\n", "entries: []"])
+def test_a_file_may_say_nothing(content: str) -> None:
+    assert decode(content.encode(), "payers.yaml") == Payers()
+    assert Payers().default == UNALLOCATED
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            "entries:\n- user: alice\n  billing: {costCenter: 4711}",
+            'p.yaml:3: entries[0].billing.costCenter: must be text: put it in quotes, such as "47',
+        ),
+        (
+            "entries:\n- user: alice\n  billing: {costcenter: '1'}",
+            'p.yaml:3: entries[0].billing: unknown field "costcenter"; did you mean costCenter?',
+        ),
+        ("entry: []", 'p.yaml:1: unknown field "entry"; did you mean entries?'),
+        ("entries:\n- user: alice", "p.yaml:2: entries[0]: needs a billing.costCenter"),
+        ("entries: [{user: a, group: b}]", "needs one of user, group and groupPattern"),
+        ("entries: [{billing: {costCenter: x}}]", "needs one of user, group and groupPattern"),
+        ("entries: 3", "entries: must be a list"),
+        ("- user: a", "must be a mapping"),
+        ("onMissing: reject", "p.yaml:1: onMissing: must be Default or Reject"),
+        ("default: {owner: x}", "default: needs a costCenter"),
+        ("directory: {provider: LDAP}", "directory.provider: must be CloudIdentity"),
+        ("directory: {provider: CloudIdentity, refreshMinutes: 0}", "refreshMinutes"),
+        ("\nentries: []\nentries: []", "p.yaml:3:1: the key 'entries' is given twice"),
+        ("entries: [{user: a, user: b}]", "the key 'user' is given twice"),
+        ("entries: [", "p.yaml:1:11: "),
+        ("? [a]\n: b", "a key must be text"),
+        ("a: &x [*x]", "p.yaml: not YAML: "),
+        ("entries: [{groupPattern: '(x'}]", "entries[0].groupPattern: not a regular expression"),
+        ("entries: [{groupPattern: '(?P<cost>x)'}]", "must be one of costCenter, owner, team"),
+        (
+            "entries: [{groupPattern: '(?P<costCenter>x)', billing: {costCenter: x}}]",
+            "entries[0].billing.costCenter: the groupPattern fills this in",
+        ),
+        ("entries: [{user: 'a ', billing: {costCenter: x}}]", "entries[0].user: must have no"),
+        ('entries: [{user: a, billing: {costCenter: "x\\n"}}]', "billing.costCenter: must have no"),
+        ('entries: [{user: a, billing: {costCenter: x, labels: {k: "\\e"}}}]', "labels.k: must"),
+        ('freeChoiceGroups: [a, "b\\0"]', "freeChoiceGroups[1]: must have no"),
+        ("entries: [" + "{groupPattern: x, billing: {costCenter: y}}," * 51 + "]", "at most 50"),
+        ("#" * 1024 * 1025, "larger than"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_the_place_and_the_remedy(
+    content: str, said: str
+) -> None:
+    with pytest.raises(PayersError) as refusal:
+        decode(content.encode(), "p.yaml")
+    assert said in str(refusal.value)
+
+
+@given(st.one_of(st.binary(max_size=60), st.text("[]{}:,- \n'\"&*?entriesuser", max_size=60)))
+def test_whatever_the_file_holds_it_is_read_or_refused(content: bytes | str) -> None:
+    data = content.encode() if isinstance(content, str) else content
+    with contextlib.suppress(PayersError):
+        assert isinstance(decode(data, "payers.yaml"), Payers)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(a+)+",
+        r"(a|a)*",
+        r"(?:a?){30}",
+        r".*.*.*.*x",
+        "a?" * 20,
+        r"(?=a)a",
+        r"(?i)a",
+        r"(.)\1",
+        r"(?P<team>.)(?P=team)",
+        r"[a",
+        r"[[a]",
+        "(" * 1000 + ")",
+    ],
+)
+def test_a_pattern_that_names_could_make_slow_or_that_is_none_is_refused(pattern: str) -> None:
+    with pytest.raises(PayersError):
+        compiled(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"a?a?a?.*?.*?.*?x",
+        r"(?:a|a)(?:a|a)(?:a|a)\w+\w+\w+x",
+        r"(?P<costCenter>[a-z]+)[a-z]+[a-z]+-",
+        "a?" * 18 + "x",
+    ],
+)
+def test_the_worst_name_for_a_pattern_takes_a_moment(pattern: str) -> None:
+    before = time.process_time()
+    assert captured(compiled(pattern), "a" * 256) is None
+    assert time.process_time() - before < 2
+
+
+@pytest.mark.parametrize(
+    "group",
+    ["cc-1x", "xcc-1", "cc-1\n", "cc-\uff11", "CC-1", "cc-" + "1" * 300, "cc-", "cc-1\u200b"],
+)
+@pytest.mark.parametrize("pattern", [r"^cc-(?P<costCenter>\d+)$", r"cc-(?P<costCenter>\d+)"])
+def test_a_pattern_is_the_whole_name(group: str, pattern: str) -> None:
+    assert captured(compiled(pattern), group) is None
+
+
+def test_what_cannot_be_seen_is_no_name() -> None:
+    assert captured(compiled(r"cc-(?P<costCenter>.+)"), "cc-1\u200b") is None
+
+
+@pytest.mark.parametrize("group", ["system:serviceaccounts:cc-1", "system:masters"])
+def test_a_pattern_never_means_the_systems_own_groups(group: str) -> None:
+    """Whoever makes an LNamespace `cc-1` has ServiceAccounts in such a group."""
+    assert captured(compiled(r".*?(?P<costCenter>cc-\d+|masters)"), group) is None
+
+
+def test_a_group_that_a_tenant_can_make_says_nothing() -> None:
+    """Whoever makes an LNamespace `cc-1` may impersonate group `cc-1-sudoers`."""
+    groups = ["cc-1-sudoers", "cc-1-sudoers@example.com", "system:authenticated"]
+    person = requester("bob", groups, Names())
+    assert person.groups == {"cc-1-sudoers@example.com", "system:authenticated"}
+    assert not person.sudo
+    assert requester("bob", ["cc-1-sudoers", "system:authenticated"], Names()).sudo
+    other = Names(sudoers_group_format="k8s:{name}:sudo")
+    assert requester("bob", ["k8s:cc-1:sudo", "x-sudoers"], other).groups == {"x-sudoers"}
+
+
+def test_an_account_for_sudo_hides_whose_groups_it_is() -> None:
+    groups = ["system:serviceaccounts", "system:serviceaccounts:lnamespace-sudo"]
+    assert requester("system:serviceaccount:lnamespace-sudo:a", groups, Names()).sudo
+    assert not requester("system:serviceaccount:lnamespace:a", groups, Names()).sudo
+    assert not requester("lnamespace-sudo:a", groups, Names()).sudo
+
+
+@pytest.mark.parametrize(
+    ("username", "home"),
+    [("system:serviceaccount:ci:deployer", "ci"), ("alice", ""), ("system:node:ci", "")],
+)
+def test_where_a_service_account_lives(username: str, home: str) -> None:
+    assert requester(username, [], Names()).home == home
+
+
+def say(path: Path, cost_center: str) -> None:
+    """As a ConfigMap's volume does it: a new file, and a link that is swapped."""
+    target = path.with_name(f"..{cost_center}.yaml")
+    target.write_text(f"default: {{costCenter: {cost_center}}}\n")
+    link = path.with_name("..new")
+    link.symlink_to(target)
+    link.rename(path)
+
+
+def test_a_file_is_read_anew_when_it_changes(tmp_path: Path) -> None:
+    path = tmp_path / "payers.yaml"
+    say(path, "one")
+    file = PayersFile(str(path))
+    assert file.current.default.cost_center == "one"
+    assert file.current is file.current
+    say(path, "two")
+    assert file.current.default.cost_center == "two"
+    path.write_text("default: {costCenter: six}\n")
+    assert file.current.default.cost_center == "six"
+
+
+@pytest.mark.parametrize("broken", ["entries: 3", "default: {costCenter: 1}", None])
+def test_a_file_that_got_worse_changes_nothing_and_is_told(
+    tmp_path: Path, broken: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "payers.yaml"
+    path.write_text("default: {costCenter: good}")
+    file = PayersFile(str(path))
+    with caplog.at_level(logging.ERROR):
+        if broken is None:
+            path.unlink()
+        else:
+            path.write_text(broken)
+        for _ in range(3):
+            assert file.current.default.cost_center == "good"
+    assert str(path) in file.problem
+    assert [record.levelname for record in caplog.records].count("ERROR") == 1
+    path.write_text("default: {costCenter: better}")
+    assert file.current.default.cost_center == "better"
+    assert file.problem == ""
+
+
+@pytest.mark.parametrize("content", ["entries: 3", None])
+def test_nothing_starts_with_a_file_that_is_wrong(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "payers.yaml"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(PayersError):
+        PayersFile(str(path))
+
+
+def test_without_a_file_there_are_no_entries() -> None:
+    assert PayersFile("").current == Payers()
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("payers.yaml").write_text(FULL)
+    return "payers.yaml"
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        ([], 0, "3 entries"),
+        (["--user", "alice"], 0, "source: User\n"),
+        (["--user", "bob", "--group", "payments@example.com"], 0, "source: Group ("),
+        (["--user", "bob"], 1, "refused: nobody pays for you yet"),
+        (["--user", "alice", "--cost-center", "1"], 1, "--cost-center 4711  (yours)"),
+        (["--user", "bob", "--group", "finance@example.com", "--cost-center", "1"], 0, "freely"),
+        (["--user", "bob", "--group", "a-sudoers"], 1, 'group "a-sudoers" does not count'),
+        (["--user", "a\x1b[2J", "--cost-center", "b\nc"], 1, '"b\\nc"'),
+    ],
+)
+def test_the_check_tells_who_would_pay(
+    written: str, argv: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["payers", "check", written, *argv]) == code
+    printed = capsys.readouterr().out
+    assert said in printed
+    assert "\x1b" not in printed
+
+
+def test_the_check_of_a_wrong_file_says_so_on_one_line(
+    written: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(written).write_text("entries: 3")
+    assert main(["payers", "check", written]) == 1
+    assert capsys.readouterr().err == "error: payers.yaml:1: entries: must be a list\n"
+
+
+def test_reading_the_file_waits_for_no_google_library() -> None:
+    code = (
+        "import sys; import lnamespace.billing.payers_file, lnamespace.billing.directory;"
+        "sys.exit(any(name in sys.modules for name in ('google.auth', 'requests', 'sqlalchemy')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0

@@ -1,0 +1,358 @@
+"""Records reach the ledger once, whatever fails, and leave the outbox when they have."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from lnamespace.billing import announcements
+from lnamespace.billing import publisher as module
+from lnamespace.billing.ledger import Ledger
+from lnamespace.billing.outbox import Backlog, Queued
+from lnamespace.billing.publisher import Publisher
+from lnamespace.billing.reconcile import place_of
+from lnamespace.billing.record import BillingRecord, Operation, ending
+from lnamespace.errors import LedgerMisconfigured, LedgerUnavailable, SettingsError
+from lnamespace.kube.backoff import Backoff
+from lnamespace.model.lnamespace import (
+    Billing,
+    BillingSource,
+    LNamespace,
+    Metadata,
+    Provenance,
+    Recorded,
+    Spec,
+    Status,
+)
+from lnamespace.settings import Settings
+
+from tests.unit.support.ledger_contract import day
+from tests.unit.support.outbox_server import OutboxServer, outbox_server
+from tests.unit.support.server import client_of
+
+
+def event(uid: str, generation: int = 1, cost_center: str = "1") -> BillingRecord:
+    return BillingRecord(
+        f"{uid}/{generation}/APPLY",
+        Operation.APPLY,
+        "team-a",
+        uid,
+        generation,
+        day(generation),
+        day(generation),
+        cost_center=cost_center,
+    )
+
+
+def lnamespace(uid: str) -> LNamespace:
+    """One that the controller has recorded."""
+    origin = Provenance(1, day(1), BillingSource.EXPLICIT)
+    return LNamespace(
+        Metadata("team-a", uid, generation=1),
+        Spec(billing=Billing(cost_center="1", provenance=origin)),
+        Status(recorded=Recorded(1)),
+    )
+
+
+def settings_of(folder: Path, **fields: int) -> Settings:
+    return Settings(ledger_url=f"sqlite:///{folder}/ledger.db", **fields)  # type: ignore[arg-type]
+
+
+class Database(Ledger):
+    """A real ledger that fails when told to."""
+
+    failing: Exception | None = None
+    poison = ""
+    writes = 0
+
+    def fail(self, _: object, __: object, statement: str, parameters: object, *___: object) -> None:
+        if statement.startswith("INSERT"):
+            self.writes += 1
+            if self.failing:
+                raise self.failing
+            if self.poison and self.poison in str(parameters):
+                raise ValueError("poison")
+
+    def ids(self) -> list[str]:
+        return sorted(found["event_id"] for found in self.read(sa.select(self.table)))
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Database]:
+    made = Database.of(settings_of(tmp_path))
+    assert isinstance(made, Database)
+    made.prepare()
+    sa.event.listen(made.engine, "before_cursor_execute", made.fail)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[OutboxServer]:
+    async with outbox_server() as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RETRY", Backoff(0.01, 0.02))
+
+
+@asynccontextmanager
+async def publishing(
+    server: OutboxServer, ledger: Ledger, folder: Path, **fields: int
+) -> AsyncIterator[Publisher]:
+    stop = asyncio.Event()
+    async with client_of(server.url) as client:
+        made = Publisher(client, ledger, settings_of(folder, **fields))
+        work = asyncio.create_task(made.run(stop))
+        try:
+            yield made
+        finally:
+            stop.set()
+            await work
+
+
+def present(server: OutboxServer, *uids: str) -> None:
+    server.lnamespaces = [lnamespace(uid) for uid in uids]
+
+
+async def test_a_record_becomes_a_row_and_goes(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    present(server, "a")
+    server.add(event("a"))
+    async with publishing(server, ledger, tmp_path) as made:
+        await server.until(lambda: not server.records)
+        assert made.problem() is None
+    assert ledger.ids() == ["a/1/APPLY"]
+
+
+async def test_what_comes_while_a_batch_is_gathered_is_one_write(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    present(server, "a")
+    server.add(event("a"))
+    async with publishing(server, ledger, tmp_path, flush_seconds=1):
+        await server.until(lambda: not server.records)
+        server.add(event("b"))
+        server.add(event("c"))
+        await server.until(lambda: not server.records)
+    assert ledger.writes == 2
+
+
+async def test_full_batches_wait_for_nothing(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    present(server, *map(str, range(30)))
+    server.add(*(event(str(number)) for number in range(30)))
+    async with publishing(server, ledger, tmp_path, batch_size=10):
+        await server.until(lambda: not server.records)
+    assert (len(ledger.ids()), ledger.writes) == (30, 3)
+
+
+async def test_while_the_database_is_down_records_wait(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    present(server, "a")
+    ledger.failing = LedgerUnavailable("down")
+    server.add(event("a"))
+    async with publishing(server, ledger, tmp_path) as made:
+        await server.until(lambda: ledger.writes > 3)
+        assert made.problem() == "the ledger: down"
+        assert len(server.records) == 1
+        ledger.failing = None
+        await server.until(lambda: not server.records)
+        assert made.problem() is None
+    assert ledger.ids() == ["a/1/APPLY"]
+
+
+async def test_a_row_written_before_we_were_killed_is_not_doubled(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    present(server, "a")
+    server.add(event("a"))
+    async with publishing(server, ledger, tmp_path):
+        await server.until(lambda: not server.records)
+    server.add(event("a"))
+    async with publishing(server, ledger, tmp_path) as again:
+        await server.until(lambda: not server.records)
+        assert "rows_known_total 1.0" in again.measure().decode()
+    assert ledger.ids() == ["a/1/APPLY"]
+
+
+async def test_a_poisoned_record_stops_no_other_and_is_tried_again(
+    server: OutboxServer,
+    ledger: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(module, "SLOW_RETRY", 0.05)
+    ledger.poison = "arsenic"
+    present(server, "a", "b", "c", "d")
+    server.add(event("a"), event("b", cost_center="arsenic"), event("c"), event("d"))
+    async with publishing(server, ledger, tmp_path, flush_seconds=1) as made:
+        await server.until(lambda: len(server.records) == 1)
+        assert ledger.ids() == ["a/1/APPLY", "c/1/APPLY", "d/1/APPLY"]
+        assert "parked_records" in made.measure().decode()
+        ledger.poison = ""
+        await server.until(lambda: not server.records)
+    assert "the ledger refuses a record" in caplog.text
+
+
+async def test_a_record_that_cannot_be_read_stops_no_other(
+    server: OutboxServer, ledger: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    present(server, "a", "b")
+    server.add(event("a"), event("b"))
+    server.records["a.1.apply"]["spec"]["validFrom"] = "yesterday"
+    async with publishing(server, ledger, tmp_path) as made:
+        await server.until(lambda: list(server.records) == ["a.1.apply"])
+        made.backlog.unpark()
+        assert "parked_records 1.0" in made.measure().decode()
+    assert "b/1/APPLY" in ledger.ids()
+    assert "a record cannot be read" in caplog.text
+
+
+async def test_a_record_that_cannot_be_deleted_is_deleted_later(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    present(server, "a")
+    server.refuse_deletes = 2
+    server.add(event("a"))
+    async with publishing(server, ledger, tmp_path):
+        await server.until(lambda: not server.records)
+    assert ledger.writes == 1
+
+
+async def test_what_is_missing_in_the_ledger_is_told(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    present(server, "a")
+    async with publishing(server, ledger, tmp_path) as made:
+        await server.until(lambda: ledger.ids() == ["a/1/APPLY"])
+        assert 'drift_total{kind="missing"} 1.0' in made.measure().decode()
+
+
+async def test_what_went_while_nobody_looked_is_ended(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    present(server, "a")
+    server.add(event("a"))
+    async with publishing(server, ledger, tmp_path):
+        await server.until(lambda: not server.records)
+    present(server)
+    async with publishing(server, ledger, tmp_path):
+        await server.until(lambda: "a/DELETE" in ledger.ids())
+
+
+async def test_an_announced_end_is_no_row_until_it_has_come(
+    server: OutboxServer, ledger: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(announcements, "LOOK", 0.01)
+    present(server, "a")
+    server.add(event("a"), ending(lnamespace("a"), day(3)))
+    async with publishing(server, ledger, tmp_path):
+        await server.until(lambda: list(server.records) == ["a.1.ending"])
+        assert ledger.ids() == ["a/1/APPLY"]
+    present(server)
+    async with publishing(server, ledger, tmp_path, flush_seconds=1):
+        await server.until(lambda: not server.records)
+    assert ledger.ids() == ["a/1/APPLY", "a/DELETE"]
+    (end,) = ledger.read(sa.select(ledger.table).where(ledger.table.c.operation == "DELETE"))
+    assert end["valid_from"] == day(3)
+
+
+async def test_a_full_outbox_gets_no_more_from_a_comparison(
+    server: OutboxServer,
+    ledger: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(module, "OUTBOX_MAX", 1)
+    monkeypatch.setattr(module, "SLOW_RETRY", 0.05)
+    ledger.poison = "arsenic"
+    present(server, "a", "b", "c")
+    server.add(event("a", cost_center="arsenic"), event("b", cost_center="arsenic"))
+    async with publishing(server, ledger, tmp_path, flush_seconds=1):
+        await server.until(lambda: "not compared" in caplog.text)
+        assert len(server.records) == 2
+        ledger.poison = ""
+        await server.until(lambda: len(ledger.ids()) == 3)
+
+
+async def test_nothing_is_compared_while_records_wait(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    present(server, "a", "c")
+    ledger.failing = LedgerMisconfigured("no rights")
+    server.add(event("a"))
+    async with publishing(server, ledger, tmp_path, flush_seconds=1) as made:
+        await server.until(lambda: ledger.writes > 3)
+        assert len(server.records) == 1
+        ledger.failing = None
+        await server.until(lambda: len(ledger.ids()) == 2)
+        assert 'drift_total{kind="missing"} 1.0' in made.measure().decode()
+
+
+async def test_no_text_of_a_tenant_is_in_a_log_message(
+    server: OutboxServer, ledger: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "lnamespace")
+    present(server, "a")
+    server.add(event("a", cost_center="secret-project"))
+    async with publishing(server, ledger, tmp_path):
+        await server.until(lambda: not server.records)
+    assert "secret-project" not in caplog.text
+    assert all(not entry.args for entry in caplog.records if entry.name.startswith("lnamespace"))
+
+
+def test_a_shared_database_needs_the_clusters_name() -> None:
+    with pytest.raises(SettingsError, match="--cluster-name"):
+        place_of(Settings(ledger_url="postgresql://host/db"))
+    assert place_of(Settings(ledger_url="postgresql://host/db", cluster_name="c"))
+    assert place_of(Settings())
+
+
+def queued(uid: str, generation: int) -> Queued:
+    record = event(uid, generation)
+    return Queued(("", record.name), "uid", 1, record)
+
+
+def test_the_oldest_go_first_and_generations_in_order() -> None:
+    backlog = Backlog()
+    for item in (queued("a", 10), queued("a", 2), queued("b", 1)):
+        backlog.changed(None, item)
+    assert [item.record.generation for item in backlog.take(2)] == [1, 2]
+    assert [item.record.generation for item in backlog.take(2)] == [10]
+    assert backlog.take(2) == []
+    assert not backlog.arrived.is_set()
+
+
+def test_what_is_given_back_comes_again_unless_it_is_gone() -> None:
+    backlog = Backlog()
+    first, second = queued("a", 1), queued("a", 2)
+    for item in (first, second):
+        backlog.changed(None, item)
+    taken = backlog.take(2)
+    backlog.changed(first, None)
+    backlog.give_back(taken)
+    assert backlog.take(2) == [second]
+
+
+def test_what_is_parked_waits_until_it_is_let_go() -> None:
+    backlog = Backlog()
+    item = queued("a", 1)
+    backlog.changed(None, item)
+    backlog.park(*backlog.take(1))
+    backlog.changed(item, item)
+    assert (backlog.take(1), backlog.parked, len(backlog)) == ([], 1, 1)
+    backlog.unpark()
+    assert (backlog.take(1), backlog.parked) == ([item], 0)
+    backlog.done(item)
+    assert (len(backlog), backlog.oldest()) == (0, None)

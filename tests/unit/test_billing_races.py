@@ -1,0 +1,57 @@
+"""Another of the same name, made before anybody looked: neither is taken for the other."""
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import msgspec
+from lnamespace.billing.outbox import Outbox
+from lnamespace.billing.record import due
+from lnamespace.billing.witness import Witness
+from lnamespace.model.lnamespace import (
+    Billing,
+    BillingSource,
+    LNamespace,
+    Metadata,
+    Provenance,
+    Recorded,
+    Spec,
+    Status,
+)
+from lnamespace.model.names import Names
+
+from tests.unit.support.outbox_server import outbox_server, queued
+from tests.unit.support.server import DEADLINE, client_of
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+BILLING = Billing(cost_center="cc-1", provenance=Provenance(1, NOW, BillingSource.EXPLICIT))
+OLD = LNamespace(
+    Metadata("team-a", "u-1", "1", 1),
+    Spec(billing=BILLING),
+    Status(namespace_uid="n-1", recorded=Recorded(1)),
+)
+NEW = msgspec.structs.replace(OLD, metadata=Metadata("team-a", "u-2", "1", 1))
+
+
+async def test_who_has_its_name_already_does_not_hide_its_end() -> None:
+    async with outbox_server() as server, client_of(server.url) as client:
+        server.lnamespaces.append(OLD)
+        names = Names()
+        task = asyncio.create_task(Witness(client, names, Outbox(client, names)).run())
+        await server.until(lambda: server.tenants_watched)
+        server.become(OLD, NEW)
+        await server.until(lambda: set(server.records) == {"u-1.delete"})
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_a_record_that_was_made_anew_is_not_removed_with_the_old_one() -> None:
+    (record,) = due(msgspec.structs.replace(OLD, status=Status()), NOW)
+    async with outbox_server() as server, client_of(server.url) as client:
+        server.add(record)
+        old = queued(server, record)
+        server.add(record)
+        async with asyncio.timeout(DEADLINE):
+            await Outbox(client, Names()).remove(old)
+        assert set(server.records) == {record.name}

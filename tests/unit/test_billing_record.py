@@ -1,0 +1,183 @@
+"""What happened to the billing of an LNamespace becomes records, each once."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.billing.crd import billingrecords_crd
+from lnamespace.billing.record import (
+    BillingRecord,
+    Operation,
+    billingrecords,
+    closing,
+    come_true,
+    due,
+    ending,
+    found,
+    manifest,
+    newest,
+    read,
+    since,
+)
+from lnamespace.cli import main
+from lnamespace.errors import ModelError
+from lnamespace.model.lnamespace import (
+    Billing,
+    BillingSource,
+    Charge,
+    LNamespace,
+    Metadata,
+    Provenance,
+    Recorded,
+    Spec,
+    Status,
+)
+from lnamespace.model.names import Names
+
+from tests.unit.support.strategies import NOW, lnamespaces
+from tests.unit.support.structural import accepts
+
+FILE = Path(__file__).resolve().parents[2] / "crds" / "billingrecords.yaml"
+(VERSION,) = billingrecords_crd(Names())["spec"]["versions"]
+SCHEMA = VERSION["schema"]["openAPIV3Schema"]["properties"]["spec"]
+LATER = NOW + timedelta(days=30)
+UID = "0b5c3f0e-0000-4000-8000-000000000001"
+
+
+def origin(generation: int, source: BillingSource = BillingSource.EXPLICIT) -> Provenance:
+    return Provenance(generation, NOW + timedelta(days=generation), source, f"by-{generation}")
+
+
+def lnamespace(generation: int = 1, recorded: int = 0, **billing: Any) -> LNamespace:
+    return LNamespace(
+        Metadata("team-a", UID, generation=generation),
+        Spec(requester="alice", billing=Billing(**billing)),
+        Status(recorded=Recorded(recorded)),
+    )
+
+
+def test_the_file_is_what_the_code_generates(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "billingrecords"]) == 0
+    assert capsys.readouterr().out == FILE.read_text(), "run `make crds`"
+
+
+def test_a_new_lnamespace_is_one_event() -> None:
+    lns = lnamespace(cost_center="4711", owner="o", team="t", environment="e", labels={"a": "b"},
+                     provenance=origin(1, BillingSource.GROUP))  # fmt: skip
+    (record,) = due(lns, NOW)
+    assert record.event_id == f"{UID}/1/APPLY"
+    assert record.name == f"{UID}.1.apply"
+    assert (record.operation, record.namespace) == (Operation.APPLY, "team-a")
+    assert record.valid_from == NOW + timedelta(days=1)
+    assert record.recorded_at == NOW
+    assert (record.requester, record.changed_by) == ("alice", "by-1")
+    assert record.billing_source == "Group"
+    assert (record.cost_center, record.owner, record.team) == ("4711", "o", "t")
+    assert (record.environment, record.labels) == ("e", {"a": "b"})
+
+
+def test_what_was_superseded_comes_first() -> None:
+    former = (Charge("1", provenance=origin(1)), Charge("2", provenance=origin(3)))
+    lns = lnamespace(9, cost_center="3", provenance=origin(7), superseded=former)
+    assert [(r.generation, r.cost_center) for r in due(lns, NOW)] == [(1, "1"), (3, "2"), (7, "3")]
+
+
+@pytest.mark.parametrize(("recorded", "generations"), [(0, [1, 3]), (1, [3]), (3, []), (9, [])])
+def test_what_is_recorded_is_not_due(recorded: int, generations: list[int]) -> None:
+    former = (Charge("1", provenance=origin(1)),)
+    lns = lnamespace(3, recorded, cost_center="2", provenance=origin(3), superseded=former)
+    assert [record.generation for record in due(lns, NOW)] == generations
+
+
+def test_what_no_webhook_saw_counts_from_now() -> None:
+    lns = lnamespace(5, cost_center="1")
+    (record,) = due(lns, NOW)
+    assert (record.generation, record.valid_from) == (5, NOW)
+    assert (record.billing_source, newest(lns)) == ("Reconcile", 5)
+
+
+def test_newest_is_the_generation_of_the_present_billing() -> None:
+    assert newest(lnamespace(9, provenance=origin(4))) == 4
+
+
+def test_an_end_is_one_event_whoever_tells_it() -> None:
+    early, late = lnamespace(1, cost_center="1"), lnamespace(8, cost_center="2")
+    assert closing(early, NOW).event_id == closing(late, NOW).event_id == f"{UID}/DELETE"
+    assert closing(late, NOW).name == f"{UID}.delete"
+    assert closing(late, NOW).changed_by == ""
+
+
+def test_an_end_is_when_the_deletion_was_asked_for() -> None:
+    asked = NOW - timedelta(minutes=5)
+    lns = lnamespace(provenance=origin(-1))
+    going = LNamespace(msgspec.structs.replace(lns.metadata, deletion_timestamp=asked), lns.spec)
+    assert closing(going, NOW).valid_from == asked
+    assert closing(lns, NOW).valid_from == NOW
+
+
+def test_nothing_ends_before_its_last_change() -> None:
+    """A deletion's time has no fractions, and the webhook's clock is another one."""
+    changed = NOW.replace(microsecond=900_000)
+    lns = lnamespace(provenance=msgspec.structs.replace(origin(1), effective_at=changed))
+    asked = changed.replace(microsecond=0)
+    going = LNamespace(msgspec.structs.replace(lns.metadata, deletion_timestamp=asked), lns.spec)
+    assert closing(going, changed).valid_from == changed
+    assert closing(lns, asked).valid_from == changed
+
+
+@given(lnamespaces())
+def test_an_announced_end_that_comes_true_is_the_end(lns: LNamespace) -> None:
+    announced = ending(lns, NOW)
+    assert announced.operation is Operation.ENDING
+    assert come_true(announced) == closing(lns, NOW)
+
+
+def test_an_end_is_announced_once_for_each_state() -> None:
+    first, again, later = ending(lnamespace(2), NOW), ending(lnamespace(2), LATER), lnamespace(3)
+    assert first.event_id == again.event_id == f"{UID}/2/ENDING"
+    assert first.name == f"{UID}.2.ending"
+    assert ending(later, NOW).name == f"{UID}.3.ending"
+
+
+def test_a_change_behind_the_webhooks_back_counts_from_now() -> None:
+    record = found(lnamespace(6, cost_center="2", provenance=origin(2)), NOW)
+    assert (record.event_id, record.valid_from) == (f"{UID}/6/APPLY", NOW)
+    assert (record.billing_source, record.changed_by, record.cost_center) == ("Reconcile", "", "2")
+
+
+def test_text_that_postgresql_cannot_keep_is_replaced() -> None:
+    (record,) = due(lnamespace(cost_center="a\0b", labels={"\0": "\0"}), NOW)
+    assert (record.cost_center, record.labels) == ("a\u2400b", {"\u2400": "\u2400"})
+
+
+def test_times_are_in_utc() -> None:
+    eastern = datetime.fromisoformat("2026-03-01T12:00:00-05:00")
+    (record,) = due(lnamespace(provenance=Provenance(1, eastern, BillingSource.EXPLICIT)), NOW)
+    assert record.valid_from.tzinfo is UTC
+
+
+def test_an_object_that_is_no_record_is_an_error() -> None:
+    with pytest.raises(ModelError, match="eventId"):
+        read(b'{"spec": {}}')
+
+
+def test_another_instance_has_its_own() -> None:
+    names = Names("example.com")
+    (record,) = due(lnamespace(), NOW)
+    assert manifest(record, names)["apiVersion"] == "tenancy.example.com/v1beta1"
+    assert billingrecords(names).path("x").startswith("/apis/tenancy.example.com/v1beta1/billing")
+
+
+@given(lnamespaces(), st.integers(0, 9))
+def test_every_record_survives_the_cluster(lns: LNamespace, generation: int) -> None:
+    for record in (*since(lns, generation, NOW), closing(lns, NOW), found(lns, NOW)):
+        written = msgspec.json.encode(manifest(record, Names()))
+        assert read(written) == record
+        assert "ownerReferences" not in json.loads(written)["metadata"]
+        assert accepts(SCHEMA, json.loads(written)["spec"])
+        assert isinstance(record, BillingRecord)

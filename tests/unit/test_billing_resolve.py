@@ -1,0 +1,291 @@
+"""Who pays, by the rules R1 to R10: tables for what each says, properties for all of them."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from lnamespace.billing.group_pattern import compiled
+from lnamespace.billing.payers import UNALLOCATED, Entry, Fallback, Payers, Requester, requester
+from lnamespace.billing.resolve import Refusal, Resolution, entitled, resolve
+from lnamespace.model.lnamespace import BillingSource, Charge
+from lnamespace.model.names import Names
+
+from tests.unit.support import payers as some
+
+NOTHING = Charge()
+RED = Entry(0, Charge("1", team="red"), group="red")
+GREEN = Entry(1, Charge("2", team="green"), group="green")
+BLUE = Entry(2, Charge("1", team="blue"), group="blue")
+URGENT = Entry(3, Charge("3"), group="urgent", priority=1)
+ALICE = Entry(4, Charge("4", owner="alice"), user="alice")
+NUMBERED = Entry(5, Charge(environment="dev"), pattern=compiled(r"cc-(?P<costCenter>\d+)"))
+PAYERS = Payers(
+    (RED, GREEN, BLUE, URGENT, ALICE, NUMBERED), free_choice_groups=frozenset({"finance"})
+)
+DEPLOYER = Requester("system:serviceaccount:ci:deployer")
+HOME = Charge("7", team="ci")
+
+
+def who(username: str, *groups: str) -> Requester:
+    return Requester(username, frozenset(groups))
+
+
+def decided(found: Resolution | Refusal) -> tuple[Charge, BillingSource, str]:
+    assert isinstance(found, Resolution), found
+    return found.charge, found.source, found.group
+
+
+@pytest.mark.parametrize(
+    ("person", "asked", "expected"),
+    [
+        (who("bob", "red"), NOTHING, (RED.charge, "Group", "red")),
+        (who("bob", "red", "other"), NOTHING, (RED.charge, "Group", "red")),
+        # R1: what is asked for, completed by the entry that allows it
+        (who("bob", "red", "green"), Charge("2"), (GREEN.charge, "Explicit", "")),
+        (who("bob", "red"), Charge("1", team="x"), (Charge("1", team="x"), "Explicit", "")),
+        (who("bob", "red", "finance"), Charge("99"), (Charge("99"), "Explicit", "")),
+        (who("bob"), Charge("unallocated"), (UNALLOCATED, "Explicit", "")),
+        # what is asked for besides the cost centre stays, whoever pays
+        (who("bob", "red"), Charge(owner="bob"), (Charge("1", "bob", "red"), "Group", "red")),
+        (who("bob"), Charge(team="x"), (Charge("unallocated", team="x"), "Default", "")),
+        # R2
+        (who("alice", "red", "urgent"), NOTHING, (ALICE.charge, "User", "")),
+        (who("alice", "red"), Charge("1"), (RED.charge, "Explicit", "")),
+        # R4: one cost centre; on the teams they do not agree
+        (who("bob", "red", "blue"), NOTHING, (Charge("1"), "Group", "blue")),
+        # R5
+        (who("bob", "red", "green", "urgent"), NOTHING, (URGENT.charge, "Group", "urgent")),
+        # R7
+        (who("bob"), NOTHING, (UNALLOCATED, "Default", "")),
+        # patterns
+        (who("b", "cc-77"), NOTHING, (Charge("77", environment="dev"), "Group", "cc-77")),
+        (who("b", "xcc-77"), NOTHING, (UNALLOCATED, "Default", "")),
+        (who("b", "cc-77\n"), NOTHING, (UNALLOCATED, "Default", "")),
+        (who("b", "cc-\uff17\uff17"), NOTHING, (UNALLOCATED, "Default", "")),
+    ],
+)
+def test_who_pays(
+    person: Requester, asked: Charge, expected: tuple[Charge, BillingSource, str]
+) -> None:
+    assert decided(resolve(PAYERS, person, asked)) == expected
+
+
+@pytest.mark.parametrize(
+    ("person", "asked", "said"),
+    [
+        (who("bob", "red", "green"), NOTHING, "several could pay"),  # R6
+        (who("bob", "red"), Charge("2"), 'may not charge "2"'),  # R1
+        (who("bob", "red"), UNALLOCATED, 'may not charge "unallocated"'),
+        (who("bob"), Charge("2"), '- {user: "bob", billing: {costCenter: "2"}}'),
+    ],
+)
+def test_who_is_refused_is_told_what_to_do(person: Requester, asked: Charge, said: str) -> None:
+    found = resolve(PAYERS, person, asked)
+    assert isinstance(found, Refusal)
+    assert said in found.message
+    assert found.field == "spec.billing.costCenter"
+
+
+def test_a_refusal_has_the_line_to_add_and_the_flag() -> None:
+    found = resolve(PAYERS, who("bob", "red", "green"), NOTHING)
+    assert isinstance(found, Refusal)
+    assert found.message == (
+        "several could pay, so say which one:\n"
+        '  costCenter: "1"  or  --cost-center 1  (group "red")\n'
+        '  costCenter: "2"  or  --cost-center 2  (group "green")'
+    )
+
+
+def test_what_is_ambiguous_can_be_left_to_the_default() -> None:
+    payers = Payers(PAYERS.entries, on_ambiguous=Fallback.DEFAULT)
+    found = resolve(payers, who("bob", "red", "green"), NOTHING)
+    assert decided(found) == (UNALLOCATED, "Ambiguous", "")
+
+
+def test_whom_no_entry_fits_can_be_refused() -> None:
+    payers = Payers(PAYERS.entries, on_missing=Fallback.REJECT)
+    found = resolve(payers, who("bob"), NOTHING)
+    assert isinstance(found, Refusal)
+    assert "ask your platform team for an entry" in found.message
+    assert isinstance(resolve(payers, who("bob"), UNALLOCATED), Refusal)
+
+
+def test_without_entries_what_is_asked_for_is_so() -> None:
+    asked = Charge("anything", team="x", labels={"k": "v"})
+    assert decided(resolve(Payers(), who("bob"), asked)) == (asked, "Explicit", "")
+    assert decided(resolve(Payers(), who("bob"), NOTHING)) == (UNALLOCATED, "Default", "")
+
+
+def test_labels_are_completed_too() -> None:
+    payers = Payers((Entry(0, Charge("1", labels={"a": "1", "b": "1"}), user="bob"),))
+    found = resolve(payers, who("bob"), Charge(labels={"b": "2", "c": "2"}))
+    assert decided(found)[0].labels == {"a": "1", "b": "2", "c": "2"}
+
+
+def test_a_pattern_that_finds_no_cost_centre_is_no_claim() -> None:
+    entry = Entry(0, NOTHING, pattern=compiled(r"(?:cc-(?P<costCenter>\d+)|staff)"))
+    assert decided(resolve(Payers((entry,)), who("bob", "staff"), NOTHING))[1] == "Default"
+
+
+def test_a_service_account_inherits() -> None:
+    assert decided(resolve(PAYERS, DEPLOYER, NOTHING, HOME)) == (HOME, "Inherited", "")
+    assert decided(resolve(PAYERS, DEPLOYER, Charge("7"), HOME)) == (HOME, "Explicit", "")
+    assert isinstance(resolve(PAYERS, DEPLOYER, Charge("1"), HOME), Refusal)
+    assert decided(resolve(PAYERS, DEPLOYER, NOTHING))[1] == "Default"
+
+
+def test_a_service_account_with_an_entry_does_not_inherit() -> None:
+    payers = Payers((Entry(0, Charge("5"), user=DEPLOYER.username),))
+    assert decided(resolve(payers, DEPLOYER, NOTHING, HOME)) == (Charge("5"), "User", "")
+
+
+def test_a_person_does_not_inherit() -> None:
+    assert decided(resolve(PAYERS, who("bob"), NOTHING, HOME))[1] == "Default"
+
+
+@pytest.mark.parametrize(
+    ("person", "old", "new", "said"),
+    [
+        (who("bob", "red"), Charge("9"), Charge("1"), None),
+        (who("bob", "red"), Charge("9"), Charge("9", team="x"), None),
+        (who("bob", "red"), Charge("9"), Charge("9"), None),
+        (who("bob", "red"), NOTHING, NOTHING, None),
+        (who("bob", "finance"), Charge("9"), Charge("8"), None),
+        (who("alice", "team-a-sudoers"), Charge("9"), Charge("4"), None),
+        (who("bob", "red"), Charge("9"), Charge("2"), 'may not charge "2"'),
+        (who("bob"), Charge("9"), UNALLOCATED, "may not charge"),
+        (who("bob", "finance"), Charge("9"), NOTHING, "somebody must pay"),
+        (who("bob", "finance"), Charge("9"), Charge(team="x"), "somebody must pay"),
+        (who("bob", "red"), Charge(team="x"), NOTHING, "somebody must pay"),
+    ],
+)
+def test_who_may_change_who_pays(
+    person: Requester, old: Charge, new: Charge, said: str | None
+) -> None:
+    refusal = entitled(PAYERS, person, old, new)
+    assert (refusal is None) if said is None else (refusal is not None and said in refusal.message)
+
+
+def test_without_entries_anybody_may_change_but_not_clear_who_pays() -> None:
+    assert entitled(Payers(), who("bob"), Charge("1"), Charge("2")) is None
+    assert entitled(Payers(), who("bob"), Charge("1"), NOTHING) is not None
+
+
+def test_under_sudo_what_depends_on_groups_is_refused_with_the_reason() -> None:
+    sudoer = requester("bob", ["team-a-sudoers", "system:authenticated"], Names())
+    created = resolve(PAYERS, sudoer, NOTHING)
+    changed = entitled(PAYERS, sudoer, Charge("9"), Charge("1"))
+    for refusal in (created, changed):
+        assert isinstance(refusal, Refusal)
+        assert "kubectl sudo" in refusal.message
+    alice = requester("alice", ["team-a-sudoers", "system:authenticated"], Names())
+    assert decided(resolve(PAYERS, alice, NOTHING)) == (ALICE.charge, "User", "")
+
+
+def test_while_groups_are_looked_up_nobody_is_charged_to_the_default() -> None:
+    waiting = requester("bob", ["system:authenticated"], Names(), None)
+    found = resolve(PAYERS, waiting, NOTHING)
+    assert isinstance(found, Refusal)
+    assert "try again in a few seconds" in found.message
+    assert isinstance(resolve(Payers(), waiting, NOTHING), Resolution)
+    known = requester("bob", ["system:authenticated"], Names(), frozenset({"red"}))
+    assert decided(resolve(PAYERS, known, NOTHING)) == (RED.charge, "Group", "red")
+
+
+@pytest.mark.parametrize("hostile", ["a\nb", "\x1b[31mred", "\u202ex", "a'; rm -rf /", "x" * 5000])
+def test_hostile_names_stay_on_their_line(hostile: str) -> None:
+    entries = (Entry(0, Charge(hostile), group=hostile), RED)
+    for asked in (NOTHING, Charge(hostile + "y")):
+        found = resolve(Payers(entries), who(hostile, hostile, "red"), asked)
+        assert isinstance(found, Refusal)
+        assert all(line.isprintable() for line in found.message.split("\n"))
+        assert len(found.message) < 2000
+        assert found.message.count("\n") == 2
+
+
+def test_thousands_of_cost_centres_are_not_all_listed() -> None:
+    groups = [f"cc-{number}" for number in range(2000)]
+    found = resolve(PAYERS, who("bob", *groups), NOTHING)
+    assert isinstance(found, Refusal)
+    assert found.message.endswith("and 1950 more")
+
+
+@given(some.payers, some.requesters, some.wishes, st.permutations(range(6)))
+def test_neither_the_order_of_entries_nor_that_of_groups_matters(
+    payers: Payers, person: Requester, asked: Charge, order: list[int]
+) -> None:
+    shuffled = Payers(
+        tuple(payers.entries[at] for at in order if at < len(payers.entries)),
+        payers.default,
+        payers.on_missing,
+        payers.on_ambiguous,
+        payers.free_choice_groups,
+    )
+    again = Requester(person.username, frozenset(sorted(person.groups, reverse=True)))
+    assert resolve(payers, person, asked) == resolve(shuffled, again, asked)
+
+
+@given(some.payers, some.requesters, some.wishes)
+def test_a_group_that_nothing_mentions_changes_nothing(
+    payers: Payers, person: Requester, asked: Charge
+) -> None:
+    more = Requester(person.username, person.groups | {"choir", "system:authenticated"})
+    assert resolve(payers, person, asked) == resolve(payers, more, asked)
+
+
+@given(some.payers, some.requesters)
+def test_equal_claims_are_one(payers: Payers, person: Requester) -> None:
+    """Whoever has one cost centre by all their entries is never asked to choose."""
+    claims = payers.claims(person)
+    assume(len({claim.charge.cost_center for claim in claims}) == 1)
+    charge, source, _ = decided(resolve(payers, person, NOTHING))
+    assert charge.cost_center == claims[0].charge.cost_center
+    assert source in (BillingSource.USER, BillingSource.GROUP)
+
+
+@given(some.payers, some.requesters, some.wishes)
+def test_nobody_gets_a_cost_centre_that_no_rule_gives_them(
+    payers: Payers, person: Requester, asked: Charge
+) -> None:
+    found = resolve(payers, person, asked)
+    claims = {claim.charge.cost_center for claim in payers.claims(person)}
+    if isinstance(found, Refusal) or payers.free(person):
+        return
+    assert found.charge.cost_center in claims | {payers.default.cost_center}
+    if found.charge.cost_center not in claims and claims:
+        assert found.source is BillingSource.AMBIGUOUS
+
+
+@given(some.payers, some.requesters, some.charges, some.charges)
+def test_a_change_gives_nobody_what_creation_would_not(
+    payers: Payers, person: Requester, old: Charge, new: Charge
+) -> None:
+    assume(old.cost_center != new.cost_center)
+    if entitled(payers, person, old, new) is None:
+        assert isinstance(resolve(payers, person, new), Resolution)
+
+
+@given(some.payers, some.requesters, some.wishes)
+def test_what_is_asked_for_is_what_is_written(
+    payers: Payers, person: Requester, asked: Charge
+) -> None:
+    found = resolve(payers, person, asked)
+    if isinstance(found, Resolution):
+        assert found.charge.cost_center == asked.cost_center or not asked.cost_center
+        assert found.charge.team == asked.team or not asked.team
+        assert found.charge.cost_center
+
+
+@given(some.payers, some.requesters, some.wishes)
+def test_a_refusal_names_every_claim(payers: Payers, person: Requester, asked: Charge) -> None:
+    found = resolve(payers, person, asked)
+    if isinstance(found, Refusal):
+        for claim in payers.claims(person):
+            assert f'costCenter: "{claim.charge.cost_center}"' in found.message
+
+
+@given(some.payers, some.requesters)
+def test_what_is_written_may_be_asked_for(payers: Payers, person: Requester) -> None:
+    """Whoever copies what they got, and creates it again, gets the same."""
+    found = resolve(payers, person, NOTHING)
+    assume(isinstance(found, Resolution) and found.source is not BillingSource.AMBIGUOUS)
+    assert decided(found)[0] == decided(resolve(payers, person, decided(found)[0]))[0]

@@ -1,0 +1,135 @@
+"""An LNamespace over the limit: it gets nothing but whoever can delete it, and nobody pays."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+import pytest_asyncio
+from lnamespace.access.limit import Limits
+from lnamespace.controller.cache import Tenant, read_listed
+from lnamespace.controller.tenant import lnamespaces
+from lnamespace.errors import ServerFault
+from lnamespace.kube.resources import NAMESPACE
+
+from tests.unit.support.desk import (
+    BINDINGS,
+    EDITOR,
+    LAYOUT,
+    LNS,
+    SPACE,
+    SUDOER,
+    USERS,
+    Desk,
+    working,
+)
+
+SPEC: dict[str, Any] = {
+    "requester": "alice",
+    "users": [{"name": "bob"}],
+    "managers": [{"name": "alice"}],
+    "sudoers": [{"name": "sue"}],
+}
+
+
+@pytest_asyncio.fixture
+async def desk() -> AsyncIterator[Desk]:
+    """Alice may have one, and has the older `before`."""
+    async with working(Limits(1)) as desk:
+        older = await other(desk, "before")
+        await desk.tenants.reconcile(older)
+        desk.lnamespace(**SPEC)
+        yield desk
+
+
+async def other(desk: Desk, name: str) -> str:
+    """Another one of alice's."""
+    meta = {"name": name, "uid": f"uid-{name}", "generation": 1}
+    body = {"metadata": meta, "spec": {"requester": "alice"}}
+    shown = desk.cluster.make(lnamespaces(LAYOUT).path(name), body)
+    desk.cache.lnamespaces.put(read_listed(msgspec.json.encode(shown)))
+    return name
+
+
+def gone(desk: Desk, name: str, *, namespace_too: bool = True) -> None:
+    """Somebody deletes it; the watches tell."""
+    desk.cluster.objects.pop(lnamespaces(LAYOUT).path(name))
+    desk.cluster.version += 1
+    desk.cache.lnamespaces.remove(("", name), desk.cluster.version)
+    if namespace_too:
+        desk.cluster.objects.pop(NAMESPACE.path(name), None)
+        desk.cache.objects[NAMESPACE].remove(("", name), desk.cluster.version)
+
+
+async def keys(desk: Desk) -> set[Any]:
+    """What is to be worked on."""
+    found = set()
+    while len(desk.queue):
+        found.add(key := await desk.queue.get())
+        desk.queue.done(key)
+    return found
+
+
+async def test_it_waits_with_a_reason_and_who_may_edit_it_can_delete_it(desk: Desk) -> None:
+    await desk.reconcile()
+    assert set(desk.conditions.values()) == {("False", "LimitExceeded")}
+    message = desk.cluster.objects[LNS]["status"]["conditions"][0]["message"]
+    assert message.startswith('exceeded limit: "alice" has 1 of 1 LNamespaces; delete one')
+    assert SPACE not in desk.cluster.objects
+    assert f"{BINDINGS}/{SUDOER}" not in desk.cluster.objects
+    assert desk.subjects(f"{BINDINGS}/{EDITOR}") == ["alice", "sue", "team-a-sudoers"]
+    assert not any(name.startswith("uid-a") for name in desk.records)
+
+
+async def test_it_makes_nobody_a_sudoer_before_it_is_its_turn(desk: Desk) -> None:
+    await desk.reconcile()
+    assert list(desk.cache.people) == []
+    gone(desk, "before")
+    await desk.tenants.reconcile("before")
+    await desk.reconcile()
+    assert len(list(desk.cache.people)) == 1
+    desk.deleted(LNS)
+    assert list(desk.cache.people) == []
+
+
+async def test_the_next_is_called_when_one_is_gone_and_is_like_any_other(desk: Desk) -> None:
+    await desk.reconcile()
+    await keys(desk)
+    gone(desk, "before")
+    assert Tenant("team-a") not in await keys(desk)
+    await desk.tenants.reconcile("before")
+    assert Tenant("team-a") in await keys(desk)
+    await desk.reconcile()
+    assert SPACE in desk.cluster.objects
+    assert desk.subjects(USERS) == ["bob"]
+    assert desk.subjects(f"{BINDINGS}/{EDITOR}") == ["alice", "team-a-sudoers"]
+
+
+async def test_what_waited_has_no_end_in_the_books(desk: Desk) -> None:
+    desk.deleted(LNS)
+    assert desk.cache.departures == {}
+
+
+async def test_a_slot_is_not_free_before_somebody_has_looked_for_its_namespace(desk: Desk) -> None:
+    """The answer to its creation may have been lost, and the watch be behind."""
+    desk.cache.objects[NAMESPACE].remove(("", "before"), desk.cluster.version)
+    gone(desk, "before", namespace_too=False)
+    desk.cluster.refusals["GET", NAMESPACE.path("before")] = 500
+    outcome = await desk.tenants.reconcile("before")
+    assert isinstance(outcome.worst, ServerFault)
+    await desk.reconcile()
+    assert SPACE not in desk.cluster.objects
+    desk.cluster.refusals.clear()
+    desk.cluster.objects.pop(NAMESPACE.path("before"))
+    await desk.tenants.reconcile("before")
+    await desk.reconcile()
+    assert SPACE in desk.cluster.objects
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(1, {"alice": 0}), Limits(1, {"alice": 2})])
+async def test_who_may_have_more_is_not_kept_waiting(limits: Limits) -> None:
+    async with working(limits) as desk:
+        await desk.tenants.reconcile(await other(desk, "before"))
+        desk.lnamespace(requester="alice")
+        await desk.reconcile()
+        assert SPACE in desk.cluster.objects

@@ -1,0 +1,162 @@
+"""The whole loop beside a small API server: what failed comes again, and what ends by time does."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from aiohttp import web
+from lnamespace.controller import controller
+from lnamespace.controller.controller import Controller
+from lnamespace.settings import Settings
+
+from tests.unit.support.cluster import Cluster
+from tests.unit.support.desk import BINDINGS as CLUSTER_BINDINGS
+from tests.unit.support.desk import EDITOR, LNS, SPACE, USERS
+from tests.unit.support.server import DEADLINE, client_of, failure
+
+SPACES = SPACE.rpartition("/")[0]
+
+
+class Served(Cluster):
+    """One that can be listed and watched too; nothing ever happens in a watch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listed = asyncio.Event()
+        self.held = ""
+        """Of which kind the list is held back, until ``listed``."""
+        self.refused: dict[tuple[str, str], list[int]] = {}
+        """With which statuses a request is refused, one after the other."""
+
+    async def handle(self, request: web.Request) -> web.Response:
+        if "watch" in request.query:
+            await asyncio.Event().wait()
+        if "limit" in request.query:
+            return await self._list(request.path)
+        if statuses := self.refused.get((request.method, request.path)):
+            self.requests.append((request.method, request.path))
+            code = statuses.pop(0)
+            return web.json_response(failure(code), status=code)
+        return await super().handle(request)
+
+    def lnamespace(self, deleted: str = "", **spec: Any) -> None:
+        """There is one from the start; or still is, for somebody's finalizer holds it."""
+        meta: dict[str, Any] = {"name": "team-a", "uid": "uid-a", "generation": 1}
+        if deleted:
+            meta |= {"deletionTimestamp": deleted, "finalizers": ["example.com/held"]}
+        self.make(LNS, {"metadata": meta, "spec": spec})
+
+    @property
+    def writes(self) -> list[tuple[str, str]]:
+        return [request for request in self.requests if request[0] != "GET"]
+
+    def users(self) -> list[str]:
+        """Who is bound as a user."""
+        return [subject["name"] for subject in self.objects[USERS].get("subjects", ())]
+
+    async def _list(self, path: str) -> web.Response:
+        if path == self.held:
+            await self.listed.wait()
+        self.requests.append(("GET", path))
+        items = [item for at, item in self.objects.items() if at.rpartition("/")[0] == path]
+        meta = {"resourceVersion": str(self.version)}
+        return web.Response(body=json.dumps({"metadata": meta, "items": items}).encode())
+
+
+@dataclass
+class Loop:
+    """A controller that runs beside its cluster."""
+
+    cluster: Served
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait until it is so."""
+        async with asyncio.timeout(DEADLINE):
+            while True:
+                if condition():
+                    return
+                await asyncio.sleep(0.005)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """For as long as the block lasts."""
+        async with client_of(self.cluster.url) as client:
+            work = asyncio.create_task(Controller(client, Settings()).run())
+            try:
+                yield
+                assert not work.done()
+            finally:
+                work.cancel()
+                await asyncio.wait([work])
+
+
+@pytest.fixture
+async def loop() -> AsyncIterator[Loop]:
+    served = Served()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", served.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0, access_log=None, handler_cancellation=True)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    served.url = "http://{}:{}".format(*runner.addresses[0][:2])
+    try:
+        yield Loop(served)
+    finally:
+        await runner.cleanup()
+
+
+BINDINGS = USERS.rpartition("/")[0]
+
+
+@pytest.mark.parametrize("code", [401, 403, 409, 410, 429, 500, 503])
+async def test_what_failed_is_tried_again_soon(loop: Loop, code: int) -> None:
+    loop.cluster.lnamespace(users=[{"name": "alice"}])
+    loop.cluster.refused[("POST", BINDINGS)] = [code] * 3
+    async with loop.running():
+        await loop.until(lambda: USERS in loop.cluster.objects)
+        assert loop.cluster.users() == ["alice"]
+
+
+async def test_what_will_not_pass_by_itself_is_tried_again_too(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "SLOW_RETRY", 0.05)
+    loop.cluster.lnamespace(users=[{"name": "alice"}])
+    loop.cluster.refused[("POST", BINDINGS)] = [422] * 3
+    async with loop.running():
+        await loop.until(lambda: USERS in loop.cluster.objects)
+
+
+async def test_an_entry_ends_while_nothing_else_happens(loop: Loop) -> None:
+    end = datetime.now(UTC) + timedelta(seconds=1)
+    brief = {"name": "brief", "expiresAt": end.isoformat()}
+    loop.cluster.lnamespace(users=[{"name": "alice"}, brief])
+    async with loop.running():
+        await loop.until(lambda: USERS in loop.cluster.objects)
+        await loop.until(lambda: loop.cluster.users() == ["alice"])
+        assert datetime.now(UTC) >= end
+
+
+async def test_rights_end_when_the_deletion_begins(loop: Loop) -> None:
+    loop.cluster.lnamespace(deleted="2026-03-01T00:00:00Z", managers=[{"name": "alice"}])
+    editor = f"{CLUSTER_BINDINGS}/{EDITOR}"
+    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": EDITOR}
+    loop.cluster.make(editor, {"metadata": {"name": EDITOR}, "roleRef": ref, "subjects": []})
+    async with loop.running():
+        await loop.until(lambda: editor not in loop.cluster.objects)
+
+
+async def test_nothing_is_written_before_everything_is_known(loop: Loop) -> None:
+    """What is not in a list yet would look as if it were not there."""
+    loop.cluster.lnamespace(users=[{"name": "alice"}])
+    loop.cluster.held = SPACES
+    async with loop.running():
+        await loop.until(lambda: len(loop.cluster.requests) >= 5)
+        assert loop.cluster.writes == []
+        loop.cluster.listed.set()
+        await loop.until(lambda: USERS in loop.cluster.objects)

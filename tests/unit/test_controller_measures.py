@@ -1,0 +1,237 @@
+"""What is measured of the controller's work, and when it is to be taken for dead."""
+
+import dataclasses
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from lnamespace.access.person import Person
+from lnamespace.controller.cache import Listed, Tenant, read_listed
+from lnamespace.controller.measures import Measures
+from lnamespace.controller.vitals import SILENCE, STUCK_WATCH, STUCK_WORKER, Sign, Vitals
+from lnamespace.kube.reflector import Pulse
+from lnamespace.kube.resources import resource_of
+
+from tests.unit.support.desk import USERS, Desk, working
+from tests.unit.support.strategies import NOW
+
+SOMETHING: Any = [object()]
+
+
+@dataclasses.dataclass
+class Watched:
+    """Measures with a clock of their own."""
+
+    now: float = 0.0
+    measures: Measures = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.measures = Measures(clock=lambda: self.now)
+        self.measures.active = True
+
+    def value(self, name: str, **labels: str) -> float:
+        found = self.measures.metrics.registry.get_sample_value(name, labels)
+        return 0.0 if found is None else found
+
+    def waits(self, name: str) -> tuple[float, float]:
+        """How many have waited, and how long all of them together."""
+        name = f"lnamespace_controller_{name}_seconds"
+        return self.value(f"{name}_count"), self.value(f"{name}_sum")
+
+
+def listed(
+    users: tuple[str, ...] = ("una",), *, ready: bool = False, going: bool = False, uid: str = "u"
+) -> Listed:
+    condition = {
+        "type": "Ready", "status": "True", "reason": "Ready", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1,
+    }  # fmt: skip
+    made: dict[str, Any] = {
+        "metadata": {"name": "team-a", "uid": uid, "resourceVersion": "1", "generation": 1},
+        "spec": {"users": [{"name": name} for name in users]},
+        "status": {"observedGeneration": 1, "conditions": [condition]} if ready else {},
+    }
+    if going:
+        made["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    return read_listed(msgspec.json.encode(made))
+
+
+def test_from_created_to_ready() -> None:
+    watched = Watched(now=10)
+    new = listed()
+    watched.measures.news(None, new)
+    watched.now = 12
+    watched.measures.news(new, new)
+    watched.now = 13
+    watched.measures.ready(new.lns)
+    watched.measures.ready(new.lns)
+    assert watched.waits("create_to_ready") == (1, 3)
+
+
+@pytest.mark.parametrize("news", [(None, listed(ready=True)), (listed(), listed())])
+def test_what_is_not_new_was_not_created(news: tuple[Listed | None, Listed]) -> None:
+    watched = Watched()
+    watched.measures.news(*news)
+    watched.measures.ready(news[1].lns)
+    assert watched.waits("create_to_ready") == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "takes"),
+    [
+        (listed(("una", "ben")), listed(("una",)), True),
+        (listed(("una",)), listed(("ben",)), True),
+        (listed(("una",)), listed(("una", "ben")), False),
+        (listed(("una", "ben")), listed(("ben", "una")), False),
+        (listed(), listed(going=True), True),
+        (listed(going=True), listed(going=True), False),
+        (listed(), None, True),
+        (listed(), listed(uid="another"), True),
+    ],
+)
+def test_from_edited_to_revoked(old: Listed, new: Listed | None, takes: bool) -> None:
+    watched = Watched(now=10)
+    watched.measures.news(old, new)
+    watched.now = 12
+    watched.measures.news(new or old, new or old)
+    watched.measures.applied("team-b", SOMETHING)
+    watched.measures.applied("team-a", SOMETHING)
+    watched.measures.applied("team-a", SOMETHING)
+    assert watched.waits("edit_to_revoked") == ((1, 2) if takes else (0, 0))
+
+
+def test_what_others_revoked_is_not_measured() -> None:
+    watched = Watched()
+    watched.measures.news(listed(), None)
+    watched.measures.applied("team-a", [])
+    watched.measures.applied("team-a", SOMETHING)
+    assert watched.waits("edit_to_revoked") == (0, 0)
+
+
+def test_a_standby_forgets_what_the_leader_did() -> None:
+    watched = Watched()
+    watched.measures.active = False
+    watched.measures.news(None, listed())
+    watched.measures.news(listed(("una", "ben")), listed(("una",)))
+    watched.measures.news(listed(), listed(ready=True))
+    watched.now, watched.measures.active = 3600, True
+    watched.measures.ready(listed().lns)
+    watched.measures.applied("team-a", SOMETHING)
+    assert watched.waits("create_to_ready") == watched.waits("edit_to_revoked") == (0, 0)
+
+
+def test_a_key_fails_until_it_is_done() -> None:
+    watched = Watched()
+    measures = watched.measures
+    measures.reconciled(Tenant("a"), "Conflict", 1)
+    measures.reconciled(Person("b"), "Conflict", 1)
+    measures.reconciled(Tenant("a"), "Forbidden", 1)
+    measures.text(True, 0, [])
+    failing = "lnamespace_controller_failing_keys"
+    assert watched.value(failing, result="Conflict") == 1
+    assert watched.value(failing, result="Forbidden") == 1
+    measures.reconciled(Tenant("a"), "Done", 1)
+    measures.text(True, 0, [])
+    assert watched.value(failing, result="Forbidden") == 0
+    assert watched.value(failing, result="Done") == 0
+    total = "lnamespace_controller_reconciles_total"
+    assert watched.value(total, kind="LNamespace", result="Done") == 1
+    assert watched.value(total, kind="Person", result="Conflict") == 1
+
+
+def test_nobodys_name_comes_out() -> None:
+    watched = Watched()
+    measures = watched.measures
+    measures.news(None, listed(("una",)))
+    measures.reconciled(Tenant("team-a"), "Done", 1)
+    measures.requested("GET", "/api/v1/namespaces/team-a", 200, 1)
+    text = measures.text(True, 1, [listed(), listed(ready=True)]).decode()
+    assert 'lnamespace_controller_lnamespaces{reason="Pending"} 1.0' in text
+    assert 'lnamespace_controller_lnamespaces{reason="Ready"} 1.0' in text
+    assert "team-a" not in text
+    assert "una" not in text
+
+
+@pytest.mark.parametrize(
+    ("path", "resource"),
+    [
+        ("/api/v1/namespaces", "namespaces"),
+        ("/api/v1/namespaces/a", "namespaces"),
+        ("/api/v1/namespaces/default/events", "events"),
+        ("/apis/rbac.authorization.k8s.io/v1/clusterroles/x", "clusterroles"),
+        ("/apis/rbac.authorization.k8s.io/v1/namespaces/a/rolebindings/x", "rolebindings"),
+        ("/apis/tenancy.loblaw.digital/v1beta1/lnamespaces", "lnamespaces"),
+        ("/apis/tenancy.loblaw.digital/v1beta1/lnamespaces/a/status", "lnamespaces/status"),
+    ],
+)
+def test_a_request_is_counted_by_its_resource(path: str, resource: str) -> None:
+    assert resource_of(path) == resource
+    watched = Watched()
+    watched.measures.requested("PATCH", path, 409, 0.2)
+    name, code = "lnamespace_controller_api_requests_total", "409"
+    assert watched.value(name, verb="patch", resource=resource, code=code) == 1
+
+
+async def test_drift_is_what_nobody_asked_for() -> None:
+    async with working() as desk:
+        desk.lnamespace(users=[{"name": "una"}])
+        await desk.reconcile()
+        desk.lnamespace(users=[{"name": "ben"}])
+        await desk.reconcile()
+        assert desk.conditions["Ready"] == ("True", "Ready")
+        assert _drift(desk) == {}
+        desk.deleted(USERS)
+        await desk.reconcile()
+        assert USERS in desk.cluster.objects
+        assert _drift(desk) == {"rolebindings": 1}
+
+
+async def test_what_ends_by_itself_is_no_drift() -> None:
+    async with working() as desk:
+        ends = {"name": "ben", "expiresAt": (NOW + timedelta(hours=1)).isoformat()}
+        desk.lnamespace(users=[{"name": "una"}, ends])
+        await desk.reconcile()
+        desk.now[0] = NOW + timedelta(hours=2)
+        await desk.reconcile()
+        assert desk.subjects(USERS) == ["una"]
+        assert _drift(desk) == {}
+
+
+def _drift(desk: Desk) -> dict[str, float]:
+    found = desk.tenants.measures.metrics.drift.collect()
+    return {
+        sample.labels["resource"]: sample.value
+        for family in found
+        for sample in family.samples
+        if sample.name.endswith("_total")
+    }
+
+
+class Patient:
+    """A controller of which one thing at a time is wrong."""
+
+    def __init__(self, **wrong: Any) -> None:
+        pulse = Pulse(tried=wrong.get("tried", 1000.0), heard=wrong.get("heard", 1000.0))
+        well = Sign("namespaces", True, Pulse(1000.0, 1000.0))
+        sign = Sign("lnamespaces", wrong.get("synced", True), pulse)
+        self.vitals = Vitals(lambda: [well, sign], lambda: wrong.get("busy", []), lambda: 1000.0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "dead", "unready"),
+    [
+        ({}, None, None),
+        ({"synced": False}, None, "lnamespaces have not been listed"),
+        # The API server is away, or refuses us: nothing that a restart would mend.
+        ({"heard": 999 - SILENCE}, None, "nothing was heard of lnamespaces for 181 seconds"),
+        ({"heard": 0, "tried": 999}, None, "nothing was heard of lnamespaces for 1000 seconds"),
+        ({"tried": 999 - STUCK_WATCH}, "the watch of lnamespaces is stuck", None),
+        ({"busy": [1000, 1001 - STUCK_WORKER]}, None, None),
+        ({"busy": [1000, 999 - STUCK_WORKER]}, "a worker is stuck", None),
+    ],
+)
+def test_what_is_wrong(wrong: dict[str, Any], dead: str | None, unready: str | None) -> None:
+    vitals = Patient(**wrong).vitals
+    assert vitals.dead() == dead
+    assert vitals.unready() == unready

@@ -1,0 +1,349 @@
+"""Each billing event is recorded once, whatever fails, and access never waits for it."""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+import pytest_asyncio
+from lnamespace import errors
+from lnamespace.billing.record import closing, due, read
+from lnamespace.controller.outbox import Departed, Departure, Outbox
+from lnamespace.controller.outcome import Outcome
+from lnamespace.controller.tenant import PATIENCE
+from lnamespace.kube.resources import NAMESPACE
+from lnamespace.model.lnamespace import (
+    Billing,
+    BillingSource,
+    Charge,
+    LNamespace,
+    Metadata,
+    Provenance,
+    Spec,
+)
+
+from tests.unit.support.desk import (
+    BINDINGS,
+    EDITOR,
+    LNS,
+    NAMES,
+    RECORDS,
+    ROLES,
+    SPACE,
+    USERS,
+    Desk,
+    working,
+)
+from tests.unit.support.server import Server, client_of, serving
+from tests.unit.support.strategies import NOW
+
+AT = "2026-02-01T00:00:00Z"
+BOB = {"users": [{"name": "bob"}]}
+
+
+@pytest_asyncio.fixture
+async def desk() -> AsyncIterator[Desk]:
+    async with working() as desk:
+        yield desk
+
+
+def paid(cost_center: str, generation: int, *superseded: Any) -> Any:
+    """A spec as the door writes it."""
+    charge = {
+        "costCenter": cost_center,
+        "provenance": {"generation": generation, "effectiveAt": AT, "source": "Explicit"},
+    }
+    waiting = [paid(*former)["billing"] for former in superseded]
+    return {"billing": charge | ({"superseded": waiting} if waiting else {})} | BOB
+
+
+def spec_of(desk: Desk, name: str) -> Any:
+    return desk.cluster.objects[f"{RECORDS}/{name}"]["spec"]
+
+
+def recorded(desk: Desk) -> int:
+    generation: int = desk.cluster.objects[LNS]["status"]["recorded"].get("generation", 0)
+    return generation
+
+
+async def test_who_pays_is_recorded_once(desk: Desk) -> None:
+    desk.lnamespace(**paid("1", 1))
+    for _ in range(3):
+        assert await desk.reconcile() == Outcome([], None)
+    assert desk.records == ["uid-a.1.apply"]
+    assert spec_of(desk, "uid-a.1.apply")["costCenter"] == "1"
+    assert spec_of(desk, "uid-a.1.apply")["namespace"] == "team-a"
+    assert recorded(desk) == 1
+    posts = [path for method, path in desk.cluster.written() if (method, path) == ("POST", RECORDS)]
+    assert len(posts) == 1
+
+
+async def test_a_record_outlives_what_it_tells_of(desk: Desk) -> None:
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    metadata = desk.cluster.objects[f"{RECORDS}/uid-a.1.apply"]["metadata"]
+    assert "ownerReferences" not in metadata
+    assert "finalizers" not in metadata
+
+
+async def test_an_edit_of_something_else_is_no_event(desk: Desk) -> None:
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.lnamespace(**paid("1", 1) | {"users": []})
+    await desk.reconcile()
+    assert desk.records == ["uid-a.1.apply"]
+
+
+async def test_what_was_superseded_before_anybody_looked_is_recorded_first(desk: Desk) -> None:
+    desk.lnamespace(**paid("3", 4, ("1", 1), ("2", 3)))
+    await desk.reconcile()
+    assert desk.records == ["uid-a.1.apply", "uid-a.3.apply", "uid-a.4.apply"]
+    centers = [spec_of(desk, name)["costCenter"] for name in desk.records]
+    assert centers == ["1", "2", "3"]
+    assert recorded(desk) == 4
+
+
+async def test_the_one_that_exists_already_counts_as_made(desk: Desk) -> None:
+    """The answer to the creation was lost, or the process ended before it could say so."""
+    desk.lnamespace(**paid("2", 2, ("1", 1)))
+    desk.cluster.make(f"{RECORDS}/uid-a.1.apply", {"metadata": {"name": "uid-a.1.apply"}})
+    assert await desk.reconcile() == Outcome([], None)
+    assert desk.records == ["uid-a.1.apply", "uid-a.2.apply"]
+    assert desk.conditions["BillingRecorded"] == ("True", "Recorded")
+
+
+async def test_a_restart_makes_none_again_even_when_they_are_published(desk: Desk) -> None:
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    del desk.cluster.objects[f"{RECORDS}/uid-a.1.apply"]  # The publisher carried it on.
+    desk.restart()
+    await desk.reconcile()
+    assert desk.records == []
+
+
+async def test_who_stops_between_the_record_and_the_status_makes_the_same_again(
+    desk: Desk,
+) -> None:
+    desk.cluster.refusals["PATCH", f"{LNS}/status"] = 500
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.cluster.refusals.clear()
+    desk.restart()
+    assert await desk.reconcile() == Outcome([], None)
+    assert desk.records == ["uid-a.1.apply"]
+    assert recorded(desk) == 1
+
+
+async def test_a_namespace_that_is_somebody_elses_is_charged_to_nobody(desk: Desk) -> None:
+    desk.cluster.make(SPACE, {"metadata": {"name": "team-a"}})
+    desk.lnamespace(**paid("1", 1))
+    for _ in range(2):
+        await desk.reconcile()
+    assert desk.conditions["Ready"] == ("False", "Conflict")
+    assert desk.conditions["BillingRecorded"] == ("False", "NamespaceNotReady")
+    desk.deleted(LNS)
+    assert await desk.close() == Outcome()
+    assert desk.records == []
+    assert desk.cache.departures == {}
+
+
+async def test_a_refused_name_is_charged_to_nobody(desk: Desk) -> None:
+    desk.tenants = dataclasses.replace(desk.tenants, reserved=("team-*",))
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    assert desk.conditions["BillingRecorded"] == ("False", "ReservedName")
+    desk.deleted(LNS)
+    await desk.close()
+    assert desk.records == []
+
+
+# It cannot be recorded
+
+
+@pytest.mark.parametrize("code", [403, 429, 500, 503])
+async def test_a_record_that_fails_takes_no_access_away_and_is_told(desk: Desk, code: int) -> None:
+    desk.cluster.refusals["POST", RECORDS] = code
+    desk.lnamespace(**paid("1", 1))
+    outcome = await desk.reconcile(failed_before=PATIENCE)
+    assert outcome.worst is not None
+    assert desk.subjects(USERS) == ["bob"]
+    reason = type(outcome.worst).__name__
+    assert desk.conditions["AccessReady"] == ("True", "AsListed")
+    assert desk.conditions["BillingRecorded"] == desk.conditions["Ready"] == ("False", reason)
+    assert recorded(desk) == 0
+    desk.cluster.refusals.clear()
+    assert await desk.reconcile() == Outcome([], None)
+    assert desk.records == ["uid-a.1.apply"]
+    assert desk.conditions["Ready"] == ("True", "Ready")
+    assert recorded(desk) == 1
+
+
+async def test_nobody_keeps_access_because_a_record_fails(desk: Desk) -> None:
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.cluster.refusals["POST", RECORDS] = 500
+    desk.lnamespace(**paid("2", 2) | {"users": []})
+    await desk.reconcile()
+    assert desk.subjects(USERS) == []
+    assert desk.records == ["uid-a.1.apply"]
+
+
+async def test_what_comes_first_is_recorded_first_or_nothing_is(desk: Desk) -> None:
+    desk.cluster.refusals["POST", RECORDS] = 500
+    desk.lnamespace(**paid("2", 2, ("1", 1)))
+    await desk.reconcile()
+    posts = [path for method, path in desk.cluster.written() if (method, path) == ("POST", RECORDS)]
+    assert len(posts) == 1
+
+
+async def test_how_far_the_ledger_knows_is_never_said_too_soon(desk: Desk) -> None:
+    """Else what waits in the spec would be thrown away at the next edit."""
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.cluster.refusals["POST", RECORDS] = 403
+    desk.lnamespace(**paid("2", 2))
+    await desk.reconcile(failed_before=PATIENCE)
+    assert recorded(desk) == 1
+    desk.cluster.refusals = {("PATCH", f"{BINDINGS}/{EDITOR}"): 422}
+    desk.lnamespace(**paid("3", 3, ("2", 2)) | {"managers": [{"name": "eve"}]})
+    await desk.reconcile(failed_before=PATIENCE)
+    assert recorded(desk) == 3
+    assert desk.records == ["uid-a.1.apply", "uid-a.2.apply", "uid-a.3.apply"]
+
+
+async def test_a_grant_that_fails_for_ever_makes_no_namespace_free_of_charge(desk: Desk) -> None:
+    desk.cluster.refusals["POST", ROLES] = 422
+    desk.lnamespace(**paid("1", 1))
+    for failed_before in range(PATIENCE + 1):
+        await desk.reconcile(failed_before)
+    assert desk.records == ["uid-a.1.apply"]
+    assert desk.conditions["BillingRecorded"] == ("True", "Recorded")
+    assert desk.conditions["Ready"] == ("False", "Invalid")
+
+
+# The end
+
+
+async def test_the_end_is_recorded_once(desk: Desk) -> None:
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.deleted(LNS)
+    assert await desk.close() == Outcome()
+    assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
+    assert spec_of(desk, "uid-a.delete")["operation"] == "DELETE"
+    assert desk.cache.departures == {}
+    assert await desk.close() == Outcome()
+    assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
+
+
+async def test_the_end_of_what_nobody_looked_at_tells_of_its_beginning_too(desk: Desk) -> None:
+    desk.lnamespace(**paid("2", 2, ("1", 1)))
+    desk.deleted(LNS)
+    await desk.close()
+    assert desk.records == ["uid-a.1.apply", "uid-a.2.apply", "uid-a.delete"]
+
+
+async def test_an_end_that_cannot_be_recorded_is_not_forgotten(desk: Desk) -> None:
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.deleted(LNS)
+    desk.cluster.refusals["POST", RECORDS] = 503
+    assert isinstance((await desk.close()).worst, errors.ServerFault)
+    assert set(desk.cache.departures) == {"uid-a"}
+    desk.cluster.refusals.clear()
+    assert await desk.close() == Outcome()
+    assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
+
+
+async def test_one_that_follows_under_the_same_name_is_another(desk: Desk) -> None:
+    """The watch was cut, and shows only the successor."""
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    del desk.cluster.objects[LNS]
+    desk.lnamespace("uid-b", **paid("2", 1))
+    assert await desk.close("uid-a") == Outcome()
+    assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
+    assert spec_of(desk, "uid-a.delete")["costCenter"] == "1"
+    await desk.reconcile()
+    assert "uid-b.1.apply" not in desk.records, "its namespace is still the predecessor's"
+    desk.deleted(SPACE)
+    await desk.reconcile()
+    assert desk.records[-1] == "uid-b.1.apply"
+
+
+async def test_of_what_is_not_gone_there_is_no_end(desk: Desk) -> None:
+    desk.lnamespace(**paid("1", 1))
+    assert await desk.close() == Outcome()
+    assert await desk.close("uid-never-seen") == Outcome()
+    assert desk.records == []
+
+
+async def test_one_that_became_a_conflict_was_charged_and_ends(desk: Desk) -> None:
+    """Its own namespace went, and somebody made another before it could be made anew."""
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.deleted(SPACE)
+    desk.cluster.make(SPACE, {"metadata": {"name": "team-a"}})
+    desk.told(NAMESPACE, SPACE)
+    for _ in range(2):
+        await desk.reconcile()
+    assert desk.conditions["Ready"] == ("False", "Conflict")
+    desk.deleted(LNS)
+    assert await desk.close() == Outcome()
+    assert desk.records[-1] == "uid-a.delete"
+
+
+# By itself, over the wire
+
+
+LNS_A = LNamespace(
+    Metadata("team-a", "UID-A", generation=2),
+    Spec(
+        billing=Billing(
+            "2",
+            provenance=Provenance(2, NOW, BillingSource.EXPLICIT),
+            superseded=(Charge("1", provenance=Provenance(1, NOW, BillingSource.USER)),),
+        )
+    ),
+)
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[Server]:
+    async with serving() as server:
+        yield server
+
+
+async def test_a_record_is_sent_as_the_ledger_reads_it(server: Server) -> None:
+    async with client_of(server.url) as client:
+        outbox = Outbox(client, NAMES)
+        task = asyncio.create_task(outbox.close(Departure(LNS_A, NOW)))
+        sent = []
+        for _ in range(3):
+            exchange = await server.next("POST")
+            assert exchange.path == RECORDS
+            sent.append(exchange.json)
+            exchange.answer(exchange.json, 201)
+        assert await task == []
+    assert [one["metadata"] for one in sent] == [
+        {"name": "uid-a.1.apply"},
+        {"name": "uid-a.2.apply"},
+        {"name": "uid-a.delete"},
+    ]
+    records = [read(msgspec.json.encode(one)) for one in sent]
+    assert records == [*due(LNS_A, NOW), closing(LNS_A, NOW)]
+
+
+async def test_a_conflict_that_is_none_of_ours_is_a_failure(server: Server) -> None:
+    async with client_of(server.url) as client:
+        task = asyncio.create_task(Outbox(client, NAMES).record(LNS_A, NOW))
+        (await server.next("POST")).refuse(409, "Conflict")
+        (failure,) = await task
+        assert isinstance(failure, errors.Conflict)
+        assert server.arrived.empty()
+
+
+def test_a_departure_is_told_apart_by_uid() -> None:
+    assert Departed("a") == Departed("a") != Departed("b")

@@ -1,0 +1,163 @@
+"""Guard rails, reconciled: who is let in when, and what stays."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest_asyncio
+from lnamespace import errors
+from lnamespace.access.guard import Guard, Guards
+from lnamespace.kube.objects import Seen
+from lnamespace.kube.resources import (
+    GUARD_RAILS,
+    NAMESPACE,
+    NETWORK_POLICY,
+    RESOURCE_QUOTA,
+    ROLE_BINDING,
+    Resource,
+)
+from lnamespace.kube.store import Store
+
+from tests.unit.support.desk import SPACE, USERS, Desk, working
+
+QUOTA = RESOURCE_QUOTA.path("lnamespace", "team-a")
+NETWORK = NETWORK_POLICY.path("lnamespace", "team-a")
+QUOTAS, NETWORKS = (kind.path(namespace="team-a") for kind in (RESOURCE_QUOTA, NETWORK_POLICY))
+ALICE = {"name": "alice"}
+FULL = Guard(
+    {RESOURCE_QUOTA: b'{"hard":{"pods":"5"}}', NETWORK_POLICY: b'{"podSelector":{}}'},
+    {"mesh": "on"},
+)
+
+
+@pytest_asyncio.fixture
+async def desk() -> AsyncIterator[Desk]:
+    async with working() as desk:
+        desk.cache.objects |= {kind: Store[Seen](lambda *_: None) for kind in GUARD_RAILS}
+        gives(desk, FULL)
+        yield desk
+
+
+def gives(desk: Desk, guard: Guard) -> None:
+    """The profile `default` says this."""
+    says(desk, Guards({"default": guard}))
+
+
+def says(desk: Desk, guards: Guards) -> None:
+    desk.tenants = replace(desk.tenants, guards=lambda: guards)
+
+
+def order(desk: Desk) -> list[tuple[str, str]]:
+    return [(verb, path.rpartition("/")[2]) for verb, path in desk.cluster.written()]
+
+
+async def test_they_come_before_whom_they_are_for(desk: Desk) -> None:
+    desk.lnamespace(users=[ALICE])
+    await desk.reconcile()
+    made = order(desk)
+    first_in = made.index(("POST", "rolebindings"))
+    assert {("POST", "resourcequotas"), ("POST", "networkpolicies")} <= {*made[:first_in]}
+    assert desk.cluster.objects[SPACE]["metadata"]["labels"]["mesh"] == "on"
+    assert desk.conditions["GuardRailsReady"] == ("True", "InPlace")
+    await desk.reconcile()
+    assert not order(desk)
+
+
+async def test_nobody_is_let_in_without_them(desk: Desk) -> None:
+    desk.cluster.refusals["POST", NETWORKS] = 422
+    desk.lnamespace(users=[ALICE])
+    outcome = await desk.reconcile()
+    assert isinstance(outcome.worst, errors.Invalid)
+    assert USERS not in desk.cluster.objects
+    assert QUOTA in desk.cluster.objects
+    assert desk.conditions["AccessReady"] == ("False", "GuardRailsNotReady")
+    assert desk.conditions["Ready"] == ("False", "Invalid")
+    desk.cluster.refusals.clear()
+    await desk.reconcile()
+    assert desk.subjects(USERS) == ["alice"]
+
+
+async def test_where_people_are_in_their_rights_follow_all_the_same(desk: Desk) -> None:
+    desk.lnamespace(users=[ALICE])
+    await desk.reconcile()
+    desk.cluster.refusals["PATCH", QUOTA] = 422
+    gives(desk, Guard({RESOURCE_QUOTA: b'{"hard":{"pods":"9"}}'}))
+    desk.lnamespace(users=[{"name": "bob"}])
+    await desk.reconcile()
+    assert desk.subjects(USERS) == ["bob"]
+    assert NETWORK not in desk.cluster.objects
+    assert desk.conditions["GuardRailsReady"] == ("False", "Invalid")
+    assert desk.conditions["AccessReady"] == ("True", "AsListed")
+
+
+async def test_what_is_not_known_is_left_as_it_is(desk: Desk) -> None:
+    desk.lnamespace(users=[ALICE])
+    await desk.reconcile()
+    before = desk.cluster.objects.copy()
+    says(desk, Guards(problem="f:1: bad"))
+    await desk.reconcile()
+    assert {path: desk.cluster.objects[path] for path in (SPACE, QUOTA, NETWORK, USERS)} == {
+        path: before[path] for path in (SPACE, QUOTA, NETWORK, USERS)
+    }
+    assert desk.conditions["Ready"] == ("False", "UnknownProfile")
+    removed(desk, ROLE_BINDING, USERS)
+    await desk.reconcile()
+    assert desk.subjects(USERS) == ["alice"]
+
+
+async def test_to_begin_with_nobody_is_let_in_where_they_are_not_known(desk: Desk) -> None:
+    says(desk, Guards({"big": FULL}))
+    desk.lnamespace(users=[ALICE], profile="huge")
+    await desk.reconcile()
+    await desk.reconcile()
+    assert USERS not in desk.cluster.objects
+    assert desk.conditions["AccessReady"] == ("False", "GuardRailsNotReady")
+    assert desk.conditions["Ready"] == ("False", "UnknownProfile")
+
+
+async def test_a_label_that_somebody_changes_is_put_right(desk: Desk) -> None:
+    desk.lnamespace()
+    await desk.reconcile()
+    space = desk.cluster.objects[SPACE]
+    for change in ({"mesh": "off"}, {}):
+        meta = space["metadata"]
+        others = {key: value for key, value in meta["labels"].items() if key != "mesh"}
+        desk.cluster.make(SPACE, space | {"metadata": meta | {"labels": others | change}})
+        desk.told(NAMESPACE, SPACE)
+        await desk.reconcile()
+        assert desk.cluster.objects[SPACE]["metadata"]["labels"]["mesh"] == "on"
+
+
+async def test_what_a_profile_gives_no_more_goes(desk: Desk) -> None:
+    desk.lnamespace(users=[ALICE])
+    await desk.reconcile()
+    gives(desk, Guard())
+    await desk.reconcile()
+    assert not {QUOTA, NETWORK} & desk.cluster.objects.keys()
+    assert "mesh" not in desk.cluster.objects[SPACE]["metadata"]["labels"]
+    assert "GuardRailsReady" not in desk.conditions
+
+
+async def test_a_scope_cannot_be_changed_so_the_quota_is_made_anew(desk: Desk) -> None:
+    desk.lnamespace(users=[ALICE])
+    await desk.reconcile()
+    desk.cluster.written()
+    gives(desk, Guard({RESOURCE_QUOTA: b'{"hard":{"pods":"5"},"scopes":["Terminating"]}'}))
+    await desk.reconcile()
+    assert order(desk)[:2] == [("DELETE", "lnamespace"), ("POST", "resourcequotas")]
+
+
+async def test_an_lnamespace_that_goes_leaves_them_to_the_namespace(desk: Desk) -> None:
+    desk.lnamespace(users=[ALICE])
+    await desk.reconcile()
+    path = next(path for path in desk.cluster.objects if path.endswith("lnamespaces/team-a"))
+    desk.deleted(path)
+    await desk.reconcile()
+    assert USERS not in desk.cluster.objects
+    assert {QUOTA, NETWORK} <= desk.cluster.objects.keys()
+
+
+def removed(desk: Desk, kind: Resource, path: str) -> None:
+    """Somebody deletes it; the watch tells."""
+    meta = desk.cluster.objects.pop(path)["metadata"]
+    desk.cluster.version += 1
+    desk.cache.objects[kind].remove((meta["namespace"], meta["name"]), desk.cluster.version)

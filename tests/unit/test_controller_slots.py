@@ -1,0 +1,384 @@
+"""A limit that cannot be raced: any interleaving of people, watches, answers and crashes.
+
+The world plays the cluster and the workers; what decides is the cache with its slots. It holds
+after every step that no requester has more Namespaces than the limit, whatever has come of their
+LNamespaces, and in the end that nobody waits while there is room, the oldest first.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import hypothesis.strategies as st
+import msgspec
+import pytest
+from hypothesis import given, settings
+from lnamespace.access.layout import Layout
+from lnamespace.access.limit import Limits
+from lnamespace.access.ownership import Ownership, ownership
+from lnamespace.controller.cache import Cache, Tenant, WorkKey, read_listed
+from lnamespace.controller.queue import WorkQueue
+from lnamespace.controller.slots import SHOWN, Place, Slots
+from lnamespace.kube.objects import Seen
+from lnamespace.kube.resources import NAMESPACE
+from lnamespace.model.lnamespace import LNamespace, Metadata, Spec, Status
+
+LAYOUT = Layout(counted=True)
+ANNOTATION = LAYOUT.names.requester_annotation
+LIMITS = Limits(1, {"carol": 2})
+HOLDS, WAITS, FAR = Place.HOLDS, Place.WAITS, Place.FAR
+NAMES = ("n1", "n2", "n3", "n4")
+OWNERS = ("alice", "alice", "carol")
+
+
+def taken(queue: WorkQueue[WorkKey]) -> WorkKey:
+    """The next key of a queue that has one: nothing is waited for."""
+    with pytest.raises(StopIteration) as caught:
+        queue.get().send(None)
+    key: WorkKey = caught.value.value
+    return key
+
+
+class World:
+    """What the API server has, what is under way to us, and what we are doing."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.lnamespaces: dict[str, dict[str, Any]] = {}
+        self.namespaces: dict[str, Seen] = {}
+        self.heard_of: dict[str, list[tuple[str, Any]]] = {"lns": [], "ns": []}
+        self.start()
+
+    def start(self) -> None:
+        """A process that leads from now on: it lists, and knows nothing else."""
+        self.posts: dict[str, LNamespace] = {}
+        self.queue: WorkQueue[WorkKey] = WorkQueue()
+        self.cache = Cache(LAYOUT, self.queue, limits=LIMITS)
+        for events in self.heard_of.values():
+            events.clear()
+        for manifest in self.lnamespaces.values():
+            self.cache.lnamespaces.put(read_listed(msgspec.json.encode(manifest)))
+        for seen in self.namespaces.values():
+            self.cache.objects[NAMESPACE].put(seen)
+
+    def play(self, number: int) -> None:
+        """Do one of the things that can happen now, and look whether all is well after it."""
+        kind, which = MOVES[number % len(MOVES)], number // len(MOVES)
+        kind(self, which)
+        self.nobody_has_more_than_the_limit()
+
+    # --- people
+
+    def create(self, which: int) -> None:
+        name, owner = NAMES[which % 4], OWNERS[which // 4 % 3]
+        if name in self.lnamespaces:
+            return
+        meta = {
+            "name": name,
+            "uid": f"{name}.{self.version}",
+            "generation": 1,
+            "creationTimestamp": f"2030-01-01T00:00:0{which // 12 % 3}Z",
+        }
+        policy = "Retain" if which // 36 % 4 == 0 else "Delete"
+        self._store_lns(
+            name, {"metadata": meta, "spec": {"requester": owner, "deletionPolicy": policy}}
+        )
+
+    def delete(self, which: int) -> None:
+        if (name := chosen(self.lnamespaces, which)) is None:
+            return
+        gone = self.lnamespaces.pop(name)
+        self.version += 1
+        self.heard_of["lns"].append((name, self.version))
+        seen = self.namespaces.get(name)
+        if seen and gone["metadata"]["uid"] in seen.owners:
+            self._end_ns(name)
+
+    def remove_a_namespace(self, which: int) -> None:
+        """An administrator does, or Kubernetes once it is empty; not before it is known."""
+        name = chosen(self.namespaces, which)
+        if name is None or any(name == told for told, _ in self.heard_of["ns"]):
+            return
+        del self.namespaces[name]
+        self.version += 1
+        self.heard_of["ns"].append((name, self.version))
+
+    # --- watches
+
+    def hear_of_an_lnamespace(self, _: int = 0) -> None:
+        if not self.heard_of["lns"]:
+            return
+        name, what = self.heard_of["lns"].pop(0)
+        if isinstance(what, int):
+            self.cache.lnamespaces.remove(("", name), what)
+        else:
+            self.cache.lnamespaces.put(read_listed(what))
+
+    def hear_of_a_namespace(self, _: int = 0) -> None:
+        if not self.heard_of["ns"]:
+            return
+        name, what = self.heard_of["ns"].pop(0)
+        store = self.cache.objects[NAMESPACE]
+        if isinstance(what, int):
+            store.remove(("", name), what)
+        elif not store.knows(("", name), what.version):
+            store.put(what)
+
+    # --- workers
+
+    def work(self, _: int = 0) -> None:
+        """A worker takes a key, decides, and perhaps sends a request for a Namespace."""
+        if not len(self.queue):
+            return
+        key = taken(self.queue)
+        if isinstance(key, Tenant):
+            self._reconcile(key.name)
+            if key.name in self.posts:
+                return
+        self.queue.done(key)
+
+    def _reconcile(self, name: str) -> None:
+        if self.cache.doubts(name) and (seen := self.namespaces.get(name)):
+            self.cache.objects[NAMESPACE].meet(seen)
+        self.cache.settle(name)
+        listed = self.cache.tenant(name)
+        if listed is None:
+            return
+        seen = self.cache.look(NAMESPACE, ("", name))
+        whose = ownership(listed.lns, seen, LAYOUT)
+        if whose is Ownership.ABSENT and self.cache.place(listed.lns) is Place.HOLDS:
+            self.posts[name] = listed.lns
+            return
+        ours = whose in (Ownership.OURS, Ownership.LEAVING)
+        self._say(listed.lns, seen.uid if seen and ours else "")
+
+    def answer(self, which: int) -> None:
+        """The Namespace is made, and we are told."""
+        name = self._end_of_request(which, lands=True)
+        if name and name in self.namespaces:
+            self.cache.objects[NAMESPACE].learn(self.namespaces[name])
+
+    def lose_the_answer(self, which: int) -> None:
+        """The Namespace is made, and nobody tells us: it is tried again."""
+        if name := self._end_of_request(which, lands=True):
+            self.queue.add(Tenant(name))
+
+    def lose_the_request(self, which: int) -> None:
+        if name := self._end_of_request(which, lands=False):
+            self.queue.add(Tenant(name))
+
+    def _end_of_request(self, which: int, lands: bool) -> str | None:
+        if (name := chosen(self.posts, which)) is None:
+            return None
+        lns = self.posts.pop(name)
+        if name in self.namespaces:
+            self.cache.objects[NAMESPACE].meet(self.namespaces[name])
+            self.queue.add(Tenant(name))
+        elif lands:
+            self._make(lns)
+        self.queue.done(Tenant(name))
+        return name
+
+    def crash(self, which: int) -> None:
+        """What is under way when a process dies lands before the next one lists, or never."""
+        if which % 8:
+            return
+        for name, lns in self.posts.items():
+            if which // 8 % 2 and name not in self.namespaces:
+                self._make(lns)
+        self.start()
+
+    # --- what holds
+
+    def nobody_has_more_than_the_limit(self) -> None:
+        owners = Counter(seen.annotations[ANNOTATION] for seen in self.namespaces.values())
+        assert all(count <= LIMITS.each or owner == "carol" for owner, count in owners.items())
+        assert owners["carol"] <= LIMITS.exceptions["carol"]
+
+    def nobody_waits_while_there_is_room(self) -> None:
+        """Let everything come to its end first."""
+        while any(self.heard_of.values()) or len(self.queue) or self.posts:
+            for move in (self.hear_of_an_lnamespace, self.hear_of_a_namespace, self.work):
+                move()
+            self.answer(0)
+            self.nobody_has_more_than_the_limit()
+        spaces = Counter(seen.annotations[ANNOTATION] for seen in self.namespaces.values())
+        for name, manifest in self.lnamespaces.items():
+            owner = manifest["spec"]["requester"]
+            assert name in self.namespaces or spaces[owner] == LIMITS.of(owner)
+
+    # --- the API server
+
+    def _say(self, lns: LNamespace, uid: str) -> None:
+        """The status, by which a restart knows that there was a Namespace."""
+        current = self.lnamespaces.get(lns.name)
+        if current and current["metadata"]["uid"] == lns.uid and lns.status.namespace_uid != uid:
+            self._store_lns(lns.name, current | {"status": {"namespaceUID": uid}})
+
+    def _make(self, lns: LNamespace) -> None:
+        owned = () if lns.spec.deletion_policy == "Retain" else (lns.uid,)
+        notes = {LAYOUT.names.owner_annotation: lns.uid, ANNOTATION: lns.spec.requester}
+        uid = f"ns-{self.version}"
+        self._store_ns(Seen(("", lns.name), uid, 0, False, True, owned, notes, None, b""))
+        current = self.lnamespaces.get(lns.name)
+        if owned and (current is None or current["metadata"]["uid"] != lns.uid):
+            self._end_ns(lns.name)
+
+    def _end_ns(self, name: str) -> None:
+        self._store_ns(msgspec.structs.replace(self.namespaces[name], terminating=True))
+
+    def _store_ns(self, seen: Seen) -> None:
+        self.version += 1
+        stored = msgspec.structs.replace(seen, version=self.version)
+        self.namespaces[seen.key[1]] = stored
+        self.heard_of["ns"].append((seen.key[1], stored))
+
+    def _store_lns(self, name: str, manifest: dict[str, Any]) -> None:
+        self.version += 1
+        meta = manifest["metadata"] | {"resourceVersion": str(self.version)}
+        self.lnamespaces[name] = manifest | {"metadata": meta}
+        self.heard_of["lns"].append((name, msgspec.json.encode(self.lnamespaces[name])))
+
+
+Move = Callable[[World, int], None]
+MOVES: tuple[Move, ...] = (
+    *(World.work, World.work, World.work, World.work),
+    *(World.hear_of_an_lnamespace, World.hear_of_an_lnamespace, World.hear_of_an_lnamespace),
+    *(World.hear_of_a_namespace, World.hear_of_a_namespace),
+    *(World.answer, World.answer, World.lose_the_answer, World.lose_the_request),
+    *(World.create, World.create, World.delete, World.remove_a_namespace, World.crash),
+)
+
+
+def chosen(among: Iterable[str], which: int) -> str | None:
+    """One of them, if there is any."""
+    names = sorted(among)
+    return names[which % len(names)] if names else None
+
+
+def lnamespace(name: str, second: int = 0, uid: str = "", had: str = "") -> LNamespace:
+    meta = Metadata(name, uid or f"uid-{name}", creation_timestamp=f"2030-01-01T00:00:0{second}Z")
+    return LNamespace(meta, Spec(requester="alice"), Status(namespace_uid=had))
+
+
+def space(name: str, uid: str = "", *, terminating: bool = False, asked: str = "alice") -> Seen:
+    uid = uid or f"uid-{name}"
+    notes = {LAYOUT.names.owner_annotation: uid, ANNOTATION: asked}
+    return Seen(("", name), f"ns-{name}", 1, terminating, True, (), notes, None, b"")
+
+
+@pytest.fixture
+def woken() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def slots(woken: list[str]) -> Slots:
+    """One slot for alice, which n1 has; n2 and n3 wait for it."""
+    slots = Slots(LAYOUT, LIMITS, wake=woken.append)
+    for name, second in (("n1", 0), ("n3", 2), ("n2", 1)):
+        slots.note(name, lnamespace(name, second), None)
+    assert [slots.ask(name) for name in ("n3", "n1", "n2")] == [WAITS, HOLDS, WAITS]
+    woken.clear()
+    return slots
+
+
+def test_the_oldest_comes_first_and_of_one_second_the_first_by_name(slots: Slots) -> None:
+    slots.note("n0", lnamespace("n0", 1), None)
+    slots.settle("n1", None, None)
+    assert [slots.ask(name) for name in ("n3", "n2", "n0")] == [WAITS, WAITS, HOLDS]
+
+
+def test_news_takes_no_slot_back_while_its_namespace_may_be_in_the_making(
+    slots: Slots, woken: list[str]
+) -> None:
+    slots.note("n1", None, None)
+    assert (slots.ask("n2"), woken) == (WAITS, [])
+    assert slots.given_to("n1") == "uid-n1"
+    slots.settle("n1", None, None)
+    assert woken[0] == "n2"
+    assert slots.ask("n2") is HOLDS
+
+
+def test_whoever_has_a_slot_keeps_it_until_it_is_gone(slots: Slots) -> None:
+    slots.note("n1", lnamespace("n1", 9), space("n1"))
+    slots.settle("n1", lnamespace("n1", 9), None)
+    assert (slots.ask("n2"), slots.ask("n1")) == (WAITS, HOLDS)
+
+
+def test_a_status_that_tells_of_a_namespace_is_as_good_as_it() -> None:
+    slots = Slots(LAYOUT, LIMITS)
+    slots.note("n1", lnamespace("n1", 0), None)
+    slots.note("n2", lnamespace("n2", 1, had="gone"), None)
+    assert (slots.ask("n1"), slots.ask("n2")) == (WAITS, HOLDS)
+
+
+def test_a_namespace_that_is_left_takes_the_slot_until_it_is_gone(
+    slots: Slots, woken: list[str]
+) -> None:
+    slots.note("n1", None, space("n1"))
+    slots.settle("n1", None, space("n1"))
+    assert slots.ask("n2") is WAITS
+    slots.note("n1", None, space("n1", terminating=True))
+    assert (slots.ask("n2"), slots.ask("n3")) == (Place.NEXT, WAITS)
+    woken.clear()
+    slots.note("n1", None, None)
+    assert woken == ["n2", "n3"]
+    assert (slots.ask("n3"), slots.ask("n2")) == (WAITS, HOLDS)
+
+
+def test_a_namesake_begins_at_the_end_of_the_line(slots: Slots) -> None:
+    slots.note("n1", lnamespace("n1", 9, uid="another"), None)
+    slots.settle("n1", lnamespace("n1", 9, uid="another"), None)
+    assert [slots.ask(name) for name in ("n1", "n3", "n2")] == [WAITS, WAITS, HOLDS]
+
+
+def test_a_namespace_of_somebody_else_is_counted_to_them_and_not_in_line() -> None:
+    slots = Slots(LAYOUT, LIMITS)
+    slots.note("n1", lnamespace("n1"), space("n1", uid="theirs", asked="carol"))
+    assert (slots.waits("n1"), slots.ask("n1")) == (False, HOLDS)
+    slots.note("n2", lnamespace("n2", 1), None)
+    assert slots.ask("n2") is HOLDS
+
+
+def test_who_has_no_limit_is_not_counted() -> None:
+    slots = Slots(LAYOUT, Limits(1, {"alice": 0}))
+    for name in NAMES:
+        slots.note(name, lnamespace(name), None)
+        assert slots.ask(name) is HOLDS
+
+
+def test_a_name_that_is_reserved_stands_in_nobodys_way() -> None:
+    slots = Slots(LAYOUT, LIMITS, reserved=("n1",))
+    slots.note("n1", lnamespace("n1"), None)
+    slots.note("n2", lnamespace("n2", 1), None)
+    assert slots.ask("n2") is HOLDS
+
+
+def test_of_a_long_line_only_the_first_are_to_be_seen(slots: Slots) -> None:
+    names = [f"m{number:02}" for number in range(SHOWN + 5)]
+    for name in names:
+        slots.note(name, lnamespace(name, 3), None)
+    places = [slots.ask(name) for name in ("n2", "n3", *names)]
+    assert places == [WAITS] * SHOWN + [FAR] * (len(places) - SHOWN)
+    slots.settle("n2", None, None)
+    assert [slots.ask(name) for name in names].count(WAITS) == SHOWN - 1
+
+
+def test_who_is_pushed_back_in_a_long_line_is_looked_at_again(
+    slots: Slots, woken: list[str]
+) -> None:
+    for number in range(SHOWN):
+        slots.note(f"m{number}", lnamespace(f"m{number}", 3), None)
+    assert (slots.ask("m7"), slots.ask("m8"), woken) == (WAITS, FAR, [])
+    slots.note("a", lnamespace("a", 2), None)
+    assert (slots.ask("m7"), woken) == (FAR, ["m7"])
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(st.lists(st.integers(0, len(MOVES) * 144 - 1), min_size=60, max_size=200))
+def test_in_any_interleaving_nobody_has_more_nor_waits_in_vain(numbers: list[int]) -> None:
+    world = World()
+    for number in numbers:
+        world.play(number)
+    world.nobody_waits_while_there_is_room()

@@ -1,0 +1,285 @@
+"""A change of the layout of sudo: the new is there before the old goes, and lists stay true."""
+
+import dataclasses
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+import pytest_asyncio
+from lnamespace import errors
+from lnamespace.access.entries import entries
+from lnamespace.access.layout import Layout, SudoLayout
+from lnamespace.access.sudo import sudo
+from lnamespace.controller.outcome import Outcome
+from lnamespace.kube.resources import ROLE, ROLE_BINDING
+
+from tests.unit.support.desk import (
+    ALICE,
+    BINDINGS,
+    EDITOR,
+    LNS,
+    NAMES,
+    RECORDS,
+    ROLES,
+    SELF,
+    SUDOER,
+    SUDOERS,
+    Desk,
+    working,
+)
+from tests.unit.support.strategies import NOW
+
+BY_ACCOUNT = Layout(sudo=SudoLayout.SERVICE_ACCOUNT)
+BY_GROUP = Layout()
+HOME = NAMES.sudo_namespace
+ACCOUNT_ROLES = ROLE.path(namespace=HOME)
+ACCOUNT_ROLE = f"{ACCOUNT_ROLES}/{SUDOER}"
+ACCOUNT_BINDING = f"{ROLE_BINDING.path(namespace=HOME)}/{SUDOER}"
+ACCOUNT_POWER = ROLE_BINDING.path("lnamespace-sudo-account", "team-a")
+GROUP_BINDING, GROUP_ROLE = f"{BINDINGS}/{SUDOER}", f"{ROLES}/{SUDOER}"
+SELF_BINDING, SELF_ROLE = f"{BINDINGS}/{SELF}", f"{ROLES}/{SELF}"
+BY_ACCOUNT_OBJECTS = {ACCOUNT_ROLE, ACCOUNT_BINDING, ACCOUNT_POWER}
+BY_GROUP_OBJECTS = {GROUP_ROLE, GROUP_BINDING, SUDOERS}
+ENTRY, BOB_ENTRY = {"name": "alice"}, {"name": "bob"}
+SOON = Outcome([], NOW + timedelta(seconds=1))
+ACCOUNT = f"system:serviceaccount:{HOME}:team-a"
+
+
+@pytest_asyncio.fixture
+async def desk() -> AsyncIterator[Desk]:
+    async with working() as desk:
+        yield desk
+
+
+def switch(desk: Desk, layout: Layout) -> None:
+    """The controller starts anew with another layout."""
+    desk.tenants = dataclasses.replace(desk.tenants, layout=layout)
+    desk.people = dataclasses.replace(desk.people, layout=layout)
+
+
+async def at_home(desk: Desk, layout: Layout) -> None:
+    """An LNamespace of which Alice is a sudoer, in a layout."""
+    switch(desk, layout)
+    desk.lnamespace(sudoers=[ENTRY])
+    await desk.people.reconcile(ALICE)
+    assert await desk.reconcile() == Outcome([], None)
+    desk.cluster.written()
+
+
+def told(desk: Desk) -> tuple[str, str]:
+    """As whom sudoers act, by the status."""
+    status = desk.cluster.objects[LNS]["status"]
+    return status["sudoersGroup"], status["sudoUser"]
+
+
+async def test_sudo_by_account_from_the_start(desk: Desk) -> None:
+    await at_home(desk, BY_ACCOUNT)
+    assert set(desk.cluster.objects) >= BY_ACCOUNT_OBJECTS
+    assert not set(desk.cluster.objects) & {*BY_GROUP_OBJECTS, SELF_BINDING, SELF_ROLE}
+    assert told(desk) == ("", ACCOUNT)
+    assert desk.subjects(ACCOUNT_BINDING) == ["alice"]
+
+
+@pytest.mark.parametrize(("layout", "of_alice"), [(BY_GROUP, 2), (BY_ACCOUNT, 0)])
+async def test_what_an_lnamespace_costs(desk: Desk, layout: Layout, of_alice: int) -> None:
+    """Its 7 objects and 1 status, and by group 2 for a sudoer whom nobody listed before."""
+    switch(desk, layout)
+    desk.lnamespace(sudoers=[ENTRY])
+    desk.cluster.written()
+    await desk.people.reconcile(ALICE)
+    assert len(desk.cluster.written()) == of_alice
+    await desk.reconcile()
+    asked = [verb for verb, path in desk.cluster.written() if not path.startswith(RECORDS)]
+    assert sorted(asked) == ["PATCH", *["POST"] * 7]
+
+
+async def test_what_is_new_is_there_before_what_was_goes(desk: Desk) -> None:
+    for old, new, gone in (
+        (BY_GROUP, BY_ACCOUNT, BY_GROUP_OBJECTS),
+        (BY_ACCOUNT, BY_GROUP, BY_ACCOUNT_OBJECTS),
+    ):
+        await at_home(desk, old)
+        switch(desk, new)
+        await desk.people.reconcile(ALICE)
+        desk.cluster.written()
+        before = told(desk)
+        assert await desk.reconcile() == SOON
+        asked = desk.cluster.written()
+        assert [verb for verb, _ in asked] == ["PATCH", "POST", "POST", "POST", "PATCH"]
+        assert asked[-1] == ("PATCH", f"{LNS}/status")
+        assert told(desk) != before
+        assert set(desk.cluster.objects) >= {*BY_GROUP_OBJECTS, *BY_ACCOUNT_OBJECTS}
+        assert await desk.reconcile() == Outcome([], None)
+        asked = desk.cluster.written()
+        assert asked[0] == ("PATCH", f"{BINDINGS}/{EDITOR}")
+        assert set(asked[1:]) == {("DELETE", path) for path in gone}
+        assert await desk.reconcile() == Outcome([], None)
+        assert desk.cluster.written() == []
+
+
+async def test_until_then_sudoers_edit_the_lnamespace_by_either(desk: Desk) -> None:
+    editors = f"{BINDINGS}/{EDITOR}"
+    await at_home(desk, BY_GROUP)
+    switch(desk, BY_ACCOUNT)
+    await desk.reconcile()
+    assert desk.subjects(editors) == ["team-a", "team-a-sudoers"]
+    await desk.reconcile()
+    assert desk.subjects(editors) == ["team-a"]
+
+
+async def test_what_cannot_be_made_leaves_everybody_with_what_was(desk: Desk) -> None:
+    """`kubectl sudo` goes by the status: it must not say what does not work yet."""
+    for old, new, path, identity in (
+        (BY_GROUP, BY_ACCOUNT, ACCOUNT_ROLES, ("team-a-sudoers", "")),
+        (BY_ACCOUNT, BY_GROUP, ROLES, ("", ACCOUNT)),
+    ):
+        await at_home(desk, old)
+        desk.cluster.refusals["POST", path] = 403
+        switch(desk, new)
+        await desk.reconcile(failed_before=10)
+        assert desk.conditions["AccessReady"][0] == "False"
+        assert told(desk) == identity
+        assert len(desk.subjects(f"{BINDINGS}/{EDITOR}")) == 2
+        del desk.cluster.refusals["POST", path]
+        await desk.people.reconcile(ALICE)
+        await desk.reconcile()
+        assert told(desk) != identity
+        await desk.reconcile()
+
+
+async def test_a_users_binding_does_not_look_like_another_layout(desk: Desk) -> None:
+    """Who is in group team-a-sudoers by login would edit the LNamespace meanwhile."""
+    await at_home(desk, BY_ACCOUNT)
+    listed = desk.cache.tenant("team-a")
+    assert listed
+    decoy = sudo(listed.lns, entries(listed.lns.spec, NOW), BY_GROUP)[-1]
+    desk.cluster.make(SUDOERS, decoy.object.manifest())
+    desk.told(ROLE_BINDING, SUDOERS)
+    assert await desk.reconcile() == Outcome([], None)
+    assert desk.cluster.written() == [("DELETE", SUDOERS)]
+
+
+async def test_what_was_does_not_go_before_the_status_says_so(desk: Desk) -> None:
+    await at_home(desk, BY_GROUP)
+    switch(desk, BY_ACCOUNT)
+    desk.cluster.refusals["PATCH", f"{LNS}/status"] = 403
+    for _ in range(2):
+        await desk.reconcile()
+        assert set(desk.cluster.objects) >= BY_GROUP_OBJECTS
+    del desk.cluster.refusals["PATCH", f"{LNS}/status"]
+    await desk.reconcile()
+    await desk.reconcile()
+    assert not BY_GROUP_OBJECTS & set(desk.cluster.objects)
+
+
+async def test_what_cannot_be_made_leaves_what_was_and_says_so(desk: Desk) -> None:
+    await at_home(desk, BY_GROUP)
+    desk.cluster.refusals["POST", ACCOUNT_ROLES] = 403
+    switch(desk, BY_ACCOUNT)
+    outcome = await desk.reconcile(failed_before=10)
+    assert isinstance(outcome.worst, errors.ClusterError)
+    assert set(desk.cluster.objects) >= BY_GROUP_OBJECTS
+    assert desk.conditions["AccessReady"][0] == "False"
+
+
+async def test_who_is_revoked_meanwhile_loses_what_was_too(desk: Desk) -> None:
+    await at_home(desk, BY_GROUP)
+    desk.cluster.refusals["POST", ACCOUNT_ROLES] = 403
+    switch(desk, BY_ACCOUNT)
+    desk.lnamespace(sudoers=[BOB_ENTRY])
+    await desk.reconcile()
+    assert desk.subjects(GROUP_BINDING) == ["bob"]
+
+
+async def test_a_refused_change_of_what_was_does_not_keep_it_for_ever(desk: Desk) -> None:
+    """The policies of the new layout let nobody be added to what the former one made."""
+    await at_home(desk, BY_GROUP)
+    desk.cluster.refusals["PATCH", GROUP_BINDING] = 403
+    switch(desk, BY_ACCOUNT)
+    desk.lnamespace(sudoers=[ENTRY, BOB_ENTRY])
+    await desk.reconcile()
+    assert await desk.reconcile() == Outcome([], None)
+    assert not BY_GROUP_OBJECTS & set(desk.cluster.objects)
+    assert desk.subjects(ACCOUNT_BINDING) == ["alice", "bob"]
+
+
+async def test_a_person_needs_their_own_objects_as_long_as_one_lnamespace_goes_by_the_group(
+    desk: Desk,
+) -> None:
+    await at_home(desk, BY_GROUP)
+    switch(desk, BY_ACCOUNT)
+    assert await desk.people.reconcile(ALICE) == Outcome(changes_at=SOON.changes_at)
+    assert set(desk.cluster.objects) >= {SELF_BINDING, SELF_ROLE}
+    await desk.reconcile()
+    assert await desk.people.reconcile(ALICE) == Outcome(changes_at=SOON.changes_at)
+    await desk.reconcile()
+    assert await desk.people.reconcile(ALICE) == Outcome([], None)
+    assert not set(desk.cluster.objects) & {SELF_BINDING, SELF_ROLE}
+
+
+async def test_the_account_stays_until_every_sudoer_may_impersonate_themselves(
+    desk: Desk,
+) -> None:
+    await at_home(desk, BY_ACCOUNT)
+    switch(desk, BY_GROUP)
+    await desk.reconcile()
+    assert set(desk.cluster.objects) >= {*BY_GROUP_OBJECTS, *BY_ACCOUNT_OBJECTS}
+    assert told(desk) == ("", ACCOUNT)
+    desk.lnamespace(sudoers=[ENTRY, BOB_ENTRY])
+    await desk.reconcile()
+    assert desk.subjects(ACCOUNT_BINDING) == ["alice", "bob"]
+    desk.lnamespace(sudoers=[ENTRY])
+    await desk.reconcile()
+    assert desk.subjects(ACCOUNT_BINDING) == ["alice"]
+    await desk.people.reconcile(ALICE)
+    assert "team-a" in desk.woken
+    await desk.reconcile()
+    await desk.reconcile()
+    assert not BY_ACCOUNT_OBJECTS & set(desk.cluster.objects)
+    assert told(desk) == ("team-a-sudoers", "")
+
+
+async def test_one_that_was_ready_before_is_looked_at_again_when_its_sudoers_are(
+    desk: Desk,
+) -> None:
+    await at_home(desk, BY_ACCOUNT)
+    switch(desk, BY_GROUP)
+    await desk.reconcile()
+    desk.woken.clear()
+    await desk.people.reconcile(ALICE)
+    assert desk.woken == ["team-a"]
+    await desk.reconcile()
+    await desk.reconcile()
+    desk.woken.clear()
+    await desk.people.reconcile(ALICE)
+    assert desk.woken == []
+
+
+async def test_where_nobody_may_have_anything_what_was_goes_too(desk: Desk) -> None:
+    """As where the name was reserved meanwhile."""
+    await at_home(desk, BY_GROUP)
+    switch(desk, BY_ACCOUNT)
+    desk.tenants = dataclasses.replace(desk.tenants, reserved=("team-*",))
+    assert await desk.reconcile() == Outcome([], None)
+    assert not {*BY_GROUP_OBJECTS, *BY_ACCOUNT_OBJECTS} & set(desk.cluster.objects)
+
+
+async def test_a_deleted_lnamespace_takes_what_either_layout_made(desk: Desk) -> None:
+    await at_home(desk, BY_GROUP)
+    switch(desk, BY_ACCOUNT)
+    desk.cluster.refusals["POST", ACCOUNT_ROLES] = 403
+    await desk.reconcile()
+    desk.deleted(LNS)
+    await desk.reconcile()
+    assert not {*BY_GROUP_OBJECTS, *BY_ACCOUNT_OBJECTS} & set(desk.cluster.objects)
+
+
+async def test_a_renamed_person_is_no_news_by_account(desk: Desk) -> None:
+    """Who is a sudoer is said in the LNamespace's own binding, and nowhere else."""
+    await at_home(desk, BY_ACCOUNT)
+    desk.lnamespace(sudoers=[BOB_ENTRY])
+    await desk.reconcile()
+    assert await desk.people.reconcile(ALICE) == Outcome([], None)
+    assert [asked for asked in desk.cluster.written() if "rbac" in asked[1]] == [
+        ("PATCH", ACCOUNT_BINDING)
+    ]

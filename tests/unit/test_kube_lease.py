@@ -1,0 +1,326 @@
+"""One of several leads: who, since when, and from when on nobody may write.
+
+Times are short and only ever waited for; what must not happen too early is compared by the clock.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lnamespace.errors import LostLease, Unreachable
+from lnamespace.kube.client import Client
+from lnamespace.kube.lease import Election, Terms
+
+from tests.unit.support.cluster import Cluster, cluster
+from tests.unit.support.server import DEADLINE, client_of, serving
+
+PATH = "/apis/coordination.k8s.io/v1/namespaces/system/leases/controller"
+LEASES = PATH.rpartition("/")[0]
+
+
+def terms(identity: str, **times: float) -> Terms:
+    short = {"duration": 0.4, "margin": 0.2, "pause": 0.01} | times
+    return Terms("system", "controller", identity, **short)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(DEADLINE):
+        while True:
+            if happened():
+                return
+            await asyncio.sleep(0.002)
+
+
+async def within(waited: Awaitable[Any]) -> Any:
+    async with asyncio.timeout(DEADLINE):
+        return await waited
+
+
+@asynccontextmanager
+async def background(work: Any) -> AsyncIterator["asyncio.Task[Any]"]:
+    task = asyncio.ensure_future(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest_asyncio.fixture
+async def made() -> AsyncIterator[Cluster]:
+    async with cluster() as made:
+        yield made
+
+
+@pytest_asyncio.fixture
+async def client(made: Cluster) -> AsyncIterator[Client]:
+    async with client_of(made.url) as client:
+        yield client
+
+
+def held(made: Cluster) -> Any:
+    return made.objects[PATH]["spec"]
+
+
+def theirs(made: Cluster, **spec: Any) -> None:
+    """Somebody else holds it, or renews it."""
+    known = {"holderIdentity": "b", "renewTime": "2026-01-01T00:00:00.000000Z"}
+    made.make(PATH, {"metadata": {"name": "controller"}, "spec": known | spec})
+
+
+async def test_who_comes_first_leads_and_says_so(made: Cluster, client: Client) -> None:
+    election = Election(client, terms("a", duration=15))
+    assert not election.leads
+    await within(election.win())
+    assert election.leads
+    assert 14 < election.check() <= 15
+    spec = held(made)
+    assert spec["holderIdentity"] == "a"
+    assert spec["leaseDurationSeconds"] == 15
+    assert spec["leaseTransitions"] == 1
+    assert spec["renewTime"] == spec["acquireTime"]
+    assert spec["renewTime"].endswith("Z")
+
+
+async def test_of_two_one_leads(made: Cluster, client: Client) -> None:
+    one, two = (Election(client, terms(name, duration=60)) for name in "ab")
+    async with background(one.win()), background(two.win()):
+        await until(lambda: one.leads or two.leads)
+        asked = len(made.requests)
+        await until(lambda: len(made.requests) >= asked + 6)
+        assert one.leads != two.leads
+
+
+async def test_a_lease_that_is_renewed_is_never_taken(made: Cluster, client: Client) -> None:
+    """Whatever its times say: clocks are not compared."""
+    theirs(made)
+    election = Election(client, terms("a", duration=0.1, margin=0.05))
+    started, renewals = now(), 0
+    async with background(election.win()):
+        while now() < started + 0.4:
+            renewals += 1
+            theirs(made, renewTime=f"2001-01-01T00:00:00.{renewals:06}Z")
+            asked = len(made.requests)
+            await until(lambda asked=asked: len(made.requests) > asked)  # type: ignore[misc]
+        assert held(made)["holderIdentity"] == "b"
+    assert not election.leads
+
+
+async def test_one_that_is_not_renewed_is_taken_after_its_time_and_not_before(
+    made: Cluster, client: Client
+) -> None:
+    theirs(made, leaseTransitions=4)
+    election = Election(client, terms("a", duration=0.3))
+    started = now()
+    await within(election.win())
+    assert now() - started > 0.3
+    assert held(made)["holderIdentity"] == "a"
+    assert held(made)["leaseTransitions"] == 5
+
+
+async def test_the_holder_says_for_how_long_it_holds(made: Cluster, client: Client) -> None:
+    """By an older version, or another setting."""
+    theirs(made, leaseDurationSeconds=1)
+    election = Election(client, terms("a", duration=0.1, margin=0.05))
+    started = now()
+    await within(election.win())
+    assert now() - started > 1
+
+
+async def test_the_time_of_one_that_waits_begins_when_it_has_read_and_not_before() -> None:
+    """While the question was on its way, the holder may have renewed it."""
+    lease = {"metadata": {"resourceVersion": "7"}, "spec": {"holderIdentity": "b"}}
+    async with serving() as server, client_of(server.url) as client:
+        election = Election(client, terms("a", duration=0.4, margin=0.3))
+        async with background(election.win()):
+            first = await server.next("GET")
+            asked = now()
+            await until(lambda: now() > asked + 0.2)
+            first.answer(lease)
+            answered = now()
+            while (exchange := await server.next()).method == "GET":
+                exchange.answer(lease)
+            assert now() - answered > 0.4
+
+
+@pytest.mark.parametrize("holder", ["", None, "a"])
+async def test_what_nobody_holds_or_we_do_is_taken_at_once(
+    made: Cluster, client: Client, holder: str | None
+) -> None:
+    theirs(made, holderIdentity=holder, leaseDurationSeconds=60)
+    await within(Election(client, terms("a", duration=60)).win())
+    assert held(made)["holderIdentity"] == "a"
+
+
+async def test_a_renewal_is_no_transition(made: Cluster, client: Client) -> None:
+    election = Election(client, terms("a"))
+    await within(election.win())
+    first = dict(held(made))
+    async with background(election.keep()):
+        await until(lambda: held(made)["renewTime"] != first["renewTime"])
+    assert held(made)["acquireTime"] == first["acquireTime"]
+    assert held(made)["leaseTransitions"] == first["leaseTransitions"]
+    assert election.leads
+
+
+async def test_who_cannot_renew_stops_a_margin_before_the_others_may_begin(
+    made: Cluster, client: Client
+) -> None:
+    election = Election(client, terms("a", duration=0.4, margin=0.2))
+    await within(election.win())
+    ends = now() + election.check()
+    made.refusals["PATCH", PATH] = 503
+    with pytest.raises(LostLease):
+        await within(election.keep())
+    assert not election.leads
+    assert now() < ends
+    with pytest.raises(LostLease):
+        election.check()
+
+
+async def test_what_counts_is_when_the_renewal_was_sent() -> None:
+    """Its answer may have been long on the way; the others count from what they see."""
+    async with serving() as server, client_of(server.url) as slow:
+        election = Election(slow, terms("a", duration=10, margin=5))
+        async with background(election.win()) as winning:
+            (await server.next("GET")).refuse(404, "NotFound")
+            exchange = await server.next("POST")
+            started = now()
+            await until(lambda: now() > started + 0.05)
+            exchange.answer({"metadata": {"resourceVersion": "1"}, "spec": {}})
+            await within(winning)
+            assert election.check() < 10 - (now() - started)
+
+
+async def test_who_finds_another_in_its_place_writes_nothing_more(
+    made: Cluster, client: Client
+) -> None:
+    election = Election(client, terms("a", duration=60, margin=1))
+    await within(election.win())
+    theirs(made)
+    with pytest.raises(LostLease):
+        await within(election.keep())
+    assert held(made)["holderIdentity"] == "b"
+
+
+async def test_who_is_overtaken_between_reading_and_writing_does_not_lead() -> None:
+    async with serving() as server, client_of(server.url) as client:
+        election = Election(client, terms("a"))
+        async with background(election.win()):
+            (await server.next("GET")).answer({"metadata": {"resourceVersion": "7"}, "spec": {}})
+            patch = await server.next("PATCH")
+            assert patch.json["metadata"] == {"resourceVersion": "7"}
+            patch.refuse(409, "Conflict")
+            await server.next("GET")
+            assert not election.leads
+
+
+async def test_two_that_make_it_at_once_do_not_both_lead() -> None:
+    async with serving() as server, client_of(server.url) as client:
+        election = Election(client, terms("a"))
+        async with background(election.win()):
+            (await server.next("GET")).refuse(404, "NotFound")
+            create = await server.next("POST")
+            assert create.path == LEASES
+            create.refuse(409, "AlreadyExists")
+            await server.next("GET")
+            assert not election.leads
+
+
+async def test_an_answer_that_never_comes_ends_by_itself() -> None:
+    async with serving() as server, client_of(server.url) as client:
+        election = Election(client, terms("a", duration=0.2, margin=0.05))
+        async with background(election.win()):
+            await server.next("GET")
+            await server.next("GET")
+            assert not election.leads
+
+
+# The end
+
+
+async def test_who_ends_lets_the_next_one_begin_at_once(made: Cluster, client: Client) -> None:
+    one = Election(client, terms("a", duration=60))
+    two = Election(client, terms("b", duration=60))
+    await within(one.win())
+    async with background(two.win()) as winning:
+        await within(one.release())
+        assert not one.leads
+        await within(winning)
+    assert held(made)["holderIdentity"] == "b"
+
+
+async def test_who_does_not_lead_releases_nothing(made: Cluster, client: Client) -> None:
+    theirs(made)
+    await within(Election(client, terms("a")).release())
+    assert made.requests == []
+
+
+async def test_a_lease_that_cannot_be_released_ends_by_itself(
+    made: Cluster, client: Client
+) -> None:
+    election = Election(client, terms("a", duration=60))
+    await within(election.win())
+    made.refusals["PATCH", PATH] = 500
+    await within(election.release())
+    assert not election.leads
+
+
+# What it is for
+
+
+async def test_who_does_not_lead_sends_no_write(made: Cluster, client: Client) -> None:
+    election = Election(client, terms("a", duration=60))
+    fenced = client.fenced(election.check)
+    theirs(made)
+    made.requests.clear()
+    body = json.dumps({"metadata": {"name": "x"}}).encode()
+    for write in (fenced.create("/api/v1/namespaces", body), fenced.patch(PATH, body)):
+        with pytest.raises(LostLease):
+            await within(write)
+    with pytest.raises(LostLease):
+        await within(fenced.delete(PATH, "uid-1", 1))
+    assert made.requests == []
+    assert await within(fenced.get(PATH)), "reading is nobody's privilege"
+
+
+async def test_who_leads_writes_and_those_without_a_fence_always_do(
+    made: Cluster, client: Client
+) -> None:
+    election = Election(client, terms("a", duration=60))
+    await within(election.win())
+    body = json.dumps({"metadata": {"name": "x"}}).encode()
+    await within(client.fenced(election.check).create("/api/v1/namespaces", body))
+    await within(client.create("/api/v1/nodes", body))
+    assert {"/api/v1/namespaces/x", "/api/v1/nodes/x"} <= set(made.objects)
+
+
+async def test_a_write_ends_before_somebody_else_may_begin() -> None:
+    async with serving() as server, client_of(server.url) as client:
+        fenced = client.fenced(lambda: 0.05)
+        async with background(fenced.create("/api/v1/namespaces", b"{}")) as writing:
+            await server.next("POST")
+            with pytest.raises(Unreachable):
+                await within(writing)
+
+
+async def test_held_up_while_it_connects_it_sends_nothing(made: Cluster, client: Client) -> None:
+    """The right to write was lost between its first check and the first byte."""
+    answers = iter([60.0])
+
+    def once() -> float:
+        for seconds in answers:
+            return seconds
+        raise LostLease("not the leader any more")
+
+    with pytest.raises(LostLease):
+        await within(client.fenced(once).create("/api/v1/namespaces", b"{}"))
+    assert made.requests == []

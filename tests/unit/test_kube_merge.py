@@ -1,0 +1,30 @@
+"""A merge patch makes one object into another, exactly."""
+
+import copy
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.kube.merge import change
+
+from tests.unit.support.structural import merged
+
+Json = dict[str, Any]
+
+keys = st.sampled_from("abc")
+values = st.recursive(
+    st.one_of(st.booleans(), st.integers(0, 2), st.sampled_from("xy")),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(keys, inner, max_size=3)),
+    max_leaves=8,
+)
+objects = st.dictionaries(keys, values, max_size=3)
+
+
+@given(objects, objects)
+def test_it_makes_one_into_the_other(old: Json, new: Json) -> None:
+    assert merged(copy.deepcopy(old), change(old, new)) == new
+
+
+@given(objects)
+def test_of_equals_nothing_is_said(one: Json) -> None:
+    assert change(one, copy.deepcopy(one)) == {}

@@ -1,0 +1,122 @@
+"""Every metric is named once, and told of everywhere by that name."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lnamespace.metrics import PROCESSES, Metrics, documented
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CHART = REPOSITORY / "charts" / "lnamespace"
+DASHBOARD = CHART / "files" / "dashboard.json"
+RULES = CHART / "templates" / "prometheusrule.yaml"
+FOREIGN = {"apiserver_admission_webhook_rejection_count"}
+"""What the API server counts."""
+
+SERIES = {name for process in PROCESSES.values() for one in process.all() for name in one.series}
+PROCESS_NAMES = sorted(PROCESSES)
+
+
+def used(text: str) -> set[str]:
+    """The series that a text names."""
+    text = re.sub(r'"[^"]*"', '""', text)  # what is in quotes is a label's value
+    return set(re.findall(r"\b(?:lnamespace|apiserver)_[a-z_]+\b", text))
+
+
+@pytest.mark.parametrize("name", PROCESS_NAMES)
+def test_a_name_says_whose_it_is_and_in_what_it_is_measured(name: str) -> None:
+    for one in PROCESSES[name].all():
+        assert one.shown == "lnamespace_info" or one.shown.startswith(f"lnamespace_{name}_")
+        assert one.described.meaning.endswith(".")
+        if one.described.buckets:
+            assert one.shown.endswith("_seconds")
+
+
+def test_no_label_is_for_what_people_choose() -> None:
+    labels = {
+        label
+        for process in PROCESSES.values()
+        for one in process.all()
+        for label in one.described.labels
+    }
+    assert labels == {
+        *("version", "group", "kind", "result", "reason", "resource", "verb", "code"),
+        *("endpoint", "source"),
+    }
+
+
+def test_no_name_is_given_twice() -> None:
+    for process in PROCESSES.values():
+        names = [one.shown for one in process.all()]
+        assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("process", PROCESSES.values(), ids=PROCESSES)
+def test_all_that_is_described_is_exposed(process: type[Metrics]) -> None:
+    text = process.new("tenancy.example.com").text().decode()
+    for one in process.all():
+        shown = one.described.name if "counter" in str(one.kind).lower() else one.shown
+        assert f"# HELP {shown}" in text
+    assert re.search(
+        r'^lnamespace_info\{group="tenancy.example.com",version="[^"]+"\} 1.0$', text, re.MULTILINE
+    )
+
+
+def test_the_page_tells_of_them_all() -> None:
+    page = (REPOSITORY / "docs" / "metrics.md").read_text()
+    assert documented() in page, "write lnamespace.metrics.documented() into docs/metrics.md"
+
+
+def test_the_alerts_ask_for_what_there_is() -> None:
+    text = RULES.read_text()
+    found = used(text)
+    assert len(found) > 10
+    assert found <= SERIES | FOREIGN
+
+
+def test_each_alert_has_its_page_of_the_runbook() -> None:
+    text = RULES.read_text()
+    alerts = re.findall(r"- alert: (\w+)", text)
+    assert re.findall(r"#(lnamespace\w+)", text) == [alert.lower() for alert in alerts]
+    runbook = (REPOSITORY / "docs" / "runbook.md").read_text()
+    assert {f"### {alert}" for alert in alerts} <= set(runbook.splitlines())
+
+
+def test_each_alert_is_tested() -> None:
+    tested = (REPOSITORY / "tests" / "alerts" / "alerts.yaml").read_text()
+    for alert in re.findall(r"- alert: (\w+)", RULES.read_text()):
+        fires = re.findall(rf"alertname: {alert}\s+exp_alerts:", tested)
+        assert fires or alert == "LNamespaceWebhookDown", alert
+        assert f"eval_time: 3h, alertname: {alert}}}" in tested
+
+
+def panels(dashboard: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from (panel for panel in dashboard["panels"] if panel["type"] != "row")
+
+
+def test_the_dashboard_asks_for_what_there_is() -> None:
+    dashboard = json.loads(DASHBOARD.read_text())
+    asked = {name for p in panels(dashboard) for t in p["targets"] for name in used(t["expr"])}
+    assert asked <= SERIES
+    # And leaves nothing out that somebody counts.
+    shown = {name.removesuffix("_count").removesuffix("_sum") for name in SERIES - asked}
+    assert {name for name in shown if f"{name}_bucket" not in SERIES} == set()
+
+
+def test_the_dashboard_can_be_loaded() -> None:
+    dashboard = json.loads(DASHBOARD.read_text())
+    assert dashboard["uid"]
+    assert {v["name"] for v in dashboard["templating"]["list"]} == {"datasource", "namespace"}
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(set(ids)) == len(ids)
+    for panel in panels(dashboard):
+        assert panel["datasource"]["uid"] == "${datasource}"
+        assert all(
+            'namespace="$namespace"' in t["expr"] or "lnamespace_info" in t["expr"]
+            for t in panel["targets"]
+        )
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24

@@ -1,0 +1,441 @@
+"""What one version says comes back from the other; what is written in between gives nothing."""
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.errors import ModelError
+from lnamespace.model import v1alpha1
+from lnamespace.model.conversion import annotation, converted, restored
+from lnamespace.model.crd import crd
+from lnamespace.model.lnamespace import LIST_MAX_ITEMS, SUPERSEDED_MAX, VERSION, decode
+from lnamespace.model.names import Names
+from lnamespace.model.subject import NAME_MAX_LENGTH
+from lnamespace.model.v1alpha1 import BILLING_FIELDS, LISTS
+
+from tests.unit.support.strategies import manifests
+from tests.unit.support.structural import accepts
+
+Json = dict[str, Any]
+
+NAMES = Names()
+CRD = crd(NAMES)
+KEY = annotation(NAMES)
+OLDER = v1alpha1.VERSION
+GOLDEN = Path(__file__).parent / "golden"
+END, LATER = "2030-01-01T00:00:00Z", "2031-06-30T12:00:00.5-05:00"
+SPECS = {
+    v["name"]: v["schema"]["openAPIV3Schema"]["properties"]["spec"] for v in CRD["spec"]["versions"]
+}
+PROVENANCE = {"generation": 3, "effectiveAt": END, "changedBy": "alice", "source": "Explicit"}
+
+
+def user(name: str, **more: str) -> Json:
+    return {"kind": "User", "name": name, "namespace": "", **more}
+
+
+def manifest(version: str, note: Any = None, /, **spec: Any) -> Json:
+    metadata: Json = {"name": "team-a", "uid": "u-1"}
+    if note is not None:
+        text = note if isinstance(note, str) else json.dumps(note)
+        metadata["annotations"] = {KEY: text}
+    return {
+        "apiVersion": f"{NAMES.group}/{version}",
+        "kind": "LNamespace",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def older(newer: Json) -> Json:
+    return converted(newer, OLDER, NAMES)
+
+
+def newer(older: Json) -> Json:
+    return converted(older, VERSION, NAMES)
+
+
+def note(older: Json) -> Json:
+    text = older["metadata"].get("annotations", {}).get(KEY)
+    value: Json = json.loads(text) if text is not None else {}
+    return value
+
+
+def without_note(older: Json) -> Json:
+    copy = deepcopy(older)
+    copy["metadata"].pop("annotations", None)
+    return copy
+
+
+# Nothing is lost
+
+
+@given(manifests(CRD, VERSION))
+def test_what_goes_to_the_older_version_comes_back(lns: Json) -> None:
+    before = deepcopy(lns)
+    there = older(lns)
+    assert newer(there) == lns
+    assert lns == before, "conversion changes nothing in place"
+    assert accepts(SPECS[OLDER], there["spec"])
+
+
+@given(manifests(CRD, OLDER))
+def test_what_goes_to_the_newer_version_comes_back(lns: Json) -> None:
+    before = deepcopy(lns)
+    there = newer(lns)
+    assert older(there) == lns
+    assert lns == before
+    assert accepts(SPECS[VERSION], there["spec"])
+    assert KEY not in there["metadata"].get("annotations", {})
+
+
+@given(manifests(CRD, VERSION))
+def test_of_the_metadata_only_the_annotation_differs(lns: Json) -> None:
+    there = older(lns)["metadata"]
+    for key in set(lns["metadata"]) | set(there) - {"annotations"}:
+        if key != "annotations":
+            assert there[key] == lns["metadata"][key]
+    kept = {k: v for k, v in there.get("annotations", {}).items() if k != KEY}
+    assert kept == lns["metadata"].get("annotations", {})
+
+
+@given(manifests(CRD, VERSION))
+def test_the_annotation_is_there_only_where_it_is_needed(lns: Json) -> None:
+    spec = lns["spec"]
+    ends = any("expiresAt" in entry for name in LISTS for entry in spec.get(name, ()))
+    billing = spec.get("billing", {})
+    labels = billing.get("labels")
+    more = {"provenance", "superseded"} & set(billing) or (
+        labels is not None and (not labels or set(BILLING_FIELDS) & set(labels))
+    )
+    assert bool(note(older(lns))) == bool(ends or more)
+
+
+def test_the_golden_pair() -> None:
+    said, read = yaml.safe_load_all((GOLDEN / "versions.yaml").read_text())
+    assert older(said) == read
+    assert newer(read) == said
+
+
+def test_the_longest_lists_fit_into_what_the_api_server_takes_of_annotations() -> None:
+    long = [
+        user(f'{n:04}"{"ü" * NAME_MAX_LENGTH}'[:NAME_MAX_LENGTH]) for n in range(LIST_MAX_ITEMS)
+    ]
+    legible = [user(f"{n:04}{chr(34) * 45}") for n in range(LIST_MAX_ITEMS)]
+    for entries in (long, legible):
+        listed = [entry | {"expiresAt": "2030-01-01T00:00:00.123456+05:00"} for entry in entries]
+        lns = manifest(VERSION, users=listed, managers=listed, sudoers=listed)
+        there = older(lns)
+        assert len(there["metadata"]["annotations"][KEY].encode()) + len(KEY) < 256 * 1024
+        assert newer(there) == lns
+
+
+def test_equal_objects_have_equal_annotations() -> None:
+    said = [user("bob", expiresAt=END), user("eve", expiresAt=LATER)]
+    one = older(manifest(VERSION, users=said, sudoers=said))
+    other = older(manifest(VERSION, sudoers=said[::-1], users=said[::-1]))
+    assert one["metadata"] == other["metadata"]
+
+
+@pytest.mark.parametrize("version", [VERSION, OLDER])
+def test_what_is_in_that_version_already_stays_as_it_is(version: str) -> None:
+    lns = manifest(version, {"users": {"User//bob": END}}, users=[user("bob")])
+    assert converted(lns, version, NAMES) is lns
+
+
+def test_another_instance_has_an_annotation_of_its_own() -> None:
+    names = Names("example.com")
+    lns = manifest(VERSION, users=[user("bob", expiresAt=END)])
+    lns["apiVersion"] = f"{names.group}/{VERSION}"
+    there = converted(lns, OLDER, names)
+    assert there["apiVersion"] == f"tenancy.example.com/{OLDER}"
+    assert list(there["metadata"]["annotations"]) == [f"tenancy.example.com/{VERSION}"]
+    assert converted(there, VERSION, names) == lns
+
+
+# Edits with the older version
+
+
+def test_an_entry_that_was_removed_is_gone_and_its_end_with_it() -> None:
+    there = older(manifest(VERSION, users=[user("bob", expiresAt=END), user("eve")]))
+    there["spec"]["users"] = [user("eve")]
+    assert newer(there)["spec"] == {"users": [user("eve")]}
+
+
+def test_ends_follow_their_entries_when_they_are_reordered_or_joined() -> None:
+    there = older(
+        manifest(VERSION, users=[user("bob", expiresAt=END), user("eve", expiresAt=LATER)])
+    )
+    there["spec"]["users"] = [user("new"), user("eve"), user("bob")]
+    assert newer(there)["spec"]["users"] == [
+        user("new"),
+        user("eve", expiresAt=LATER),
+        user("bob", expiresAt=END),
+    ]
+
+
+def test_an_end_belongs_to_one_list_and_one_kind() -> None:
+    there = older(manifest(VERSION, users=[user("bob", expiresAt=END)]))
+    there["spec"] = {"users": [user("bob") | {"kind": "Group"}], "managers": [user("bob")]}
+    assert newer(there)["spec"] == there["spec"]
+
+
+def test_an_entry_without_the_defaults_keeps_its_end() -> None:
+    there = older(manifest(VERSION, users=[user("bob", expiresAt=END)]))
+    there["spec"]["users"] = [{"name": "bob"}]
+    assert newer(there)["spec"]["users"] == [{"name": "bob", "expiresAt": END}]
+
+
+def test_a_key_of_the_bill_can_be_changed_beside_a_label_of_the_same_name() -> None:
+    there = older(manifest(VERSION, billing={"team": "a", "labels": {"team": "b", "app": "c"}}))
+    assert there["spec"]["billing"] == {"team": "a", "app": "c"}
+    there["spec"]["billing"] = {"team": "x", "tier": "y"}
+    assert newer(there)["spec"]["billing"] == {"team": "x", "labels": {"team": "b", "tier": "y"}}
+
+
+def test_a_bill_that_was_taken_away_leaves_what_the_older_version_does_not_show() -> None:
+    there = older(manifest(VERSION, billing={"costCenter": "1", "provenance": PROVENANCE}))
+    del there["spec"]["billing"]
+    assert newer(there)["spec"]["billing"] == {"provenance": PROVENANCE}
+
+
+def test_labels_beyond_the_limit_are_never_made() -> None:
+    flat = {f"k{n}": "v" for n in range(30)}
+    carried = {"billing": {"labels": dict.fromkeys(BILLING_FIELDS, "v")}}
+    labels = newer(manifest(OLDER, carried, billing=flat))["spec"]["billing"]["labels"]
+    assert len(labels) == 32
+    assert set(flat) < set(labels)
+
+
+# What somebody writes into the annotation
+
+JUNK: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from([END, "User//bob", "2030-02-30T00:00:00Z", "tomorrow"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from([*LISTS, "billing", "labels", "team", "provenance", "superseded"])
+            | st.sampled_from(["generation", "effectiveAt", "User//bob", "spec", "name", "kind"])
+            | st.text(max_size=5),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+NOTES = st.one_of(
+    st.text(max_size=20),
+    JUNK.map(json.dumps),
+    st.fixed_dictionaries(
+        {},
+        optional=dict.fromkeys(LISTS, st.dictionaries(st.just("User//bob"), JUNK))
+        | {"billing": JUNK},
+    ).map(json.dumps),
+    st.sampled_from(["[" * 100_000, '{"users":' * 100_000, '{"users":{"User//bob":"\ud800"}}']),
+)
+
+
+@given(manifests(CRD, OLDER), NOTES)
+def test_no_annotation_breaks_a_conversion_or_gives_anybody_anything(lns: Json, text: str) -> None:
+    lns["spec"].setdefault("users", []).append(user("bob"))
+    lns["metadata"].setdefault("annotations", {})[KEY] = text
+    there = newer(lns)
+    assert KEY not in there["metadata"].get("annotations", {})
+    assert accepts(SPECS[VERSION], there["spec"])
+    for name in LISTS:
+        ends_taken = [
+            {k: v for k, v in entry.items() if k != "expiresAt"}
+            for entry in there["spec"].get(name, ())
+        ]
+        assert ends_taken == lns["spec"].get(name, [])
+    flat, deep = lns["spec"].get("billing", {}), there["spec"].get("billing", {})
+    assert {k: deep[k] for k in BILLING_FIELDS if k in deep} == {
+        k: flat[k] for k in BILLING_FIELDS if k in flat
+    }
+    decode(msgspec.json.encode({"metadata": {"name": "a"}, "spec": deepcopy(there["spec"])}))
+    older(there)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        None,
+        7,
+        "",
+        "tomorrow",
+        "2030-01-01",
+        "2030-02-30T00:00:00Z",
+        "2030-01-01T00:00:00",
+        "2030-01-01T00:00:00+99:99",
+        "1970-01-01T00:00:00Z",
+        f"{END}\n",
+        "٢٠٣٠-01-01T00:00:00Z",
+        [END],
+        {"expiresAt": END},
+    ],
+)
+def test_what_is_no_moment_ends_nothing(end: Any) -> None:
+    lns = manifest(OLDER, {"users": {"User//bob": end}}, users=[user("bob")])
+    assert newer(lns)["spec"]["users"] == [user("bob")]
+
+
+@pytest.mark.parametrize(
+    "provenance",
+    [
+        None,
+        "alice",
+        {},
+        {"generation": 3},
+        PROVENANCE | {"generation": "3"},
+        PROVENANCE | {"generation": -(2**63) - 1},
+        PROVENANCE | {"generation": 2**63},
+        PROVENANCE | {"generation": True},
+        PROVENANCE | {"effectiveAt": "tomorrow"},
+        PROVENANCE | {"effectiveAt": "0001-01-01T00:00:00Z"},
+        PROVENANCE | {"source": "Magic"},
+        PROVENANCE | {"changedBy": "x" * 1025},
+        PROVENANCE | {"changedBy": None},
+    ],
+)
+def test_a_provenance_that_cannot_be_read_is_dropped(provenance: Any) -> None:
+    note = {"billing": {"provenance": provenance, "superseded": [{"provenance": provenance}, 7]}}
+    deep = newer(manifest(OLDER, note, billing={"costCenter": "1"}))["spec"]["billing"]
+    assert deep == {"costCenter": "1", "superseded": []}
+
+
+def test_of_what_is_read_only_known_fields_are_kept() -> None:
+    charge = {"costCenter": "1", "provenance": PROVENANCE}
+    more = PROVENANCE | {"more": 1}
+    note = {
+        "spec": {"users": [user("eve")]},
+        "users": {"User//eve": END},
+        "billing": {
+            "costCenter": "2",
+            "labels": {"app": "x", "team": "t"},
+            "provenance": more,
+            "superseded": [charge | {"more": 1, "provenance": more}],
+        },
+    }
+    deep = newer(manifest(OLDER, note, users=[user("bob")], billing={"costCenter": "1"}))["spec"]
+    assert deep == {
+        "users": [user("bob")],
+        "billing": {
+            "costCenter": "1",
+            "labels": {"team": "t"},
+            "provenance": PROVENANCE,
+            "superseded": [charge],
+        },
+    }
+
+
+def test_an_end_that_the_older_version_cannot_say_is_no_end() -> None:
+    lns = manifest(OLDER, users=[user("bob", expiresAt="tomorrow")])
+    assert newer(lns)["spec"]["users"] == [user("bob")]
+
+
+def test_no_more_is_kept_for_the_ledger_than_the_newer_version_holds() -> None:
+    charges = [{"costCenter": str(n), "provenance": PROVENANCE} for n in range(SUPERSEDED_MAX + 3)]
+    deep = newer(manifest(OLDER, {"billing": {"superseded": charges}}, billing={}))
+    assert deep["spec"]["billing"]["superseded"] == charges[3:]
+
+
+def test_the_annotation_means_nothing_on_the_newer_version() -> None:
+    lns = manifest(VERSION, {"users": {"User//bob": END}}, users=[user("bob")])
+    there = older(lns)
+    assert there == manifest(OLDER, users=[user("bob")])
+    ended = manifest(VERSION, "mine", users=[user("bob", expiresAt=END)])
+    assert note(older(ended)) == {"users": {"User//bob": END}}
+    assert "annotations" not in newer(older(ended))["metadata"]
+
+
+# What no schema has seen
+
+
+@given(JUNK)
+def test_whatever_stands_in_a_spec_is_converted_both_ways(spec: Any) -> None:
+    for version, other in ((VERSION, OLDER), (OLDER, VERSION)):
+        lns = manifest(version) | {"spec": spec}
+        there = converted(lns, other, NAMES)
+        assert there["apiVersion"] == f"{NAMES.group}/{other}"
+        converted(there, version, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "Pod"}, "not an LNamespace"),
+        ({"kind": None}, "not an LNamespace"),
+        ({"metadata": None}, "with metadata"),
+        ({"metadata": []}, "with metadata"),
+        ({"apiVersion": "v1"}, "apiVersion"),
+        ({"apiVersion": None}, "apiVersion"),
+        ({"apiVersion": f"{NAMES.group}/v9"}, "apiVersion"),
+        ({"apiVersion": f"tenancy.example.com/{VERSION}"}, "apiVersion"),
+    ],
+)
+def test_what_is_no_lnamespace_is_refused(change: Json, words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        older(manifest(VERSION) | change)
+
+
+def test_a_version_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ModelError, match="v9"):
+        converted(manifest(VERSION), "v9", NAMES)
+
+
+@pytest.mark.parametrize("annotations", [None, [], "x", 7, {KEY: 7}, {KEY: None}])
+def test_annotations_of_another_shape_are_none(annotations: Any) -> None:
+    lns = manifest(OLDER, users=[user("bob")])
+    lns["metadata"]["annotations"] = annotations
+    assert newer(lns)["spec"] == lns["spec"]
+
+
+# What an update in the older version does not say
+
+
+def test_ends_are_kept_through_an_update_that_cannot_say_them() -> None:
+    old = {"users": [user("bob", expiresAt=END), user("eve", expiresAt=END), user("al")]}
+    new = {"users": [user("al"), user("bob"), user("zoe"), user("eve", expiresAt=LATER)]}
+    assert restored(new, old) == {
+        "users": [user("al"), user("bob", expiresAt=END), user("zoe"), user("eve", expiresAt=LATER)]
+    }
+
+
+def test_labels_that_cannot_be_said_are_kept_and_all_others_are_as_said() -> None:
+    old = {"billing": {"team": "a", "labels": {"team": "b", "app": "c"}}}
+    new = {"billing": {"team": "x", "labels": {"tier": "y"}}}
+    assert restored(new, old) == {"billing": {"team": "x", "labels": {"tier": "y", "team": "b"}}}
+
+
+@given(manifests(CRD, VERSION))
+def test_an_update_without_the_annotation_is_as_one_with_it(lns: Json) -> None:
+    bare = newer(without_note(older(lns)))
+    assert restored(bare["spec"], lns["spec"]) == lns["spec"]
+    assert restored(lns["spec"], lns["spec"]) == lns["spec"]
+
+
+@given(JUNK, JUNK)
+def test_whatever_is_restored_from_whatever(spec: Any, old: Any) -> None:
+    restored(spec, old)
+
+
+@pytest.mark.parametrize("room", [0, 10, 600, 10_000])
+def test_what_is_carried_stays_behind_where_annotations_have_no_room(room: int) -> None:
+    """One annotation too long, and every LIST in that version failed, for everybody."""
+    mine = manifest(VERSION, users=[user("bob", expiresAt=END)], billing={"provenance": PROVENANCE})
+    mine["metadata"]["annotations"] = {"a": "x" * (256 * 1024 - 1 - room)}
+    found = older(mine)["metadata"]["annotations"]
+    assert sum(len(key) + len(value) for key, value in found.items()) <= 256 * 1024
+    assert (KEY in found) is (room >= 600)
+    assert found["a"] == mine["metadata"]["annotations"]["a"]

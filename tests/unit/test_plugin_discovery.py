@@ -1,0 +1,195 @@
+"""Which API group the plugins take, against an executable that answers as kubectl does."""
+
+import json
+from pathlib import Path
+
+import pytest
+from lnamespace.plugins import discovery
+from lnamespace.plugins.discovery import discovering
+from lnamespace.plugins.errors import NotHere, PluginError
+from lnamespace.plugins.lnamespaces import SUFFIX_VARIABLE, default_sudoers_group, group
+
+KUBECTL = """\
+#!/bin/sh
+echo "$3" >> "{asked}"
+file="{answers}/$(echo "$3" | tr / _)"
+[ -f "$file" ] && exec cat "$file"
+exit 1
+"""
+REFUSAL = PluginError("this cluster has no LNamespaces")
+
+
+class Cluster:
+    """What `kubectl get --raw` answers."""
+
+    def __init__(self, folder: Path) -> None:
+        self.answers, self.asked = folder / "answers", folder / "asked"
+        self.answers.mkdir()
+        self.asked.touch()
+        self.kubectl = folder / "kubectl"
+        self.kubectl.write_text(KUBECTL.format(asked=self.asked, answers=self.answers))
+        self.kubectl.chmod(0o755)
+
+    def serves(self, **resources: str) -> None:
+        """API groups by suffix, with the one resource that each has."""
+        names = {f"tenancy.{suffix.replace('_', '.')}": r for suffix, r in resources.items()}
+        versions = [{"version": "v1beta1"}]
+        self._put("/apis", {"groups": [{"name": n, "versions": versions} for n in names]})
+        for name, resource in names.items():
+            self._put(f"/apis/{name}/v1beta1", {"resources": [{"name": resource}]})
+
+    def has(self, path: str) -> None:
+        """An object."""
+        self._put(path, {})
+
+    def _put(self, path: str, answer: object) -> None:
+        (self.answers / path.replace("/", "_")).write_text(json.dumps(answer))
+
+    @property
+    def requests(self) -> list[str]:
+        """What has been asked."""
+        return self.asked.read_text().split()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    made = Cluster(tmp_path)
+    monkeypatch.setenv("KUBECTL", str(made.kubectl))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    # Set and taken away, so that what a command sets is undone afterwards.
+    monkeypatch.setenv(SUFFIX_VARIABLE, "")
+    return made
+
+
+def command(*there: str, name: str = "") -> tuple[list[str], discovery.Command]:
+    """A command that works in some groups only, and in which it was run."""
+    tried: list[str] = []
+
+    def run(argv: list[str]) -> int:
+        assert argv is not None
+        tried.append(group())
+        if group() in there:
+            return 0
+        raise NotHere(REFUSAL, (), name)
+
+    return tried, run
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process begins."""
+    monkeypatch.setenv(SUFFIX_VARIABLE, "")
+
+
+def test_where_the_default_group_is_nothing_is_asked(cluster: Cluster) -> None:
+    tried, run = command("tenancy.loblaw.digital")
+    assert discovering(run, []) == 0
+    assert tried == ["tenancy.loblaw.digital"]
+    assert cluster.requests == []
+
+
+def test_what_somebody_says_is_done(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SUFFIX_VARIABLE, "example.com")
+    cluster.serves(example_org="lnamespaces")
+    tried, run = command("tenancy.example.org")
+    with pytest.raises(PluginError) as caught:
+        discovering(run, [])
+    assert caught.value is REFUSAL
+    assert tried == ["tenancy.example.com"]
+    assert cluster.requests == []
+
+
+def test_the_one_that_is_there_is_found_and_remembered(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Others have such groups too, of other kinds.
+    cluster.serves(example_com="lnamespaces", kiosk_sh="accounts")
+    tried, run = command("tenancy.example.com")
+    assert discovering(run, []) == 0
+    assert tried == ["tenancy.loblaw.digital", "tenancy.example.com"]
+    asked = len(cluster.requests)
+    forget(monkeypatch)
+    assert discovering(run, []) == 0
+    assert tried[2:] == ["tenancy.example.com"]
+    assert len(cluster.requests) == asked
+    assert default_sudoers_group("team-a") == "team-a-sudoers.example.com"
+
+
+@pytest.mark.parametrize("change", ["context", "flag", "age", "damage"])
+def test_what_is_remembered_is_of_one_cluster_and_not_for_ever(
+    change: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cluster.serves(example_com="lnamespaces")
+    tried, run = command("tenancy.example.com")
+    discovering(run, [])
+    forget(monkeypatch)
+    argv = ["--context=other"] if change == "flag" else []
+    if change == "context":
+        (tmp_path / "kubeconfig").write_text("current-context: other")
+    if change == "age":
+        monkeypatch.setattr(discovery, "REMEMBERED_SECONDS", 0)
+    if change == "damage":
+        (tmp_path / "cache" / "lnamespace" / "api-groups.json").write_text("{")
+    assert discovering(run, argv) == 0
+    assert tried[2:] == ["tenancy.loblaw.digital", "tenancy.example.com"]
+
+
+def test_what_was_remembered_and_is_gone_is_looked_for_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.serves(example_com="lnamespaces")
+    discovering(command("tenancy.example.com")[1], [])
+    forget(monkeypatch)
+    cluster.serves(loblaw_digital="lnamespaces")
+    tried, run = command("tenancy.loblaw.digital")
+    assert discovering(run, []) == 0
+    assert tried == ["tenancy.example.com", "tenancy.loblaw.digital"]
+
+
+def test_of_several_the_user_is_asked_which(cluster: Cluster) -> None:
+    cluster.serves(b_example="lnamespaces", a_example="lnamespaces")
+    with pytest.raises(PluginError, match=r"SUFFIX to one of: a[.]example, b[.]example"):
+        discovering(command()[1], [])
+
+
+def test_a_refusal_by_the_group_that_is_there_stands(cluster: Cluster) -> None:
+    cluster.serves(loblaw_digital="lnamespaces", example_com="lnamespaces")
+    tried, run = command("tenancy.example.com")
+    with pytest.raises(PluginError) as caught:
+        discovering(run, [])
+    assert caught.value is REFUSAL
+    assert tried == ["tenancy.loblaw.digital"]
+
+
+def test_an_lnamespace_of_another_instance_is_found_by_its_name(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.serves(loblaw_digital="lnamespaces", example_com="lnamespaces", c="lnamespaces")
+    cluster.has("/apis/tenancy.example.com/v1beta1/lnamespaces/team-a")
+    tried, run = command("tenancy.example.com", name="team-a")
+    assert discovering(run, []) == 0
+    assert tried == ["tenancy.loblaw.digital", "tenancy.example.com"]
+    # That is so for this name only.
+    forget(monkeypatch)
+    discovering(run, [])
+    assert tried[2:] == ["tenancy.loblaw.digital", "tenancy.example.com"]
+
+
+def test_a_cluster_that_does_not_answer_changes_nothing(cluster: Cluster) -> None:
+    with pytest.raises(PluginError) as caught:
+        discovering(command()[1], [])
+    assert caught.value is REFUSAL
+    assert cluster.requests == ["/apis"]
+
+
+def test_who_has_no_home_asks_each_time(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    cluster.serves(example_com="lnamespaces")
+    tried, run = command("tenancy.example.com")
+    for _ in range(2):
+        assert discovering(run, []) == 0
+        forget(monkeypatch)
+    assert tried == ["tenancy.loblaw.digital", "tenancy.example.com"] * 2

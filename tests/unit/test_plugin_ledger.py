@@ -1,0 +1,145 @@
+"""Who pays, as `kubectl lns ledger` shows it: from the spec, and from what waits for the ledger."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.billing import output
+from lnamespace.plugins.ledger import table, write_csv
+from lnamespace.plugins.payment import FORMULA, as_json, harmless, payments
+
+PRESENT = {
+    "costCenter": "2",
+    "team": "payments",
+    "labels": {"product": "checkout"},
+    "provenance": {
+        "generation": 5,
+        "effectiveAt": "2026-06-01T12:00:00.123456Z",
+        "changedBy": "alice",
+        "source": "Group",
+        "group": "payments@example.com",
+    },
+}
+FORMER = {
+    "costCenter": "1",
+    "provenance": {"generation": 3, "effectiveAt": "2026-05-01T12:00:00Z", "source": "Default"},
+}
+FIRST = {
+    "lnamespaceUID": "u",
+    "generation": 1,
+    "validFrom": "2026-04-01T12:00:00Z",
+    "costCenter": "0",
+    "changedBy": "bob",
+    "billingSource": "Explicit",
+}
+
+
+def lns(recorded: int = 0, **billing: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "a", "uid": "u", "generation": 7},
+        "spec": {"billing": billing} if billing else {},
+        "status": {"recorded": {"generation": recorded}} if recorded else {},
+    }
+
+
+def record(**more: Any) -> dict[str, Any]:
+    return {"spec": {**FIRST, **more}}
+
+
+def shown(lns: dict[str, Any], *records: dict[str, Any]) -> list[tuple[str, str, bool, str]]:
+    return [
+        (row.texts["cost_center"], row.why, row.present, row.ledger)
+        for row in payments(lns, records)
+    ]
+
+
+def test_the_oldest_comes_first_and_each_once() -> None:
+    assert shown(lns(3, **PRESENT, superseded=[FORMER]), record()) == [
+        ("0", "as asked for", False, "waiting"),
+        ("1", "by default", False, "written"),
+        ("2", "the entry of group payments@example.com", True, "due"),
+    ]
+
+
+def test_what_waits_is_waiting_whatever_else_is_known() -> None:
+    assert shown(lns(5, **PRESENT), record(generation=5))[0][3] == "waiting"
+
+
+def test_the_records_of_another_are_not_shown() -> None:
+    assert len(shown(lns(5, **PRESENT), record(lnamespaceUID="v"))) == 1
+
+
+def test_a_deletion_that_was_asked_for_is_no_payment() -> None:
+    assert shown(lns(5, **PRESENT), record(operation="ENDING", generation=7)) == shown(
+        lns(5, **PRESENT)
+    )
+
+
+def test_who_may_not_see_the_records_is_told_what_is_known() -> None:
+    assert payments(lns(5, **PRESENT), None)[0].ledger == "recorded"
+    assert payments(lns(4, **PRESENT), None)[0].ledger == "due"
+
+
+def test_an_lnamespace_that_no_webhook_has_seen() -> None:
+    row = payments(lns(costCenter="1"), ())[0]
+    assert (row.generation, row.since, row.source, row.why) == (7, "", "", "")
+    assert payments(lns(), ())[0].texts["cost_center"] == ""
+
+
+def test_a_group_cannot_write_its_own_reason() -> None:
+    provenance = {**PRESENT["provenance"], "group": "{group}\x1b[2J"}  # type: ignore[dict-item]
+    rows = payments(lns(5, **PRESENT | {"provenance": provenance}), ())
+    assert rows[0].why == "the entry of group {group}\x1b[2J"
+    assert "\x1b" not in table(rows)
+
+
+def test_the_table() -> None:
+    line = table(payments(lns(5, **PRESENT), ())).splitlines()[1]
+    assert re.split(r" {2,}", line) == [
+        "2026-06-01T12:00:00Z",
+        "2",
+        "<none>",
+        "payments",
+        "<none>",
+        "product=checkout",
+        "alice",
+        "the entry of group payments@example.com",
+        "written",
+    ]
+
+
+@given(st.text(), st.dictionaries(st.text(), st.text(), max_size=2))
+def test_texts_come_out_as_they_went_in(text: str, labels: dict[str, str]) -> None:
+    rows = payments(lns(5, **PRESENT | {"costCenter": text, "labels": labels}), ())
+    (found,) = json.loads(as_json("a", rows))
+    assert (found["cost_center"], found["labels"]) == (text, labels)
+    assert as_json("a", rows).isascii()
+
+
+def read_back(text: str, capsys: pytest.CaptureFixture[str], *, exact: bool) -> str:
+    write_csv("a", payments(lns(5, **PRESENT | {"costCenter": text}), ()), exact)
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out, newline=""))
+    assert json.loads(row["labels"]) == {"product": "checkout"}
+    return row["cost_center"]
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "'=1", "\t=1", "a,b", 'a"b', "a\nb", "ünï", "'; DROP TABLE x", "-1", "'a"]
+)
+def test_a_csv_reader_reads_what_was_written(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert read_back(text, capsys, exact=True) == text
+    safe = read_back(text, capsys, exact=False)
+    assert safe.removeprefix("'") == text if FORMULA.match(text) else safe == text
+    assert not safe.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+
+
+@given(st.text())
+def test_a_cell_is_made_harmless_as_the_ledgers_own_command_does(text: str) -> None:
+    assert harmless(text) == output.harmless(text)

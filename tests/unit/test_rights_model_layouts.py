@@ -1,0 +1,75 @@
+"""The model by which `make soak` judges, where sudo is by account and while that changes."""
+
+import pytest
+
+from tests.e2e.rights_model.accidents import Hurry, Upgrade
+from tests.e2e.rights_model.cast import ADMIN, WHO
+from tests.e2e.rights_model.lines import from_line, to_line
+from tests.e2e.rights_model.misdeeds import Steal
+from tests.e2e.rights_model.model import (
+    Ability,
+    Entry,
+    Layout,
+    Lists,
+    Power,
+    Subject,
+    World,
+    with_sudo,
+)
+from tests.e2e.rights_model.plot import KINDS, plot
+from tests.e2e.rights_model.questions import Powers
+from tests.e2e.rights_model.steps import Parts
+
+NOW = 1000.0
+BEN = Subject("User", "model-ben")
+BY_GROUP = World().created("one", Lists(sudoers=(Entry(BEN),)))
+BY_ACCOUNT = BY_GROUP.upgraded(Layout.ACCOUNT)
+
+
+def one(ability: Ability) -> Powers:
+    return frozenset({Power(ability, "one")})
+
+
+@pytest.mark.parametrize(
+    ("world", "gives"), [(BY_GROUP, Ability.BECOME), (BY_ACCOUNT, Ability.STAND)]
+)
+def test_sudo_is_by_one_of_two_ways(world: World, gives: Ability) -> None:
+    for ability in (Ability.BECOME, Ability.STAND):
+        assert world.may(WHO["ben"], one(ability), NOW) == (ability is gives)
+        assert not world.may(WHO["ann"], one(ability), NOW)
+    for layout in Layout:
+        acting = with_sudo(WHO["ben"], "one", layout)
+        for ability in (Ability.RULE, Ability.EDIT):
+            assert world.may(acting, one(ability), NOW) == (layout is world.layout)
+
+
+def test_nobody_impersonates_people_where_sudo_is_by_account() -> None:
+    himself = frozenset({Power(Ability.SELF, BEN.username)})
+    assert BY_GROUP.may(WHO["ben"], himself, NOW)
+    assert not BY_ACCOUNT.may(WHO["ben"], himself, NOW)
+
+
+def test_while_it_changes_it_may_be_either_way_and_then_it_is_one() -> None:
+    first, last = Upgrade(layout=Layout.ACCOUNT).after(BY_GROUP, NOW)
+    assert first == BY_ACCOUNT
+    for ability in (Ability.BECOME, Ability.STAND):
+        assert last.may(WHO["ben"], one(ability), NOW)
+        assert not last.may(WHO["ann"], one(ability), NOW)
+    assert last.at_rest() == BY_ACCOUNT
+    (hurried,) = Hurry().after(BY_GROUP, NOW)
+    assert hurried.at_rest() == BY_GROUP
+    assert Upgrade(layout=Layout.ACCOUNT).after(hurried, NOW) == (first, last)
+
+
+def test_administrators_try_only_what_a_policy_keeps_them_from() -> None:
+    made = Steal(actor=ADMIN, name="one", attack="make-account")
+    assert not made.idle([BY_GROUP, BY_ACCOUNT], Parts())
+    assert Steal(actor=ADMIN, name="one", attack="stand").idle([BY_ACCOUNT], Parts())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_play_ends_in_the_layout_in_which_it_began(kind: str) -> None:
+    steps = plot(1, 40, kind)
+    assert [from_line(to_line(step)) for step in steps] == steps
+    layouts = [step.layout for step in steps if isinstance(step, Upgrade)]
+    assert layouts[-1:] == ([] if kind == "group" else [Layout.GROUP])
