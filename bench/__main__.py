@@ -12,6 +12,7 @@ import uvloop
 from bench import convergence, latency
 from bench.client import connect
 from bench.convergence import Convergence, names
+from bench.failover import failover
 from bench.latency import Latency
 from bench.plane import Plane, plane
 from bench.report import Row, machine, table, write
@@ -47,10 +48,13 @@ def main() -> int:
             if last:
                 _progress("restarting the controller")
                 again = uvloop.run(restart(fresh, names(chosen.count)[-1]))
+                _progress("killing the controller that leads")
+                outages = uvloop.run(failover(fresh, names(chosen.count)[-1]))
     rows = [
         *_convergence_rows(plain, ours, chosen.count),
         *_latency_rows(measured, floors),
         *_restart_rows(again, chosen.count, idle, loaded),
+        *_failover_rows(outages),
         *_startup_rows(starts),
     ]
     print(table(rows))
@@ -102,7 +106,7 @@ def _convergence_rows(plain: list[Convergence], ours: list[Convergence], count: 
     return [
         Row(f"{count} at once, all Ready", "s", *seconds, "<= 1", "4.4 to 5.4"),
         Row("writes for each, its own creation included", "", written[0] / count,
-            written[1] / count, f"{OBJECTS} objects + 2", "14.1 for 6 objects"),
+            written[1] / count, f"{OBJECTS} objects + 3", "14.1 for 6 objects"),
         Row("controller CPU for each", "ms", ours[-1].cpu / count * 1000),
     ]  # fmt: skip
 
@@ -126,11 +130,20 @@ def _latency_rows(measured: Latencies, floors: Latencies) -> list[Row]:
 def _restart_rows(found: Restart, count: int, idle: float, loaded: float) -> list[Row]:
     written = sum(found.writes.values()) - OWN_WRITES
     return [
+        Row("restart: caught up after", "s", found.caught_up, found.listed, "<= 2"),
         Row("restart: an edit in force after", "s", found.edit_in_force, None, "", "11.5 to 14.7"),
+        Row("restart: reads", "", sum(found.reads.values()), None, "", "16,060"),
         Row("restart: writes", "", written, None, "0", "2,009"),
         Row("memory, none", "MiB", idle, None, "", "84"),
-        Row("memory, all", "MiB", loaded, None, "", "140"),
+        Row("memory, all", "MiB", loaded, None, "< 200", "140"),
         Row("memory for each", "KiB", (loaded - idle) * 1024 / count, None, "", "57"),
+    ]
+
+
+def _failover_rows(found: dict[str, float]) -> list[Row]:
+    return [
+        Row(f"leader {how}: an edit in force after", "s", seconds, None, "< 20 s")
+        for how, seconds in found.items()
     ]
 
 
@@ -148,7 +161,11 @@ def _details(plain: list[Convergence], ours: list[Convergence], again: Restart) 
         "controller, seconds of each run": [run.seconds for run in ours],
         "bare client, writes": readable(plain[-1].writes),
         "controller, writes": readable(ours[-1].writes),
+        "bare client, reads": readable(plain[-1].reads),
+        "controller, reads": readable(ours[-1].reads),
         "restart, writes, the edits of the measurement included": readable(again.writes),
+        "restart, reads": readable(again.reads),
+        "restart, requests by verb": dict(again.verbs),
     }
 
 

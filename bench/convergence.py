@@ -3,10 +3,10 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.client import Bare, connect, each
-from bench.plane import Plane, Process, Writes, writes
+from bench.plane import Plane, Process, Requests, Writes, reads, writes
 from bench.tenants import COLLECTION, create_bare, is_ready, manifest
 
 CONCURRENCY = 16
@@ -14,10 +14,11 @@ CONCURRENCY = 16
 
 @dataclass(frozen=True)
 class Convergence:
-    """Seconds until all were Ready, the writes that it took, and the writer's CPU seconds."""
+    """Seconds until all were Ready, the requests that it took, and the writer's CPU seconds."""
 
     seconds: float
     writes: Writes
+    reads: Requests
     cpu: float = 0.0
 
 
@@ -32,25 +33,25 @@ async def controlled(plane: Plane, count: int, controller: Process) -> Convergen
     async with connect(plane.admin_kubeconfig) as admin:
         before = controller.cpu
         result = await _measure(admin, count, lambda name: admin.post(COLLECTION, manifest(name)))
-        return Convergence(result.seconds, result.writes, controller.cpu - before)
+        return replace(result, cpu=controller.cpu - before)
 
 
 async def _measure(
     admin: Bare, count: int, create: Callable[[str], Awaitable[object]]
 ) -> Convergence:
-    before = writes(await admin.text("/metrics"))
-    async with admin.watch(COLLECTION) as events:
+    before = await admin.text("/metrics")
+    async with admin.watch(COLLECTION) as events, asyncio.TaskGroup() as tasks:
         start = time.perf_counter()
-        creating = asyncio.create_task(each(CONCURRENCY, names(count), create))
+        tasks.create_task(each(CONCURRENCY, names(count), create))
         left = set(names(count))
         async for event in events:
             if is_ready(event["object"]):
                 left.discard(event["object"]["metadata"]["name"])
             if not left:
                 break
-        await creating
         seconds = time.perf_counter() - start
-    return Convergence(seconds, writes(await admin.text("/metrics")) - before)
+    after = await admin.text("/metrics")
+    return Convergence(seconds, writes(after) - writes(before), reads(after) - reads(before))
 
 
 def names(count: int) -> list[str]:

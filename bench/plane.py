@@ -1,8 +1,9 @@
-"""A control plane of its own for each measurement, and the controller on it."""
+"""A control plane of its own for each measurement, and our processes on it."""
 
 import os
 import re
 import shlex
+import socket
 import subprocess
 import tempfile
 import time
@@ -14,16 +15,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMESPACE = "lnamespace-system"
-SERVICE_ACCOUNT = "lnamespace-controller"
 DEADLINE = 60.0
 
-Writes = Counter[tuple[str, str]]
-"""Requests that changed something, by verb and resource."""
+Requests = Counter[tuple[str, str]]
+"""Requests by verb and resource."""
+
+Writes = Requests
+"""Those that changed something."""
 
 
 @dataclass(frozen=True)
 class Plane:
-    """A running control plane with the chart installed."""
+    """A running control plane with the chart installed and the webhook running."""
 
     directory: Path
     environment: dict[str, str]
@@ -43,15 +46,38 @@ class Plane:
     @contextmanager
     def controller(self) -> Iterator["Process"]:
         """Run the controller as the chart's service account."""
-        environment = self.environment | {
-            "KUBECONFIG": str(self.controller_kubeconfig),
-            "LNAMESPACE_LOG_LEVEL": "info",
+        with self.process("controller", LNAMESPACE_LOG_LEVEL="info") as started:
+            self.until_said("controller", "caches are complete")
+            yield started
+
+    def until_said(self, log: str, text: str) -> None:
+        """Wait until a process has logged that."""
+        _until(lambda: text in (self.directory / f"{log}.log").read_text())
+
+    @contextmanager
+    def webhook(self, port: int) -> Iterator["Process"]:
+        """Run the webhook as the chart's service account, until it is trusted."""
+        address = {
+            "LNAMESPACE_LISTEN": f"127.0.0.1:{port}",
+            "LNAMESPACE_SERVING_NAMES": "127.0.0.1",
         }
-        log = self.directory / "controller.log"
-        with log.open("w") as output:
-            process = subprocess.Popen(["lnamespace", "controller"], env=environment, stderr=output)
+        with self.process("webhook", **address) as started:
+            _until(lambda: _lets_in(self))
+            yield started
+
+    @contextmanager
+    def process(
+        self, name: str, *words: str, log: str = "", **variables: str
+    ) -> Iterator["Process"]:
+        """Run `lnamespace NAME WORDS` as the service account NAME; NAME.log or LOG.log tells."""
+        kubeconfig = {"KUBECONFIG": str(_kubeconfig(name, self.environment))}
+        with (self.directory / f"{log or name}.log").open("w") as output:
+            process = subprocess.Popen(
+                ["lnamespace", name, *words],
+                env=self.environment | kubeconfig | variables,
+                stderr=output,
+            )
         try:
-            _until(lambda: "caches are complete" in log.read_text())
             yield Process(process.pid)
         finally:
             process.terminate()
@@ -87,7 +113,10 @@ def plane() -> Iterator[Plane]:
         # Its progress is worth seeing: the first time of all, executables are built.
         subprocess.run([tool, "up", "--dir", str(directory)], check=True, stdout=subprocess.DEVNULL)
         try:
-            yield _install(directory, _environment(tool, directory))
+            port = _free_port()
+            installed = _install(directory, _environment(tool, directory), port)
+            with installed.webhook(port):
+                yield installed
         finally:
             subprocess.run([tool, "down", "--dir", str(directory)], check=True)
 
@@ -98,26 +127,44 @@ def _environment(tool: str, directory: Path) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
-def _install(directory: Path, environment: dict[str, str]) -> Plane:
+def _install(directory: Path, environment: dict[str, str], port: int) -> Plane:
     install = ["helm", "install", "lnamespace", str(ROOT / "charts" / "lnamespace")]
-    options = ["--namespace", NAMESPACE, "--create-namespace", "--set", "controller.deploy=false"]
+    values = ["controller.deploy=false", "ledger.deploy=false", "webhook.deploy=false"]
+    values.append(f"webhook.url=https://127.0.0.1:{port}")
+    options = ["--namespace", NAMESPACE, "--create-namespace", "--set", ",".join(values)]
     _output(*install, *options, environment=environment)
-    script = str(ROOT / "hack" / "service-account-kubeconfig.sh")
-    kubeconfig = _output(script, NAMESPACE, SERVICE_ACCOUNT, environment=environment).strip()
-    found = Plane(directory, environment, Path(kubeconfig))
-    _until(lambda: "No resources" in _lists(found))
+    found = Plane(directory, environment, _kubeconfig("controller", environment))
+    _until(lambda: "No resources" in _kubectl(found, "get", "lnamespaces").stderr)
     return found
 
 
-def _lists(found: Plane) -> str:
-    listed = subprocess.run(
-        ["kubectl", "get", "lnamespaces"],
-        env=found.environment,
+def _kubeconfig(name: str, environment: dict[str, str]) -> Path:
+    script = str(ROOT / "hack" / "service-account-kubeconfig.sh")
+    return Path(_output(script, NAMESPACE, f"lnamespace-{name}", environment=environment).strip())
+
+
+def _lets_in(plane: Plane) -> bool:
+    kind = "apiVersion: tenancy.loblaw.digital/v1beta1, kind: LNamespace"
+    first = f"{{{kind}, metadata: {{name: knock-knock}}, spec: {{}}}}"
+    return _kubectl(plane, "create", "--dry-run=server", "-f", "-", text=first).returncode == 0
+
+
+def _kubectl(plane: Plane, *words: str, text: str = "") -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        ["kubectl", *words],
+        env=plane.environment,
+        input=text,
         capture_output=True,
         text=True,
         check=False,
     )
-    return listed.stderr
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def _output(*command: str, environment: dict[str, str] | None = None) -> str:
@@ -136,17 +183,28 @@ def _until(condition: Callable[[], bool]) -> None:
 
 def writes(metrics: str) -> Writes:
     """Count the writes that the API server's own metrics tell of, but for leases and reviews."""
-    counted: Writes = Counter()
+    return _requests(metrics, _WRITING, _INCIDENTAL)
+
+
+def reads(metrics: str) -> Requests:
+    """Count the reads of what the controller reads at all; whoever made them."""
+    return _requests(metrics, _READING, _FOREIGN)
+
+
+def _requests(metrics: str, verbs: set[str], but: re.Pattern[str]) -> Requests:
+    counted: Requests = Counter()
     for labels, value in re.findall(
         r"^apiserver_request_total\{(.*)\} (\S+)$", metrics, re.MULTILINE
     ):
         label = dict(re.findall(r'(\w+)="([^"]*)"', labels))
         resource = f"{label['resource']}/{label['subresource']}".rstrip("/")
-        if label["verb"] in _WRITING and not _INCIDENTAL.search(resource):
+        if label["verb"] in verbs and not but.search(resource):
             counted[label["verb"], resource] += int(float(value))
     return counted
 
 
 _WRITING = {"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
+_READING = {"GET", "LIST", "WATCH"}
 _INCIDENTAL = re.compile("leases|reviews|serviceaccounts/token|^configmaps$|^serviceaccounts$")
 """Not ours: elections, questions, and what controller-manager puts into every namespace."""
+_FOREIGN = re.compile("^(?!(lnamespaces|namespaces|(cluster)?role(binding)?s)$)")

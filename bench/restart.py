@@ -1,15 +1,26 @@
-"""What a restart costs: time until an edit made meanwhile is in force, and the writes it makes."""
+"""What a restart costs: time until an edit made meanwhile is in force, and the requests it makes.
 
+The plain alternative is a bare client that lists the very objects which the controller must know.
+"""
+
+import asyncio
 import time
+from collections import Counter
 from dataclasses import dataclass
 
-from lnamespace.kube.resources import ROLE_BINDING
+from lnamespace.kube.objects import MANAGED_BY
+from lnamespace.kube.resources import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    NAMESPACE,
+    ROLE_BINDING,
+)
 from lnamespace.model.names import USERS_BINDING
 
-from bench.client import connect
+from bench.client import Bare, connect
 from bench.latency import seconds_until
-from bench.plane import Plane, Writes, writes
-from bench.tenants import COLLECTION
+from bench.plane import Plane, Requests, Writes, reads, writes
+from bench.tenants import COLLECTION, LAYOUT
 
 OWN_WRITES = 5
 """Binding and status for the first edit; the second edit itself, its binding and status."""
@@ -17,12 +28,22 @@ OWN_WRITES = 5
 
 @dataclass(frozen=True)
 class Restart:
-    """Seconds, writes and MiB."""
+    """Seconds (of a bare client's lists too), requests and MiB."""
 
     caught_up: float
+    listed: float
     edit_in_force: float
     writes: Writes
+    reads: Requests
     memory: float
+
+    @property
+    def verbs(self) -> Counter[str]:
+        """Requests by verb."""
+        counted: Counter[str] = Counter()
+        for (verb, _), number in (self.reads + self.writes).items():
+            counted[verb] += number
+        return counted
 
 
 async def restart(plane: Plane, tenant: str) -> Restart:
@@ -30,7 +51,8 @@ async def restart(plane: Plane, tenant: str) -> Restart:
     newcomer = "newcomer"
     async with connect(plane.admin_kubeconfig) as admin:
         await admin.patch(f"{COLLECTION}/{tenant}", {"spec": {"users": [{"name": newcomer}]}})
-        before = writes(await admin.text("/metrics"))
+        listed = await _list(admin)
+        before = await admin.text("/metrics")
         start = time.perf_counter()
         with plane.controller() as controller:
             caught_up = time.perf_counter() - start
@@ -38,6 +60,7 @@ async def restart(plane: Plane, tenant: str) -> Restart:
             while newcomer not in await admin.text(binding):
                 pass
             in_force = time.perf_counter() - start
+            known = await admin.text("/metrics")
             # A change after it proves that the workers have been through all that was before.
             await seconds_until(
                 admin,
@@ -45,5 +68,22 @@ async def restart(plane: Plane, tenant: str) -> Restart:
                 lambda: admin.patch(f"{COLLECTION}/{tenant}", {"spec": {"users": []}}),
                 lambda event: event["object"]["status"]["counts"]["users"] == 0,
             )
-            after = writes(await admin.text("/metrics"))
-            return Restart(caught_up, in_force, after - before, controller.memory)
+            after = await admin.text("/metrics")
+            return Restart(
+                caught_up=caught_up,
+                listed=listed,
+                edit_in_force=in_force,
+                writes=writes(after) - writes(before),
+                reads=reads(known) - reads(before),
+                memory=controller.memory,
+            )
+
+
+async def _list(admin: Bare) -> float:
+    """Seconds that a bare client takes to list the same objects, all kinds at the same time."""
+    selector = f"labelSelector={MANAGED_BY}={LAYOUT.names.prefix}"
+    ours = (NAMESPACE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
+    paths = [COLLECTION, *(f"{kind.path()}?{selector}" for kind in ours)]
+    start = time.perf_counter()
+    await asyncio.gather(*map(admin.get, paths))
+    return time.perf_counter() - start

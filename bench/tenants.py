@@ -8,7 +8,8 @@ from lnamespace.access.entries import entries
 from lnamespace.access.layout import Layout
 from lnamespace.access.ownership import Ownership
 from lnamespace.access.person import self_impersonator
-from lnamespace.access.tenant import tenant_objects
+from lnamespace.access.tenant import Space, tenant_objects
+from lnamespace.billing import record
 from lnamespace.controller.status import Findings, status
 from lnamespace.kube.objects import Wanted
 from lnamespace.model.lnamespace import LNamespace
@@ -17,6 +18,7 @@ from bench.client import Bare, Manifest
 
 COLLECTION = "/apis/tenancy.loblaw.digital/v1beta1/lnamespaces"
 LAYOUT = Layout()
+OUTBOX = record.billingrecords(LAYOUT.names).path()
 OBJECTS = 9
 """Objects of each: Namespace, 2 RoleBindings, 2 and 1 ClusterRoles, 2 and 1 ClusterRoleBindings."""
 
@@ -38,7 +40,7 @@ def manifest(name: str) -> Manifest:
 def objects(lns: LNamespace) -> list[Wanted]:
     """What the controller makes of it."""
     current = entries(lns.spec, datetime.now(UTC))
-    own = tenant_objects(lns, current, Ownership.OURS, LAYOUT)
+    own = tenant_objects(lns, current, Space(Ownership.OURS), LAYOUT)
     return [*own, *self_impersonator(current.sudoers[0], {lns.name: lns.uid}, LAYOUT)]
 
 
@@ -56,6 +58,8 @@ async def create_bare(requester: Bare, client: Bare, name: str) -> None:
     for want in objects(lns):
         namespace, _ = want.key
         await client.post(want.resource.path(namespace=namespace), want.object.manifest())
+    for event in record.due(lns, datetime.now(UTC)):
+        await client.post(OUTBOX, record.manifest(event, LAYOUT.names))
     await client.patch(f"{COLLECTION}/{name}/status", ready(lns))
 
 
