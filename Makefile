@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+REPORT ?= build/bench
 
-.PHONY: help demo test unit e2e lint bench crds lock clean
+.PHONY: help demo test unit e2e soak alerts lint bench crds reference docs lock release clean
 
 help: ## What can be made here
 	@sed -n 's/^\([a-z0-9_-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -24,11 +25,14 @@ demo: $(VENV) ## Play a real story on a real control plane; KEEP=1 leaves it up
 
 test: unit e2e ## All tests
 
-unit: $(VENV) ## The pure layers, in seconds
-	@$(BIN)/pytest tests/unit
+unit: $(VENV) ## The pure layers and the ledger's databases, without a cluster
+	@$(BIN)/pytest tests/unit tests/ledger
 
 e2e: $(VENV) ## The public commands, against a real control plane
 	@$(BIN)/pytest tests/e2e
+
+alerts: $(VENV) ## The alerts, by Prometheus' own promtool; the first time builds it
+	@LNAMESPACE_PROMTOOL=1 $(BIN)/pytest tests/e2e/test_metrics.py -k alerts
 
 lint: $(VENV) ## Style, types, layers
 	@$(BIN)/ruff check
@@ -36,18 +40,45 @@ lint: $(VENV) ## Style, types, layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(VENV) ## Figures beside a bare client; N=1000 by default
-	@$(BIN)/python -m bench $(if $(N),--count $(N))
+bench: $(VENV) ## Figures beside a bare client, and pictures of them; N=1000 for only that many
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/plots.txt
+	@for count in $(or $(N),100 1000 5000); do \
+		$(BIN)/python -m bench --count $$count --json $(REPORT)/$$count.json || exit 1; done
+	@for part in tax layouts door ledger outbox; do \
+		$(BIN)/python -m bench.$$part --json $(REPORT)/$$part.json || exit 1; done
+	@$(BIN)/python -m bench.plots $(REPORT) $(REPORT)
 
-crds: $(VENV) ## Write the CustomResourceDefinition from the types
+soak: $(VENV) ## Everybody does what they like for MINUTES (60), and rights must be as the model says
+	@$(BIN)/python -m tests.e2e.rights_model $(if $(MINUTES),--minutes $(MINUTES)) \
+		$(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS)) $(if $(LAYOUT),--layout $(LAYOUT)) $(if $(REPLAY),--replay $(REPLAY))
+
+crds: $(VENV) ## Write the CustomResourceDefinitions and the samples from the code
 	@$(BIN)/lnamespace render crd > crds/lnamespaces.yaml
 	@cp crds/lnamespaces.yaml charts/lnamespace/files/crd.yaml
+	@$(BIN)/lnamespace render billingrecords > crds/billingrecords.yaml
+	@cp crds/billingrecords.yaml charts/lnamespace/files/billingrecords.yaml
+	@$(BIN)/lnamespace render samples
+
+reference: $(VENV) ## Write docs/reference from the code and the chart
+	@PYTHONPATH=hack $(BIN)/python -m docsite docs/reference
+
+docs: reference ## The documentation as a site in build/site; fails on a broken link
+	@$(BIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going \
+		--conf-dir hack/docsite --doctree-dir build/doctrees docs build/site
+	@echo "Open build/site/index.html"
 
 lock: $(VENV) ## Resolve the dependencies anew, all at once, and lock them by hash
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate -o requirements/dev.txt --extra dev pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate -c requirements/dev.txt -o requirements/run.txt pyproject.toml
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate -c requirements/dev.txt -o requirements/build.txt --group build
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate -c requirements/dev.txt -o requirements/plots.txt --group plots
+
+release: $(VENV) ## Wheel, chart, image, bill of materials and signatures in dist/; STEPS=packages for a part
+	@$(BIN)/python hack/release $(STEPS)
 
 clean: ## Remove what was made here; the cached control plane stays
 	@for dir in .cluster/*/; do [ -d "$$dir" ] && hack/cluster down --dir "$$dir"; done; true
