@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from aiohttp import web
-from lnamespace.controller import controller
+from lnamespace.controller import controller, queue
 from lnamespace.controller.controller import Controller
+from lnamespace.kube.backoff import Backoff
 from lnamespace.settings import Settings
 
 from tests.unit.support.cluster import Cluster
@@ -23,19 +25,25 @@ SPACES = SPACE.rpartition("/")[0]
 
 
 class Served(Cluster):
-    """One that can be listed and watched too; nothing ever happens in a watch."""
+    """One that can be listed and watched too; nothing happens in a watch, but it may be cut."""
 
     def __init__(self) -> None:
         super().__init__()
         self.listed = asyncio.Event()
         self.held = ""
         """Of which kind the list is held back, until ``listed``."""
+        self._outage = asyncio.Event()
         self.refused: dict[tuple[str, str], list[int]] = {}
         """With which statuses a request is refused, one after the other."""
 
-    async def handle(self, request: web.Request) -> web.Response:
+    def cut(self) -> None:
+        """Cut all watches; new ones are let in."""
+        self._outage.set()
+        self._outage = asyncio.Event()
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         if "watch" in request.query:
-            await asyncio.Event().wait()
+            return await self._watch(request)
         if "limit" in request.query:
             return await self._list(request.path)
         if statuses := self.refused.get((request.method, request.path)):
@@ -55,9 +63,22 @@ class Served(Cluster):
     def writes(self) -> list[tuple[str, str]]:
         return [request for request in self.requests if request[0] != "GET"]
 
+    def is_ready(self) -> bool:
+        """Whether the LNamespace says so."""
+        conditions = self.objects[LNS].get("status", {}).get("conditions", ())
+        return any((c["type"], c["status"]) == ("Ready", "True") for c in conditions)
+
     def users(self) -> list[str]:
         """Who is bound as a user."""
         return [subject["name"] for subject in self.objects[USERS].get("subjects", ())]
+
+    async def _watch(self, request: web.Request) -> web.StreamResponse:
+        outage, response = self._outage, web.StreamResponse()
+        await response.prepare(request)
+        await outage.wait()
+        assert request.transport
+        request.transport.abort()
+        return response
 
     async def _list(self, path: str) -> web.Response:
         if path == self.held:
@@ -120,6 +141,23 @@ async def test_what_failed_is_tried_again_soon(loop: Loop, code: int) -> None:
     async with loop.running():
         await loop.until(lambda: USERS in loop.cluster.objects)
         assert loop.cluster.users() == ["alice"]
+
+
+async def test_the_end_of_an_outage_ends_the_waiting(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an outage of a minute a key waited up to a minute more, after a 403 up to five."""
+    monkeypatch.setattr(queue, "Backoff", partial(Backoff, first=3600.0))
+    loop.cluster.lnamespace(users=[{"name": "alice"}])
+    async with loop.running():
+        await loop.until(loop.cluster.is_ready)
+    # Only its two bindings are left to do, so that no news of another brings the key back.
+    del loop.cluster.objects[USERS]
+    loop.cluster.refused[("POST", BINDINGS)] = [403, 403]
+    async with loop.running():
+        await loop.until(lambda: not loop.cluster.refused[("POST", BINDINGS)])
+        loop.cluster.cut()
+        await loop.until(lambda: USERS in loop.cluster.objects)
 
 
 async def test_what_will_not_pass_by_itself_is_tried_again_too(

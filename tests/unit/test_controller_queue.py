@@ -269,6 +269,26 @@ def test_the_servers_advice_makes_the_delay_longer(clock: Clock, queue: WorkQueu
     assert len(queue) == 1
 
 
+def test_what_failed_hurries_when_the_cause_may_have_passed(
+    clock: Clock, queue: WorkQueue[str]
+) -> None:
+    clock.call(queue.retry, "failed", 100.0)
+    clock.call(queue.add_after, "expires", 100.0)
+    clock.call(queue.hurry)
+    assert take(clock, queue) == "failed"
+    assert len(queue) == 0
+    assert queue.failures("failed") == 0
+
+
+def test_who_is_at_work_is_not_hurried(clock: Clock, queue: WorkQueue[str]) -> None:
+    clock.call(queue.retry, "a", 100.0)
+    queue.add("a")
+    assert take(clock, queue) == "a"
+    clock.call(queue.hurry)
+    queue.done("a")
+    assert len(queue) == 0
+
+
 def test_news_of_a_failed_key_does_not_wait(clock: Clock, queue: WorkQueue[str]) -> None:
     clock.call(queue.retry, "a", 100.0)
     queue.add("a")

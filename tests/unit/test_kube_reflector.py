@@ -65,6 +65,7 @@ class Play:
 
     server: Server
     told: asyncio.Queue[tuple[str, int | None]] = field(default_factory=asyncio.Queue)
+    recovered: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self.store: Store[Thing] = Store(self._tell)
@@ -77,7 +78,8 @@ class Play:
     @asynccontextmanager
     async def running(self, selector: str = "") -> AsyncIterator[Reflector[Thing]]:
         async with client_of(self.server.url) as client:
-            reflector = Reflector(client, NAMESPACE, self.store, read, selector)
+            well = self.recovered.set
+            reflector = Reflector(client, NAMESPACE, self.store, read, selector, recovered=well)
             task = asyncio.create_task(reflector.run())
             try:
                 yield reflector
@@ -192,6 +194,24 @@ async def test_a_watch_that_is_cut_goes_on_where_it_was(play: Play) -> None:
         watch = await play.server.next("GET", watch="true", resourceVersion="15")
         await watch.send(event("ADDED", "b", 16))
         assert await play.news() == [("b", 16)]
+
+
+@pytest.mark.parametrize("status", [None, 403, 503])
+async def test_it_tells_when_a_watch_is_let_in_again(play: Play, status: int | None) -> None:
+    async with play.running():
+        watch = await play.list()
+        await watch.send(event("ADDED", "a", 15))
+        await play.news()
+        assert not play.recovered.is_set()
+        watch.cut()
+        watch = await play.server.next("GET", watch="true", resourceVersion="15")
+        if status:
+            watch.refuse(status)
+            watch = await play.server.next("GET", watch="true", resourceVersion="15")
+        assert not play.recovered.is_set()
+        await watch.send(bookmark(20))
+        async with asyncio.timeout(DEADLINE):
+            await play.recovered.wait()
 
 
 def in_stream(code: int) -> dict[str, Any]:

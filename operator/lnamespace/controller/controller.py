@@ -116,6 +116,7 @@ class Controller:
             self._cache.lnamespaces,
             read_listed,
             failed=self._watch_failed,
+            recovered=self._queue.hurry,
         )
         self._reflectors = self._make_reflectors(client, layout)
         self._busy: dict[WorkKey, float] = {}
@@ -192,6 +193,7 @@ class Controller:
                 read_object,
                 "" if kind is NAMESPACE else marks.selector,
                 self._watch_failed,
+                self._queue.hurry,
             )
             for kind, store in self._cache.objects.items()
         ]

@@ -78,6 +78,16 @@ class WorkQueue(Generic[K]):
         """The key succeeded: the next failure starts with the shortest delay again."""
         self._failures.pop(key, None)
 
+    def hurry(self) -> None:
+        """What made keys fail may have passed: they are tried now, and fail for the first time.
+
+        An outage of a minute would otherwise be followed by another minute of waiting.
+        """
+        failed, self._failures = self._failures, {}
+        for key in failed:
+            if key in self._timers:
+                self.add(key)
+
     async def get(self) -> K:
         """The next key, once there is one; give it back by :meth:`done`."""
         while not self:

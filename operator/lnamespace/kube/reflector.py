@@ -106,7 +106,8 @@ class Pulse:
 class Reflector(Generic[T]):
     """Feeds one store with one kind of object, for as long as :meth:`run` runs.
 
-    ``failed`` is told the resource of each list or watch that fails.
+    ``failed`` is told the resource of each list or watch that fails, ``recovered`` that a watch is
+    let in after some that were not.
     """
 
     def __init__(
@@ -117,12 +118,15 @@ class Reflector(Generic[T]):
         read: Callable[[bytes | msgspec.Raw], T],
         selector: str = "",
         failed: Callable[[str], object] = lambda _: None,
+        recovered: Callable[[], object] = lambda: None,
     ) -> None:
         self._client = client
         self._store = store
         self._read = read
         self._params = {"labelSelector": selector} if selector else {}
         self._failed = failed
+        self._recovered = recovered
+        self._ails = False
         self._version = 0
         self.resource = resource
         self.pulse = Pulse()
@@ -140,6 +144,7 @@ class Reflector(Generic[T]):
                 await self._watch()
             except ClusterError as error:
                 lost = _lost(error, failures)
+                self._ails = True
                 self._failed(self.resource.plural)
                 log.warning("listing again" if lost else "watch failed", extra=self._about(error))
                 if lost:
@@ -189,6 +194,9 @@ class Reflector(Generic[T]):
             "timeoutSeconds": str(int(WATCH_SECONDS * random.uniform(1, 2))),
         }
         async with self._client.watch(self.resource.path(), **params) as lines:
+            if self._ails:
+                self._ails = False
+                self._recovered()
             async for line in lines:
                 self.pulse.beat(heard=True)
                 self._take(_decode(_event, line))

@@ -35,7 +35,7 @@ class Cluster:
         found, self.requests = self.requests, []
         return found
 
-    async def handle(self, request: web.Request) -> web.Response:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         path, body = request.path, await request.read()
         self.requests.append((request.method, path))
         code = self.refusals.get((request.method, path)) or self._problem(
