@@ -1,15 +1,24 @@
-"""N LNamespaces at once: how long until all are Ready, and what it cost."""
+"""N LNamespaces: how long until all are Ready, and what that cost; in turns with a bare client.
+
+Each of the two has a control plane of its own, and both grow side by side: now the one makes its
+next hundred at once, now the other. What slows the machine down for a while slows down both.
+"""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from statistics import median
+
+from lnamespace.kube.resources import NAMESPACE
 
 from bench.client import Bare, connect, each
 from bench.plane import Plane, Process, Requests, Writes, reads, writes
 from bench.tenants import COLLECTION, create_bare, is_ready, manifest
 
 CONCURRENCY = 16
+Names = Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -21,29 +30,68 @@ class Convergence:
     reads: Requests
     cpu: float = 0.0
 
+    def __add__(self, other: "Convergence") -> "Convergence":
+        """One after the other."""
+        return Convergence(
+            self.seconds + other.seconds,
+            self.writes + other.writes,
+            self.reads + other.reads,
+            self.cpu + other.cpu,
+        )
 
-async def bare(plane: Plane, count: int) -> Convergence:
+
+@dataclass(frozen=True)
+class Race:
+    """The same turns by a bare client and by the controller."""
+
+    plain: list[Convergence]
+    ours: list[Convergence]
+
+    @property
+    def totals(self) -> tuple[Convergence, Convergence]:
+        """Of the bare client, and of the controller."""
+        return reduce(Convergence.__add__, self.plain), reduce(Convergence.__add__, self.ours)
+
+    @property
+    def ratio(self) -> float:
+        """Our seconds as a multiple of theirs: the median of the turns."""
+        return median(o.seconds / p.seconds for p, o in zip(self.plain, self.ours, strict=True))
+
+
+async def race(theirs: Plane, ours: Plane, controller: Process, turns: Sequence[Names]) -> Race:
+    """Let a bare client and the controller make them; every other turn ours is first."""
+    found = Race([], [])
+    for number, turn in enumerate(turns):
+        if number % 2:
+            found.ours.append(await _controlled(ours, turn, controller))
+        found.plain.append(await _bare(theirs, turn))
+        if not number % 2:
+            found.ours.append(await _controlled(ours, turn, controller))
+    return found
+
+
+async def _bare(plane: Plane, turn: Names) -> Convergence:
     """By a bare client, with the controller's credentials for the controller's part."""
     async with connect(plane.admin_kubeconfig) as admin, connect(plane.controller_kubeconfig) as us:
-        return await _measure(admin, count, lambda name: create_bare(admin, us, name))
+        return await _measure(admin, turn, lambda name: create_bare(admin, us, name))
 
 
-async def controlled(plane: Plane, count: int, controller: Process) -> Convergence:
+async def _controlled(plane: Plane, turn: Names, controller: Process) -> Convergence:
     """By the controller, while a client creates only the LNamespaces."""
     async with connect(plane.admin_kubeconfig) as admin:
         before = controller.cpu
-        result = await _measure(admin, count, lambda name: admin.post(COLLECTION, manifest(name)))
+        result = await _measure(admin, turn, lambda name: admin.post(COLLECTION, manifest(name)))
         return replace(result, cpu=controller.cpu - before)
 
 
 async def _measure(
-    admin: Bare, count: int, create: Callable[[str], Awaitable[object]]
+    admin: Bare, turn: Names, create: Callable[[str], Awaitable[object]]
 ) -> Convergence:
     before = await admin.text("/metrics")
     async with admin.watch(COLLECTION) as events, asyncio.TaskGroup() as tasks:
         start = time.perf_counter()
-        tasks.create_task(each(CONCURRENCY, names(count), create))
-        left = set(names(count))
+        tasks.create_task(each(CONCURRENCY, turn, create))
+        left = set(turn)
         async for event in events:
             if is_ready(event["object"]):
                 left.discard(event["object"]["metadata"]["name"])
@@ -51,9 +99,31 @@ async def _measure(
                 break
         seconds = time.perf_counter() - start
     after = await admin.text("/metrics")
+    for name in turn:
+        await _furnished(admin, name)
     return Convergence(seconds, writes(after) - writes(before), reads(after) - reads(before))
+
+
+async def _furnished(admin: Bare, name: str) -> None:
+    """Wait for what kube-controller-manager puts into a namespace.
+
+    It lags behind, and would still be at it in the other one's turn.
+    """
+    for kind in ("configmaps", "serviceaccounts"):
+        for _ in range(600):
+            if (await admin.get(f"{NAMESPACE.path()}/{name}/{kind}"))["items"]:
+                break
+            await asyncio.sleep(0.1)
+        else:
+            raise TimeoutError(f"kube-controller-manager put no {kind} into {name}")
 
 
 def names(count: int) -> list[str]:
     """What the LNamespaces are called."""
     return [f"tenant-{i:05d}" for i in range(count)]
+
+
+def turns(count: int, number: int) -> list[Names]:
+    """The names in so many turns of about the same length."""
+    all_of_them = names(count)
+    return [all_of_them[i * count // number : (i + 1) * count // number] for i in range(number)]

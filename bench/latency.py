@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from statistics import median, quantiles
 
-from lnamespace.kube.resources import RBAC, ROLE_BINDING
+from lnamespace.kube.resources import ROLE_BINDING
 from lnamespace.model.names import USERS_BINDING
 
 from bench.client import Bare, Manifest
@@ -36,13 +36,14 @@ class Latency:
 Sample = Callable[[int], Awaitable[float]]
 
 
-async def measure(count: int, sample: Sample, gap: float = 0.05) -> Latency:
-    """Take samples one after the other, with a gap for the machine to be idle again."""
-    seconds = []
+async def measure(count: int, *samples: Sample, gap: float = 0.05) -> tuple[Latency, ...]:
+    """Take samples of each in turns, with a gap for the machine to be idle again."""
+    seconds: list[list[float]] = [[] for _ in samples]
     for index in range(count):
-        seconds.append(await sample(index))
-        await asyncio.sleep(gap)
-    return Latency.of(seconds)
+        for sample, taken in zip(samples, seconds, strict=True):
+            taken.append(await sample(index))
+            await asyncio.sleep(gap)
+    return tuple(map(Latency.of, seconds))
 
 
 async def seconds_until(
@@ -113,18 +114,19 @@ def revocation(admin: Bare, tenants: list[str]) -> Sample:
     return sample
 
 
-def revocation_floor(admin: Bare, tenants: list[str]) -> Sample:
-    """Remove everybody from a binding by hand; the binding no longer has them."""
+def revocation_floor(admin: Bare, us: Bare, tenants: list[str]) -> Sample:
+    """Remove a user from the binding by hand (no controller running), with its credentials."""
 
     async def sample(index: int) -> float:
-        name = tenants[index]
+        name, user = tenants[index], f"user-0@{tenants[index]}"
         collection = ROLE_BINDING.path(namespace=name)
-        await admin.post(collection, _spare_binding(name))
+        there = await admin.get(f"{collection}/{USERS_BINDING}")
+        left = [subject for subject in there["subjects"] if subject["name"] != user]
         return await seconds_until(
             admin,
             collection,
-            lambda: admin.patch(f"{collection}/spare", {"subjects": []}),
-            lambda event: event["object"]["metadata"]["name"] == "spare" and not _people(event),
+            lambda: us.patch(f"{collection}/{USERS_BINDING}", {"subjects": left}),
+            lambda event: _is_binding(event) and user not in _people(event),
         )
 
     return sample
@@ -167,16 +169,6 @@ async def churn(admin: Bare, tenants: list[str]) -> AsyncIterator[None]:
 
 def _is_binding(event: Manifest) -> bool:
     return bool(event["object"]["metadata"]["name"] == USERS_BINDING)
-
-
-def _spare_binding(namespace: str) -> Manifest:
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": "spare", "namespace": namespace},
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "admin"},
-        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": "somebody"}],
-    }
 
 
 def _people(event: Manifest) -> list[str]:

@@ -20,7 +20,7 @@ OURS, PLAIN, PEER, FOURTH = "#0072B2", "#999999", "#D55E00", "#009E73"
 """Okabe and Ito's colours, which everybody can tell apart."""
 
 PEERS = {
-    "all Ready": ("at once, all Ready", 4.8),
+    "all Ready": (", all Ready", 4.8),
     "create\nto Ready, p50": ("create to Ready, p50", 3.3),
     "edit\nto revoked, p50": ("edit to revoked, p50", 9.1),
     "edit to revoked\nunder churn, p50": ("  with 5 edits/s elsewhere, p50", 27.0),
@@ -97,7 +97,7 @@ def _scale(runs: Sequence[Measured]) -> Figure:
     figure = Figure(figsize=(10, 7), layout="constrained")
     (rate, latency), (each, restart) = figure.subplots(2, 2)
     counts = [run.count for run in runs]
-    name = "at once, all Ready"
+    name = ", all Ready"
     _line(rate, counts, [n / run.ours(name) for n, run in zip(counts, runs, strict=True)], "ours")
     plain = [n / run.plain(name) for n, run in zip(counts, runs, strict=True)]
     _line(rate, counts, plain, "a bare client", PLAIN)
