@@ -1,12 +1,11 @@
 """Run the benchmark: ``python -m bench [--count N]``; see ``--help``."""
 
 import argparse
+import asyncio
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
-
-import uvloop
 
 from bench import latency
 from bench.client import connect
@@ -34,14 +33,14 @@ def main() -> int:
         with ours.controller() as controller:
             idle = controller.memory
             _progress("a bare client and the controller make them in turns")
-            found = uvloop.run(race(theirs, ours, controller, turns(chosen.count, chosen.turns)))
+            found = asyncio.run(race(theirs, ours, controller, turns(chosen.count, chosen.turns)))
             loaded = controller.memory
-            measured = uvloop.run(_latencies(theirs, ours, chosen))
+            measured = asyncio.run(_latencies(theirs, ours, chosen))
             starts = startup(ours)
         _progress("restarting the controller")
-        again = [uvloop.run(restart(ours, last)) for _ in range(RESTARTS)]
+        again = [asyncio.run(restart(ours, last)) for _ in range(RESTARTS)]
         _progress("killing the controller that leads")
-        outages = uvloop.run(failover(ours, last))
+        outages = asyncio.run(failover(ours, last))
     rows = [
         *_convergence_rows(found, chosen.count),
         *_latency_rows(measured),

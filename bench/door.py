@@ -25,7 +25,6 @@ from typing import Any
 
 import aiohttp
 import msgspec
-import uvloop
 from aiohttp import web
 from lnamespace.admission import certificates
 from lnamespace.admission.certificates import Pair
@@ -135,7 +134,7 @@ def _plain(pair: Pair) -> Iterator[str]:
 
 def _serve_plain(pipe: Any, pair: Pair) -> None:
     os.sched_setaffinity(0, {0})
-    uvloop.run(_answer_constant(pipe, pair))
+    asyncio.run(_answer_constant(pipe, pair))
 
 
 async def _answer_constant(pipe: Any, pair: Pair) -> None:
@@ -153,7 +152,7 @@ async def _answer_constant(pipe: Any, pair: Pair) -> None:
 
 
 def _ask(load: _Load, url: str) -> Asked:
-    return uvloop.run(_measure(replace(load, url=url)))
+    return asyncio.run(_measure(replace(load, url=url)))
 
 
 async def _measure(load: _Load) -> Asked:

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-import uvloop
 from lnamespace.access.entries import entries
 from lnamespace.access.layout import Layout, SudoLayout
 from lnamespace.access.person import self_impersonator
@@ -39,7 +38,7 @@ def main() -> int:
     rows: list[Row] = []
     for layout in SudoLayout:
         with plane() as fresh:
-            rows += uvloop.run(_measure(fresh, Layout(sudo=layout), chosen))
+            rows += asyncio.run(_measure(fresh, Layout(sudo=layout), chosen))
     print(table(rows))
     write(chosen.json, rows, {})
     print(f"\nalso as JSON: {chosen.json}", file=sys.stderr)

@@ -17,7 +17,6 @@ from pathlib import Path
 from time import perf_counter
 from uuid import uuid4
 
-import uvloop
 from lnamespace.billing.record import BillingRecord, Operation, billingrecords, manifest
 from lnamespace.model.names import Names
 
@@ -47,7 +46,7 @@ def main() -> int:
     chosen = _arguments()
     print(f"{machine()}; {chosen.samples} samples each", file=sys.stderr)
     with plane() as fresh, fresh.controller():
-        found = uvloop.run(_measure(fresh, chosen))
+        found = asyncio.run(_measure(fresh, chosen))
     up, down = Latency.of(found.up), Latency.of(found.down)
     each_ms = found.published / chosen.count * 1000
     rows = [

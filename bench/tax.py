@@ -12,7 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-import uvloop
 from lnamespace.kube.resources import CLUSTER_ROLE_BINDING, RBAC, ROLE_BINDING
 
 from bench.client import Bare, Manifest, connect, each
@@ -29,7 +28,7 @@ def main() -> int:
     chosen = _arguments()
     print(f"{machine()}; {chosen.samples} requests each", file=sys.stderr)
     with plane() as fresh:
-        found = uvloop.run(_measure(fresh, chosen))
+        found = asyncio.run(_measure(fresh, chosen))
     rows = [row for bindings in chosen.bindings for row in _rows(bindings, found)]
     print(table(rows))
     figures = {str(bindings): vars(latency) for bindings, latency in found.items()}

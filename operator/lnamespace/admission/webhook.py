@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import uvloop
-
 from lnamespace.access.limit import Limits
 from lnamespace.admission import trust
 from lnamespace.admission.certificate_files import CertificateFiles
@@ -44,7 +42,7 @@ def run(settings: Settings) -> None:
     LNamespaceError
         It cannot run; the message says why.
     """
-    uvloop.run(_serve(settings))
+    asyncio.run(_serve(settings))
 
 
 async def _serve(settings: Settings) -> None:

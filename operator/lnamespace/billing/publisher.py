@@ -13,8 +13,6 @@ from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-import uvloop
-
 from lnamespace.billing import reconcile
 from lnamespace.billing.delivery import Delivery, deliver
 from lnamespace.billing.ledger import Ledger, Place, row
@@ -58,7 +56,7 @@ def run(settings: Settings) -> None:
     LNamespaceError
         It cannot run; the message says why.
     """
-    uvloop.run(_serve(settings))
+    asyncio.run(_serve(settings))
 
 
 async def _serve(settings: Settings) -> None:

@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import kopf
-import uvloop
 
 from lnamespace.controller.controller import Controller
 from lnamespace.health import answering
@@ -28,7 +27,7 @@ def run(settings: Settings) -> None:
     LNamespaceError
         It cannot run; the message says why.
     """
-    uvloop.run(_serve(settings))
+    asyncio.run(_serve(settings))
 
 
 async def _serve(settings: Settings) -> None:
