@@ -1,9 +1,12 @@
 """Reconciling: what comes to be on the cluster, what it costs, and what happens when it refuses."""
 
+import dataclasses
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
+import pytest
 import pytest_asyncio
 from lnamespace import errors
 from lnamespace.controller.cache import Tenant, read_listed
@@ -283,6 +286,42 @@ async def test_the_status_that_brings_news_of_a_change_starts_work(desk: Desk) -
     assert listed.lns.spec != stale.lns.spec
     keys = [await desk.queue.get() for _ in range(len(desk.queue))]
     assert Tenant("team-a") in keys
+
+
+@pytest.mark.parametrize(("sudoers", "meanwhile"), [([ALICE_ENTRY], []), ([], [ALICE_ENTRY])])
+async def test_a_change_that_is_taken_back_while_the_status_is_written_leaves_no_trace(
+    desk: Desk, sudoers: list[Any], meanwhile: list[Any]
+) -> None:
+    """The watch tells of the change; that it was taken back, our own answer is first to tell."""
+    desk.lnamespace(sudoers=sudoers)
+    await desk.people.reconcile(ALICE)
+
+    def changed_and_back() -> datetime:
+        desk.lnamespace(sudoers=meanwhile)
+        desk.cluster.make(LNS, desk.cluster.objects[LNS] | {"spec": {"sudoers": sudoers}})
+        return NOW
+
+    await dataclasses.replace(desk.tenants, clock=changed_and_back).reconcile("team-a")
+    await desk.people.reconcile(ALICE)
+    assert (f"{BINDINGS}/{SELF}" in desk.cluster.objects) == bool(sudoers)
+
+
+async def test_an_lnamespace_deleted_while_its_status_is_written_stays_so(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was changed before: what the answer says is new, and yet over."""
+    desk.lnamespace()
+    write = desk.tenants.client.patch
+
+    async def overtaken(path: str, body: bytes) -> bytes:
+        desk.cluster.objects[LNS] |= {"spec": {"users": [ALICE_ENTRY]}}
+        answer = await write(path, body)
+        desk.deleted(LNS)
+        return answer
+
+    monkeypatch.setattr(desk.tenants.client, "patch", overtaken)
+    await desk.reconcile()
+    assert desk.cache.tenant("team-a") is None
 
 
 async def test_an_event_is_posted_when_somebody_is_needed_and_when_it_is_over(desk: Desk) -> None:

@@ -70,6 +70,16 @@ def test_the_echo_of_our_own_write_is_no_news(told: Told) -> None:
     assert told.news == [(None, 1)]
 
 
+def test_an_answer_that_brings_news_is_told_unless_the_watch_has_overtaken_it(told: Told) -> None:
+    told.store.put(Thing(1))
+    told.store.learn(Thing(2), news=True)
+    told.store.put(Thing(2))
+    told.store.remove(("", "a"), 4)
+    told.store.learn(Thing(3), news=True)
+    assert told.version is None
+    assert told.news == [(None, 1), (1, 2), (2, None)]
+
+
 def test_a_change_by_others_after_our_own_write_is_news(told: Told) -> None:
     told.store.learn(Thing(2))
     told.store.put(Thing(3))
@@ -150,13 +160,13 @@ def test_any_interleaving_of_watch_and_answers_ends_in_the_newest(
     for version, exists in events:
         for answer in [v for v in late if v <= version and data.draw(st.booleans())]:
             late.remove(answer)
-            told.store.learn(Thing(answer))
+            told.store.learn(Thing(answer), news=data.draw(st.booleans()))
         if exists:
             told.store.put(Thing(version))
         else:
             told.store.remove(("", "a"), version)
     for answer in data.draw(st.permutations(late)):
-        told.store.learn(Thing(answer))
+        told.store.learn(Thing(answer), news=data.draw(st.booleans()))
     assert told.version == (len(life) if life[-1] else None)
 
 

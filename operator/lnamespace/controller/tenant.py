@@ -327,11 +327,11 @@ class TenantReconciler:
             return [error]
         if is_ready(answer.lns):
             self.measures.ready(lns)
-        if _told(answer) == _told(listed):
-            self.cache.lnamespaces.learn(answer)
-        else:
-            # The answer brought a change that the watch has yet to tell; it is news.
-            self.cache.lnamespaces.put(answer)
+        # Compared with what is known by now: the watch may have told of a change meanwhile that the
+        # answer takes back, and whoever was told of the one must be told of the other.
+        known = self.cache.tenant(lns.name)
+        news = known is None or _told(known) != _told(answer)
+        self.cache.lnamespaces.learn(answer, news=news)
         await self.recorder.record(lns, new)
         return []
 

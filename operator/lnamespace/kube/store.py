@@ -52,8 +52,8 @@ class Store(Generic[T]):
     def __len__(self) -> int:
         return len(self._items)
 
-    def learn(self, item: T) -> None:
-        """Take in the answer to a write of our own, without telling.
+    def learn(self, item: T, *, news: bool = False) -> None:
+        """Take in the answer to a write of our own, without telling unless it brings ``news``.
 
         What the watch has told already, it told in order, up to what became of the object since:
         an answer that comes later than that must not bring a deleted object back.
@@ -61,6 +61,8 @@ class Store(Generic[T]):
         known = self._items.get(item.key)
         if item.version > self._told and (known is None or known.version < item.version):
             self._items[item.key] = item
+            if news:
+                self._listener(known, item)
 
     def put(self, item: T) -> None:
         """Take in what the watch says is."""
