@@ -29,10 +29,10 @@ from tests.e2e.support.cluster import (
     Cluster,
     running,
 )
-from tests.e2e.support.people import user
+from tests.e2e.support.people import Who, user
 from tests.e2e.support.rights import Deed, Rights
 from tests.e2e.support.tenants import Tenants, ending, group, manifest, service_account, soon
-from tests.e2e.support.waiting import Measurements, eventually, measured
+from tests.e2e.support.waiting import PATIENCE, Measurements, eventually, measured
 from tests.e2e.support.writes import writes
 
 _BINDING = (
@@ -70,31 +70,52 @@ def spec(number: int) -> dict[str, Any]:
 
 
 def everybody_has_their_rights(rights: Rights, names: list[str]) -> None:
-    """Those who are listed, and not their neighbours."""
+    """Those who are listed, and not their neighbours, once the authorizer has heard of it."""
+
+    def as_listed(number: int, name: str) -> bool:
+        assert rights.works(user(f"user-{number}"), name), f"user-{number}"
+        assert rights.edits(user(f"manager-{number}"), name), f"manager-{number}"
+        assert rights.sudoes(user(f"sudoer-{number % 50}"), name), f"sudoer-{number % 50}"
+        assert not rights.works(user(f"user-{number + 1}"), name), f"user-{number + 1}"
+        assert not rights.sudoes(user(f"sudoer-{(number + 1) % 50}"), name), f"after {number}"
+        return True
 
     def check(number: int, name: str) -> None:
-        assert rights.works(user(f"user-{number}"), name)
-        assert rights.edits(user(f"manager-{number}"), name)
-        eventually(partial(rights.sudoes, user(f"sudoer-{number % 50}"), name), 5)
-        assert not rights.works(user(f"user-{number + 1}"), name)
-        assert not rights.sudoes(user(f"sudoer-{(number + 1) % 50}"), name)
+        eventually(partial(as_listed, number, name), what=f"{name} is not as listed")
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(check, range(len(names)), names))
+
+
+def has_all(rights: Rights, who: Who, name: str) -> bool:
+    """Whether somebody has what all three lists give."""
+    return all(may(who, name) for may in (rights.works, rights.edits, rights.sudoes))
+
+
+def has_none(rights: Rights, who: Who, name: str) -> bool:
+    """Whether somebody has nothing of what the lists give."""
+    return not any(may(who, name) for may in (rights.works, rights.edits, rights.sudoes))
 
 
 def test_killed_in_the_middle_of_two_hundred_creations(
     faulty: Cluster, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     names = [tenants.name("many") for _ in range(200)]
+    killed = threading.Event()
 
     def count(kind: str) -> int:
         return len(admin.items(kind, **MARKED))
 
+    def make(number: int) -> None:
+        if number >= 150:  # else it could be late on a busy machine
+            killed.wait(PATIENCE)
+        tenants.create(names[number], **spec(number))
+
     with ThreadPoolExecutor(4) as pool:
-        made = pool.map(lambda n: tenants.create(names[n], **spec(n)), range(len(names)))
+        made = pool.map(make, range(len(names)))
         eventually(lambda: count(NAMESPACES) >= 50)
         faulty.controller.kill()
+        killed.set()
         list(made)
     assert count(NAMESPACES) < len(names)
     faulty.controller.start()
@@ -122,11 +143,11 @@ def test_the_cluster_dies_under_load(
     with ThreadPoolExecutor(4) as pool:
         made = pool.map(make, range(len(names)))
         for _ in range(15):
-            assert started.acquire(timeout=30)
+            assert started.acquire(timeout=PATIENCE)
         faulty.kill(daemon)
         faulty.up()
         list(made)
-        took = measured(partial(_all_ready, tenants, names), 60)
+        took = measured(partial(_all_ready, tenants, names))
     measurements.note(f"{daemon} back and all edits made, all Ready", took)
     everybody_has_their_rights(rights, names)
     assert faulty.controller.running
@@ -149,12 +170,12 @@ def _persistently(request: Callable[[], object]) -> None:
             # Done before the answer got lost; or the server is not yet itself again.
             if error.reason == "AlreadyExists":
                 return True
-            if error.status in (401, 403, 404, 429) or error.status >= 500:
+            if error.status in (401, 403, 404, 409, 429) or error.status >= 500:
                 return False
             raise
         return True
 
-    eventually(done, 60, tick=0.1)
+    eventually(done, 2 * PATIENCE, tick=0.1)
 
 
 def test_deletions_missed_while_the_watch_was_cut(
@@ -164,7 +185,7 @@ def test_deletions_missed_while_the_watch_was_cut(
     lists: dict[str, Any] = {field: ["was"] for field in ("users", "managers", "sudoers")}
     deleted, edited, bare = (tenants.make("missed", **lists) for _ in range(3))
     was, new = user("was"), user("new")
-    eventually(lambda: all(rights.sudoes(was, name) for name in (deleted, edited, bare)), 5)
+    eventually(lambda: all(rights.sudoes(was, name) for name in (deleted, edited, bare)))
     since = faulty.controller.position
     with _held(faulty):
         tenants.delete(deleted)
@@ -176,17 +197,14 @@ def test_deletions_missed_while_the_watch_was_cut(
         tenants.create(created, **lists)
         faulty.kill("kube-apiserver")
         faulty.up()
-    eventually(lambda: "listing again" in faulty.controller.log(since), 20)
-    tenants.all_ready((edited, bare, created), 20)
+    eventually(lambda: "listing again" in faulty.controller.log(since))
+    tenants.all_ready((edited, bare, created))
+    # What is made good does not show in a status that was well before.
     for name in (bare, created):
-        eventually(partial(rights.sudoes, was, name), 5)
-        assert rights.works(was, name)
-        assert rights.edits(was, name)
-    assert rights.works(new, edited)
-    assert not rights.works(was, edited)
-    assert not rights.edits(was, edited)
-    assert not rights.sudoes(was, edited)
-    eventually(lambda: not rights.sudoes(was, deleted) and not rights.works(was, deleted), 5)
+        eventually(partial(has_all, rights, was, name))
+    eventually(lambda: rights.works(new, edited))
+    for name in (edited, deleted):
+        eventually(partial(has_none, rights, was, name))
     eventually(lambda: admin.find(ns_path(deleted)) is None)
 
 
@@ -194,12 +212,12 @@ def test_the_last_sudo_of_a_person_deleted_while_the_watch_was_cut(
     faulty: Cluster, tenants: Tenants, rights: Rights
 ) -> None:
     name = tenants.make("last", sudoers=["lone"])
-    eventually(lambda: rights.sudoes(user("lone"), name), 5)
+    eventually(lambda: rights.sudoes(user("lone"), name))
     with _held(faulty):
         tenants.delete(name)
         faulty.kill("kube-apiserver")
         faulty.up()
-    eventually(lambda: not rights.sudoes(user("lone"), name), 20)
+    eventually(lambda: not rights.sudoes(user("lone"), name))
     eventually(lambda: _own(faulty.admin, "lone") == 0)
 
 
@@ -224,18 +242,11 @@ def test_revocation_does_not_wait_for_the_garbage_collector(
     who = user("leaves")
     lists = {field: ["leaves"] for field in ("users", "managers", "sudoers")}
     name = tenants.make("uncollected", **lists)
-    eventually(lambda: rights.sudoes(who, name), 5)
+    eventually(lambda: rights.sudoes(who, name))
     faulty.kill("kube-controller-manager")
     try:
         tenants.delete(name)
-        took = measured(
-            lambda: (
-                not rights.works(who, name)
-                and not rights.edits(who, name)
-                and not rights.sudoes(who, name)
-            ),
-            2,
-        )
+        took = measured(partial(has_none, rights, who, name), 10)
         measurements.note("LNamespace deleted, all rights gone, no collector", took)
         assert admin.find(ns_path(name))
     finally:
@@ -254,11 +265,11 @@ def test_broken_ones_hold_nobody_up(
     for number in range(10):
         name = tenants.name("whole")
         tenants.create(name, **spec(number))
-        took = measured(partial(tenants.ready, name, 2), 2)
+        took = measured(partial(tenants.ready, name, 0), 10)
         measurements.note("created to Ready beside 40 broken ones", took)
     for number, name in enumerate(broken):
         tenants.unready(name, "Conflict" if number % 2 else "SudoNotReady")
-    assert rights.works(user("una"), broken[0])
+    eventually(lambda: rights.works(user("una"), broken[0]))
     assert not rights.works(user("una"), broken[1])
 
 
@@ -278,7 +289,7 @@ def lax(admin: Api) -> Iterator[None]:
         yield
         admin.patch(CRD, {"spec": {"versions": strict["spec"]["versions"]}})
         eventually(lambda: not _taken(admin, nonsense))
-    eventually(lambda: _taken(admin, manifest("stamped-again", managers=["x"])))
+    eventually(lambda: _stamped(admin))
 
 
 @contextmanager
@@ -298,6 +309,16 @@ def _taken(admin: Api, lns: Object) -> bool:
     except ApiError:
         return False
     return True
+
+
+def _stamped(admin: Api) -> bool:
+    """Whether the webhook is asked again, and nobody objects."""
+    body = manifest("stamped-again", managers=["x"])
+    try:
+        made = admin.create(LNAMESPACES, body, dryRun="All")
+    except ApiError:
+        return False
+    return bool(made["spec"].get("requester"))
 
 
 def _without_rules(schema: Any) -> Any:
@@ -326,7 +347,7 @@ def test_the_controller_trusts_no_admission(tenants: Tenants, rights: Rights, ad
     told = tenants.unready(name, "InvalidSubject")["status"]["conditions"][0]["message"]
     assert "spec.users[1]" in told
     assert "a Group cannot be a sudoer" in told
-    eventually(lambda: rights.works(user("una"), name) and rights.sudoes(user("sue"), name), 5)
+    eventually(lambda: rights.works(user("una"), name) and rights.sudoes(user("sue"), name))
     assert not rights.works(user("anybody"), name)
     bound = admin.get(rbac_path("rolebindings", "lnamespace-users", name))["subjects"]
     assert [subject["name"] for subject in bound] == ["una"]
@@ -340,12 +361,12 @@ def test_what_cannot_be_read_is_told_and_holds_nobody_up(tenants: Tenants, right
     told = tenants.unready(name, "InvalidSpec")["status"]
     assert "spec.users[1].expiresAt" in told["conditions"][0]["message"]
     assert told["namespaceUID"] == status["namespaceUID"]
-    assert rights.works(user("una"), name)
+    eventually(lambda: rights.works(user("una"), name))
     assert not rights.works(user("bob"), name)
     tenants.make("readable", users=["una"])
     tenants.edit(name, users=["bob"])
     tenants.ready(name)
-    eventually(lambda: rights.works(user("bob"), name) and not rights.works(user("una"), name), 2)
+    eventually(lambda: rights.works(user("bob"), name) and not rights.works(user("una"), name))
 
 
 def test_uninstalled_and_installed_again(faulty: Cluster, tenants: Tenants, rights: Rights) -> None:
@@ -353,7 +374,7 @@ def test_uninstalled_and_installed_again(faulty: Cluster, tenants: Tenants, righ
     crd = f"lnamespaces.{GROUP}"
     refused = faulty.run("kubectl", "delete", "crd", crd, "--timeout=5s").refused()
     assert "it would delete every LNamespace" in refused
-    eventually(lambda: rights.sudoes(user("una"), name), 5)
+    eventually(lambda: rights.sudoes(user("una"), name) and rights.works(user("una"), name))
     uid = tenants.get(name)["status"]["namespaceUID"]
     for process in reversed(faulty.ours):
         process.stop()
@@ -370,7 +391,7 @@ def test_uninstalled_and_installed_again(faulty: Cluster, tenants: Tenants, righ
     tenants.edit(name, users=["ben"])
     tenants.ready(name)
     assert tenants.get(name)["status"]["namespaceUID"] == uid
-    eventually(lambda: rights.works(user("ben"), name) and not rights.works(user("una"), name), 2)
+    eventually(lambda: rights.works(user("ben"), name) and not rights.works(user("una"), name))
     assert rights.sudoes(user("una"), name)
     written = writes(faulty.admin, refused=False) - start
     assert [key for key in written if key[0] == "POST"] == []

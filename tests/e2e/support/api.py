@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -36,7 +37,12 @@ CONFIGURATIONS = (
 _PATIENCE = 10
 """So many times a server may ask for patience."""
 
+_ANSWER = 60.0
+"""Seconds; after these the API server itself says that it took too long."""
+
 _CUT = (ConnectionError, http.client.BadStatusLine, http.client.IncompleteRead, ssl.SSLError)
+_LOST = (http.client.HTTPException, OSError)
+"""All that can come of a connection besides an answer, time-outs too."""
 
 
 class ApiError(Exception):
@@ -150,22 +156,23 @@ class Api:
         return self._attempt(method, path, body, kind)
 
     def _attempt(self, method: str, path: str, body: bytes | None, kind: str) -> bytes:
-        connection: _Connection | None = getattr(self._local, "connection", None)
-        if connection is not None:
-            try:
-                return self._exchange(connection, method, path, body, kind)
-            except _CUT:  # the server closed it while it was idle
-                connection.close()
-        connection = _Connection(
-            str(self._address.hostname), self._address.port, timeout=30, context=self._tls
-        )
-        self._local.connection = connection
+        kept: _Connection | None = getattr(self._local, "connection", None)
         try:
-            return self._exchange(connection, method, path, body, kind)
-        except (*_CUT, OSError) as error:
-            connection.close()
+            if kept is not None:
+                with suppress(*_CUT):  # the server closed it while it was idle
+                    return self._exchange(kept, method, path, body, kind)
+                kept.close()
+            kept = self._local.connection = self._connected()
+            return self._exchange(kept, method, path, body, kind)
+        except _LOST as error:
+            if kept is not None:
+                kept.close()
             self._local.connection = None
             raise Unreachable(f"{method} {path}: {error!r}") from error
+
+    def _connected(self) -> _Connection:
+        host, port = str(self._address.hostname), self._address.port
+        return _Connection(host, port, timeout=_ANSWER, context=self._tls)
 
     def _exchange(
         self,

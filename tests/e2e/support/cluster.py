@@ -63,8 +63,13 @@ class Cluster:
         assert self.processes() == []
 
     def kill(self, daemon: str) -> None:
-        """What a crash of a process of the control plane does."""
+        """What a crash of a process of the control plane does; it is gone when this returns.
+
+        What is about to die may still answer, and `up` would leave it alone.
+        """
         os.kill(int((self.folder / f"{daemon}.pid").read_text()), signal.SIGKILL)
+        program = f"/{daemon} "
+        eventually(lambda: not any(program in line for line in self.processes()), tick=0.05)
 
     @cached_property
     def environment(self) -> dict[str, str]:

@@ -18,7 +18,7 @@ class Probed(Protocol):
 def said(process: Probed, path: str) -> tuple[int, str]:
     """The answer to a probe: its code and its text."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{process.health}{path}", timeout=5) as it:
+        with urllib.request.urlopen(f"http://127.0.0.1:{process.health}{path}", timeout=30) as it:
             return it.status, it.read().decode()
     except HTTPError as error:
         with error:

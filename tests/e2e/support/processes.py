@@ -1,6 +1,7 @@
 """Our processes: started, stopped, killed, held up, each as the chart's service account."""
 
 import os
+import random
 import resource
 import signal
 import socket
@@ -71,7 +72,7 @@ class Process:
         process.send_signal(signal.SIGCONT)
         process.terminate()
         try:
-            code = process.wait(timeout=30)
+            code = process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -104,7 +105,7 @@ class Process:
         _, hardest = resource.prlimit(self._process.pid, kind)
         resource.prlimit(self._process.pid, kind, (most, hardest))
 
-    def wait(self, seconds: float = 30.0) -> int:
+    def wait(self, seconds: float = 60.0) -> int:
         """Its exit code, once it has ended by itself."""
         assert self._process is not None
         code = self._process.wait(seconds)
@@ -222,17 +223,32 @@ def answers(admin: Api) -> bool:
 
 
 def yet_to_answer(error: ApiError) -> bool:
-    """Whether the webhook is not there yet, or the kind is just being served anew.
+    """Whether the webhook is not there yet or not yet asked, or the kind is just served anew.
 
     A change of its definition, such as of whom to trust, makes the API server open its storage
     again; for a moment it says 503 "apiserver is shutting down".
     """
-    return "failed calling webhook" in error.message or error.status == 503
+    words = ("failed calling webhook", "is its configuration there?")
+    return error.status == 503 or any(each in error.message for each in words)
 
 
 def free_port() -> int:
-    """A port of this machine that nobody has."""
+    """A port of this machine that nobody has, nor is given to anybody before it is used.
+
+    Systems pick from another range for outgoing connections and for whoever asks for any port, and
+    `hack/cluster` has its own.
+    """
+    return next(port for port in _ports if _is_free(port))
+
+
+_ports = iter(random.sample(range(10000, 20000), 10000))
+
+
+def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.e2e.support.api import GROUP, LNAMESPACES, Api, Object, lns_path
-from tests.e2e.support.waiting import eventually
+from tests.e2e.support.waiting import PATIENCE, eventually
 
 LISTS = ("users", "managers", "sudoers")
 
@@ -93,7 +93,7 @@ class Tenants:
         """Delete one."""
         self.admin.delete(lns_path(name))
 
-    def ready(self, name: str, deadline: float = 30.0) -> Object:
+    def ready(self, name: str, deadline: float = PATIENCE) -> Object:
         """Wait until the controller says that it is as its spec says."""
 
         def is_ready() -> Object | None:
@@ -106,7 +106,7 @@ class Tenants:
         assert found is not None
         return found
 
-    def unready(self, name: str, reason: str, deadline: float = 30.0) -> Object:
+    def unready(self, name: str, reason: str, deadline: float = PATIENCE) -> Object:
         """Wait until the controller says that it is not ready, for that reason."""
 
         def is_unready() -> Object | None:
@@ -120,7 +120,7 @@ class Tenants:
         assert found is not None
         return found
 
-    def all_ready(self, names: Iterable[str], deadline: float = 60.0) -> None:
+    def all_ready(self, names: Iterable[str], deadline: float = 2 * PATIENCE) -> None:
         """Wait until all of them are ready."""
         wanted = set(names)
 

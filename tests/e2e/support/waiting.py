@@ -6,8 +6,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE = 30.0
-"""Seconds; long enough for a busy machine. What has to be fast says a deadline of its own."""
+PATIENCE = 60.0
+"""Seconds; long enough for a busy machine. What has to be fast is measured."""
 
 _TICK = 0.01
 

@@ -165,7 +165,7 @@ class Wire:
             yield self.met
         finally:
             self.plan = all_well
-            self._loop.call_soon_threadsafe(self._well.set)
+            self._do(self._recover())
         assert len(self.met) > start, "nothing went wrong"
 
     def cut(self) -> None:
@@ -189,6 +189,10 @@ class Wire:
 
     def _do(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+
+    async def _recover(self) -> None:
+        """All is well; whatever was being decided by the plan is decided."""
+        self._well.set()
 
     async def _start(self) -> web.AppRunner:
         connector = TCPConnector(ssl=self.tls, limit=0)
