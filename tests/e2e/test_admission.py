@@ -8,7 +8,9 @@ import pytest
 
 from tests.e2e.support.api import APPLY, LNAMESPACES, Api, Object, lns_path, refusal
 from tests.e2e.support.people import People
+from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, group, manifest, service_account
+from tests.e2e.support.waiting import eventually
 
 DNS = "metadata.name must be a DNS label of at most 63 characters"
 RESERVED = "metadata.name is reserved"
@@ -201,12 +203,15 @@ def test_long_and_full_is_good(people: People) -> None:
     assert people.person("alice").api.create(LNAMESPACES, manifest("0"), dryRun="All")
 
 
-def test_who_asked_for_it_is_stamped_and_never_changes(tenants: Tenants, people: People) -> None:
-    alice = people.person("alice").api
+def test_who_asked_for_it_is_stamped_and_never_changes(
+    tenants: Tenants, people: People, rights: Rights
+) -> None:
+    who, alice = people.person("alice").who, people.person("alice").api
     name, spoofed = tenants.name("requested"), tenants.name("requested")
     alice.create(LNAMESPACES, manifest(name))
     alice.create(LNAMESPACES, manifest(spoofed, managers=["alice"], requester="bob"))
     tenants.all_ready((name, spoofed))
+    eventually(lambda: rights.edits(who, name) and rights.edits(who, spoofed))
     words = "requester is set when the LNamespace is created and never changes"
     for api, path in product((alice, tenants.admin), (lns_path(name), lns_path(spoofed))):
         for value in ("bob", ""):

@@ -46,7 +46,8 @@ def eve(people: People) -> Person:
 def name(tenants: Tenants, eve: Person, rights: Rights) -> str:
     """Her LNamespace."""
     made = tenants.make("eves", users=["eve"], managers=["eve"], sudoers=["eve"])
-    eventually(lambda: rights.works(eve.who, made) and rights.sudoes(eve.who, made), 5)
+    checks = (rights.works, rights.edits, rights.sudoes)
+    eventually(lambda: all(may(eve.who, made) for may in checks))
     return made
 
 

@@ -20,8 +20,10 @@ from tests.e2e.support.waiting import Measurements, eventually, measured, settle
 from tests.e2e.support.writes import writes
 
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{RELEASE_NAMESPACE}/leases/lnamespace-controller"
-FAILOVER = 20.0
-"""Seconds within which another one leads, whatever happened to the first."""
+FAILOVER = 60.0
+"""Seconds within which another one leads, whatever happened to the first: a lease lasts for 15, and
+is looked at every two. What it took is measured.
+"""
 
 _WRITE = re.compile(
     r'^lnamespace_controller_api_requests_total\{code="\d+",resource="([^"]+)",'
@@ -82,7 +84,7 @@ def pair(replicas: tuple[Replica, Replica]) -> Iterator[Pair]:
     for replica in replicas:
         if not replica.running:
             replica.start()
-    eventually(lambda: any(r.leads for r in replicas), 30, "nobody leads")
+    eventually(lambda: any(r.leads for r in replicas), FAILOVER, "nobody leads")
     leader, standby = sorted(replicas, key=lambda r: not r.leads)
     yield Pair(leader, standby)
     for replica in replicas:
@@ -104,7 +106,7 @@ def test_one_writes_and_the_other_knows_everything(pair: Pair, tenants: Tenants)
     tenants.make("led", users=["una"], sudoers=["sue"])
     # A write is counted once it is answered; that it is Ready may be known before.
     expected = {"namespaces", "rolebindings", "leases", "lnamespaces/status"}
-    eventually(lambda: expected <= pair.leader.wrote, 10)
+    eventually(lambda: expected <= pair.leader.wrote)
     assert not pair.standby.leads
     assert pair.standby.wrote == set()
     assert said(pair.standby, "/readyz")[0] == 200
@@ -115,7 +117,7 @@ def test_told_to_end_it_hands_over_at_once(
     pair: Pair, tenants: Tenants, measurements: Measurements
 ) -> None:
     pair.leader.stop()
-    took = measured(lambda: pair.standby.leads, 5)
+    took = measured(lambda: pair.standby.leads, 10)  # It would have to wait for longer.
     measurements.note("leader told to end, the next one leads", took)
     tenants.make("handed-over", users=["una"])
 
@@ -142,12 +144,12 @@ def test_held_up_it_writes_nothing_more(
     pair.leader.hold()
     took = measured(lambda: pair.standby.leads, FAILOVER)
     measurements.note("leader held up, the next one leads", took)
-    tenants.all_ready(names, 30)
+    tenants.all_ready(names)
     bindings = [rbac_path("rolebindings", "lnamespace-users", name) for name in names]
     for binding in bindings:
         admin.delete(binding)
-    eventually(lambda: all(admin.find(binding) for binding in bindings), 20)
-    before = settled(taken, span=2.0, deadline=30)
+    eventually(lambda: all(admin.find(binding) for binding in bindings))
+    before = settled(taken, span=2.0)
     pair.leader.release()
     assert pair.leader.wait() != 0
     assert settled(taken, span=2.0) == before
@@ -178,5 +180,5 @@ def test_cut_off_from_the_cluster_it_ends(pair: Pair, own: Cluster, tenants: Ten
         assert not pair.standby.leads
     finally:
         own.up()
-    eventually(lambda: pair.standby.leads, FAILOVER + 10)
+    eventually(lambda: pair.standby.leads, FAILOVER)
     tenants.make("cut-off", users=["una"])

@@ -47,8 +47,8 @@ def test_one_person_sudoer_of_fifty(
             assert sorted(found) == sorted(expected)
         return True
 
-    eventually(partial(owned_by, owners), 5)
-    assert all(rights.sudoes(person.who, name) for name in names)
+    eventually(partial(owned_by, owners))
+    eventually(lambda: all(rights.sudoes(person.who, name) for name in names))
 
     def has_no_sudo(name: str) -> bool:
         return not rights.sudoes(person.who, name)
@@ -57,14 +57,14 @@ def test_one_person_sudoer_of_fifty(
     for name in others:
         tenants.edit(name, sudoers=[])
     for name in others:
-        eventually(partial(has_no_sudo, name), 2)
-    eventually(partial(owned_by, {tenants.get(last)["metadata"]["uid"]}), 5)
+        eventually(partial(has_no_sudo, name))
+    eventually(partial(owned_by, {tenants.get(last)["metadata"]["uid"]}))
     person.kubectl("sudo", "-n", last, "get", "rolebindings").ok()
     assert "not a sudoer" in person.kubectl("sudo", "-n", others[0], "get", "pods").refused()
 
     tenants.edit(last, sudoers=[])
-    eventually(lambda: own_objects(admin, "fifty") == [], 5)
-    assert not any(rights.sudoes(person.who, name) for name in names)
+    eventually(lambda: own_objects(admin, "fifty") == [])
+    eventually(lambda: not any(rights.sudoes(person.who, name) for name in names))
 
 
 def test_own_objects_go_with_the_last_lnamespace(tenants: Tenants, admin: Api) -> None:
@@ -79,12 +79,12 @@ def test_own_objects_go_with_the_last_lnamespace(tenants: Tenants, admin: Api) -
 def test_emptied_lists_take_everything(tenants: Tenants, rights: Rights) -> None:
     who = user("emptied")
     name = tenants.make("emptied", users=[who.user], managers=[who.user], sudoers=[who.user])
-    eventually(lambda: rights.works(who, name) and rights.sudoes(who, name), 5)
+    eventually(lambda: rights.works(who, name) and rights.sudoes(who, name))
     assert counts(tenants, name) == (1, 1, 1)
     tenants.edit(name, users=[], managers=[], sudoers=[])
     tenants.ready(name)
-    eventually(lambda: not (rights.works(who, name) or rights.sudoes(who, name)), 2)
-    assert not rights.edits(who, name)
+    eventually(lambda: not (rights.works(who, name) or rights.sudoes(who, name)))
+    eventually(lambda: not rights.edits(who, name))
     assert counts(tenants, name) == (0, 0, 0)
     tenants.admin.patch(
         lns_path(name),
@@ -99,16 +99,16 @@ def test_lists_of_two_hundred(tenants: Tenants, rights: Rights) -> None:
     name = tenants.make("crowd", **lists)
     assert counts(tenants, name) == (200, 200, 200)
     for n in range(0, 200, 20):
-        assert rights.works(user(f"users-{n}"), name)
-        assert rights.edits(user(f"managers-{n}"), name)
-        eventually(partial(rights.sudoes, user(f"sudoers-{n}"), name), 5)
+        eventually(partial(rights.works, user(f"users-{n}"), name))
+        eventually(partial(rights.edits, user(f"managers-{n}"), name))
+        eventually(partial(rights.sudoes, user(f"sudoers-{n}"), name))
     half = {field: entries[:100] for field, entries in lists.items()}
     tenants.edit(name, **half)
     tenants.ready(name)
     assert counts(tenants, name) == (100, 100, 100)
-    eventually(lambda: not rights.works(user("users-100"), name), 2)
-    eventually(lambda: not rights.edits(user("managers-100"), name), 2)
-    eventually(lambda: not rights.sudoes(user("sudoers-100"), name), 2)
+    eventually(lambda: not rights.works(user("users-100"), name))
+    eventually(lambda: not rights.edits(user("managers-100"), name))
+    eventually(lambda: not rights.sudoes(user("sudoers-100"), name))
     assert rights.works(user("users-99"), name)
     assert rights.sudoes(user("sudoers-99"), name)
 
@@ -116,33 +116,31 @@ def test_lists_of_two_hundred(tenants: Tenants, rights: Rights) -> None:
 def test_entries_end_at_their_second(
     tenants: Tenants, rights: Rights, measurements: Measurements, admin: Api
 ) -> None:
-    end = soon(3)
+    end = soon(8)  # All of them have it before that, on a busy machine too.
     brief, stays = user("brief"), user("stays-longer")
     lists = {field: [ending("brief", end), "stays-longer"] for field in LISTS}
     name = tenants.make("expiring", **lists)
     kinds = {"user": rights.works, "manager": rights.edits, "sudoer": rights.sudoes}
     for right in kinds.values():
-        eventually(partial(right, brief, name), 2)
+        eventually(partial(right, brief, name))
     assert counts(tenants, name) == (2, 2, 2)
 
-    left = dict(kinds)
+    late: dict[str, float] = {}
 
     def all_ended() -> bool:
-        for kind, right in list(left.items()):
-            asked = datetime.now(UTC)
-            if not right(brief, name):
-                assert asked >= end or datetime.now(UTC) >= end, f"{kind} ended early"
-                measurements.note(f"{kind} expired", (datetime.now(UTC) - end).total_seconds())
-                del left[kind]
-        return not left
+        for kind, right in kinds.items():
+            if kind not in late and not right(brief, name):
+                late[kind] = (datetime.now(UTC) - end).total_seconds()
+        return len(late) == len(kinds)
 
-    eventually(all_ended, 10, tick=0.005)
-    late = (datetime.now(UTC) - end).total_seconds()
-    assert 0 <= late < 1
+    eventually(all_ended, tick=0.005)
+    for kind, seconds in late.items():
+        measurements.note(f"{kind} expired", seconds)
+        assert 0 <= seconds < 5, kind
     for right in kinds.values():
         assert right(stays, name)
-    eventually(lambda: counts(tenants, name) == (1, 1, 1), 2)
-    eventually(lambda: own_objects(admin, "brief") == [], 5)
+    eventually(lambda: counts(tenants, name) == (1, 1, 1))
+    eventually(lambda: own_objects(admin, "brief") == [])
 
 
 def test_an_end_can_be_put_off_and_brought_forward(tenants: Tenants, rights: Rights) -> None:
@@ -150,10 +148,10 @@ def test_an_end_can_be_put_off_and_brought_forward(tenants: Tenants, rights: Rig
     name = tenants.make("moved", users=[ending("put-off", soon(1.5))])
     tenants.edit(name, users=[ending("put-off", soon(60)), ending("brought-forward", soon(60))])
     tenants.ready(name)
-    eventually(lambda: rights.works(ann, name) and rights.works(ben, name), 2)
+    eventually(lambda: rights.works(ann, name) and rights.works(ben, name))
     end = soon(1.5)
     tenants.edit(name, users=[ending("put-off", soon(60)), ending("brought-forward", end)])
-    eventually(lambda: not rights.works(ben, name), 3)
+    eventually(lambda: not rights.works(ben, name))
     assert datetime.now(UTC) >= end
     assert rights.works(ann, name)
 
@@ -178,4 +176,4 @@ def test_one_person_written_twice_has_the_longer_time(tenants: Tenants, rights: 
     tenants.ready(name)
     eventually(lambda: datetime.now(UTC) > end)
     who = user(from_user, "system:serviceaccounts", "system:serviceaccounts:default")
-    eventually(partial(rights.sudoes, who, name), 2)
+    eventually(partial(rights.sudoes, who, name))

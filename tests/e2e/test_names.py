@@ -49,7 +49,7 @@ def test_an_odd_user_does_everything(
 
 def test_names_that_only_look_alike_are_different_people(tenants: Tenants, rights: Rights) -> None:
     name = tenants.make("alike", users=["bob"], managers=["bob"], sudoers=["bob"])
-    eventually(lambda: rights.sudoes(user("bob"), name), 5)
+    eventually(lambda: rights.sudoes(user("bob"), name))
     for other in ("Bob", "BOB", "bob@example.com", "b0b", "b\u043eb", "bob:", "default:bob"):
         who = user(other)
         assert not rights.works(who, name)
@@ -76,8 +76,8 @@ def test_a_service_account_on_every_list(
     robot = people.account("default", "odd.robot")
     entry = robot.name if as_user else service_account("default", "odd.robot")
     name = tenants.make("robot", users=[entry], managers=[entry], sudoers=[entry])
-    eventually(lambda: rights.sudoes(robot.who, name) and rights.works(robot.who, name), 5)
-    assert rights.edits(robot.who, name)
+    eventually(lambda: rights.sudoes(robot.who, name) and rights.works(robot.who, name))
+    eventually(lambda: rights.edits(robot.who, name))
     _uses_it(robot, name)
     # A Role in its own namespace: a ClusterRole would let it be its namesakes everywhere.
     assert not rights.may(robot.who, become(account("kube-system", "odd.robot")))
@@ -98,9 +98,9 @@ def test_a_service_account_of_the_namespace_itself_is_a_sudoer_from_the_start(
     names = [tenants.name("own-robot") for _ in range(20)]
     for name in names:
         tenants.create(name, sudoers=[service_account(name, "deployer")])
-    tenants.all_ready(names, deadline=10)
+    tenants.all_ready(names)
     for name in names:
-        assert eventually(partial(rights.sudoes, account(name, "deployer"), name), 2)
+        assert eventually(partial(rights.sudoes, account(name, "deployer"), name))
     robot = people.account(names[0], "deployer")
     robot.kubectl("sudo", "-n", names[0], "get", "rolebindings").ok()
 
@@ -114,10 +114,10 @@ def test_a_service_account_of_a_namespace_that_comes_later(
     lns = tenants.unready(name, "SudoNotReady")
     assert later in lns["status"]["conditions"][0]["message"]
     # Nobody else is held up by it.
-    eventually(lambda: rights.works(user("una"), name) and rights.sudoes(user("sue"), name), 5)
+    eventually(lambda: rights.works(user("una"), name) and rights.sudoes(user("sue"), name))
     admin.create("/api/v1/namespaces", {"metadata": {"name": later}})
-    tenants.ready(name, deadline=5)
-    eventually(lambda: rights.sudoes(account(later, "bot"), name), 2)
+    tenants.ready(name)
+    eventually(lambda: rights.sudoes(account(later, "bot"), name))
 
 
 def test_an_lnamespace_called_like_a_part_of_our_names(tenants: Tenants, rights: Rights) -> None:
@@ -126,6 +126,6 @@ def test_an_lnamespace_called_like_a_part_of_our_names(tenants: Tenants, rights:
         tenants.create(name, users=[f"u-{name}"], managers=[f"m-{name}"], sudoers=[f"s-{name}"])
     tenants.all_ready(names)
     for name in names:
-        eventually(partial(rights.sudoes, user(f"s-{name}"), name), 5)
-        assert rights.works(user(f"u-{name}"), name)
-        assert rights.edits(user(f"m-{name}"), name)
+        eventually(partial(rights.sudoes, user(f"s-{name}"), name))
+        eventually(partial(rights.works, user(f"u-{name}"), name))
+        eventually(partial(rights.edits, user(f"m-{name}"), name))

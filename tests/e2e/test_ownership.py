@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from tests.e2e.support.api import (
     LNAMESPACES,
@@ -58,7 +59,8 @@ def test_a_namespace_that_exists_is_not_touched(
     assert admin.get(ns_path(name)) == before
     assert admin.items(rbac_path("rolebindings", namespace=name)) == []
     assert has_nothing(rights, name, alice.who)
-    assert rights.edits(alice.who, name)  # to delete it, or give it up to somebody
+    # To delete it, or give it up to somebody.
+    eventually(lambda: rights.edits(alice.who, name))
     status = tenants.get(name)["status"]
     assert status.get("namespaceUID", "") == ""
     assert condition(tenants.get(name), "NamespaceReady")["reason"] == "Conflict"
@@ -67,16 +69,17 @@ def test_a_namespace_that_exists_is_not_touched(
     admin.delete(ns_path(name))
     lns = tenants.ready(name)
     assert lns["status"]["namespaceUID"] not in ("", before["metadata"]["uid"])
-    eventually(lambda: rights.works(alice.who, name) and rights.sudoes(alice.who, name), 5)
+    eventually(lambda: rights.works(alice.who, name) and rights.sudoes(alice.who, name))
 
 
 def test_giving_it_up_leaves_the_namespace_that_exists(
-    tenants: Tenants, people: People, admin: Api
+    tenants: Tenants, people: People, admin: Api, rights: Rights
 ) -> None:
     alice, name = people.person("alice"), tenants.name("given-up")
     before = foreign(admin, name)
     alice.kubectl("create", "lns", name, "--wait=false").ok()
     tenants.unready(name, "Conflict")
+    eventually(lambda: rights.edits(alice.who, name))
     alice.kubectl("delete", "lns", name).ok()
     path = rbac_path("clusterrolebindings", f"lnamespace:{name}:editor")
     eventually(lambda: admin.find(path) is None)
@@ -100,13 +103,13 @@ def test_adoption_is_an_admins_act(
     tenants.unready(name, "Conflict")
 
     cluster.run("kubectl", "annotate", "--overwrite", "ns", name, f"{OWNER}={uid}").ok()
-    lns = tenants.ready(name, 5)
+    lns = tenants.ready(name)
     after = admin.get(ns_path(name))["metadata"]
     assert lns["status"]["namespaceUID"] == after["uid"] == before["metadata"]["uid"]
     assert after["labels"]["team"] == "before"
     assert [owner["uid"] for owner in after["ownerReferences"]] == [uid]
     assert admin.find(ns_path(name, "configmaps", "data"))
-    eventually(lambda: rights.works(alice.who, name) and rights.sudoes(alice.who, name), 5)
+    eventually(lambda: rights.works(alice.who, name) and rights.sudoes(alice.who, name))
 
 
 @contextmanager
@@ -133,9 +136,8 @@ def test_made_anew_by_another_person_while_the_old_one_is_still_going(
         alice.kubectl("delete", "lns", name).ok()
         bob.kubectl("create", "lns", name, "--wait=false").ok()
         tenants.unready(name, "NamespaceTerminating")
-        eventually(lambda: has_nothing(rights, name, alice.who, bob.who), 2)
-        assert not rights.edits(alice.who, name)
-        assert rights.edits(bob.who, name)
+        eventually(lambda: has_nothing(rights, name, alice.who, bob.who))
+        eventually(lambda: rights.edits(bob.who, name) and not rights.edits(alice.who, name))
         assert refusal(bob.sudo(name).get, ns_path(name, "secrets", "of-alice"))
         eventually(lambda: "deletionTimestamp" in admin.get(ns_path(name))["metadata"])
         # Not at any later moment of its end either.
@@ -144,7 +146,7 @@ def test_made_anew_by_another_person_while_the_old_one_is_still_going(
         assert condition(tenants.get(name))["reason"] == "NamespaceTerminating"
     lns = tenants.ready(name)
     assert lns["status"]["namespaceUID"] == admin.get(ns_path(name))["metadata"]["uid"] != old
-    eventually(lambda: rights.works(bob.who, name) and rights.sudoes(bob.who, name), 5)
+    eventually(lambda: rights.works(bob.who, name) and rights.sudoes(bob.who, name))
     assert not rights.works(alice.who, name)
     assert not rights.sudoes(alice.who, name)
     assert admin.items(ns_path(name, "configmaps"), fieldSelector="metadata.name=held") == []
@@ -155,10 +157,10 @@ def test_rights_end_when_deletion_begins_though_a_finalizer_holds_the_lnamespace
 ) -> None:
     who = user("finalist")
     name = tenants.make("held-up", users=[who.user], managers=[who.user], sudoers=[who.user])
-    eventually(lambda: rights.sudoes(who, name), 5)
+    eventually(lambda: rights.sudoes(who, name))
     admin.patch(lns_path(name), {"metadata": {"finalizers": ["example.com/held"]}})
     tenants.delete(name)
-    eventually(lambda: has_nothing(rights, name, who) and not rights.edits(who, name), 2)
+    eventually(lambda: has_nothing(rights, name, who) and not rights.edits(who, name))
     assert admin.find(ns_path(name))
     admin.patch(lns_path(name), {"metadata": {"finalizers": None}})
     eventually(lambda: admin.find(ns_path(name)) is None)
@@ -172,7 +174,7 @@ def test_retain_keeps_the_namespace_and_nobodys_access(
     alice.api.create(ns_path(name, "configmaps"), {"metadata": {"name": "data"}})
     uid = tenants.get(name)["status"]["namespaceUID"]
     alice.kubectl("delete", "lns", name).ok()
-    eventually(lambda: has_nothing(rights, name, alice.who), 5)
+    eventually(lambda: has_nothing(rights, name, alice.who))
     _collected(admin, name)
 
     # The next one of that name, even the same person's, gets nothing of it.
@@ -180,6 +182,7 @@ def test_retain_keeps_the_namespace_and_nobodys_access(
         refused = person.kubectl("create", "lns", name).refused()
         assert "Conflict" in refused
         assert has_nothing(rights, name, alice.who, bob.who)
+        eventually(partial(rights.edits, person.who, name))
         person.kubectl("delete", "lns", name).ok()
     _collected(admin, name)
     assert admin.get(ns_path(name))["metadata"]["uid"] == uid
@@ -188,8 +191,8 @@ def test_retain_keeps_the_namespace_and_nobodys_access(
     tenants.create(name, users=["bob"])
     owner = tenants.unready(name, "Conflict")["metadata"]["uid"]
     admin.patch(ns_path(name), {"metadata": {"annotations": {OWNER: owner}}})
-    tenants.ready(name, 5)
-    eventually(lambda: rights.works(bob.who, name), 5)
+    tenants.ready(name)
+    eventually(lambda: rights.works(bob.who, name))
     assert admin.get(ns_path(name))["metadata"]["uid"] == uid
 
 
@@ -210,16 +213,17 @@ def test_retain_can_be_chosen_and_unchosen_later(tenants: Tenants, admin: Api) -
 
     assert owners() == [tenants.get(name)["metadata"]["uid"]]
     tenants.edit(name, deletionPolicy="Retain")
-    eventually(lambda: owners() == [], 2)
+    eventually(lambda: owners() == [])
     tenants.edit(name, deletionPolicy="Delete")
-    eventually(lambda: owners() == [tenants.get(name)["metadata"]["uid"]], 2)
+    eventually(lambda: owners() == [tenants.get(name)["metadata"]["uid"]])
     tenants.delete(name)
     eventually(lambda: admin.find(ns_path(name)) is None)
 
 
-def test_deletion_protection(tenants: Tenants, people: People, admin: Api) -> None:
+def test_deletion_protection(tenants: Tenants, people: People, admin: Api, rights: Rights) -> None:
     alice, name = people.person("alice"), tenants.name("protected")
     alice.kubectl("create", "lns", name, "--deletion-protection").ok()
+    eventually(lambda: rights.edits(alice.who, name))
     words = "it is protected from deletion"
     assert words in alice.kubectl("delete", "lns", name).refused()
     assert words in refusal(tenants.delete, name)
@@ -236,9 +240,10 @@ def test_deleted_with_its_namespace_orphaned(
     """A manager may ask for that; it is Retain by another name, and nobody keeps any right."""
     alice, name = people.person("alice"), tenants.name("orphaned")
     alice.kubectl("create", "lns", name).ok()
+    eventually(lambda: rights.edits(alice.who, name))
     alice.kubectl("delete", "lns", name, "--cascade=orphan").ok()
-    eventually(lambda: has_nothing(rights, name, alice.who), 5)
-    eventually(lambda: not rights.edits(alice.who, name), 5)
+    eventually(lambda: has_nothing(rights, name, alice.who))
+    eventually(lambda: not rights.edits(alice.who, name))
     _collected(admin, name)
     assert "Conflict" in alice.kubectl("create", "lns", name).refused()
     assert has_nothing(rights, name, alice.who)
@@ -249,6 +254,7 @@ def test_deleted_only_after_its_namespace(
 ) -> None:
     alice, name = people.person("alice"), tenants.name("foreground")
     alice.kubectl("create", "lns", name).ok()
-    alice.kubectl("delete", "lns", name, "--cascade=foreground", "--timeout=60s").ok()
+    eventually(lambda: rights.edits(alice.who, name))
+    alice.kubectl("delete", "lns", name, "--cascade=foreground", "--timeout=110s").ok()
     assert admin.find(ns_path(name)) is None
-    eventually(lambda: has_nothing(rights, name, alice.who), 2)
+    eventually(lambda: has_nothing(rights, name, alice.who))

@@ -72,7 +72,9 @@ def test_who_edits_a_list_does_not_wait_for_what_has_nothing_to_add(
     change, times = FILLED_IN_AGAIN[what]
     path = lns_path(tenants.make("listed", users=["ann"]))
     validated = "/validate-administrator"
-    spec, before, then = admin.get(path)["spec"], asked(), asked(validated)
+    # A request is counted when its answer has been sent.
+    before, then = settled(lambda: (asked(), asked(validated)), span=0.3)
+    spec = admin.get(path)["spec"]
     if "older" in what:
         path = path.replace("v1beta1", "v1alpha1")
     if "not a" in what:
@@ -80,7 +82,6 @@ def test_who_edits_a_list_does_not_wait_for_what_has_nothing_to_add(
     else:
         admin.patch(path, {"spec": change})
         eventually(lambda: asked(validated) > then)
-    # A request is counted when its answer has been sent.
     eventually(lambda: asked() - before == times)
     if "said" in what:
         assert admin.get(path)["spec"] == spec
@@ -138,18 +139,20 @@ def test_a_known_sudoer_costs_no_object_of_their_own(
     tenants.make("known", sudoers=["known"])
     before = made_by_controller(quiet, settled(lambda: writes(admin)), created=1)
     assert before.total() == OBJECTS + OWN + TOLD
-    start = writes(admin)
+    start, started = writes(admin), time.monotonic()
     names = [tenants.name("known") for _ in range(20)]
     for name in names:
         tenants.create(name, sudoers=["known"])
     tenants.all_ready(names)
+    took = time.monotonic() - started
     found = made_by_controller(start, settled(lambda: writes(admin)), created=20)
-    # Their list of owners follows in its own time: not once for each LNamespace.
+    # Their list of owners follows in its own time: every half second, not with each LNamespace.
     patches = found.pop(("PATCH", "clusterroles")), found.pop(("PATCH", "clusterrolebindings"))
-    assert patches[0] == patches[1] <= 10
+    assert patches[0] == patches[1] <= 2 + took / 0.5
     assert found.total() == 20 * (OBJECTS + TOLD)
 
 
+@pytest.mark.usefixtures("quiet")
 def test_an_edit_costs_what_changes(tenants: Tenants, admin: Api) -> None:
     name = tenants.make("edit", users=["ann"], managers=["ann"])
     start = settled(lambda: writes(admin))
@@ -163,7 +166,7 @@ def test_an_edit_costs_what_changes(tenants: Tenants, admin: Api) -> None:
     }
 
 
-@pytest.mark.usefixtures("every_state")
+@pytest.mark.usefixtures("every_state", "quiet")
 def test_a_restart_writes_nothing_and_reacts(
     tenants: Tenants, admin: Api, restored: Controller, rights: Rights
 ) -> None:
@@ -174,10 +177,10 @@ def test_a_restart_writes_nothing_and_reacts(
     found = made_by_controller(start, _settled_and_accepted(admin))
     assert not found
     name = tenants.make("after-restart", users=["una"], sudoers=["sue"])
-    eventually(lambda: rights.works(user("una"), name) and rights.sudoes(user("sue"), name), 5)
+    eventually(lambda: rights.works(user("una"), name) and rights.sudoes(user("sue"), name))
 
 
-@pytest.mark.usefixtures("every_state")
+@pytest.mark.usefixtures("every_state", "quiet")
 def test_comparing_everything_again_writes_nothing(admin: Api, restored: Controller) -> None:
     restored.stop()
     restored.start({"LNAMESPACE_RESYNC_SECONDS": "1"})
@@ -196,7 +199,7 @@ def test_what_changed_while_the_controller_was_away(
         tenants.make("away", users=[who.user, ending("brief-away", soon(1))]),
         tenants.make("away", users=[who.user], sudoers=[who.user]),
     )
-    eventually(lambda: rights.sudoes(who, kept) and rights.sudoes(who, deleted), 5)
+    eventually(lambda: rights.sudoes(who, kept) and rights.sudoes(who, deleted))
     restored.stop()
     tenants.edit(kept, users=["new-user"], sudoers=[])
     tenants.delete(deleted)
@@ -205,12 +208,12 @@ def test_what_changed_while_the_controller_was_away(
     binding = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{ended}/rolebindings"
     admin.delete(f"{binding}/lnamespace-sudoers")
     restored.start()
-    tenants.ready(created, 5)
-    eventually(lambda: rights.works(who, created), 2)
-    eventually(lambda: rights.works(user("new-user"), kept) and not rights.works(who, kept), 2)
-    eventually(lambda: not rights.sudoes(who, kept) and not rights.sudoes(who, deleted), 2)
-    eventually(lambda: admin.find(f"{binding}/lnamespace-sudoers"), 2)
-    eventually(lambda: not rights.works(user("brief-away"), ended), 3)
+    tenants.ready(created)
+    eventually(lambda: rights.works(who, created))
+    eventually(lambda: rights.works(user("new-user"), kept) and not rights.works(who, kept))
+    eventually(lambda: not rights.sudoes(who, kept) and not rights.sudoes(who, deleted))
+    eventually(lambda: admin.find(f"{binding}/lnamespace-sudoers"))
+    eventually(lambda: not rights.works(user("brief-away"), ended))
 
 
 def test_ends_at_once_when_asked(restored: Controller, measurements: Measurements) -> None:
@@ -218,7 +221,7 @@ def test_ends_at_once_when_asked(restored: Controller, measurements: Measurement
     restored.stop()
     took = time.monotonic() - started
     measurements.note("controller ends when asked", took)
-    assert took < 2
+    assert took < 10  # A watch or a request that it waited for would take longer.
     restored.start()
 
 
