@@ -204,6 +204,9 @@ class Listener(web.Server):
         """Count it; if there are too many, one has to go."""
         super().connection_made(handler, transport)
         newcomer = cast(Connection, handler)
+        if self._server and not self.accepting:
+            transport.abort()  # Its handshake lasted until after the end: nobody is here any more.
+            return
         self._open.add(newcomer)
         if len(self._open) > self._limits.connections:
             self._cut(self._dispensable(newcomer))

@@ -460,6 +460,21 @@ async def test_idle_connections_do_not_hold_up_the_end(served: Served) -> None:
     await within(served.server.stop())
 
 
+async def test_who_is_still_shaking_hands_at_the_end_is_not_heard(served: Served) -> None:
+    assert served.identity.pair
+    host, port = served.address.host, served.address.port
+    reader, writer = await asyncio.open_connection(host, port)
+    await served.post("/echo", b"{}")  # Whoever came before this has been let in.
+    await within(served.server.stop())
+    with suppress(OSError):
+        await within(writer.start_tls(trusting(served.identity.pair), server_hostname=host))
+        writer.write(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
+        writer.write(b"Content-Length: 2\r\n\r\n{}")
+        assert await ended(reader) == b""
+    writer.close()
+    assert served.count(200) == 1
+
+
 async def test_a_connection_that_hangs_does_not_hold_up_the_end_for_long() -> None:
     bounds = Bounds(limits=Limits(finish=0.2))
     async with serving(bounds=bounds) as served:
