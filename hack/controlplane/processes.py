@@ -20,7 +20,7 @@ POLL_INTERVAL = 0.05
 START_TIMEOUT = 90.0
 TERM_TIMEOUT = 4.0  # the data are deleted anyway, and an API server without etcd never ends
 KILL_TIMEOUT = 10.0
-PORT_TIMEOUT = 3.0
+PORT_TIMEOUT = 10.0
 # The shell writes its own pid and then becomes the process: there is no moment at which the process
 # runs and the pidfile is missing, even if this tool is killed.
 PIDFILE_THEN_EXEC = 'echo $$ >"$0" && exec "$@"'
