@@ -36,7 +36,8 @@ def bob(people: People) -> Person:
 def mine(tenants: Tenants, alice: Person, rights: Rights) -> str:
     """An LNamespace of which Alice is everything."""
     made = tenants.make("command", users=["alice"], managers=["alice"], sudoers=["alice"])
-    eventually(lambda: rights.works(alice.who, made) and rights.sudoes(alice.who, made), 5)
+    eventually(lambda: rights.works(alice.who, made) and rights.sudoes(alice.who, made))
+    eventually(lambda: rights.edits(alice.who, made) and rights.edits(alice.who.sudo(made), made))
     return made
 
 
@@ -181,7 +182,7 @@ def test_create_interrupted_leaves_it_to_the_operator(
         shown = _read_until(ours, "the operator has not looked at it yet")
         assert shown.startswith(f"\r\x1b[K{name}: ")  # one line that is written over
         os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(timeout=10) == 130
+        assert process.wait(timeout=60) == 130
         shown = _read_until(ours, f"kubectl lns describe {name}")
         assert "Traceback" not in shown
     finally:
@@ -196,7 +197,7 @@ def test_create_interrupted_leaves_it_to_the_operator(
 def _read_until(terminal: int, words: str) -> str:
     text = ""
     while words not in text:
-        assert select.select([terminal], [], [], 10)[0], f"only this was shown: {text!r}"
+        assert select.select([terminal], [], [], 60)[0], f"only this was shown: {text!r}"
         text += os.read(terminal, 1024).decode()
     return text
 
@@ -217,14 +218,14 @@ def test_sudo_hands_on_every_argument(alice: Person, mine: str) -> None:
 def test_sudo_reads_standard_input(alice: Person, mine: str) -> None:
     body = {
         "apiVersion": "v1",
-        "kind": "ResourceQuota",
+        "kind": "LimitRange",  # Unlike a quota nobody writes its status, which is a conflict.
         "metadata": {"name": "piped"},
-        "spec": {"hard": {"pods": "7"}},
+        "spec": {"limits": []},
     }
     told = alice.kubectl("sudo", "-n", mine, "apply", "-f", "-", stdin=json.dumps(body)).ok()
-    assert told == "resourcequota/piped created\n"
+    assert told == "limitrange/piped created\n"
     script = f"echo '{json.dumps(body)}' | kubectl sudo -n {mine} replace -f - | cat"
-    assert alice.run("/bin/sh", "-c", script).ok() == "resourcequota/piped replaced\n"
+    assert alice.run("/bin/sh", "-c", script).ok() == "limitrange/piped replaced\n"
 
 
 def test_sudo_has_the_commands_exit_status_and_words(alice: Person, mine: str) -> None:
@@ -244,6 +245,7 @@ def test_sudo_has_the_commands_exit_status_and_words(alice: Person, mine: str) -
 def test_sudo_leaves_what_stands_behind_two_dashes(alice: Person, mine: str, admin: Api) -> None:
     pod = {"name": "pod", "namespace": mine}
     container = {"name": "one", "image": "none"}
+    eventually(lambda: admin.find(ns_path(mine, "serviceaccounts", "default")))
     admin.create(ns_path(mine, "pods"), {"metadata": pod, "spec": {"containers": [container]}})
     # There is no kubelet: what matters is that kubectl got as far as asking for one.
     result = alice.kubectl("sudo", "-n", mine, "exec", "pod", "--", "ls", "-n", "other", "--as=x")
@@ -301,8 +303,11 @@ def test_sudo_says_what_to_do(bob: Person, mine: str, tenants: Tenants) -> None:
         assert bob.kubectl("sudo", flag, "-n", mine, "get", "pods").code == 2
 
 
-def test_sudo_with_this_projects_own_plugins(alice: Person, tenants: Tenants) -> None:
+def test_sudo_with_this_projects_own_plugins(
+    alice: Person, tenants: Tenants, rights: Rights
+) -> None:
     only = tenants.make("only-sudoer", managers=["somebody"], sudoers=["alice"])
+    eventually(lambda: rights.sudoes(alice.who, only) and rights.edits(alice.who.sudo(only), only))
     refused = alice.kubectl("lns", "grant", only, "--user", "bob").refused()
     assert f"You are a sudoer of it; try: kubectl sudo lns grant {only} --user bob" in refused
     told = alice.kubectl("sudo", "lns", "grant", only, "--user", "bob").ok()
@@ -318,8 +323,8 @@ def test_list_describe_and_whoami(people: People, tenants: Tenants) -> None:
     none = dave.kubectl("lns", "list")
     assert none.ok() == ""
     assert "No lnamespaces found." in none.err
-    first = tenants.make("list", users=[group("a team")], sudoers=[ending("dave", soon(7200))])
-    second = tenants.make("list", managers=["dave"], billing={"costCenter": "R-7"})
+    first = tenants.make("list-a", users=[group("a team")], sudoers=[ending("dave", soon(7200))])
+    second = tenants.make("list-b", managers=["dave"], billing={"costCenter": "R-7"})
     tenants.make("list", managers=["somebody"])
     assert dave.kubectl("lns", "list", "-o", "name").ok() == (
         f"{QUALIFIED}/{first}\n{QUALIFIED}/{second}\n"
@@ -327,7 +332,7 @@ def test_list_describe_and_whoami(people: People, tenants: Tenants) -> None:
     table = dave.kubectl("lns", "list").ok().splitlines()
     assert table[0].split()[:2] == ["NAME", "READY"]
     assert "user,sudoer" in table[1]
-    assert "sudoer=119m" in table[1]
+    assert "sudoer=11" in table[1]  # minutes, one or ten of which may be over
     assert table[2].split()[1:3] == ["True", "manager"]
     assert "R-7" in table[2]
     everybody = dave.kubectl("lns", "list", "--all", "-o", "json").ok()
@@ -346,15 +351,16 @@ def test_list_describe_and_whoami(people: People, tenants: Tenants) -> None:
 
 def test_grant_and_revoke(alice: Person, bob: Person, tenants: Tenants, rights: Rights) -> None:
     name = tenants.make("grant", managers=["alice"])
+    eventually(lambda: rights.edits(alice.who, name))
     granted = alice.kubectl("lns", "grant", name, "--user", "bob", "--sudoer=bob", "--for", "8h")
     assert "bob is now a user until" in granted.ok()
-    eventually(lambda: rights.works(bob.who, name) and rights.sudoes(bob.who, name), 2)
+    eventually(lambda: rights.works(bob.who, name) and rights.sudoes(bob.who, name))
     again = alice.kubectl("lns", "grant", name, "--user", "bob").ok()
     assert again == f"{name}: bob stays a user, now without end\n"
     assert alice.kubectl("lns", "revoke", name, "--sudoer", "bob").ok() == (
         f"{name}: bob is no longer a sudoer\n"
     )
-    eventually(lambda: not rights.sudoes(bob.who, name), 2)
+    eventually(lambda: not rights.sudoes(bob.who, name))
     assert rights.works(bob.who, name)
     refused = bob.kubectl("lns", "grant", name, "--sudoer", "bob").refused()
     assert 'User "bob" cannot update resource "lnamespaces"' in refused
@@ -367,11 +373,14 @@ def test_grant_and_revoke(alice: Person, bob: Person, tenants: Tenants, rights: 
     everybody = ("lns", "revoke", name, "bob", "alice", "--force")
     assert "somebody must be able to edit it" in alice.kubectl(*everybody).refused()
     alice.cluster.run("kubectl", *everybody).ok()
-    eventually(lambda: not rights.works(bob.who, name) and not rights.edits(alice.who, name), 2)
+    eventually(lambda: not rights.works(bob.who, name) and not rights.edits(alice.who, name))
 
 
-def test_grants_at_the_same_moment_all_hold(alice: Person, tenants: Tenants) -> None:
+def test_grants_at_the_same_moment_all_hold(
+    alice: Person, tenants: Tenants, rights: Rights
+) -> None:
     name = tenants.make("race", managers=["alice"])
+    eventually(lambda: rights.edits(alice.who, name))
     script = " & ".join(f"kubectl lns grant {name} --user user-{n}" for n in range(6))
     alice.run("/bin/sh", "-c", f"{script} & wait").ok()
     granted = {entry["name"] for entry in tenants.get(name)["spec"]["users"]}
@@ -398,7 +407,7 @@ def test_kubectl_get_shows_what_matters(alice: Person, mine: str) -> None:
     header, row = alice.kubectl("get", "lns", mine).ok().splitlines()
     assert header.split() == ["NAME", "READY", "REQUESTER", "COST", "CENTER", "AGE"]
     assert row.split()[:2] == [mine, "True"]
-    alice.kubectl("wait", "lns", mine, "--for=condition=Ready", "--timeout=5s").ok()
+    alice.kubectl("wait", "lns", mine, "--for=condition=Ready", "--timeout=60s").ok()
     assert "kubectl sudo" in alice.kubectl("explain", "lns.spec.sudoers").ok()
 
 

@@ -1,6 +1,7 @@
 """A webhook that is dead or hangs: only writes to LNamespaces wait for it."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from tests.e2e.support.api import (
 )
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.people import AUTHENTICATED, People, Person, Who, user
-from tests.e2e.support.processes import Door, answers
+from tests.e2e.support.processes import START, Door, answers, yet_to_answer
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, ending, manifest, soon
 from tests.e2e.support.waiting import Measurements, eventually, measured
@@ -41,18 +42,29 @@ def names(tenants: Tenants, rights: Rights, alice: Person) -> Iterator[str]:
     """LNamespaces of Alice's, as many as are asked for, from a time when the door was alive."""
     made = [tenants.make("dead-door", **EVERYTHING) for _ in range(8)]
     for name in made:
-        eventually(partial(rights.sudoes, alice.who, name), 5)
+        eventually(partial(is_everything, rights, alice, name))
     return iter(made)
 
 
+def is_everything(rights: Rights, who: Person, name: str) -> bool:
+    """Whether they are a user, a manager and a sudoer, in the authorizer's eyes too."""
+    return (
+        rights.works(who.who, name)
+        and rights.edits(who.who, name)
+        and rights.sudoes(who.who, name)
+        and rights.edits(who.who.sudo(name), name)
+    )
+
+
 @pytest.fixture(scope="module")
-def older(tenants: Tenants, alice: Person) -> str:
+def older(tenants: Tenants, rights: Rights, alice: Person) -> str:
     """One that was written in the older version, which its managedFields tell."""
     name = tenants.name("dead-door-old")
     body = manifest(name, **EVERYTHING) | {"apiVersion": f"{GROUP}/v1alpha1"}
     alice.api.create(OLDER, body, fieldManager="an-old-tool")
     fields = tenants.ready(name)["metadata"]["managedFields"]
     assert f"{GROUP}/v1alpha1" in {entry["apiVersion"] for entry in fields}
+    eventually(lambda: is_everything(rights, alice, name))
     return name
 
 
@@ -110,16 +122,19 @@ def test_the_controller_goes_on(
     name = next(names)
     binding = rbac_path("rolebindings", "lnamespace-users", name)
     admin.delete(binding)
-    eventually(partial(admin.find, binding), 2)
+    eventually(partial(admin.find, binding))
     # Who repairs what it is about meets no door; and what an administrator writes comes true.
-    tenants.edit(name, users=["alice", ending("brief", soon(2))])
-    eventually(lambda: rights.works(user("brief"), name), 2)
-    eventually(lambda: not rights.works(user("brief"), name), 4)
+    tenants.edit(name, users=["alice", ending("brief", soon(3600))])
+    eventually(lambda: rights.works(user("brief"), name))
+    end = soon(2)
+    tenants.edit(name, users=["alice", ending("brief", end)])
+    eventually(lambda: not rights.works(user("brief"), name))
+    assert datetime.now(UTC) >= end
+    assert is_everything(rights, alice, name)
     tenants.edit(name, users=[], sudoers=[], managers=[])
     tenants.ready(name)
-    assert not rights.works(alice.who, name)
-    assert not rights.edits(alice.who, name)
-    assert not rights.sudoes(alice.who, name)
+    every = (rights.works, rights.edits, rights.sudoes)
+    eventually(lambda: not any(has(alice.who, name) for has in every))
 
 
 @pytest.mark.usefixtures("dead")
@@ -140,11 +155,11 @@ def test_deleting_does_not_wait(
 ) -> None:
     name = next(names)
     alice.kubectl("delete", "lns", name, f"--cascade={cascade}", "--wait=false").ok()
-    eventually(lambda: admin.find(lns_path(name)) is None)
+    eventually(lambda: admin.find(lns_path(name)) is None, 120)
     if cascade == "orphan":
         assert admin.find(ns_path(name))
         admin.delete(ns_path(name))
-    eventually(lambda: admin.find(ns_path(name)) is None, 60)
+    eventually(lambda: admin.find(ns_path(name)) is None, 120)
 
 
 @pytest.mark.usefixtures("dead")
@@ -156,9 +171,9 @@ def test_one_that_was_written_in_the_older_version(
     assert tenants.get(older)["spec"]["requester"] == "alice"
     tenants.edit(older, users=["bob"])
     tenants.ready(older)  # its status could be written
-    eventually(lambda: rights.works(user("bob"), older) and not rights.works(alice.who, older), 2)
+    eventually(lambda: rights.works(user("bob"), older) and not rights.works(alice.who, older))
     alice.kubectl("delete", "lns", older, "--cascade=foreground", "--wait=false").ok()
-    eventually(lambda: admin.find(lns_path(older)) is None, 60)
+    eventually(lambda: admin.find(lns_path(older)) is None, 120)
 
 
 def test_it_comes_back_and_all_is_well(
@@ -169,7 +184,7 @@ def test_it_comes_back_and_all_is_well(
     change = {"metadata": {"labels": {"back": "again"}}}
     measurements.note(
         "webhook started, until an edit passes",
-        measured(lambda: _passes(alice.api, name, change), 10),
+        measured(lambda: _passes(alice.api, name, change), START),
     )
     assert alice.api.get(f"{OLDER}/{name}")["spec"]["requester"]
     assert answers(admin)
@@ -179,27 +194,34 @@ def _passes(api: Api, name: str, change: dict[str, Any]) -> bool:
     try:
         api.patch(lns_path(name), change)
     except ApiError as error:
-        if NO_ANSWER not in error.message:
+        if not yet_to_answer(error):
             raise
         return False
     return True
 
 
 def test_one_that_hangs_holds_nobody_up_for_long(
-    door: Door, tenants: Tenants, alice: Person, admin: Api, measurements: Measurements
+    door: Door,
+    tenants: Tenants,
+    rights: Rights,
+    alice: Person,
+    admin: Api,
+    measurements: Measurements,
 ) -> None:
+    """By the chart the API server waits 5 s for each webhook; by its own default twice that."""
     name = tenants.make("hanging", **EVERYTHING)
+    eventually(lambda: is_everything(rights, alice, name))
     door.hold()
     try:
         change = {"metadata": {"labels": {"a": "b"}}}
         took = measured(lambda: refusal(alice.api.patch, lns_path(name), change, status=500))
         measurements.note("refused while the webhook hangs", took)
-        assert took < 8
+        assert took < 10
         took = measured(lambda: admin.patch(lns_path(name), change))
         measurements.note("repaired while the webhook hangs", took)
-        assert took < 14
+        assert took < 20
         took = measured(lambda: alice.api.create(ns_path(name, "configmaps"), _config_map()))
-        assert took < 1
+        assert took < 5
         alice.api.delete(lns_path(name))
     finally:
         door.release()

@@ -25,6 +25,7 @@ from tests.e2e.support.cluster import RELEASE_NAMESPACE, WEBHOOK_ACCOUNT, Cluste
 from tests.e2e.support.ledger import BILLINGRECORDS, Ledger, compared, outbox
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.processes import free_port
+from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, manifest
 from tests.e2e.support.waiting import eventually
 from tests.unit.support.engines import DATABASES
@@ -85,17 +86,24 @@ def _is_refused(admin: Api, name: str) -> bool:
     return False
 
 
+def mine(who: Person, tenants: Tenants, rights: Rights, name: str) -> Object:
+    """An LNamespace that is ready, and that they may edit and delete by now."""
+    lns = tenants.ready(name)
+    eventually(lambda: rights.edits(who.who, name))
+    return lns
+
+
 def announced(admin: Api, uid: str) -> list[str]:
     """The ends of an LNamespace that the door has told of."""
     return [name for name in outbox(admin) if name.startswith(uid) and name.endswith(".ending")]
 
 
 def test_a_change_and_an_end_that_nobody_saw_are_as_they_were(
-    cluster: Cluster, ledger: Ledger, alice: Person, tenants: Tenants
+    cluster: Cluster, ledger: Ledger, alice: Person, tenants: Tenants, rights: Rights
 ) -> None:
     name = tenants.name("unseen")
     alice.api.create(LNAMESPACES, manifest(name, billing=CHARGE))
-    tenants.ready(name)
+    mine(alice, tenants, rights, name)
     ledger.publish()
     with alone(cluster):
         for cost_center in ("8", "9"):
@@ -121,31 +129,42 @@ def test_a_change_and_an_end_that_nobody_saw_are_as_they_were(
 
 
 def test_a_deletion_that_is_refused_ends_nothing(
-    cluster: Cluster, ledger: Ledger, alice: Person, tenants: Tenants, admin: Api
+    cluster: Cluster,
+    ledger: Ledger,
+    alice: Person,
+    tenants: Tenants,
+    rights: Rights,
+    admin: Api,
 ) -> None:
     name = tenants.name("refused")
     alice.api.create(LNAMESPACES, manifest(name, billing=CHARGE))
-    uid = tenants.ready(name)["metadata"]["uid"]
+    uid = mine(alice, tenants, rights, name)["metadata"]["uid"]
     with refusing(admin, name):
         refusal(alice.api.delete, lns_path(name), status=500)
     assert len(announced(admin, uid)) == 1
+    before = ledger.publisher().position
     with ledger.published() as publisher:
-        compared(publisher, 0)
-        eventually(lambda: not [one for one in outbox(admin) if one.endswith(".apply")])
+        compared(publisher, before)
+        eventually(lambda: not [one for one in outbox(admin) if one.endswith(".apply")], 120)
     assert [row["operation"] for row in ledger.show("-n", name)] == ["APPLY"]
     with alone(cluster):
         alice.api.patch(lns_path(name), {"spec": {"billing": {"costCenter": "9"}}})
-        before = datetime.now(UTC)
+        asked = datetime.now(UTC)
         alice.api.delete(lns_path(name))
         after = datetime.now(UTC)
     ledger.publish()
     *_, end = rows = ledger.show("-n", name)
     assert [row["operation"] for row in rows] == ["APPLY", "APPLY", "DELETE"]
-    assert before < datetime.fromisoformat(end["valid_from"]) < after
+    assert asked < datetime.fromisoformat(end["valid_from"]) < after
 
 
 def test_in_whatever_way_it_is_deleted_it_is_told_and_what_stays_is_not(
-    cluster: Cluster, ledger: Ledger, alice: Person, tenants: Tenants, admin: Api
+    cluster: Cluster,
+    ledger: Ledger,
+    alice: Person,
+    tenants: Tenants,
+    rights: Rights,
+    admin: Api,
 ) -> None:
     ways = ("kubectl", "older", "collection", "foreground", "dry", "protected")
     names = {way: tenants.name("way") for way in ways}
@@ -153,7 +172,8 @@ def test_in_whatever_way_it_is_deleted_it_is_told_and_what_stays_is_not(
         body = manifest(name, billing=CHARGE, deletionProtection=way == "protected")
         body["metadata"]["labels"] = {"way": way}
         alice.api.create(LNAMESPACES, body)
-    uids = {way: tenants.ready(name)["metadata"]["uid"] for way, name in names.items()}
+    made = {way: mine(alice, tenants, rights, name) for way, name in names.items()}
+    uids = {way: lns["metadata"]["uid"] for way, lns in made.items()}
     with alone(cluster):
         alice.kubectl("delete", "lns", names["kubectl"], "--wait=false").ok()
         alice.api.delete(f"{OLDER}/{names['older']}")
@@ -186,7 +206,7 @@ def test_a_stranger_at_the_door_forges_nothing(alice: Person, tenants: Tenants, 
     (only,) = announced(admin, uid)
     assert only == f"{uid}.{generation}.ending"
     assert not [one for one in outbox(admin) if one.startswith("forged")]
-    admin.delete(f"{BILLINGRECORDS}/{only}")  # Or other tests would wait until it is withdrawn.
+    admin.remove(f"{BILLINGRECORDS}/{only}")  # Or other tests would wait until it is withdrawn.
 
 
 def _ask_the_door(admin: Api, old: Object) -> None:
@@ -206,7 +226,7 @@ def _ask_the_door(admin: Api, old: Object) -> None:
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     request = urllib.request.Request(url, json.dumps(review).encode())  # noqa: S310 - on loopback
     request.add_header("Content-Type", "application/json")
-    with urllib.request.urlopen(request, timeout=10, context=context) as answer:  # noqa: S310
+    with urllib.request.urlopen(request, timeout=30, context=context) as answer:  # noqa: S310
         assert json.load(answer)["response"] == {"uid": "r-1", "allowed": True}
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.support.api import Api, ns_path, rbac_path, refusal
+from tests.e2e.support.api import Api, ns_path, rbac_path, refusal, unless
 from tests.e2e.support.cluster import LEDGER_ACCOUNT, SERVICE_ACCOUNT, WEBHOOK_ACCOUNT, Cluster
 from tests.e2e.support.instances import CHART, Instance
 from tests.e2e.support.people import People, Person
@@ -153,7 +153,7 @@ def test_the_plugins_find_an_lnamespace_of_another_instance_by_its_name(pair: Pa
 
 def test_a_namespace_belongs_to_who_was_first(pair: Pair) -> None:
     pair.first.make("both", users=["alice"], managers=["alice"], sudoers=["alice"])
-    before = state(pair, pair.first, "both")
+    before = settled(lambda: state(pair, pair.first, "both"))
     pair.second.create("both", users=["mallory"], managers=["mallory"], sudoers=["mallory"])
     pair.second.wait("both", "False", "Conflict")
     assert settled(lambda: state(pair, pair.first, "both")) == before
@@ -183,7 +183,7 @@ def test_a_namesake_in_the_other_instance_gives_away_nothing(
     # And the sudoers of the one whose namespace it is have no say over hers.
     alice = pair.person("alice")
     sudo = alice.api.acting("alice", theirs.sudoers_group(name))
-    assert sudo.get(ns_path(name, "secrets"))["kind"] == "SecretList"
+    eventually(lambda: unless("Forbidden", sudo.get, ns_path(name, "secrets")))
     refusal(sudo.patch, hers.path(name), {"spec": {"managers": []}})
 
 
@@ -249,10 +249,10 @@ def test_each_keeps_its_own_in_order(pair: Pair) -> None:
     for instance, name in ((pair.first, "one"), (pair.second, "two")):
         path = rbac_path("rolebindings", "lnamespace-users", name)
         pair.admin.delete(path)
-        eventually(partial(pair.admin.find, path), 5)
+        eventually(partial(pair.admin.find, path))
         role = rbac_path("clusterroles", f"{instance.prefix}:{name}:editor")
         pair.admin.patch(role, {"rules": []})
-        eventually(partial(has_rules, pair, role), 5)
+        eventually(partial(has_rules, pair, role))
 
 
 def has_rules(pair: Pair, path: str) -> bool:
@@ -268,7 +268,7 @@ def test_neither_misses_the_others_rows_in_a_ledger_that_they_share(
     # Each once more, with all rows there.
     for instance in (pair.first, pair.second, pair.first, pair.second):
         compare(publishers[id(instance)])
-        eventually(partial(is_empty, pair, instance), what="records still wait")
+        eventually(partial(is_empty, pair, instance), 120, "records still wait")
     for publisher in publishers.values():
         publisher.stop()
     with sqlite3.connect(file) as ledger:
@@ -287,7 +287,7 @@ def compare(publisher: Publisher) -> None:
     publisher.stop()
     since = publisher.position
     publisher.start()
-    eventually(lambda: "ledger and cluster compared" in publisher.log(since), 60)
+    eventually(lambda: "ledger and cluster compared" in publisher.log(since), 120)
 
 
 def is_empty(pair: Pair, instance: Instance) -> bool:
@@ -296,7 +296,7 @@ def is_empty(pair: Pair, instance: Instance) -> bool:
 
 
 def test_one_is_upgraded_and_the_other_does_not_notice(pair: Pair) -> None:
-    before = state(pair, pair.first, "one")
+    before = settled(lambda: state(pair, pair.first, "one"))
     configuration = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/"
     webhook = pair.admin.get(configuration + "lnamespace-webhook")
     crd = pair.admin.get(pair.first.crd)
@@ -313,11 +313,11 @@ def test_one_is_upgraded_and_the_other_does_not_notice(pair: Pair) -> None:
 
 def test_one_is_removed_and_the_other_goes_on(pair: Pair, measurements: Measurements) -> None:
     alice, first, second = pair.person("alice"), pair.first, pair.second
-    before = state(pair, second, "two")
+    before = settled(lambda: state(pair, second, "two"))
     first.stop()
     first.uninstall()
     remove(pair, first)
-    eventually(lambda: pair.admin.find(ns_path("one")) is None, 60, "namespaces of the first stay")
+    eventually(lambda: pair.admin.find(ns_path("one")) is None, 180, "namespaces of the first stay")
     assert settled(lambda: state(pair, second, "two")) == before
     # Now there is one, and the plugins find it without being told.
     first_time = measured(lambda: alice.kubectl("create", "lns", "three").ok())
@@ -349,6 +349,7 @@ def remove(pair: Pair, instance: Instance) -> None:
 def test_of_several_instances_the_plugins_ask_which(pair: Pair) -> None:
     third = Instance(pair.cluster, "team2.example.com", "lns-team2", "team2")
     third.install()
+    eventually(third.served)
     newcomer = pair.person("newcomer")
     told = newcomer.kubectl("lns", "list").refused()
     assert "set LNAMESPACE_API_GROUP_SUFFIX to one of: team1.example.com, team2.example.com" in told

@@ -34,14 +34,14 @@ COUNT = int(os.environ.get("LNAMESPACE_STORM", "120"))
 SEED = int(os.environ.get("LNAMESPACE_SEED", "0")) or random.randrange(1, 10**6)
 PEOPLE = 8
 AT_ONCE = 32
-PATIENCE = 120.0
+PATIENCE = 240.0
 TICK = 0.3
 """Seconds; so many people must not keep the machine busy with asking."""
 
 PROMPT = timedelta(seconds=10)
 """So late at most is the end of what was deleted while somebody knew."""
 
-AWAKENING = timedelta(seconds=3)
+AWAKENING = timedelta(seconds=6)
 """So long at most after its start the publisher does not see all."""
 
 WRITTEN = timedelta(seconds=2)
@@ -247,9 +247,11 @@ class Weather:
         """It is dead for as long as the block takes."""
         since = now()
         victim.kill()
-        yield
-        victim.start()
-        self.outages[victim].append(Span(since, now() + AWAKENING))
+        try:
+            yield
+        finally:
+            victim.start()
+            self.outages[victim].append(Span(since, now() + AWAKENING))
 
     def unknown(self, farewell: Farewell) -> bool:
         """Whether nobody may have known: the door is asked before, two processes see it go."""
@@ -271,7 +273,7 @@ class Weather:
         except AssertionError:
             with self.killed(self.publisher):
                 pass
-            eventually(lambda: self.service.planned() != [fault], 20, "unmet", tick=0.05)
+            eventually(lambda: self.service.planned() != [fault], 60, "unmet", tick=0.05)
 
 
 @pytest.fixture(scope="module")

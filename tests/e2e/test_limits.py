@@ -19,11 +19,13 @@ from tests.e2e.support.api import (
     ns_path,
     rbac_path,
     refusal,
+    unless,
 )
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, Cluster, running
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.probes import counted
 from tests.e2e.support.processes import Controller, Door
+from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, condition, manifest
 from tests.e2e.support.waiting import eventually, settled
 
@@ -72,6 +74,11 @@ def tenants(own: Cluster) -> Tenants:
     return Tenants(own.admin)
 
 
+@pytest.fixture(scope="module")
+def rights(own: Cluster) -> Rights:
+    return Rights(own.admin)
+
+
 @pytest.fixture
 def admin(own: Cluster) -> Api:
     return own.admin
@@ -107,8 +114,9 @@ def now(admin: Api) -> str:
 def create_many(person: Person, names: list[str]) -> None:
     """All at once."""
     with ThreadPoolExecutor(16) as pool:
-        for name in names:
-            pool.submit(person.api.create, LNAMESPACES, manifest(name))
+        made = [pool.submit(person.api.create, LNAMESPACES, manifest(name)) for name in names]
+    for one in made:
+        one.result()
 
 
 def told(tenants: Tenants, names: list[str]) -> dict[str, list[str]]:
@@ -153,14 +161,14 @@ def test_of_fifty_at_once_five_are_made_though_the_controller_is_killed(
             controller.kill()
             controller.start(VARIABLES)
         creating.result()
-    eventually(lambda: all_told(tenants, names, ready=LIMIT), 60)
+    eventually(lambda: all_told(tenants, names, ready=LIMIT), 120)
     assert len(made(admin, since, person)) == LIMIT
     message = condition(tenants.get(oldest(tenants, names)[0]))["message"]
     assert message.startswith('exceeded limit: "greedy" has 5 of 5 LNamespaces; delete one')
     # Ten of those that wait can be deleted by their managers; the others cost nothing.
     ready, shown = told(tenants, names)["Ready"], oldest(tenants, names)[:10]
     expected = {f"lnamespace:{name}:editor" for name in (*ready, *shown)}
-    eventually(lambda: editors(admin, "greedy-") == expected)
+    eventually(lambda: editors(admin, "greedy-") == expected, 60)
     # And nobody pays for what waits.
     records = admin.items("/apis/tenancy.loblaw.digital/v1beta1/billingrecords")
     billed = {item["spec"]["namespace"] for item in records}
@@ -169,7 +177,7 @@ def test_of_fifty_at_once_five_are_made_though_the_controller_is_killed(
     following = oldest(tenants, names)[0]
     since = now(admin)
     person.api.delete(lns_path(told(tenants, names)["Ready"][0]))
-    tenants.ready(following)
+    tenants.ready(following, 120)
     assert settled(lambda: made(admin, since, person)) == [following]
     # A restart changes nothing.
     controller.stop()
@@ -177,17 +185,18 @@ def test_of_fifty_at_once_five_are_made_though_the_controller_is_killed(
     assert settled(lambda: made(admin, since, person)) == [following]
     for name in names:
         admin.remove(lns_path(name))
-    eventually(lambda: not spaces(admin, person), 60)
+    eventually(lambda: not spaces(admin, person), 120)
 
 
 def test_a_namespace_that_stays_takes_a_slot(
-    controller: Controller, tenants: Tenants, people: People, admin: Api
+    controller: Controller, tenants: Tenants, people: People, rights: Rights, admin: Api
 ) -> None:
     person = people.person("hoarder")
     names = [f"hoard-{number}" for number in range(LIMIT)]
     for name in names:
         person.api.create(LNAMESPACES, manifest(name, deletionPolicy="Retain"))
     tenants.all_ready(names)
+    eventually(lambda: rights.edits(person.who, names[0]) and rights.sudoes(person.who, names[1]))
     person.api.delete(lns_path(names[0]))
     person.api.create(LNAMESPACES, manifest("hoard-more"))
     tenants.unready("hoard-more", "LimitExceeded")
@@ -201,7 +210,7 @@ def test_a_namespace_that_stays_takes_a_slot(
         person.sudo(names[1]).patch, ns_path(names[1]), took
     )
     admin.delete(ns_path(names[0]))
-    tenants.ready("hoard-more")
+    tenants.ready("hoard-more", 120)
     for name in (*names, "hoard-more"):
         admin.remove(lns_path(name))
         admin.remove(ns_path(name))
@@ -214,10 +223,10 @@ def test_a_higher_limit_makes_those_that_wait_and_a_lower_one_harms_nobody(
     names = [f"grow-{number}" for number in range(LIMIT + 3)]
     for name in names:
         person.api.create(LNAMESPACES, manifest(name))
-    eventually(lambda: all_told(tenants, names, ready=LIMIT), 60)
+    eventually(lambda: all_told(tenants, names, ready=LIMIT), 120)
     controller.stop()
     controller.start(VARIABLES | LEASE | {"LNAMESPACE_LIMIT_PER_REQUESTER": str(LIMIT + 2)})
-    eventually(lambda: all_told(tenants, names, ready=LIMIT + 2), 60)
+    eventually(lambda: all_told(tenants, names, ready=LIMIT + 2), 120)
     controller.stop()
     controller.start(VARIABLES | LEASE)
     assert len(settled(lambda: told(tenants, names)["Ready"])) == LIMIT + 2
@@ -230,7 +239,7 @@ def test_a_higher_limit_makes_those_that_wait_and_a_lower_one_harms_nobody(
         found = admin.find(ns_path(first))
         return found is not None and found["metadata"]["uid"] != before
 
-    eventually(made_anew)
+    eventually(made_anew, 120)
     controller.stop()
     controller.start(VARIABLES)
     for name in names:
@@ -258,15 +267,16 @@ def test_the_door_refuses_before_anything_is_stored(
     admin.delete(lns_path("early-0"))
     eventually(lambda: not refused())
     # The slot is that of a Namespace that is on its way out: worth waiting for.
-    person.kubectl("create", "lns", "early-more").ok()
+    person.kubectl("create", "lns", "early-more", "--timeout=110s").ok()
     for name in (*(f"early-{number}" for number in range(LIMIT)), "early-more"):
         admin.remove(lns_path(name))
 
 
-def test_who_waits_is_told_so_at_once(people: People, admin: Api) -> None:
+def test_who_waits_is_told_so_at_once(people: People, tenants: Tenants, admin: Api) -> None:
     person = people.person("waiter")
     for number in range(LIMIT):
         person.kubectl("create", "lns", f"wait-{number}", "--wait=false").ok()
+    tenants.all_ready(f"wait-{number}" for number in range(LIMIT))
     answer = person.kubectl("create", "lns", "wait-more")
     assert answer.code == 1
     assert 'LimitExceeded: exceeded limit: "waiter" has 5 of 5 LNamespaces' in answer.err
@@ -279,12 +289,13 @@ def test_who_waits_is_told_so_at_once(people: People, admin: Api) -> None:
 
 @pytest.mark.usefixtures("strict")
 def test_service_accounts_are_no_way_around_it(
-    tenants: Tenants, people: People, admin: Api
+    tenants: Tenants, people: People, rights: Rights, admin: Api
 ) -> None:
     person = people.person("minter")
     home = "minter-home"
     person.api.create(LNAMESPACES, manifest(home))
     tenants.ready(home)
+    eventually(lambda: rights.works(person.who, home))
     person.api.create(
         ns_path(home, "serviceaccounts"),
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mint"}},
@@ -295,6 +306,8 @@ def test_service_accounts_are_no_way_around_it(
     bot = people.account("kube-public", "bot")
     bot.api.create(LNAMESPACES, manifest("bots-own", managers=["m"]))
     tenants.ready("bots-own")
-    eventually(lambda: refusal(bot.api.create, LNAMESPACES, manifest("bots-more"), status=422))
+    more = partial(bot.api.create, LNAMESPACES, manifest("bots-more"))
+    eventually(lambda: not unless("Invalid", more, dryRun="All"))
+    refusal(more, status=422)
     for name in (home, "bots-own"):
         admin.delete(lns_path(name))

@@ -44,15 +44,16 @@ def test_what_people_wait_for(controller: Controller, tenants: Tenants) -> None:
     since = Since(controller).note(f"{C}create_to_ready_seconds_count")
     since.note(f"{C}edit_to_revoked_seconds_count").note(f"{C}edit_to_revoked_seconds_sum")
     name = tenants.make("waits", users=["una", "ben"], sudoers=["una"])
-    assert since(f"{C}create_to_ready_seconds_count") == 1
+    # What the API server has been told, anybody may see before it is counted here.
+    eventually(lambda: since(f"{C}create_to_ready_seconds_count") == 1)
     assert since(f"{C}edit_to_revoked_seconds_count") == 0
     tenants.edit(name, users=["una", "ben", "new"])
     tenants.ready(name)
     assert since(f"{C}edit_to_revoked_seconds_count") == 0
     tenants.edit(name, users=["una"])
     tenants.ready(name)
-    assert since(f"{C}edit_to_revoked_seconds_count") == 1
-    assert 0.001 < since(f"{C}edit_to_revoked_seconds_sum") < 5
+    eventually(lambda: since(f"{C}edit_to_revoked_seconds_count") == 1)
+    assert 0 < since(f"{C}edit_to_revoked_seconds_sum") < 30
 
 
 def test_what_is_done(controller: Controller, tenants: Tenants, admin: Api) -> None:
@@ -61,13 +62,14 @@ def test_what_is_done(controller: Controller, tenants: Tenants, admin: Api) -> N
     since.note(f"{C}api_requests_total", **wrote).note(f"{C}queue_wait_seconds_count")
     since.note(f"{C}reconciles_total", kind="LNamespace", result="Done")
     name = tenants.make("done", users=["una"])
-    assert since(f"{C}api_requests_total", **wrote) == 2
+    eventually(lambda: since(f"{C}api_requests_total", **wrote) == 2)
     assert since(f"{C}drift_repaired_total") == 0
     binding = rbac_path("rolebindings", "lnamespace-users", name)
     admin.delete(binding)
-    eventually(lambda: admin.find(binding), 5)
-    eventually(lambda: since(f"{C}drift_repaired_total") == 1, 5)
-    assert since(f"{C}reconciles_total", kind="LNamespace", result="Done") >= 2
+    eventually(lambda: admin.find(binding))
+    eventually(lambda: since(f"{C}drift_repaired_total") == 1)
+    done = {"kind": "LNamespace", "result": "Done"}
+    eventually(lambda: since(f"{C}reconciles_total", **done) >= 2)
     assert since(f"{C}queue_wait_seconds_count") >= 2
     assert counted(controller, f"{C}leader") == 1
     assert counted(controller, f"{C}watch_silence_seconds", resource="lnamespaces") < 90
@@ -81,9 +83,9 @@ def test_what_is_not_ready_is_told_by_its_reason(
     admin.create(NAMESPACES, {"metadata": {"name": name}})
     tenants.create(name, users=["una"])
     tenants.unready(name, "Conflict")
-    assert counted(controller, f"{C}lnamespaces", reason="Conflict") == before + 1
+    eventually(lambda: counted(controller, f"{C}lnamespaces", reason="Conflict") == before + 1)
     tenants.delete(name)
-    eventually(lambda: counted(controller, f"{C}lnamespaces", reason="Conflict") == before, 5)
+    eventually(lambda: counted(controller, f"{C}lnamespaces", reason="Conflict") == before)
 
 
 def test_what_the_door_does(door: Door, tenants: Tenants, people: People) -> None:
@@ -92,13 +94,13 @@ def test_what_the_door_does(door: Door, tenants: Tenants, people: People) -> Non
     since.note(f"{W}requests_total", code="200")
     eve.api.create(LNAMESPACES, manifest(name))
     tenants.ready(name)
-    assert since(f"{W}resolutions_total") == 1
+    eventually(lambda: since(f"{W}resolutions_total") == 1)
     assert since(f"{W}refusals_total") == 0
-    told = eventually(lambda: _refusal(eve, name), 5)
+    told = eventually(lambda: _refusal(eve, name))
     assert "somebody must be able to edit it" in str(told)
-    assert since(f"{W}refusals_total") == 1
-    assert since(f"{W}requests_total", code="200") >= 4
-    assert counted(door, f"{W}certificate_trusted") == 1
+    eventually(lambda: since(f"{W}refusals_total") == 1)
+    eventually(lambda: since(f"{W}requests_total", code="200") >= 4)
+    eventually(lambda: counted(door, f"{W}certificate_trusted") == 1)
 
 
 def _refusal(person: Person, name: str) -> str:
@@ -115,9 +117,9 @@ def test_the_ledger_tells_how_far_it_is_behind(cluster: Cluster, tenants: Tenant
     publisher = cluster.publisher("sqlite://")
     publisher.start()
     try:
-        eventually(lambda: counted(publisher, f"{L}rows_written_total") > 0, 20)
-        eventually(lambda: counted(publisher, f"{L}outbox_records") == 0, 20)
-        assert counted(publisher, f"{L}outbox_oldest_seconds") == 0
+        eventually(lambda: counted(publisher, f"{L}rows_written_total") > 0, 120)
+        eventually(lambda: counted(publisher, f"{L}outbox_records") == 0, 180)
+        eventually(lambda: counted(publisher, f"{L}outbox_oldest_seconds") == 0)
         assert said(publisher, "/readyz") == (200, "ok\n")
     finally:
         publisher.stop()

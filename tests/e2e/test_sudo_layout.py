@@ -162,8 +162,9 @@ def test_sudo_by_group_is_what_is_there_without_a_setting(
     everything: dict[str, Any] = {f: ["carol"] for f in ("users", "managers", "sudoers")}
     release.make(THEIRS, **everything)
     assert all_identities(release) == {("team-a-sudoers", ""), ("team-b-sudoers", "")}
-    eventually(lambda: by_group(rights, alice.who))
+    eventually(lambda: by_group(rights, alice.who) and by_group(rights, user("erin")))
     assert release.cluster.admin.find(ns_path(ACCOUNTS)) is None
+    eventually(lambda: rights.works(bob.who, MINE))
     # What a user makes by the name of the binding that will be is in nobody's way.
     mine = binding("lnamespace-sudo-account", "ClusterRole", "view", EVE)
     head = {"apiVersion": f"{RBAC_GROUP}/v1", "kind": "RoleBinding"}
@@ -205,13 +206,13 @@ def test_after_the_upgrade_sudo_is_by_account_and_the_former_objects_go(
 ) -> None:
     start(release, "serviceaccount")
     wanted = {("", f"{SYSTEM_NAME}:team-a"), ("", f"{SYSTEM_NAME}:team-b")}
-    eventually(lambda: all_identities(release) == wanted)
+    eventually(lambda: all_identities(release) == wanted, 120)
     eventually(lambda: by_account(rights, alice.who))
     for kind in ("clusterroles", "clusterrolebindings"):
         eventually(partial(lambda k: not left(admin, rbac_path(k), "impersonator"), kind))
-    assert not left(admin, rbac_path("rolebindings", "", MINE), "lnamespace-sudoers")
+    eventually(lambda: not left(admin, rbac_path("rolebindings", "", MINE), "lnamespace-sudoers"))
     eventually(lambda: not rights.may(alice.who.sudo(MINE), rule(MINE)))
-    assert not rights.may(alice.who, become(alice.who))
+    eventually(lambda: not rights.may(alice.who, become(alice.who)))
 
 
 # --- what people do
@@ -287,7 +288,8 @@ def test_the_audit_log_has_both_the_person_and_the_account(
     log = release.cluster.folder / "logs" / "audit.log"
 
     def found() -> list[Object]:
-        events = map(json.loads, log.read_text().splitlines())
+        whole, _, _ = log.read_text(errors="replace").rpartition("\n")  # the last may be half
+        events = map(json.loads, whole.splitlines())
         wanted = {"resource": "configmaps", "namespace": MINE, "name": "by-alice"}
         return [e for e in events if wanted.items() <= e.get("objectRef", {}).items()]
 
@@ -511,7 +513,7 @@ def test_who_has_the_name_next_shares_nothing(
     eventually(lambda: not rights.may(user("ivan"), become(account(ACCOUNTS, "again"))))
     for kind in ("roles", "rolebindings"):
         eventually(partial(lambda k: not left(admin, rbac_path(k, "", ACCOUNTS), ":again:"), kind))
-    eventually(lambda: admin.find(ns_path("again")) is None)
+    eventually(lambda: admin.find(ns_path("again")) is None, 120)
     release.make("again", sudoers=["judy"], managers=["judy"])
     eventually(lambda: by_account(rights, user("judy"), "again"))
     assert not by_account(rights, user("ivan"), "again")
@@ -522,11 +524,11 @@ def test_the_accounts_namespace_comes_back_and_all_is_made_again(
 ) -> None:
     before = admin.get(ns_path(ACCOUNTS))
     admin.delete(ns_path(ACCOUNTS))
-    eventually(lambda: admin.find(ns_path(ACCOUNTS)) is None)
+    eventually(lambda: admin.find(ns_path(ACCOUNTS)) is None, 120)
     kept = {k: before["metadata"][k] for k in ("name", "labels", "annotations")}
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": kept}
     admin.create("/api/v1/namespaces", body)
-    eventually(lambda: by_account(rights, alice.who))
+    eventually(lambda: by_account(rights, alice.who), 120)
 
 
 def test_back_to_groups_nothing_of_the_accounts_is_left(
@@ -536,7 +538,7 @@ def test_back_to_groups_nothing_of_the_accounts_is_left(
     assert by_account(rights, alice.who)
     start(release, "group")
     wanted = {("team-a-sudoers", ""), ("team-b-sudoers", "")}
-    eventually(lambda: all_identities(release) == wanted)
+    eventually(lambda: all_identities(release) == wanted, 120)
     eventually(lambda: by_group(rights, alice.who))
     for kind in ("roles", "rolebindings"):
         eventually(partial(lambda k: not left(admin, rbac_path(k, "", ACCOUNTS), "sudoer"), kind))

@@ -18,12 +18,14 @@ from tests.e2e.support.api import (
     JSON_PATCH,
     LNAMESPACES,
     Api,
+    ApiError,
     Object,
     lns_path,
     refusal,
 )
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.commands import REPOSITORY
+from tests.e2e.support.processes import yet_to_answer
 from tests.e2e.support.tenants import Tenants, manifest
 from tests.e2e.support.waiting import eventually
 
@@ -370,7 +372,7 @@ def stored(cluster: Cluster, name: str) -> Object:
         f"{etcd(cluster)}/v3/kv/range",
         data=json.dumps({"key": base64.b64encode(key.encode()).decode()}).encode(),
     )
-    with urllib.request.urlopen(request, context=context) as response:  # noqa: S310 - as above
+    with urllib.request.urlopen(request, context=context, timeout=30) as response:  # noqa: S310 - as above
         (found,) = json.load(response)["kvs"]
     value: Object = json.loads(base64.b64decode(found["value"]))
     return value
@@ -404,8 +406,13 @@ def test_what_is_stored_in_the_older_version_is_migrated(
     try:
 
         def older_is_stored() -> bool:
-            admin.remove(lns_path(names[0]))
-            admin.create(LNAMESPACES, whole(names[0]))
+            try:
+                admin.remove(lns_path(names[0]))
+                admin.create(LNAMESPACES, whole(names[0]))
+            except ApiError as error:
+                if yet_to_answer(error):
+                    return False
+                raise
             version: str = stored(cluster, names[0])["apiVersion"]
             return version == f"{GROUP}/{OLDER}"
 

@@ -57,11 +57,11 @@ class Instance:
 
     def install(self, *flags: str) -> None:
         """Install it from nothing."""
-        self.helm("install", "--create-namespace", "--wait", "--timeout=60s", *flags).ok()
+        self.helm("install", "--create-namespace", "--wait", "--timeout=110s", *flags).ok()
 
     def upgrade(self, *flags: str) -> None:
         """Upgrade it to the chart as it is now."""
-        self.helm("upgrade", "--wait", "--timeout=60s", *flags).ok()
+        self.helm("upgrade", "--wait", "--timeout=110s", *flags).ok()
 
     def uninstall(self) -> None:
         """Uninstall it."""
@@ -130,6 +130,14 @@ class Instance:
         """Create an LNamespace, not waiting for anything."""
         body = manifest(name, **spec) | {"apiVersion": f"{self.group}/v1beta1"}
         return (client or self.cluster.admin).create(self.path(), body)
+
+    def served(self) -> bool:
+        """Whether clients that ask what the cluster has are told of it: a moment after it is."""
+        groups = {group["name"] for group in self.cluster.admin.get("/apis")["groups"]}
+        if self.group not in groups:
+            return False
+        found = self.cluster.admin.find(f"/apis/{self.group}/v1beta1") or {"resources": []}
+        return "lnamespaces" in {resource["name"] for resource in found["resources"]}
 
     def refuses(self, name: str) -> bool:
         """Whether it would let nobody create an LNamespace of that name."""

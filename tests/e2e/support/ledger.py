@@ -67,7 +67,7 @@ class Ledger:
             [_COMMAND, "ledger", *words],
             env=environment({**self.cluster.environment, **variables}),
             capture_output=True,
-            timeout=60,
+            timeout=120,
             check=True,
         )
         return done.stdout.decode()
@@ -92,15 +92,15 @@ def outbox(admin: Api) -> list[str]:
     return [item["metadata"]["name"] for item in admin.items(BILLINGRECORDS)]
 
 
-def drained(admin: Api, deadline: float = 30.0) -> None:
-    """Wait until no record waits."""
+def drained(admin: Api, deadline: float = 180.0) -> None:
+    """Wait until no record waits; what was announced and refused is withdrawn after 90 s."""
     eventually(lambda: not outbox(admin), deadline, "records still wait", tick=0.1)
 
 
 def compared(publisher: Publisher, since: int) -> None:
     """Wait until it has compared the ledger with the cluster, as it does after its start."""
     words = "ledger and cluster compared"
-    eventually(lambda: words in publisher.log(since), 60, "not compared", tick=0.1)
+    eventually(lambda: words in publisher.log(since), 120, "not compared", tick=0.1)
 
 
 class StandIn:
