@@ -16,10 +16,10 @@ from tests.bigquery import Fault, Kind, StandIn
 from tests.ledger.rows import applied
 
 REQUEST_SECONDS = 1.0
-RETRY_SECONDS = 2.0
+RETRY_SECONDS = 3.0
 RETRY = DEFAULT_RETRY.with_timeout(RETRY_SECONDS).with_delay(initial=0.05, maximum=0.2)
 
-LONGEST = 10.0
+LONGEST = 30.0
 """For one append: the retries, the last of which may start just before they end, and slack."""
 
 WRITES = "POST /bigquery/v2/projects/fin-ops/queries"

@@ -28,7 +28,7 @@ def endpoint() -> Iterator[str]:
         assert process.stdout
         yield process.stdout.readline().strip()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def control(endpoint: str, method: str, what: str, body: object = None) -> Any:
@@ -37,7 +37,7 @@ def control(endpoint: str, method: str, what: str, body: object = None) -> Any:
         method=method,
         data=json.dumps(body).encode() if body is not None else None,
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - as above
+    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - as above
         return json.load(answer)
 
 

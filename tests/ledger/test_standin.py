@@ -211,7 +211,9 @@ def test_views_are_views(client: bigquery.Client) -> None:
 
 
 def test_limits_are_kept() -> None:
-    limits = Limits(dml_statements=2, parameters=3, sql_characters=200, request_bytes=5000)
+    limits = Limits(
+        dml_statements=2, dml_window=3600, parameters=3, sql_characters=200, request_bytes=5000
+    )
     with standin(limits=limits) as service, service.client("fin-ops") as client:
         client.create_dataset("billing")
         run(client, "CREATE TABLE billing.events (id STRING)")

@@ -189,7 +189,7 @@ async def test_nor_does_one_that_does_not_answer(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert departures.PATIENCE < 3
-    monkeypatch.setattr(departures, "PATIENCE", 0.05)
+    monkeypatch.setattr(departures, "PATIENCE", 0.5)
     task, look = await door.asked(request())
     await task
     assert door.missed == 1

@@ -78,7 +78,7 @@ async def test_who_waits_does_not_wait_longer_than_the_api_server_would(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert inheritance.PATIENCE < 5
-    monkeypatch.setattr(inheritance, "PATIENCE", 0.05)
+    monkeypatch.setattr(inheritance, "PATIENCE", 0.5)
     found, exchange = await asked.of("ci")
     assert await found is None
     exchange.cut()

@@ -120,7 +120,7 @@ class Load:
 
 
 async def test_probes_tell_the_truth(tmp_path: Path) -> None:
-    async with webhook(tmp_path) as running:
+    async with webhook(tmp_path, drain=4) as running:
         assert await running.probe("/livez") == (200, "ok\n")
         assert await running.probe("/readyz") == (503, "there is no certificate yet\n")
         assert (await running.probe("/convert"))[0] == 404

@@ -70,7 +70,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OutboxSe
     thread.start()
     monkeypatch.setenv("KUBECONFIG", _kubeconfig(tmp_path, made.url))
     yield made
-    asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(5)
+    asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(30)
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()

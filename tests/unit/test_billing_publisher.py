@@ -136,7 +136,7 @@ async def test_what_comes_while_a_batch_is_gathered_is_one_write(
 ) -> None:
     present(server, "a")
     server.add(event("a"))
-    async with publishing(server, ledger, tmp_path, flush_seconds=1):
+    async with publishing(server, ledger, tmp_path, flush_seconds=2):
         await server.until(lambda: not server.records)
         server.add(event("b"))
         server.add(event("c"))

@@ -18,7 +18,7 @@ from lnamespace.admission.trust import terms
 from lnamespace.listener import Address
 from lnamespace.metrics import WebhookMetrics
 
-DEADLINE = 10.0
+DEADLINE = 60.0
 """Seconds after which something that should have happened did not."""
 
 TERMS: Terms = terms(("127.0.0.1",), hours=48, settle_seconds=60)

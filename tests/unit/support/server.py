@@ -13,7 +13,7 @@ from aiohttp import web
 from kubernetes.aio.client import Configuration
 from lnamespace.kube.client import Client
 
-DEADLINE = 5.0
+DEADLINE = 30.0
 """Seconds after which something that should have happened did not."""
 
 
