@@ -22,7 +22,7 @@ OURS = Path("docs") / "vetted"
 """Where a checkout has them, and where they are written if nobody says otherwise."""
 
 SHIPPED = Path(__file__).with_name("vetted")
-"""Those that came with the program: ``docs/vetted`` of its release."""
+"""Those that came with the program: a copy of ``docs/vetted``, which a test compares."""
 
 Version = tuple[int, int]
 """Major and minor: what a role of Kubernetes' own gives is the same in all patches of these."""
