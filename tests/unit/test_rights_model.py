@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.e2e.rights_model.accidents import Kill, Settle
 from tests.e2e.rights_model.cast import ASKED, WHO
+from tests.e2e.rights_model.collecting import overlooked
 from tests.e2e.rights_model.history import History
 from tests.e2e.rights_model.lines import from_line, renamed, to_line
 from tests.e2e.rights_model.misdeeds import Tamper
@@ -18,6 +19,7 @@ from tests.e2e.rights_model.plot import NAMES, ending, plot
 from tests.e2e.rights_model.questions import Powers, questions
 from tests.e2e.rights_model.shrink import shrunk
 from tests.e2e.rights_model.steps import Delete, Edit, Line, Parts, Propagation, Script
+from tests.e2e.support.api import Api, Object
 
 NOW = 1000.0
 ANN, BEN = Subject("User", "model-ann"), Subject("User", "model-ben")
@@ -193,3 +195,32 @@ def test_what_has_had_enough_is_left_as_it_is() -> None:
 
 def test_settling_is_a_step() -> None:
     assert isinstance(plot(random.Random(1).randrange(99), 1)[-1], Settle)
+
+
+class _Cluster(Api):
+    """An administrator's view of lists that are made up."""
+
+    def __init__(self, **found: Object) -> None:
+        self._found = found
+
+    def items(self, path: str, **_: str) -> list[Object]:
+        return [self._found[path.rpartition("/")[2]]]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "found"),
+    [
+        ({"ownerReferences": [{"uid": "former"}]}, ["one"]),
+        ({"ownerReferences": [{"uid": "present"}]}, []),
+        ({"ownerReferences": [{"uid": "former"}, {"uid": "present"}]}, []),
+        ({"ownerReferences": [{"uid": "former"}], "deletionTimestamp": "now"}, []),
+        ({}, []),
+    ],
+)
+def test_overlooked_is_what_nobody_owns_any_more(namespace: Object, found: list[str]) -> None:
+    """The collector misses it for good: an LNamespace made again while its watch was down."""
+    cluster = _Cluster(
+        lnamespaces={"metadata": {"name": "one", "uid": "present"}},
+        namespaces={"metadata": {"name": "one", **namespace}},
+    )
+    assert overlooked(cluster) == found

@@ -83,7 +83,7 @@ class Soak:
         _say(
             f"  {time.monotonic() - started:.0f} s, {report.answers} answers, settled "
             f"{len(settled)} times: median {settled[len(settled) // 2]:.1f} s, "
-            f"worst {settled[-1]:.1f} s",
+            f"worst {settled[-1]:.1f} s, {report.overlooked} overlooked by the garbage collector",
         )
         return True
 
