@@ -1,5 +1,7 @@
 """The model by which `make soak` judges, where sudo is by account and while that changes."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.e2e.rights_model.accidents import Hurry, Upgrade
@@ -59,6 +61,17 @@ def test_while_it_changes_it_may_be_either_way_and_then_it_is_one() -> None:
     (hurried,) = Hurry().after(BY_GROUP, NOW)
     assert hurried.at_rest() == BY_GROUP
     assert Upgrade(layout=Layout.ACCOUNT).after(hurried, NOW) == (first, last)
+
+
+def test_who_is_new_while_it_changes_may_have_it_either_way_too() -> None:
+    """The controller goes on with the former layout until it is started anew: seed 823586."""
+    *_, moving = Upgrade(layout=Layout.ACCOUNT).after(World(), NOW)
+    squatted = moving.squatted("one")
+    new = Lists(sudoers=(Entry(BEN),))
+    for world in (moving.created("one", new), squatted.created("one", new).cleared("one")):
+        for layout in Layout:
+            assert world.may(with_sudo(WHO["ben"], "one", layout), one(Ability.RULE), NOW)
+        assert world.at_rest() == replace(world, moving=False)
 
 
 def test_administrators_try_only_what_a_policy_keeps_them_from() -> None:

@@ -195,7 +195,7 @@ class World:
         """Somebody creates an LNamespace; a Namespace that is there is not taken."""
         number = self.serial + 1
         claims = {**self.claims, name: Claim(number, lists, retain)}
-        return replace(self, claims=claims, serial=number).at_rest()
+        return replace(self, claims=claims, serial=number).housed()
 
     def changed(self, name: str, claim: Claim) -> "World":
         """Somebody changes one."""
@@ -224,7 +224,7 @@ class World:
     def cleared(self, name: str) -> "World":
         """An administrator deletes a Namespace that is no LNamespace's."""
         places = {key: value for key, value in self.places.items() if key != name}
-        return replace(self, places=places).at_rest()
+        return replace(self, places=places).housed()
 
     def tampered(self, gifts: Iterable[Grant], lost: Iterable[Power]) -> "World":
         """Somebody changed what the controller keeps; until it is mended."""
@@ -240,14 +240,17 @@ class World:
 
     def at_rest(self) -> "World":
         """Everything mended, and every LNamespace with the Namespace that it can have."""
+        mended = replace(self, gifts=frozenset(), lost=frozenset(), everywhere=False, moving=False)
+        return mended.housed()
+
+    def housed(self) -> "World":
+        """Every LNamespace with the Namespace that it can have, whatever else is not at rest."""
         made = {
             name: Place(claim.number)
             for name, claim in self.claims.items()
             if name not in self.places and not claim.going
         }
-        places = {**self.places, **made}
-        mended = replace(self, gifts=frozenset(), lost=frozenset(), everywhere=False, moving=False)
-        return replace(mended, places=places)
+        return replace(self, places={**self.places, **made})
 
 
 def sudoers(name: str, layout: Layout) -> Subject:
