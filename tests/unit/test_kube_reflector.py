@@ -214,6 +214,19 @@ async def test_it_tells_when_a_watch_is_let_in_again(play: Play, status: int | N
             await play.recovered.wait()
 
 
+async def test_a_watch_that_is_let_in_is_a_sign_of_life(play: Play) -> None:
+    """A kind of which nothing changed was once told nothing, not even a bookmark, for 90 s."""
+    async with play.running() as reflector:
+        watch = await play.list()
+        heard = reflector.pulse.heard
+        await watch.send(b"{")
+        async with asyncio.timeout(DEADLINE):
+            while True:
+                if reflector.pulse.heard > heard:
+                    break
+                await asyncio.sleep(0.005)
+
+
 def in_stream(code: int) -> dict[str, Any]:
     return {"type": "ERROR", "object": failure(code, "Expired" if code == 410 else "")}
 

@@ -194,6 +194,7 @@ class Reflector(Generic[T]):
             "timeoutSeconds": str(int(WATCH_SECONDS * random.uniform(1, 2))),
         }
         async with self._client.watch(self.resource.path(), **params) as lines:
+            self.pulse.beat(heard=True)
             if self._ails:
                 self._ails = False
                 self._recovered()
