@@ -9,7 +9,6 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from statistics import median
 
 from lnamespace.kube.resources import NAMESPACE
 
@@ -53,9 +52,12 @@ class Race:
         return reduce(Convergence.__add__, self.plain), reduce(Convergence.__add__, self.ours)
 
     @property
-    def ratio(self) -> float:
-        """Our seconds as a multiple of theirs: the median of the turns."""
-        return median(o.seconds / p.seconds for p, o in zip(self.plain, self.ours, strict=True))
+    def median(self) -> tuple[Convergence, Convergence]:
+        """The same two of the one turn whose ratio is the median of all."""
+        both = sorted(
+            zip(self.plain, self.ours, strict=True), key=lambda t: t[1].seconds / t[0].seconds
+        )
+        return both[len(both) // 2]
 
 
 async def race(theirs: Plane, ours: Plane, controller: Process, turns: Sequence[Names]) -> Race:
