@@ -58,7 +58,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--count", type=int, default=1000, help="LNamespaces in all [1000]")
     parser.add_argument("--turns", type=int, default=10, help="turns to make them in [10]")
-    parser.add_argument("--samples", type=int, default=100, help="samples of a latency [100]")
+    parser.add_argument("--samples", type=int, default=200, help="samples of a latency [200]")
     default = Path("build/bench.json")
     parser.add_argument("--json", type=Path, default=default, help=f"where to write [{default}]")
     return parser.parse_args()
