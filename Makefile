@@ -46,6 +46,7 @@ bench: $(VENV) ## Figures beside a bare client, and pictures of them; N=1000 for
 		$(BIN)/python -m bench --count $$count --json $(REPORT)/$$count.json || exit 1; done
 	@for part in tax layouts door ledger outbox; do \
 		$(BIN)/python -m bench.$$part --json $(REPORT)/$$part.json || exit 1; done
+	@$(BIN)/python -m bench.scale $(REPORT)
 	@$(BIN)/python -m bench.plots $(REPORT) $(REPORT)
 
 soak: $(VENV) ## Everybody does what they like for MINUTES (60), and rights must be as the model says

@@ -56,12 +56,13 @@ def machine() -> str:
     )
 
 
+def amount(value: float, unit: str) -> str:
+    """A figure with its unit, as precise as it is worth."""
+    exact = value >= 100 or value == int(value)
+    return f"{value:,.{0 if exact else 1}f} {unit}".rstrip()
+
+
 def _cells(row: Row) -> tuple[str, ...]:
-    plain = "" if row.plain is None else f"{_number(row.plain)} {row.unit}"
+    plain = "" if row.plain is None else amount(row.plain, row.unit)
     ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-    ours = f"{_number(row.ours)} {row.unit}".rstrip()
-    return row.name, ours, plain.rstrip(), ratio, row.goal, row.peer
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.1f}"
+    return row.name, amount(row.ours, row.unit), plain, ratio, row.goal, row.peer
