@@ -86,10 +86,11 @@ async def _latencies(theirs: Plane, ours: Plane, chosen: argparse.Namespace) -> 
             "revoke": await beside(latency.revocation(admin, idle), by_hand(idle)),
             "repair": await beside(latency.repair(admin, broken), by_hand(broken)),
         }
-        _progress("latencies: revoke while others are edited")
+        _progress("latencies: revoke and create while others are edited")
         async with latency.churn(admin, churned):
             revocation = latency.revocation(admin, busy)
-            found["revoke under churn"] = await measure(samples, revocation)
+            creation = latency.creation(admin, "among-edits")
+            found["under churn"] = await measure(samples, revocation, creation)
         return found
 
 
@@ -109,10 +110,12 @@ def _convergence_rows(found: Race, count: int) -> list[Row]:
 def _latency_rows(measured: dict[str, Beside]) -> list[Row]:
     (create, create_floor), (revoke, floor) = measured["create"], measured["revoke"]
     repair, repair_floor = measured["repair"]
-    (busy,) = measured["revoke under churn"]
+    busy, create_busy = measured["under churn"]
     return [
         Row("create to Ready, p50", "ms", create.p50, create_floor.p50, "<= 1.5", "3.3"),
         Row("create to Ready, p99", "ms", create.p99, create_floor.p99, "", "0.9"),
+        Row("create among 5 edits/s, p50", "ms", create_busy.p50, create_floor.p50),
+        Row("create among 5 edits/s, p99", "ms", create_busy.p99, create_floor.p99),
         Row("edit to revoked, p50", "ms", revoke.p50, floor.p50, "<= 3", "9.1"),
         Row("edit to revoked, p99", "ms", revoke.p99, floor.p99, "", "4.5"),
         Row("  with 5 edits/s elsewhere, p50", "ms", busy.p50, floor.p50, "", "27"),

@@ -68,11 +68,11 @@ async def _run(act: Callable[[], Awaitable[object]]) -> None:
     await act()
 
 
-def creation(admin: Bare) -> Sample:
+def creation(admin: Bare, stem: str = "latency") -> Sample:
     """Create an LNamespace; it is Ready."""
 
     async def sample(index: int) -> float:
-        name = f"latency-{index:05d}"
+        name = f"{stem}-{index:05d}"
         return await seconds_until(
             admin,
             COLLECTION,
