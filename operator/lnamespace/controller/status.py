@@ -138,7 +138,7 @@ def _namespace(lns: LNamespace, found: Findings) -> Verdict:
             return Verdict(
                 False,
                 TERMINATING,
-                "An earlier namespace of this name is not gone yet; waiting for Kubernetes to delete it.",
+                "An earlier namespace of this name is not gone yet; Kubernetes is to delete it.",
             )
         case Ownership.FOREIGN:
             return Verdict(
