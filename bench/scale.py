@@ -22,7 +22,7 @@ def main() -> int:
         parser.error(f"{folder} has no COUNT.json: run `python -m bench --json {folder}/1000.json`")
     columns = [_figures(folder / f"{count}.json", count) for count in counts]
     lines = [["", *(f"{count:,}" for count in counts)]]
-    lines += [[name, *(column[name] for column in columns)] for name in columns[0]]
+    lines += [[name, *(column.get(name, "") for column in columns)] for name in columns[-1]]
     print(_aligned(lines))
     return 0
 
