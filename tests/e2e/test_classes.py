@@ -4,14 +4,12 @@ The shared cluster's controller is for LNamespaces of no class; here runs one of
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 
 import pytest
 
 from tests.e2e.support.api import (
-    NAMESPACES,
     Api,
     Object,
     lns_path,
@@ -25,7 +23,7 @@ from tests.e2e.support.processes import Controller
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, ending, soon
 from tests.e2e.support.waiting import eventually, settled
-from tests.e2e.support.writes import Writes, writes
+from tests.e2e.support.writes import quiet_writes, writes
 
 LABEL = "tenancy.loblaw.digital/class"
 pytestmark = pytest.mark.usefixtures("gold")
@@ -76,20 +74,6 @@ def versions(admin: Api, name: str) -> dict[str, str]:
     return {path: admin.get(path)["metadata"]["resourceVersion"] for path in paths}
 
 
-def quiet(admin: Api) -> Writes:
-    """The writes up to now, once nobody writes any more.
-
-    Not those either who finish the Namespaces of tests before, with pauses of seconds.
-    """
-
-    def going() -> bool:
-        return any("deletionTimestamp" in item["metadata"] for item in admin.items(NAMESPACES))
-
-    with suppress(AssertionError):  # One that a finalizer holds is written no more.
-        eventually(lambda: not going(), 60)
-    return settled(lambda: writes(admin))
-
-
 def test_each_class_has_its_controller(
     controller: Controller, tenants: Tenants, admin: Api
 ) -> None:
@@ -122,7 +106,7 @@ def test_a_person_of_both_classes_has_a_writer_in_each(
     one, other = tenants.make("class", **lists), tenants.make("class", className="gold", **lists)
     eventually(lambda: rights.sudoes(person.who, one) and rights.sudoes(person.who, other))
     assert own_roles(admin, person.name) == {"self-impersonator", "self-impersonator.gold"}
-    before = quiet(admin)
+    before = quiet_writes(admin)
     tenants.edit(other, sudoers=[])
     tenants.ready(other)
     eventually(lambda: own_roles(admin, person.name) == {"self-impersonator"})
@@ -238,7 +222,7 @@ def test_a_controller_that_starts_anew_writes_nothing(
     gold: Controller, tenants: Tenants, admin: Api
 ) -> None:
     tenants.make("class", className="gold", managers=["g"], sudoers=["g"])
-    before = quiet(admin)
+    before = quiet_writes(admin)
     gold.stop()
     gold.start()
     assert settled(lambda: writes(admin)) - before == {}

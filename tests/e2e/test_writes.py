@@ -2,11 +2,10 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 
 import pytest
 
-from tests.e2e.support.api import NAMESPACES, Api, lns_path, refusal
+from tests.e2e.support.api import Api, lns_path, refusal
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, Cluster
 from tests.e2e.support.people import user
 from tests.e2e.support.probes import counted
@@ -14,7 +13,7 @@ from tests.e2e.support.processes import Controller
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, ending, group, service_account, soon
 from tests.e2e.support.waiting import Measurements, eventually, settled
-from tests.e2e.support.writes import Writes, writes
+from tests.e2e.support.writes import Writes, quiet_writes, writes
 
 OBJECTS = 7
 """Namespace, two RoleBindings in it, editor and sudoer-impersonator: role and binding each."""
@@ -28,18 +27,8 @@ TOLD = 2
 
 @pytest.fixture
 def quiet(admin: Api) -> Writes:
-    """The writes up to now, once nobody writes any more.
-
-    Not those either who finish the Namespaces of tests before, with pauses of seconds.
-    """
-    with suppress(AssertionError):  # One that a finalizer holds is written no more.
-        eventually(lambda: not _going(admin), 60, "Namespaces that go")
-    return settled(lambda: writes(admin))
-
-
-def _going(admin: Api) -> list[str]:
-    items = [item["metadata"] for item in admin.items(NAMESPACES)]
-    return [metadata["name"] for metadata in items if "deletionTimestamp" in metadata]
+    """The writes up to now, once nobody writes any more."""
+    return quiet_writes(admin)
 
 
 @pytest.fixture

@@ -2,8 +2,10 @@
 
 import re
 from collections import Counter
+from contextlib import suppress
 
-from tests.e2e.support.api import Api
+from tests.e2e.support.api import NAMESPACES, Api
+from tests.e2e.support.waiting import eventually, settled
 
 KINDS = frozenset(
     {
@@ -35,3 +37,18 @@ def writes(admin: Api, *, refused: bool = True, kinds: frozenset[str] = KINDS) -
             what = "/".join(filter(None, (named["resource"], named["subresource"])))
             found[named["verb"], what] += int(float(value))
     return found
+
+
+def quiet_writes(admin: Api) -> Writes:
+    """All writes so far, once nobody writes any more.
+
+    Not those either who finish the Namespaces of tests before, with pauses of seconds.
+    """
+    with suppress(AssertionError):  # One that a finalizer holds is written no more.
+        eventually(lambda: not _going(admin), 60, "Namespaces that go")
+    return settled(lambda: writes(admin))
+
+
+def _going(admin: Api) -> list[str]:
+    items = [item["metadata"] for item in admin.items(NAMESPACES)]
+    return [metadata["name"] for metadata in items if "deletionTimestamp" in metadata]
