@@ -8,9 +8,9 @@ from tests.e2e.rights_model.accidents import Process as Killed
 from tests.e2e.rights_model.books import LONG, Books
 from tests.e2e.rights_model.cast import ADMIN, ROBOT, SUBJECTS, USERS, WHO
 from tests.e2e.rights_model.collecting import overlooked
-from tests.e2e.rights_model.model import ACCOUNTS, Layout, sudoers
+from tests.e2e.rights_model.model import Layout, sudoers
 from tests.e2e.rights_model.steps import Parts
-from tests.e2e.support.api import Api, ApiError, Unreachable, ns_path
+from tests.e2e.support.api import Api, ApiError, Unreachable
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.people import People
 from tests.e2e.support.processes import Process
@@ -82,7 +82,6 @@ class Stage:
         self.layout = layout
         # An API server that has just come back refuses what its policies do not know yet.
         eventually(self._upgraded, LONG, tick=0.5)
-        eventually(lambda: reached(self._guarded), LONG, "the accounts are not guarded")
 
     def hurry(self) -> None:
         """Start the controller with the layout that the release does not have."""
@@ -120,19 +119,6 @@ class Stage:
     def _upgraded(self) -> bool:
         self.cluster.helm("upgrade", f"--set=sudoLayout={self.layout}")
         return True
-
-    def _guarded(self) -> bool:
-        """Whether the policy acts: it does so a moment after it is made."""
-        if self.layout is Layout.GROUP:
-            return True
-        path = ns_path(ACCOUNTS, "serviceaccounts")
-        try:
-            self.admin.create(path, {"metadata": {"name": "model-knock"}}, dryRun="All")
-        except ApiError as error:
-            if "nobody logs in or runs as one" in error.message:
-                return True
-            raise
-        return False
 
     def _up(self) -> None:
         """The API server serves before it knows all roles and policies again."""
