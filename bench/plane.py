@@ -118,7 +118,7 @@ def plane() -> Iterator[Plane]:
             installed = _install(directory, _environment(tool, directory), port)
             # The garbage collector looks for new kinds every 30 s, and until it knows ours it asks
             # for each owner again and again: nobody measures a cluster in its first half minute.
-            os.kill(int((directory / "kube-controller-manager.pid").read_text()), signal.SIGKILL)
+            _kill(int((directory / "kube-controller-manager.pid").read_text()))
             subprocess.run(
                 [tool, "up", "--dir", str(directory)], check=True, stdout=subprocess.DEVNULL
             )
@@ -126,6 +126,20 @@ def plane() -> Iterator[Plane]:
                 yield installed
         finally:
             subprocess.run([tool, "down", "--dir", str(directory)], check=True)
+
+
+def _kill(pid: int) -> None:
+    """Gone when this returns: what is about to die may still answer, and `up` would leave it."""
+    os.kill(pid, signal.SIGKILL)
+    _until(lambda: not _command_line(pid))
+
+
+def _command_line(pid: int) -> bytes:
+    """Empty of one that is dead, even if nobody has asked for its end yet."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 def _environment(tool: str, directory: Path) -> dict[str, str]:
