@@ -138,8 +138,8 @@ class World:
         self.queue.done(key)
 
     def _reconcile(self, name: str) -> None:
-        if self.cache.doubts(name) and (seen := self.namespaces.get(name)):
-            self.cache.objects[NAMESPACE].meet(seen)
+        if self.cache.doubts(name):
+            self._look(name)
         self.cache.settle(name)
         listed = self.cache.tenant(name)
         if listed is None:
@@ -167,12 +167,18 @@ class World:
         if name := self._end_of_request(which, lands=False):
             self.queue.add(Tenant(name))
 
+    def _look(self, name: str) -> None:
+        store = self.cache.objects[NAMESPACE]
+        with store.looking(("", name)) as look:
+            if seen := self.namespaces.get(name):
+                store.meet(seen, look)
+
     def _end_of_request(self, which: int, lands: bool) -> str | None:
         if (name := chosen(self.posts, which)) is None:
             return None
         lns = self.posts.pop(name)
         if name in self.namespaces:
-            self.cache.objects[NAMESPACE].meet(self.namespaces[name])
+            self._look(name)
             self.queue.add(Tenant(name))
         elif lands:
             self._make(lns)

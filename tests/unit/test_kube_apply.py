@@ -213,6 +213,18 @@ async def test_what_we_did_not_know_of_is_looked_at_and_planned_anew(work: Work)
     assert plan([want], lambda kind, key: work.stores[kind].get(key)) == ()
 
 
+async def test_what_is_deleted_while_we_look_at_it_is_made_the_next_time(work: Work) -> None:
+    want = make.binding()
+    async with work.doing([Create(want)]) as task:
+        (await work.server.next("POST")).refuse(409, "AlreadyExists")
+        look = await work.server.next("GET")
+        work.stores[CLUSTER_ROLE_BINDING].remove(want.key, 5)
+        look.answer(served(want, version=4))
+    assert result(task) == [AlreadyExists]
+    (again,) = plan([want], lambda kind, key: work.stores[kind].get(key))
+    assert isinstance(again, Create)
+
+
 async def test_an_answer_that_comes_after_the_deletion_brings_nothing_back(work: Work) -> None:
     want = make.role()
     store = work.stores[CLUSTER_ROLE]

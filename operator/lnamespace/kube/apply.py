@@ -99,11 +99,12 @@ class Applier:
 
     async def _look(self, resource: Resource, key: Key) -> None:
         namespace, name = key
-        try:
-            answer = await self._client.get(resource.path(name, namespace))
-        except NotFound:
-            return
-        self._stores[resource].meet(read(answer, self._marks))
+        with self._stores[resource].looking(key) as look:
+            try:
+                answer = await self._client.get(resource.path(name, namespace))
+            except NotFound:
+                return
+            self._stores[resource].meet(read(answer, self._marks), look)
 
     async def _patch(self, want: Wanted, seen: Seen) -> None:
         namespace, name = want.key

@@ -6,6 +6,8 @@ of our own write is no news and starts no work.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from lnamespace.kube.objects import Key
@@ -28,6 +30,14 @@ Listener = Callable[[T | None, T | None], None]
 """Called with what was and what is; None where there was or is nothing."""
 
 
+@dataclass
+class Look:
+    """A question for one object that is under way, and up to which version it was told gone."""
+
+    key: Key
+    gone: int = 0
+
+
 class Store(Generic[T]):
     """The objects of one kind by key."""
 
@@ -36,6 +46,7 @@ class Store(Generic[T]):
         self._listener = listener
         self._told = 0
         """The newest version that the watch or a list has told of anything."""
+        self._looks: list[Look] = []
 
     def get(self, key: Key) -> T | None:
         """The object, as last known."""
@@ -67,18 +78,32 @@ class Store(Generic[T]):
     def put(self, item: T) -> None:
         """Take in what the watch says is."""
         self._told = max(self._told, item.version)
-        self.meet(item)
+        self._take(item)
 
-    def meet(self, item: T) -> None:
-        """Take in what a look of our own found, perhaps where the watch does not see."""
-        known = self._items.get(item.key)
-        if known is None or known.version < item.version:
-            self._items[item.key] = item
-            self._listener(known, item)
+    @contextmanager
+    def looking(self, key: Key) -> Iterator[Look]:
+        """While an object is asked for by name: what is told gone before the answer stays so."""
+        look = Look(key)
+        self._looks.append(look)
+        try:
+            yield look
+        finally:
+            self._looks.remove(look)
+
+    def meet(self, item: T, look: Look) -> None:
+        """Take in what a look of our own found, perhaps where the watch does not see.
+
+        How much the watch has told says nothing here: what it cannot see may be old.
+        """
+        if item.version >= look.gone:
+            self._take(item)
 
     def remove(self, key: Key, version: int) -> None:
         """Take in that what was known up to ``version`` is gone."""
         self._told = max(self._told, version)
+        for look in self._looks:
+            if look.key == key:
+                look.gone = max(look.gone, version)
         known = self._items.get(key)
         if known is not None and known.version <= version:
             del self._items[key]
@@ -90,6 +115,12 @@ class Store(Generic[T]):
         for item in items:
             present.add(item.key)
             self.put(item)
-        for key in self._items.keys() - present:
+        for key in (self._items.keys() | {look.key for look in self._looks}) - present:
             self.remove(key, version)
         self._told = max(self._told, version)
+
+    def _take(self, item: T) -> None:
+        known = self._items.get(item.key)
+        if known is None or known.version < item.version:
+            self._items[item.key] = item
+            self._listener(known, item)
