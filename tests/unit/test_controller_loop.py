@@ -32,6 +32,10 @@ class Served(Cluster):
         self.listed = asyncio.Event()
         self.held = ""
         """Of which kind the list is held back, until ``listed``."""
+        self.waiting = asyncio.Event()
+        """Somebody waits for that list."""
+        self.expired = ""
+        """Of which kind no watch knows its place any more."""
         self._outage = asyncio.Event()
         self.refused: dict[tuple[str, str], list[int]] = {}
         """With which statuses a request is refused, one after the other."""
@@ -73,6 +77,8 @@ class Served(Cluster):
         return [subject["name"] for subject in self.objects[USERS].get("subjects", ())]
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
+        if request.path == self.expired:
+            return web.json_response(failure(410), status=410)
         outage, response = self._outage, web.StreamResponse()
         await response.prepare(request)
         await outage.wait()
@@ -82,6 +88,7 @@ class Served(Cluster):
 
     async def _list(self, path: str) -> web.Response:
         if path == self.held:
+            self.waiting.set()
             await self.listed.wait()
         self.requests.append(("GET", path))
         items = [item for at, item in self.objects.items() if at.rpartition("/")[0] == path]
@@ -198,3 +205,23 @@ async def test_nothing_is_written_before_everything_is_known(loop: Loop) -> None
         assert loop.cluster.writes == []
         loop.cluster.listed.set()
         await loop.until(lambda: USERS in loop.cluster.objects)
+
+
+async def test_what_may_be_out_of_date_is_not_acted_upon(loop: Loop) -> None:
+    """An entry ends while the LNamespaces are listed again: what the list says comes first."""
+    end = datetime.now(UTC) + timedelta(seconds=1)
+    brief = {"name": "brief", "expiresAt": end.isoformat()}
+    loop.cluster.lnamespace(users=[{"name": "alice"}, brief])
+    async with loop.running():
+        await loop.until(loop.cluster.is_ready)
+        loop.cluster.held = loop.cluster.expired = LNS.rpartition("/")[0]
+        loop.cluster.cut()
+        await loop.until(loop.cluster.waiting.is_set)
+        edited = loop.cluster.objects[LNS]
+        loop.cluster.make(LNS, edited | {"spec": {"users": [{"name": "bob"}]}})
+        written = len(loop.cluster.writes)
+        await loop.until(lambda: datetime.now(UTC) > end + timedelta(seconds=0.2))
+        assert len(loop.cluster.writes) == written
+        loop.cluster.expired = ""
+        loop.cluster.listed.set()
+        await loop.until(lambda: loop.cluster.users() == ["bob"])
