@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.access.guard import Guard, Guards, Labels, annotation, labels, rails
 from lnamespace.access.layout import Layout
+from lnamespace.access.ownership import Ownership
+from lnamespace.access.tenant import Space, namespace
 from lnamespace.kube.objects import Seen, canonical
 from lnamespace.kube.resources import NETWORK_POLICY, RESOURCE_QUOTA
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
@@ -29,6 +31,7 @@ CASES: dict[str, tuple[LNamespace, Guard | None, Seen | None, Labels]] = {
     "a profile's": (lns(), DEFAULT, None, {"mesh": "on"}),
     "put right": (lns(), DEFAULT, seen("mesh", mesh="off"), {"mesh": "on"}),
     "gone from the profile": (lns(), Guard(), seen("mesh", mesh="on"), {"mesh": None}),
+    "two gone": (lns(), Guard(), seen("a,b", a="1", b="2"), {"a": None, "b": None}),
     "gone already": (lns(), Guard(), seen("mesh"), {}),
     "somebody's of that key": (lns(), Guard(), seen(mesh="theirs"), {}),
     "not known": (lns(), None, seen("mesh", mesh="on"), {"mesh": "on"}),
@@ -85,6 +88,8 @@ def test_which_profile_counts() -> None:
     assert both.of(lns("huge")) is None
     assert both.trouble(lns("huge")) == 'There is no profile "huge" (there are: big, default).'
     assert not both.trouble(lns("big"))
+    none = 'There is no profile "default" (there are: none).'
+    assert Guards().trouble(lns("default")) == none
     assert Guards({"big": BIG}).of(lns()) == Guard()
     assert Guards().of(lns()) == Guard()
     assert Guards().of(lns("default")) is None
@@ -92,13 +97,37 @@ def test_which_profile_counts() -> None:
     assert "f:1: bad" in Guards(problem="f:1: bad").trouble(lns())
 
 
-def test_what_is_made_has_no_owner_and_one_name() -> None:
+def test_what_is_made_is_marked_as_ours_and_has_no_owner() -> None:
     guard = Guard({RESOURCE_QUOTA: b'{"hard":{}}', NETWORK_POLICY: b"{}"})
     made = rails(lns(), guard, LAYOUT)
     assert [want.resource for want in made] == [RESOURCE_QUOTA, NETWORK_POLICY]
-    assert {want.key for want in made} == {("team-a", "lnamespace")}
-    assert not any(want.object.metadata.owner_references for want in made)
-    assert msgspec.json.decode(msgspec.json.encode(made[0].object))["spec"] == {"hard": {}}
+    metadata = {
+        "name": "lnamespace",
+        "namespace": "team-a",
+        "labels": {
+            "app.kubernetes.io/managed-by": "lnamespace",
+            "tenancy.loblaw.digital/lnamespace": "team-a",
+        },
+    }
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {}}}
+    policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {}}
+    assert [msgspec.json.decode(msgspec.json.encode(want.object)) for want in made] == [
+        {**quota, "metadata": metadata},
+        {**policy, "metadata": metadata},
+    ]
+
+
+def test_a_namespace_is_made_with_the_labels_of_its_profile() -> None:
+    made = namespace(lns(), Space(Ownership.ABSENT, guard=DEFAULT), LAYOUT)
+    assert made.object.metadata.labels == LAYOUT.labels("team-a") | {"mesh": "on"}
+    assert made.object.metadata.annotations[LISTED] == "mesh"
+
+
+def test_what_is_to_go_is_told_apart_from_what_is_to_be() -> None:
+    space = Space(Ownership.OURS, seen("old", old="1"), DEFAULT)
+    made = namespace(lns(), space, LAYOUT)
+    assert made.object.metadata.labels == LAYOUT.labels("team-a") | {"mesh": "on"}
+    assert made.labels == {"mesh": "on", "old": None}
 
 
 def test_equal_specs_are_one_whatever_the_order_of_their_keys() -> None:
