@@ -8,9 +8,12 @@ from lnamespace.access.guard import Guard, Guards, Labels, annotation, labels, r
 from lnamespace.access.layout import Layout
 from lnamespace.access.ownership import Ownership
 from lnamespace.access.tenant import Space, namespace
-from lnamespace.kube.objects import Seen, canonical
+from lnamespace.kube.objects import Seen, canonical, read
 from lnamespace.kube.resources import NETWORK_POLICY, RESOURCE_QUOTA
-from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
+from lnamespace.model.lnamespace import Billing, LNamespace, Metadata, Spec
+from lnamespace.model.names import Names
+
+from tests.unit.support.objects import served
 
 LAYOUT = Layout(required_labels=("class", "zone"), forbidden_labels=("bad", "evil.io/"))
 LISTED = LAYOUT.names.labels_annotation
@@ -128,6 +131,15 @@ def test_what_is_to_go_is_told_apart_from_what_is_to_be() -> None:
     made = namespace(lns(), space, LAYOUT)
     assert made.object.metadata.labels == LAYOUT.labels("team-a") | {"mesh": "on"}
     assert made.labels == {"mesh": "on", "old": None}
+
+
+def test_no_rule_takes_our_own_marks_or_the_servers_away() -> None:
+    rules = ("kubernetes.io/", "app.kubernetes.io/", "tenancy.loblaw.digital/")
+    layout = Layout(Names(class_name="silver"), forbidden_labels=rules)
+    tenant = LNamespace(Metadata("team-a", "u"), Spec(billing=Billing("4711", "a", "b", "c")))
+    shown = served(namespace(tenant, Space(Ownership.ABSENT), layout))
+    found = read(msgspec.json.encode(shown), layout.marks)
+    assert labels(tenant, Guard(), found, layout) == {}
 
 
 def test_equal_specs_are_one_whatever_the_order_of_their_keys() -> None:

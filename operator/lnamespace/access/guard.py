@@ -14,7 +14,7 @@ from lnamespace.kube.objects import Key, Object, ObjectMeta, Seen, Wanted, wante
 from lnamespace.kube.resources import GUARD_RAILS, Resource
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import RAILS_NAME
-from lnamespace.model.profile import DEFAULT_PROFILE, SERVER_LABELS
+from lnamespace.model.profile import DEFAULT_PROFILE
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,11 @@ def annotation(should: Labels, layout: Layout) -> dict[str, str]:
 
 def _listed(seen: Seen | None, layout: Layout) -> frozenset[str]:
     text = seen.annotations.get(layout.names.labels_annotation, "") if seen else ""
-    return frozenset(text.split(",")) - {""}
+    return frozenset(text.split(","))
 
 
 def _is_forbidden(key: str, layout: Layout) -> bool:
     """Whether nobody may have the label; one that ends in a slash is a prefix of such."""
-    if key in SERVER_LABELS or key.startswith(f"{layout.names.group}/"):
-        return False
     rules = layout.forbidden_labels
     return any(key == rule or (rule.endswith("/") and key.startswith(rule)) for rule in rules)
 
