@@ -51,7 +51,7 @@ def sudoers_until(spec: Spec) -> dict[Subject, datetime | None]:
     for member in spec.sudoers:
         if sudoer_problem(member):
             continue
-        end = member.expires_at if isinstance(member.expires_at, datetime) else None
+        end = member.expires_at or None
         known = until.get(member.subject, end)
         until[member.subject] = max(known, end) if known and end else None
     return until
