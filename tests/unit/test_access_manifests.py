@@ -29,6 +29,7 @@ DEFAULT = Layout()
 OTHER = Layout(Names("example.com", "k8s:{name}:sudo"), users_role="vetted-admin")
 BY_ACCOUNT = Layout(sudo=SudoLayout.SERVICE_ACCOUNT)
 OTHER_BY_ACCOUNT = Layout(OTHER.names, sudo=SudoLayout.SERVICE_ACCOUNT)
+SILVER = Layout(Names(class_name="silver"), counted=True)
 UID = "11111111-1111-1111-1111-111111111111"
 
 FULL = Spec(
@@ -87,6 +88,7 @@ def objects(
         ("empty-by-account-other-instance", named(Spec(), "a"), OTHER_BY_ACCOUNT),
         ("empty", named(Spec(), "a"), DEFAULT),
         ("retain", named(Spec(deletion_policy=DeletionPolicy.RETAIN)), DEFAULT),
+        ("class-with-limit", named(Spec(requester="alice@loblaw.digital")), SILVER),
         ("odd-name", named(Spec(users=(Member("alice"),)), "self-impersonator"), DEFAULT),
     ],
 )
