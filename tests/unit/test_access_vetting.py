@@ -49,6 +49,15 @@ def test_rights_come_back_from_their_rules(given_rights: frozenset[Right]) -> No
     assert rights_of(rules_of(given_rights)) == given_rights
 
 
+def test_a_resource_has_one_rule_for_each_name_and_its_verbs_in_order() -> None:
+    listed = [Right("", "pods", verb, name) for verb in ("list", "get") for name in ("two", "one")]
+    assert rules_of([*listed, Right(URL, "/metrics", "get")]) == (
+        PolicyRule(("get", "list"), ("",), ("pods",), ("one",)),
+        PolicyRule(("get", "list"), ("",), ("pods",), ("two",)),
+        PolicyRule(("get",), non_resource_urls=("/metrics",)),
+    )
+
+
 @given(st.lists(rights, max_size=12), st.randoms())
 def test_rules_do_not_depend_on_the_order_of_rights(many: list[Right], random: object) -> None:
     mixed = [*many]
@@ -145,6 +154,7 @@ def test_a_right_that_is_lost_is_told_and_passes() -> None:
 
 def test_a_right_on_all_names_is_more_than_on_one() -> None:
     one, every = frozenset({Right("", "pods", "get", "web")}), frozenset({PODS})
+    assert verdict(one, one).passed
     assert verdict(every, one).gained == (PODS,)
     assert verdict(one, every).gained == ()
     assert verdict(one, every).lost == (PODS,)
@@ -173,6 +183,7 @@ def gives(wide: Right, right: Right) -> bool:
 @given(rights, sets)
 @example(Right("", "pods/exec", "get"), frozenset({Right("*", "*/exec", "*")}))
 @example(Right("", "pods", "get"), frozenset({Right("*", "*/", "*")}))
+@example(Right(URL, "/metrics", "get"), frozenset({Right(URL, "/metrics", "*")}))
 def test_what_covers_what_is_as_rbac_has_it(right: Right, by: frozenset[Right]) -> None:
     assert covered(right, by) == any(gives(wide, right) for wide in by)
 
