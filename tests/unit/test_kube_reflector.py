@@ -98,6 +98,11 @@ class Play:
         (await self.server.next("GET", limit="1000")).answer(page(version, *items))
         return await self.server.next("GET", watch="true", resourceVersion=str(version))
 
+    async def let_in_again(self, watch: Exchange, version: int) -> None:
+        """Let in a watch after a failure; that the cluster is no younger than it is asked for."""
+        await watch.send(b"\n")
+        (await self.server.next("GET", limit="1")).answer(page(version))
+
     @property
     def names(self) -> dict[str, int]:
         return {item.key[1]: item.version for item in self.store}
@@ -192,8 +197,30 @@ async def test_a_watch_that_is_cut_goes_on_where_it_was(play: Play) -> None:
         await play.news()
         watch.cut()
         watch = await play.server.next("GET", watch="true", resourceVersion="15")
+        await play.let_in_again(watch, 15)
         await watch.send(event("ADDED", "b", 16))
         assert await play.news() == [("b", 16)]
+
+
+async def test_a_cluster_that_went_back_in_time_is_listed_anew(play: Play) -> None:
+    """Restored from a backup it lets a watch in, and tells nothing until it has caught up."""
+    async with play.running() as reflector:
+        watch = await play.list(thing("stays", 1), thing("edited", 2), thing("deleted", 3))
+        await watch.send(event("MODIFIED", "edited", 15), event("DELETED", "deleted", 16))
+        await watch.send(event("ADDED", "made", 17))
+        await play.news(6)
+        watch.cut()
+        watch = await play.server.next("GET", watch="true", resourceVersion="17")
+        await play.let_in_again(watch, 12)
+        relist = await play.server.next("GET", limit="1000")
+        assert not reflector.synced.is_set()
+        relist.answer(page(12, thing("stays", 1), thing("edited", 2), thing("deleted", 3)))
+        news = await play.news(3)
+        assert sorted(news, key=str) == [("deleted", 3), ("edited", 2), ("made", None)]
+        watch = await play.server.next("GET", watch="true", resourceVersion="12")
+        await play.let_in_again(watch, 12)
+        await watch.send(event("MODIFIED", "edited", 13))
+        assert await play.news() == [("edited", 13)]
 
 
 @pytest.mark.parametrize("status", [None, 403, 503])
@@ -209,7 +236,7 @@ async def test_it_tells_when_a_watch_is_let_in_again(play: Play, status: int | N
             watch.refuse(status)
             watch = await play.server.next("GET", watch="true", resourceVersion="15")
         assert not play.recovered.is_set()
-        await watch.send(bookmark(20))
+        await play.let_in_again(watch, 15)
         async with asyncio.timeout(DEADLINE):
             await play.recovered.wait()
 

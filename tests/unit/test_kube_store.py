@@ -111,6 +111,27 @@ def test_our_newer_write_survives_an_older_list(told: Told) -> None:
     assert told.news == []
 
 
+def test_a_list_knows_better_than_all_that_it_should_have_seen(told: Told) -> None:
+    """The cluster was restored from a backup, and its revisions were raised: the past changed."""
+    told.store.put(Thing(7))
+    told.store.replace([Thing(5)], 1000)
+    assert told.version == 5
+    assert told.news == [(None, 7), (7, 5)]
+    told.store.put(Thing(1001))
+    assert told.version == 1001
+
+
+def test_in_a_cluster_that_went_back_what_is_listed_is_all_there_is(told: Told) -> None:
+    for item in (Thing(7), Thing(8, ("", "b")), Thing(2, ("", "c"))):
+        told.store.put(item)
+    told.news.clear()
+    told.store.restore([Thing(5), Thing(2, ("", "c"))], 6)
+    assert {thing.key[1]: thing.version for thing in told.store} == {"a": 5, "c": 2}
+    assert told.news == [(7, 5), (8, None)]
+    told.store.learn(Thing(7))
+    assert told.version == 7
+
+
 def test_our_newer_write_survives_the_deletion_of_its_predecessor(told: Told) -> None:
     told.store.put(Thing(1))
     told.store.learn(Thing(5))  # made anew by ourselves, before the watch tells that it was gone

@@ -128,6 +128,8 @@ class Reflector(Generic[T]):
         self._recovered = recovered
         self._ails = False
         self._version = 0
+        self._newest = 0
+        """Our place in the watch when it was lost the last time."""
         self.resource = resource
         self.pulse = Pulse()
         self.synced = asyncio.Event()
@@ -140,7 +142,7 @@ class Reflector(Generic[T]):
             self.pulse.beat(heard=False)
             try:
                 if not before:
-                    await self._list()
+                    await self._list(alone=True)
                 await self._watch()
             except ClusterError as error:
                 lost = _lost(error, failures)
@@ -148,6 +150,7 @@ class Reflector(Generic[T]):
                 self._failed(self.resource.plural)
                 log.warning("listing again" if lost else "watch failed", extra=self._about(error))
                 if lost:
+                    self._newest = max(self._newest, self._version)
                     self._version = 0
                     self.synced.clear()
                 await asyncio.sleep(error.retry_after)
@@ -159,7 +162,7 @@ class Reflector(Generic[T]):
         """List once more beside the watch: what was written before this is known after it."""
         for failures in itertools.count(1):
             try:
-                await self._list()
+                await self._list(alone=False)
             except ClusterError as error:
                 log.warning("list failed", extra=self._about(error))
                 await asyncio.sleep(max(error.retry_after, _BACKOFF.delay(failures)))
@@ -172,7 +175,8 @@ class Reflector(Generic[T]):
         except (msgspec.DecodeError, ValueError) as error:
             raise _Unreadable(str(error)) from error
 
-    async def _list(self) -> None:
+    async def _list(self, *, alone: bool) -> None:
+        """Read all there is; ``alone``: while no watch goes on, which might be ahead of it."""
         items: list[T] = []
         params = self._params | {"limit": str(PAGE)}
         while True:
@@ -184,8 +188,23 @@ class Reflector(Generic[T]):
                 break
             params = params | {"continue": page.metadata.continue_}
         self._version = page.metadata.version
-        self._store.replace(items, self._version)
+        if alone and self._version < self._newest:
+            log.warning("the cluster went back in time", extra={"resource": self.resource.plural})
+            self._newest = self._version
+            self._store.restore(items, self._version)
+        else:
+            self._store.replace(items, self._version)
         self.synced.set()
+
+    async def _confirm(self) -> None:
+        """Make sure that the cluster has not gone back behind our place in the watch.
+
+        One that was restored from a backup lets a watch in from there, and tells it nothing, not
+        even that it lives, until it has caught up (seen of kube-apiserver 1.36).
+        """
+        answer = await self._client.get(self.resource.path(), **self._params, limit="1")
+        if _decode(_page, answer).metadata.version < self._version:
+            raise Expired("our place in the watch is ahead of the cluster")
 
     async def _watch(self) -> None:
         params = self._params | {
@@ -196,6 +215,7 @@ class Reflector(Generic[T]):
         async with self._client.watch(self.resource.path(), **params) as lines:
             self.pulse.beat(heard=True)
             if self._ails:
+                await self._confirm()
                 self._ails = False
                 self._recovered()
             async for line in lines:

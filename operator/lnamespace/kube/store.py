@@ -110,17 +110,39 @@ class Store(Generic[T]):
             self._listener(known, None)
 
     def replace(self, items: Iterable[T], version: int) -> None:
-        """Take in a whole list as of ``version``: what is not in it is gone."""
+        """Take in a whole list as of ``version``: what is not in it is gone.
+
+        Nothing but our own later writes is newer than the list. What is known by a version that the
+        list should have, and does not, never was: the cluster has been restored from a backup, and
+        its revisions raised (``etcdutl snapshot restore --bump-revision``).
+        """
         present = set()
         for item in items:
             present.add(item.key)
-            self.put(item)
+            known = self._items.get(item.key)
+            if known is not None and item.version < known.version <= version:
+                self._set(known, item)
+            else:
+                self._take(item)
         for key in (self._items.keys() | {look.key for look in self._looks}) - present:
             self.remove(key, version)
         self._told = max(self._told, version)
 
+    def restore(self, items: Iterable[T], version: int) -> None:
+        """Take in a list of a cluster that went back to an earlier state: versions say nothing."""
+        before, self._items = self._items, {}
+        self._told = version
+        for item in items:
+            self._set(before.pop(item.key, None), item)
+        for gone in before.values():
+            self._listener(gone, None)
+
     def _take(self, item: T) -> None:
         known = self._items.get(item.key)
         if known is None or known.version < item.version:
-            self._items[item.key] = item
+            self._set(known, item)
+
+    def _set(self, known: T | None, item: T) -> None:
+        self._items[item.key] = item
+        if known != item:
             self._listener(known, item)
