@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPORT ?= build/bench
 
-.PHONY: help demo test unit e2e soak alerts lint bench crds reference docs lock release clean
+.PHONY: help demo test unit e2e soak alerts lint bench mutations crds reference docs lock release clean
 
 help: ## What can be made here
 	@sed -n 's/^\([a-z0-9_-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -53,6 +53,10 @@ soak: $(VENV) ## Everybody does what they like for MINUTES (60), and rights must
 	@$(BIN)/python -m tests.e2e.rights_model $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS)) $(if $(LAYOUT),--layout $(LAYOUT)) $(if $(REPLAY),--replay $(REPLAY))
 
+mutations: $(VENV) ## Change the code in each small way, and tell what no unit test notices; OF='lnamespace.access.*'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/mutations.txt
+	@$(BIN)/python hack/mutations $(if $(OF),'$(OF)')
+
 crds: $(VENV) ## Write the CustomResourceDefinitions and the samples from the code
 	@$(BIN)/lnamespace render crd > crds/lnamespaces.yaml
 	@cp crds/lnamespaces.yaml charts/lnamespace/files/crd.yaml
@@ -77,6 +81,8 @@ lock: $(VENV) ## Resolve the dependencies anew, all at once, and lock them by ha
 		--no-annotate -c requirements/dev.txt -o requirements/build.txt --group build
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate -c requirements/dev.txt -o requirements/plots.txt --group plots
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate -c requirements/dev.txt -o requirements/mutations.txt --group mutations
 
 release: $(VENV) ## Wheel, chart, image, bill of materials and signatures in dist/; STEPS=packages for a part
 	@$(BIN)/python hack/release $(STEPS)
