@@ -223,6 +223,22 @@ async def test_a_cluster_that_went_back_in_time_is_listed_anew(play: Play) -> No
         assert await play.news() == [("edited", 13)]
 
 
+async def test_a_watch_that_is_let_in_goes_on_though_lists_fail(play: Play) -> None:
+    """To give it up would be to begin again, for ever where one request in two fails."""
+    async with play.running():
+        watch = await play.list(thing("a", 1))
+        await play.news()
+        watch.cut()
+        watch = await play.server.next("GET", watch="true", resourceVersion="10")
+        await watch.send(event("ADDED", "b", 11))
+        for _ in range(3):
+            (await play.server.next("GET", limit="1")).refuse(500)
+        assert await play.news() == [("b", 11)]
+        watch.cut()
+        watch = await play.server.next("GET", watch="true", resourceVersion="11")
+        await play.let_in_again(watch, 11)
+
+
 @pytest.mark.parametrize("status", [None, 403, 503])
 async def test_it_tells_when_a_watch_is_let_in_again(play: Play, status: int | None) -> None:
     async with play.running():

@@ -200,11 +200,21 @@ class Reflector(Generic[T]):
         """Make sure that the cluster has not gone back behind our place in the watch.
 
         One that was restored from a backup lets a watch in from there, and tells it nothing, not
-        even that it lives, until it has caught up (seen of kube-apiserver 1.36).
+        even that it lives, until it has caught up (seen of kube-apiserver 1.36). The watch, which is
+        let in, waits for the answer, but goes on without one when it does not come.
         """
-        answer = await self._client.get(self.resource.path(), **self._params, limit="1")
-        if _decode(_page, answer).metadata.version < self._version:
-            raise Expired("our place in the watch is ahead of the cluster")
+        for failures in range(1, _PATIENCE + 1):
+            try:
+                answer = await self._client.get(self.resource.path(), **self._params, limit="1")
+                newest = _decode(_page, answer).metadata.version
+            except ClusterError as error:
+                log.warning("list failed", extra=self._about(error))
+                await asyncio.sleep(max(error.retry_after, _BACKOFF.delay(failures)))
+            else:
+                if newest < self._version:
+                    raise Expired("our place in the watch is ahead of the cluster")
+                self._ails = False
+                return
 
     async def _watch(self) -> None:
         params = self._params | {
@@ -216,7 +226,6 @@ class Reflector(Generic[T]):
             self.pulse.beat(heard=True)
             if self._ails:
                 await self._confirm()
-                self._ails = False
                 self._recovered()
             async for line in lines:
                 self.pulse.beat(heard=True)
