@@ -234,6 +234,17 @@ async def test_the_end_is_recorded_once(desk: Desk) -> None:
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
     assert spec_of(desk, "uid-a.delete")["operation"] == "DELETE"
     assert desk.cache.departures == {}
+    assert desk.tenants.outbox.told == set()
+    assert await desk.close() == Outcome()
+    assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
+
+
+async def test_the_end_is_recorded_after_a_restart_too(desk: Desk) -> None:
+    """Its namespace is still there, and only the status says that it was its own."""
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.restart()
+    desk.deleted(LNS)
     assert await desk.close() == Outcome()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 

@@ -264,6 +264,17 @@ async def test_who_does_not_lead_releases_nothing(made: Cluster, client: Client)
     assert made.requests == []
 
 
+async def test_who_ends_while_waiting_leaves_the_lease_to_its_holder(
+    made: Cluster, client: Client
+) -> None:
+    theirs(made)
+    election = Election(client, terms("a", duration=60))
+    async with background(election.win()):
+        await until(lambda: len(made.requests) > 1)
+    await within(election.release())
+    assert held(made)["holderIdentity"] == "b"
+
+
 async def test_a_lease_that_cannot_be_released_ends_by_itself(
     made: Cluster, client: Client
 ) -> None:
