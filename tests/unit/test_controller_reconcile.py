@@ -12,7 +12,7 @@ from lnamespace import errors
 from lnamespace.controller.cache import Tenant, read_listed
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.tenant import PATIENCE, lnamespaces
-from lnamespace.kube.resources import NAMESPACE, ROLE_BINDING
+from lnamespace.kube.resources import CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
 
 from tests.unit.support.desk import (
     ALICE,
@@ -260,6 +260,35 @@ async def test_a_sudoer_whose_objects_are_refused_is_told(desk: Desk) -> None:
     await desk.people.reconcile(ALICE)
     assert desk.cache.people.problems == {}
     assert desk.woken == ["team-a"]
+
+
+@pytest.mark.parametrize(("code", "told"), [(422, True), (503, False)])
+async def test_what_passes_by_itself_is_not_told_of_a_sudoer_at_once(
+    desk: Desk, code: int, told: bool
+) -> None:
+    desk.cluster.refusals["POST", BINDINGS] = code
+    desk.lnamespace(sudoers=[ALICE_ENTRY])
+    await desk.people.reconcile(ALICE)
+    assert (ALICE in desk.cache.people.problems) == told
+    await desk.people.reconcile(ALICE, failed_before=PATIENCE)
+    assert ALICE in desk.cache.people.problems
+
+
+async def test_one_that_was_ready_tells_that_its_sudoers_objects_cannot_be_made_anew(
+    desk: Desk,
+) -> None:
+    desk.lnamespace(sudoers=[ALICE_ENTRY])
+    await desk.people.reconcile(ALICE)
+    await desk.reconcile()
+    assert desk.conditions["Ready"] == ("True", "Ready")
+    desk.woken.clear()
+    del desk.cluster.objects[f"{BINDINGS}/{SELF}"]
+    desk.cache.objects[CLUSTER_ROLE_BINDING].remove(("", SELF), desk.cluster.version + 1)
+    desk.cluster.refusals["POST", BINDINGS] = 422
+    await desk.people.reconcile(ALICE)
+    assert desk.woken == ["team-a"]
+    await desk.reconcile()
+    assert desk.conditions["Ready"] == ("False", "SudoNotReady")
 
 
 async def test_a_person_who_expires_everywhere_loses_their_objects(desk: Desk) -> None:

@@ -191,6 +191,17 @@ async def test_who_is_revoked_meanwhile_loses_what_was_too(desk: Desk) -> None:
     assert desk.subjects(GROUP_BINDING) == ["bob"]
 
 
+async def test_a_revocation_that_fails_where_sudo_goes_by_what_was_is_tried_again(
+    desk: Desk,
+) -> None:
+    await at_home(desk, BY_ACCOUNT)
+    switch(desk, BY_GROUP)
+    desk.cluster.refusals["PATCH", ACCOUNT_BINDING] = 503
+    desk.lnamespace(sudoers=[BOB_ENTRY])
+    assert isinstance((await desk.reconcile()).worst, errors.ServerFault)
+    assert told(desk) == ("", ACCOUNT)
+
+
 async def test_a_refused_change_of_what_was_does_not_keep_it_for_ever(desk: Desk) -> None:
     """The policies of the new layout let nobody be added to what the former one made."""
     await at_home(desk, BY_GROUP)

@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lnamespace.kube.merge import change
 
@@ -21,6 +21,7 @@ objects = st.dictionaries(keys, values, max_size=3)
 
 
 @given(objects, objects)
+@example({"a": {"b": 1}}, {"a": {"c": 1}})
 def test_it_makes_one_into_the_other(old: Json, new: Json) -> None:
     assert merged(copy.deepcopy(old), change(old, new)) == new
 
