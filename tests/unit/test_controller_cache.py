@@ -110,14 +110,23 @@ async def test_an_edit_is_no_departure(desk: Desk) -> None:
     assert desk.cache.departures == {}
 
 
-async def test_a_person_who_has_their_objects_can_wait_a_moment(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    ("person", "binding", "entry"),
+    [
+        (ALICE, CLUSTER_ROLE_BINDING, {"name": "alice"}),
+        (BOT, ROLE_BINDING, {"kind": "ServiceAccount", "name": "bot", "namespace": "ci"}),
+    ],
+)
+async def test_a_person_who_has_their_objects_can_wait_a_moment(
+    desk: Desk, person: Person, binding: Resource, entry: dict[str, str]
+) -> None:
     """Only the owner references are to follow, and a thousand LNamespaces may come at once."""
-    desk.seen(CLUSTER_ROLE_BINDING, NAMES.self_impersonator(ALICE.digest))
+    desk.seen(binding, NAMES.self_impersonator(person.digest), person.namespace)
     await desk.keys()
-    desk.lnamespace("team-a", "alice")
+    desk.lnamespace("team-a", sudoers=[entry])
     assert await desk.keys() == [Tenant("team-a")]
     async with asyncio.timeout(30):
-        assert await desk.queue.get() == ALICE
+        assert await desk.queue.get() == person
 
 
 @pytest.mark.parametrize(
@@ -190,10 +199,10 @@ async def test_a_namespace_whose_label_is_taken_away_still_concerns_its_tenant(d
 
 async def test_everything_is_compared_again_on_demand(desk: Desk) -> None:
     for name in ("b", "a"):
-        desk.lnamespace(name)
+        desk.lnamespace(name, "alice")
     await desk.keys()
     desk.cache.enqueue_all()
-    assert await desk.keys() == [Tenant("a"), Tenant("b")]
+    assert await desk.keys() == sorted([Tenant("a"), Tenant("b"), ALICE], key=str)
 
 
 async def test_an_lnamespace_that_waits_for_a_finalizer_is_going(desk: Desk) -> None:

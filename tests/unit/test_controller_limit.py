@@ -6,10 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
+from lnamespace.access.layout import Layout
 from lnamespace.access.limit import Limits
 from lnamespace.controller.cache import Tenant, read_listed
 from lnamespace.controller.tenant import lnamespaces
 from lnamespace.errors import ServerFault
+from lnamespace.kube.objects import read
 from lnamespace.kube.resources import NAMESPACE
 
 from tests.unit.support.desk import (
@@ -42,10 +44,10 @@ async def desk() -> AsyncIterator[Desk]:
         yield desk
 
 
-async def other(desk: Desk, name: str) -> str:
+async def other(desk: Desk, name: str, **status: Any) -> str:
     """Another one of alice's."""
     meta = {"name": name, "uid": f"uid-{name}", "generation": 1}
-    body = {"metadata": meta, "spec": {"requester": "alice"}}
+    body = {"metadata": meta, "spec": {"requester": "alice"}, "status": status}
     shown = desk.cluster.make(lnamespaces(LAYOUT).path(name), body)
     desk.cache.lnamespaces.put(read_listed(msgspec.json.encode(shown)))
     return name
@@ -61,6 +63,24 @@ def gone(desk: Desk, name: str, *, namespace_too: bool = True) -> None:
         desk.cache.objects[NAMESPACE].remove(("", name), desk.cluster.version)
 
 
+async def left(desk: Desk, name: str, **more: str) -> None:
+    """Somebody deletes it and keeps its Namespace, which says whose it was."""
+    space = desk.cluster.objects[NAMESPACE.path(name)]
+    meta = {key: v for key, v in space["metadata"].items() if key != "ownerReferences"}
+    meta["annotations"] |= {LAYOUT.names.requester_annotation: "alice"}
+    shown = desk.cluster.make(NAMESPACE.path(name), space | {"metadata": meta | more})
+    marks = Layout(counted=True).marks
+    desk.cache.objects[NAMESPACE].put(read(msgspec.json.encode(shown), marks))
+    gone(desk, name, namespace_too=False)
+    await desk.tenants.reconcile(name)
+
+
+def told(desk: Desk) -> str:
+    """What its status says of Ready."""
+    message: str = desk.cluster.objects[LNS]["status"]["conditions"][0]["message"]
+    return message
+
+
 async def keys(desk: Desk) -> set[Any]:
     """What is to be worked on."""
     found = set()
@@ -73,12 +93,28 @@ async def keys(desk: Desk) -> set[Any]:
 async def test_it_waits_with_a_reason_and_who_may_edit_it_can_delete_it(desk: Desk) -> None:
     await desk.reconcile()
     assert set(desk.conditions.values()) == {("False", "LimitExceeded")}
-    message = desk.cluster.objects[LNS]["status"]["conditions"][0]["message"]
-    assert message.startswith('exceeded limit: "alice" has 1 of 1 LNamespaces; delete one')
+    assert told(desk).startswith('exceeded limit: "alice" has 1 of 1 LNamespaces; delete one')
     assert SPACE not in desk.cluster.objects
     assert f"{BINDINGS}/{SUDOER}" not in desk.cluster.objects
     assert desk.subjects(f"{BINDINGS}/{EDITOR}") == ["alice", "sue", "team-a-sudoers"]
     assert not any(name.startswith("uid-a") for name in desk.records)
+
+
+async def test_who_has_more_than_they_may_is_told_how_many() -> None:
+    """The limit was lower when the controller started anew."""
+    async with working(Limits(1)) as desk:
+        for name in ("one", "two"):
+            await other(desk, name, namespaceUID=f"space-{name}")
+        desk.lnamespace(**SPEC)
+        await desk.reconcile()
+        assert told(desk).startswith('exceeded limit: "alice" has 2 of 1 LNamespaces; ')
+
+
+async def test_the_next_after_one_that_is_being_deleted_is_told_so(desk: Desk) -> None:
+    await left(desk, "before", deletionTimestamp="2026-01-01T00:00:00Z")
+    await desk.reconcile()
+    assert desk.conditions["Ready"] == ("False", "NamespaceTerminating")
+    assert told(desk) == "It is made as soon as another namespace that is being deleted is gone."
 
 
 async def test_it_makes_nobody_a_sudoer_before_it_is_its_turn(desk: Desk) -> None:
@@ -103,6 +139,16 @@ async def test_the_next_is_called_when_one_is_gone_and_is_like_any_other(desk: D
     assert SPACE in desk.cluster.objects
     assert desk.subjects(USERS) == ["bob"]
     assert desk.subjects(f"{BINDINGS}/{EDITOR}") == ["alice", "team-a-sudoers"]
+
+
+async def test_the_next_is_called_when_a_namespace_that_was_left_is_gone(desk: Desk) -> None:
+    await left(desk, "before")
+    await desk.reconcile()
+    await keys(desk)
+    assert desk.conditions["Ready"] == ("False", "LimitExceeded")
+    desk.cluster.version += 1
+    desk.cache.objects[NAMESPACE].remove(("", "before"), desk.cluster.version)
+    assert Tenant("team-a") in await keys(desk)
 
 
 async def test_what_waited_has_no_end_in_the_books(desk: Desk) -> None:

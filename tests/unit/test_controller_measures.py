@@ -13,7 +13,7 @@ from lnamespace.controller.vitals import SILENCE, STUCK_WATCH, STUCK_WORKER, Sig
 from lnamespace.kube.reflector import Pulse
 from lnamespace.kube.resources import resource_of
 
-from tests.unit.support.desk import USERS, Desk, working
+from tests.unit.support.desk import LNS, USERS, Desk, working
 from tests.unit.support.strategies import NOW
 
 SOMETHING: Any = [object()]
@@ -69,6 +69,14 @@ def test_from_created_to_ready() -> None:
     assert watched.waits("create_to_ready") == (1, 3)
 
 
+def test_what_is_refused_meanwhile_is_not_measured() -> None:
+    watched, new = Watched(), listed()
+    watched.measures.news(None, new)
+    watched.measures.refused(new.lns)
+    watched.measures.ready(new.lns)
+    assert watched.waits("create_to_ready") == (0, 0)
+
+
 @pytest.mark.parametrize("news", [(None, listed(ready=True)), (listed(), listed())])
 def test_what_is_not_new_was_not_created(news: tuple[Listed | None, Listed]) -> None:
     watched = Watched()
@@ -99,6 +107,24 @@ def test_from_edited_to_revoked(old: Listed, new: Listed | None, takes: bool) ->
     watched.measures.applied("team-a", SOMETHING)
     watched.measures.applied("team-a", SOMETHING)
     assert watched.waits("edit_to_revoked") == ((1, 2) if takes else (0, 0))
+
+
+async def test_from_deleted_to_revoked() -> None:
+    """It is not over before all grants are gone."""
+    watched = Watched()
+    async with working() as desk:
+        desk.tenants = dataclasses.replace(desk.tenants, measures=watched.measures)
+        desk.lnamespace(users=[{"name": "una"}])
+        await desk.reconcile()
+        watched.measures.news(desk.cache.tenant("team-a"), None)
+        desk.deleted(LNS)
+        desk.cluster.refusals["DELETE", USERS] = 503
+        await desk.reconcile()
+        assert watched.waits("edit_to_revoked") == (0, 0)
+        desk.cluster.refusals.clear()
+        watched.now = 3
+        await desk.reconcile()
+        assert watched.waits("edit_to_revoked") == (1, 3)
 
 
 def test_what_others_revoked_is_not_measured() -> None:

@@ -232,6 +232,15 @@ def delays(clock: Clock, queue: WorkQueue[str], count: int) -> list[float]:
     return found
 
 
+def test_what_somebody_has_to_mend_is_tried_less_often(clock: Clock) -> None:
+    queue: WorkQueue[str] = WorkQueue(Backoff(first=100.0, longest=1.0))
+    clock.call(queue.retry, "a", 0.0, 8.0)
+    clock.advance(3.9)
+    assert len(queue) == 0
+    clock.advance(4.2)
+    assert len(queue) == 1
+
+
 def test_the_delay_doubles_with_each_failure_up_to_a_longest(clock: Clock) -> None:
     queue: WorkQueue[str] = WorkQueue(Backoff(first=0.1, longest=1.0))
     for failures, delay in enumerate(delays(clock, queue, 8)):

@@ -17,7 +17,7 @@ from lnamespace.kube.resources import (
 )
 from lnamespace.kube.store import Store
 
-from tests.unit.support.desk import SPACE, USERS, Desk, working
+from tests.unit.support.desk import SPACE, SUDOERS, USERS, Desk, working
 
 QUOTA = RESOURCE_QUOTA.path("lnamespace", "team-a")
 NETWORK = NETWORK_POLICY.path("lnamespace", "team-a")
@@ -135,6 +135,18 @@ async def test_what_a_profile_gives_no_more_goes(desk: Desk) -> None:
     assert not {QUOTA, NETWORK} & desk.cluster.objects.keys()
     assert "mesh" not in desk.cluster.objects[SPACE]["metadata"]["labels"]
     assert "GuardRailsReady" not in desk.conditions
+
+
+async def test_what_a_profile_gives_no_more_goes_while_nobody_is_let_in(desk: Desk) -> None:
+    desk.lnamespace()
+    await desk.reconcile()
+    for path in (USERS, SUDOERS):
+        removed(desk, ROLE_BINDING, path)
+    desk.cluster.refusals["PATCH", QUOTA] = 422
+    gives(desk, Guard({RESOURCE_QUOTA: b'{"hard":{"pods":"9"}}'}))
+    await desk.reconcile()
+    assert NETWORK not in desk.cluster.objects
+    assert not {USERS, SUDOERS} & desk.cluster.objects.keys()
 
 
 async def test_a_scope_cannot_be_changed_so_the_quota_is_made_anew(desk: Desk) -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -366,6 +366,38 @@ async def test_an_event_is_posted_when_somebody_is_needed_and_when_it_is_over(de
         ("Normal", "Ready"),
     ]
     assert {e["involvedObject"]["uid"] for e in events} == {"uid-a"}
+
+
+async def test_an_event_is_one_that_kubectl_describe_shows(desk: Desk) -> None:
+    desk.cluster.make(SPACE, {"metadata": {"name": "team-a"}})
+    desk.lnamespace()
+    before = datetime.now(UTC).replace(microsecond=0)
+    for _ in range(2):
+        await desk.reconcile()
+    ((path, event),) = ((p, o) for p, o in desk.cluster.objects.items() if "/events/" in p)
+    condition = desk.cluster.objects[LNS]["status"]["conditions"][0]
+    metadata, first = event.pop("metadata"), event.pop("firstTimestamp")
+    assert path == f"/api/v1/namespaces/default/events/{metadata['name']}"
+    assert metadata["namespace"] == "default"
+    assert metadata["name"].startswith("team-a.")
+    assert first == event.pop("lastTimestamp")
+    assert before <= datetime.fromisoformat(first) <= datetime.now(UTC)
+    assert int(event["involvedObject"].pop("resourceVersion")) > 0
+    assert event == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "involvedObject": {
+            "apiVersion": "tenancy.loblaw.digital/v1beta1",
+            "kind": "LNamespace",
+            "name": "team-a",
+            "uid": "uid-a",
+        },
+        "type": "Warning",
+        "reason": "Conflict",
+        "message": condition["message"],
+        "source": {"component": "lnamespace"},
+        "count": 1,
+    }
 
 
 async def test_an_event_that_cannot_be_posted_stops_nothing(desk: Desk) -> None:

@@ -166,11 +166,17 @@ def test_an_entry_left_out_is_told_with_its_place() -> None:
 
 
 def test_sudo_that_does_not_work_yet_is_told() -> None:
-    found = Findings(OURS, NOBODY, people=("alice: not allowed",))
+    found = Findings(OURS, NOBODY, people=("alice: not allowed", "bob: wrong"))
     assert said(found)["Ready"] == ("False", "SudoNotReady")
     condition = status(LNS, found, NOW).condition("Ready")
     assert condition
-    assert condition.message == "kubectl sudo: alice: not allowed"
+    assert condition.message == "kubectl sudo: alice: not allowed; bob: wrong"
+
+
+def test_what_is_still_to_come_is_told() -> None:
+    condition = status(LNS, Findings(ABSENT, NOBODY), NOW).condition("Ready")
+    assert condition
+    assert condition.message == "The namespace could not be created yet."
 
 
 def test_a_refused_name_is_told_whatever_else_was_found() -> None:

@@ -81,9 +81,8 @@ class Slots:
         return claim.uid if claim and claim.holds else ""
 
     def used(self, name: str) -> int:
-        """How many slots are taken of the account that the name is counted to."""
-        claim = self._claims.get(name)
-        return self._held[claim.account] if claim else 0
+        """How many slots are taken of the account that one in line is counted to."""
+        return self._held[self._claims[name].account]
 
     def note(self, name: str, lns: LNamespace | None, namespace: Seen | None) -> None:
         """Take in news of an LNamespace or its Namespace.
