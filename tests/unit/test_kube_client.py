@@ -15,6 +15,7 @@ from lnamespace import errors
 from lnamespace.kube.client import Access, Client, connect, error_of
 from lnamespace.kube.resources import CLUSTER_ROLE, NAMESPACE
 
+from tests.unit.support.reviews import fresh
 from tests.unit.support.server import DEADLINE, Exchange, Server, client_of, failure, serving
 
 
@@ -194,6 +195,33 @@ async def test_no_server_is_unreachable() -> None:
         async with client_of(f"http://127.0.0.1:{taken.getsockname()[1]}") as client:
             with pytest.raises(errors.Unreachable, match="GET /x"):
                 await client.get("/x")
+
+
+@pytest.mark.parametrize(
+    ("parts", "token"), [({}, None), ({"api_key": {"BearerToken": "Bearer a b c"}}, "a b c")]
+)
+async def test_another_client_of_the_process_connects_the_same_way(
+    tmp_path: Path, parts: dict[str, Any], token: str | None
+) -> None:
+    """As kopf does, which looks at what the cluster has before it runs us."""
+    ca, certificate, key = (str(tmp_path / name) for name in ("ca.crt", "tls.crt", "tls.key"))
+    pair = fresh()
+    (tmp_path / "ca.crt").write_bytes(pair.ca)
+    (tmp_path / "tls.crt").write_bytes(pair.certificate)
+    (tmp_path / "tls.key").write_bytes(pair.key)
+    files = {"ssl_ca_cert": ca, "cert_file": certificate, "key_file": key}
+    for verified, proxy in ((True, None), (False, "http://proxy:3128")):
+        how = {"verify_ssl": verified, "proxy": proxy}
+        async with client_of("https://cluster:6443", **files, **how, **parts) as client:
+            assert client.credentials() == {
+                "server": "https://cluster:6443",
+                "proxy_url": proxy,
+                "insecure": not verified,
+                "ca_path": ca,
+                "certificate_path": certificate,
+                "private_key_path": key,
+                "token": token,
+            }
 
 
 # Watches

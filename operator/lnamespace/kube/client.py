@@ -115,6 +115,8 @@ class Client:
         token = configuration.api_key.get("BearerToken")
         return {
             "server": configuration.host,
+            "proxy_url": configuration.proxy,
+            "insecure": not configuration.verify_ssl,
             "ca_path": configuration.ssl_ca_cert,
             "certificate_path": configuration.cert_file,
             "private_key_path": configuration.key_file,
