@@ -197,6 +197,17 @@ async def test_a_namespace_whose_label_is_taken_away_still_concerns_its_tenant(d
     assert await desk.keys() == [Tenant("team-a")]
 
 
+async def test_a_namespace_that_appears_concerns_whom_it_was_missing(desk: Desk) -> None:
+    desk.lnamespace("team-a")
+    desk.cache.people.problems |= {ALICE: "x", BOT: "no such namespace"}
+    await desk.keys()
+    for name, keys in ((NAMES.sudo_namespace, [Tenant("team-a")]), ("ci", [BOT]), ("x", [])):
+        desk.seen(NAMESPACE, name, managed=False)
+        assert await desk.keys() == keys
+        desk.seen(NAMESPACE, name, managed=False)
+        assert await desk.keys() == []
+
+
 async def test_everything_is_compared_again_on_demand(desk: Desk) -> None:
     for name in ("b", "a"):
         desk.lnamespace(name, "alice")

@@ -11,14 +11,18 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from lnamespace.access.layout import Layout, SudoLayout
+from lnamespace.access.limit import Limits
 from lnamespace.controller import controller, queue
 from lnamespace.controller.controller import Controller
+from lnamespace.errors import LostLease
 from lnamespace.kube.backoff import Backoff
+from lnamespace.model.names import Names
 from lnamespace.settings import Settings
 
 from tests.unit.support.cluster import Cluster
 from tests.unit.support.desk import BINDINGS as CLUSTER_BINDINGS
-from tests.unit.support.desk import EDITOR, LNS, SPACE, USERS
+from tests.unit.support.desk import EDITOR, LAYOUT, LNS, SELF, SPACE, USERS
 from tests.unit.support.server import DEADLINE, client_of, failure
 
 SPACES = SPACE.rpartition("/")[0]
@@ -34,6 +38,8 @@ class Served(Cluster):
         """Of which kind the list is held back, until ``listed``."""
         self.waiting = asyncio.Event()
         """Somebody waits for that list."""
+        self.selectors: dict[str, str] = {}
+        """By which labels each kind was listed."""
         self.expired = ""
         """Of which kind no watch knows its place any more."""
         self._outage = asyncio.Event()
@@ -49,7 +55,7 @@ class Served(Cluster):
         if "watch" in request.query:
             return await self._watch(request)
         if "limit" in request.query:
-            return await self._list(request.path)
+            return await self._list(request.path, request.query.get("labelSelector", ""))
         if statuses := self.refused.get((request.method, request.path)):
             self.requests.append((request.method, request.path))
             code = statuses.pop(0)
@@ -86,11 +92,12 @@ class Served(Cluster):
         request.transport.abort()
         return response
 
-    async def _list(self, path: str) -> web.Response:
+    async def _list(self, path: str, selector: str) -> web.Response:
         if path == self.held:
             self.waiting.set()
             await self.listed.wait()
         self.requests.append(("GET", path))
+        self.selectors[path] = selector
         items = [item for at, item in self.objects.items() if at.rpartition("/")[0] == path]
         meta = {"resourceVersion": str(self.version)}
         return web.Response(body=json.dumps({"metadata": meta, "items": items}).encode())
@@ -111,12 +118,13 @@ class Loop:
                 await asyncio.sleep(0.005)
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self, **settings: Any) -> AsyncIterator[Controller]:
         """For as long as the block lasts."""
         async with client_of(self.cluster.url) as client:
-            work = asyncio.create_task(Controller(client, Settings()).run())
+            running = Controller(client, Settings(**settings))
+            work = asyncio.create_task(running.run())
             try:
-                yield
+                yield running
                 assert not work.done()
             finally:
                 work.cancel()
@@ -225,3 +233,89 @@ async def test_what_may_be_out_of_date_is_not_acted_upon(loop: Loop) -> None:
         loop.cluster.expired = ""
         loop.cluster.listed.set()
         await loop.until(lambda: loop.cluster.users() == ["bob"])
+
+
+async def test_a_sudoer_can_use_sudo_when_the_lnamespace_is_ready(loop: Loop) -> None:
+    loop.cluster.lnamespace(sudoers=[{"name": "alice"}])
+    async with loop.running():
+        await loop.until(loop.cluster.is_ready)
+    assert f"{CLUSTER_BINDINGS}/{SELF}" in loop.cluster.objects
+
+
+async def test_a_reserved_name_is_told_by_an_event(loop: Loop) -> None:
+    loop.cluster.lnamespace()
+    async with loop.running(reserved_names="team-*"):
+        await loop.until(lambda: any("/events/" in path for path in loop.cluster.objects))
+    (event,) = (o for path, o in loop.cluster.objects.items() if "/events/" in path)
+    assert (event["reason"], event["involvedObject"]["kind"]) == ("ReservedName", "LNamespace")
+    assert SPACE not in loop.cluster.objects
+
+
+async def test_of_namespaces_all_are_known_and_of_the_rest_what_is_ours(loop: Loop) -> None:
+    async with loop.running():
+        await loop.until(lambda: len(loop.cluster.selectors) == 6)
+    by = {path: selector for path, selector in loop.cluster.selectors.items() if "rbac" in path}
+    assert set(by.values()) == {LAYOUT.marks.selector}
+    others = loop.cluster.selectors.keys() - by.keys()
+    assert {loop.cluster.selectors[path] for path in others} == {""}
+    assert SPACES in others
+
+
+async def test_it_tells_of_itself(loop: Loop) -> None:
+    loop.cluster.lnamespace()
+    async with loop.running() as running:
+        await loop.until(loop.cluster.is_ready)
+        done = b'reconciles_total{kind="LNamespace",result="Done"}'
+        await loop.until(lambda: done in running.probes.metrics())
+        text = running.probes.metrics().decode()
+        assert (running.probes.unready(), running.probes.dead()) == (None, None)
+    assert 'api_requests_total{code="200",resource="namespaces",verb="create"} 1.0' in text
+    assert "lnamespace_controller_leader 1.0" in text
+
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/system/leases/controller"
+
+
+async def test_who_is_to_lead_by_a_lease_writes_nothing_before_and_lets_go_in_the_end(
+    loop: Loop,
+) -> None:
+    loop.cluster.lnamespace()
+    async with loop.running(lease="system/controller"):
+        await loop.until(loop.cluster.is_ready)
+        assert loop.cluster.writes[0] == ("POST", LEASE.rpartition("/")[0])
+    assert loop.cluster.objects[LEASE]["spec"]["holderIdentity"] == ""
+
+
+async def test_who_finds_another_leading_ends(loop: Loop) -> None:
+    loop.cluster.lnamespace()
+    async with client_of(loop.cluster.url) as client:
+        work = asyncio.create_task(Controller(client, Settings(lease="system/controller")).run())
+        await loop.until(loop.cluster.is_ready)
+        taken = {"metadata": {"name": "controller"}, "spec": {"holderIdentity": "another"}}
+        loop.cluster.make(LEASE, taken)
+        with pytest.raises(LostLease, match="another process may lead"):
+            await asyncio.wait_for(work, DEADLINE)
+    assert loop.cluster.objects[LEASE]["spec"]["holderIdentity"] == "another"
+
+
+def test_the_conventions_are_those_of_the_settings() -> None:
+    settings = Settings(
+        api_group_suffix="example.com",
+        sudoers_group_format="su-{name}",
+        class_name="gold",
+        users_role="edit",
+        sudo_layout="serviceaccount",
+        limit_per_requester=2,
+        limit_exceptions='{"bot": 5}',
+        required_labels="cost,team",
+        forbidden_labels="pod-security.kubernetes.io/",
+    )
+    assert controller.limits_of(settings) == Limits(2, {"bot": 5})
+    assert controller.layout_of(settings) == Layout(
+        Names("example.com", "su-{name}", "gold"),
+        "edit",
+        sudo=SudoLayout.SERVICE_ACCOUNT,
+        counted=True,
+        required_labels=("cost", "team"),
+        forbidden_labels=("pod-security.kubernetes.io/",),
+    )
