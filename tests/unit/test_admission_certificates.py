@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
 from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
@@ -43,6 +44,14 @@ def test_a_made_pair_is_good_for_its_names_and_signed_by_its_ca() -> None:
     assert certificates.expiry(PAIR) == START + 3 * HOUR
 
 
+def test_a_made_pair_can_serve_and_sign_nothing_else() -> None:
+    leaf, ca = map(x509.load_pem_x509_certificate, (PAIR.certificate, PAIR.ca))
+    usage = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    limits = ca.extensions.get_extension_for_class(x509.BasicConstraints).value
+    assert list(usage) == [ExtendedKeyUsageOID.SERVER_AUTH]
+    assert limits == x509.BasicConstraints(ca=True, path_length=0)
+
+
 def test_the_key_of_the_ca_is_kept_nowhere() -> None:
     ca = x509.load_pem_x509_certificate(PAIR.ca)
     key = certificates._private_key(PAIR.key)  # noqa: SLF001 - the only way to look at it
@@ -55,6 +64,7 @@ def test_the_key_of_the_ca_is_kept_nowhere() -> None:
         (PAIR, START, None),
         (PAIR, START + 3 * HOUR, "expired"),
         (PAIR, START - HOUR, "not valid yet"),
+        (PAIR, START - 4 * MINUTE, None),
         (replace(PAIR, key=OTHER.key), START, "not the certificate's"),
         (replace(PAIR, key=b"garbage"), START, "cannot be read"),
         (replace(PAIR, certificate=b""), START, "cannot be read"),
@@ -100,6 +110,18 @@ def test_the_next_takes_over_when_its_trust_has_settled() -> None:
     assert advanced(seen(state, PAIR, START + MINUTE, both)) == State(Held(OTHER, START))
 
 
+def test_trust_begins_with_the_last_bundle() -> None:
+    state = State(Held(PAIR, START), Held(OTHER))
+    both = certificates.bundle(b"", state, START)
+    assert advanced(Situation(state, PAIR, (both, PAIR.ca), START)) == state
+
+
+def test_what_is_served_goes_on_though_a_bundle_is_overwritten() -> None:
+    later = START + HOUR
+    state = advanced(seen(State(Held(PAIR, START)), PAIR, later, OTHER.ca))
+    assert certificates.serve(seen(state, None, later, OTHER.ca), TERMS) == PAIR
+
+
 def test_trust_that_was_lost_must_settle_again() -> None:
     state = State(Held(PAIR, START), Held(OTHER, START))
     assert advanced(seen(state, PAIR, START + HOUR, PAIR.ca)).next == Held(OTHER)
@@ -112,6 +134,13 @@ def test_a_pair_for_other_names_is_replaced_in_order() -> None:
     assert state.next
 
 
+def test_a_next_pair_that_lacks_a_name_is_dropped() -> None:
+    other = made(terms=replace(TERMS, names=("old.example",)))
+    state = State(Held(PAIR, START), Held(other, START))
+    present = certificates.bundle(b"", state, START)
+    assert advanced(seen(state, PAIR, START + HOUR, present)) == State(Held(PAIR, START))
+
+
 @pytest.mark.parametrize("bad", [Pair(b"x", b"y", b"z"), replace(PAIR, ca=OTHER.ca)])
 def test_garbage_is_replaced_by_what_is_served_and_then_by_the_next(bad: Pair) -> None:
     state = advanced(seen(State(Held(bad, START)), PAIR, bundle=PAIR.ca))
@@ -119,6 +148,7 @@ def test_garbage_is_replaced_by_what_is_served_and_then_by_the_next(bad: Pair) -
     assert state.current.pair == PAIR
     assert state.next
     assert certificates.serve(seen(state, PAIR), TERMS) == PAIR
+    assert certificates.serve(seen(state, bundle=PAIR.ca + OTHER.ca), TERMS) == PAIR
 
 
 def test_garbage_is_replaced_at_once_where_nothing_is_served() -> None:
@@ -131,6 +161,19 @@ def test_the_next_stands_in_for_a_current_one_that_expired() -> None:
     late = made(START + 2 * HOUR)
     state = State(Held(PAIR, START), Held(late))
     assert advanced(seen(state, PAIR, START + 3 * HOUR)) == State(Held(late))
+    state = State(Held(PAIR, START), Held(late, START + 2 * HOUR))
+    assert advanced(seen(state, PAIR, START + 3 * HOUR, PAIR.ca)) == State(Held(late))
+
+
+def test_a_new_replica_does_not_wait_for_one_that_has_expired() -> None:
+    now = START + 3 * HOUR
+    state = State(Held(made(now)))
+    assert certificates.serve(seen(state, None, now, PAIR.ca), TERMS) == state.pairs[0]
+    assert certificates.serve(seen(state, None, now - MINUTE, PAIR.ca), TERMS) is None
+
+
+def test_a_pair_without_a_ca_is_not_trusted() -> None:
+    assert not certificates.trusts(PAIR.ca, replace(PAIR, ca=b""))
 
 
 def test_a_bundle_goes_on_trusting_what_it_trusted_until_that_expires() -> None:
@@ -151,11 +194,11 @@ def test_a_bundle_of_garbage_is_replaced() -> None:
     assert certificates.bundle(b"garbage", State(Held(PAIR)), START) == PAIR.ca
 
 
-def test_a_bundle_does_not_grow_without_end() -> None:
-    bundle = b""
-    for minute in range(50):
-        bundle = certificates.bundle(bundle, State(Held(made(START + minute * MINUTE))), START)
-    assert bundle.count(b"BEGIN") == 32
+def test_a_bundle_that_would_grow_without_end_loses_the_oldest() -> None:
+    bundle, pairs = b"", [made(START + minute * MINUTE) for minute in range(50)]
+    for pair in pairs:
+        bundle = certificates.bundle(bundle, State(Held(pair)), START)
+    assert [pair for pair in pairs if certificates.trusts(bundle, pair)] == pairs[-32:]
 
 
 SHORT = replace(TERMS, life=30 * MINUTE)

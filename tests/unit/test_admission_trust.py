@@ -20,7 +20,7 @@ from lnamespace.admission.certificate_files import CertificateFiles
 from lnamespace.admission.certificates import Held, Pair, State
 from lnamespace.admission.tls import Identity
 from lnamespace.admission.trust import Place, SelfMade
-from lnamespace.errors import Conflict
+from lnamespace.errors import ClusterError, Conflict
 from lnamespace.kube.client import Client
 from lnamespace.metrics import WebhookMetrics
 from lnamespace.model.names import Names
@@ -97,6 +97,19 @@ def test_garbage_in_the_secret_is_no_pair(data: Object) -> None:
 @pytest.mark.parametrize("secret", [{}, {"data": None}, {"data": []}, {"data": "x"}])
 def test_an_empty_secret_is_none(secret: Object) -> None:
     assert trust.read(secret) == State()
+
+
+def test_a_time_without_its_zone_is_none() -> None:
+    secret = trust.manifest(PLACE, State(Held(PAIR, NOW)))
+    said = NOW.replace(tzinfo=None).isoformat().encode()
+    secret["data"]["trusted-since"] = base64.b64encode(said).decode()
+    assert trust.read(secret) == State(Held(PAIR))
+
+
+def test_a_certificate_is_good_for_its_own_machine_too() -> None:
+    terms = trust.terms(("door.example", "localhost"), 24, 60)
+    assert terms.names == ("door.example", "localhost", "127.0.0.1", "::1")
+    assert (terms.life, terms.settle) == (timedelta(hours=24), timedelta(seconds=60))
 
 
 def test_injection_changes_the_bundles_and_nothing_else() -> None:
@@ -347,6 +360,35 @@ async def test_an_api_server_that_fails_changes_nothing_that_is_served(
     assert replica.pair == pair
     failures = "lnamespace_webhook_trust_failures_total"
     assert (replica.metrics.registry.get_sample_value(failures) or 0) >= 1
+
+
+class FailsOnce:
+    """A source that can be looked at from the second time on."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.looks = 0
+
+    async def look(self) -> None:
+        self.looks += 1
+        if self.looks == 1:
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "failures"),
+    [(Conflict("x"), 0), (ClusterError("x"), 1), (OSError("x"), 1), (RuntimeError("x"), 1)],
+)
+async def test_whatever_fails_is_tried_again_and_who_was_second_has_not_failed(
+    error: Exception, failures: int
+) -> None:
+    source, metrics = FailsOnce(error), WebhookMetrics.new()
+    keeping = asyncio.create_task(trust.keep(source, metrics))
+    await until(lambda: source.looks == 2 or keeping.done())
+    assert not keeping.done()
+    keeping.cancel()
+    counted = metrics.registry.get_sample_value("lnamespace_webhook_trust_failures_total")
+    assert counted == failures
 
 
 def write(folder: Path, pair: Pair) -> None:
