@@ -152,6 +152,12 @@ def test_a_service_account_is_listed_as_one() -> None:
     assert lists_after(request) == in_all(entry)
 
 
+def test_the_systems_own_account_is_put_into_every_list_but_the_sudoers() -> None:
+    entry = {"name": "deployer", "kind": "ServiceAccount", "namespace": "kube-system"}
+    listed = lists_after(creation({}, "system:serviceaccount:kube-system:deployer"))
+    assert listed == {"users": [entry], "managers": [entry]}
+
+
 @pytest.mark.parametrize(
     "user",
     [

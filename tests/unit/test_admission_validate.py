@@ -184,6 +184,12 @@ def test_a_deletion_is_never_refused(operation: Any) -> None:
     assert validate(request, POLICY, known()) == Decision()
 
 
+def test_a_limit_keeps_nobody_from_changing_what_is_theirs() -> None:
+    full = known(exceeded="you have 3 of 3")
+    assert refused(creation(GOOD), full) == ["spec.requester: Forbidden: you have 3 of 3"]
+    assert refused(update(GOOD, GOOD | {"users": [EDITOR]}), full) == []
+
+
 # What was there before
 
 
@@ -334,6 +340,8 @@ def test_a_bill_has_a_size() -> None:
     labels = {f"key-{number}": "x" * 16_000 for number in range(5)}
     told = refused(creation(GOOD | {"billing": BILLING | {"labels": labels}}))
     assert told == ["spec.billing: Too long: may not be more than 65536 bytes"]
+    large = GOOD | {"billing": BILLING | {"labels": dict(labels)}}
+    assert refused(update(large, large | {"users": [EDITOR]})) == []
     labels.popitem()
     assert refused(creation(GOOD | {"billing": BILLING | {"labels": labels}})) == []
 
@@ -381,6 +389,17 @@ def test_who_may_charge_whom(cost_center: str, groups: tuple[str, ...], passes: 
     )
     for_administrators = refused(request, known(PAYERS, administrator=True))
     assert for_administrators == ([] if cost_center else [NOBODY_PAYS])
+
+
+def test_a_service_account_may_charge_whom_its_home_is_charged_to() -> None:
+    bot, at_home = "system:serviceaccount:ci:bot", known(PAYERS, inherited=Charge("9"))
+    change = update(paid("1"), paid("9"), bot)
+    assert refused(change, at_home) == []
+    (told,) = refused(change, known(PAYERS))
+    assert told.startswith('spec.billing.costCenter: Forbidden: you may not charge "9"')
+    unstamped = creation(GOOD | {"requester": bot, "billing": {"costCenter": "9"}}, bot)
+    (told,) = refused(unstamped, at_home)
+    assert told.endswith("who pays by default has just been changed: try again")
 
 
 NOBODY_PAYS = "spec.billing.costCenter: Required value: somebody must pay: write who does"
