@@ -58,6 +58,7 @@ def decided(found: Resolution | Refusal) -> tuple[Charge, BillingSource, str]:
         (who("bob"), NOTHING, (UNALLOCATED, "Default", "")),
         # patterns
         (who("b", "cc-77"), NOTHING, (Charge("77", environment="dev"), "Group", "cc-77")),
+        (who("b", "red", "cc-1"), NOTHING, (Charge("1"), "Group", "cc-1")),
         (who("b", "xcc-77"), NOTHING, (UNALLOCATED, "Default", "")),
         (who("b", "cc-77\n"), NOTHING, (UNALLOCATED, "Default", "")),
         (who("b", "cc-\uff17\uff17"), NOTHING, (UNALLOCATED, "Default", "")),
@@ -121,6 +122,13 @@ def test_labels_are_completed_too() -> None:
     assert decided(found)[0].labels == {"a": "1", "b": "2", "c": "2"}
 
 
+def test_of_several_entries_with_one_cost_centre_counts_what_all_of_them_say() -> None:
+    one = Entry(0, Charge("1", "o", labels={"a": "1", "b": "1"}), group="red")
+    other = Entry(1, Charge("1", "o", labels={"a": "1", "b": "2", "c": "3"}), group="blue")
+    found = resolve(Payers((one, other)), who("bob", "red", "blue"), NOTHING)
+    assert decided(found)[0] == Charge("1", "o", labels={"a": "1"})
+
+
 def test_a_pattern_that_finds_no_cost_centre_is_no_claim() -> None:
     entry = Entry(0, NOTHING, pattern=compiled(r"(?:cc-(?P<costCenter>\d+)|staff)"))
     assert decided(resolve(Payers((entry,)), who("bob", "staff"), NOTHING))[1] == "Default"
@@ -131,11 +139,15 @@ def test_a_service_account_inherits() -> None:
     assert decided(resolve(PAYERS, DEPLOYER, Charge("7"), HOME)) == (HOME, "Explicit", "")
     assert isinstance(resolve(PAYERS, DEPLOYER, Charge("1"), HOME), Refusal)
     assert decided(resolve(PAYERS, DEPLOYER, NOTHING))[1] == "Default"
+    for_nobody = resolve(PAYERS, DEPLOYER, NOTHING, Charge(team="ci"))
+    assert decided(for_nobody) == (UNALLOCATED, "Default", "")
+    assert entitled(PAYERS, DEPLOYER, Charge("9"), HOME, HOME) is None
 
 
 def test_a_service_account_with_an_entry_does_not_inherit() -> None:
     payers = Payers((Entry(0, Charge("5"), user=DEPLOYER.username),))
     assert decided(resolve(payers, DEPLOYER, NOTHING, HOME)) == (Charge("5"), "User", "")
+    assert isinstance(entitled(payers, DEPLOYER, Charge("9"), HOME, HOME), Refusal)
 
 
 def test_a_person_does_not_inherit() -> None:
@@ -156,6 +168,8 @@ def test_a_person_does_not_inherit() -> None:
         (who("bob", "finance"), Charge("9"), NOTHING, "somebody must pay"),
         (who("bob", "finance"), Charge("9"), Charge(team="x"), "somebody must pay"),
         (who("bob", "red"), Charge(team="x"), NOTHING, "somebody must pay"),
+        (who("bob", "red"), Charge(labels={"k": "v"}), NOTHING, "somebody must pay"),
+        (who("bob", "red"), Charge(team="x"), Charge(labels={"k": "v"}), None),
     ],
 )
 def test_who_may_change_who_pays(
