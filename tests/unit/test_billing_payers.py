@@ -176,6 +176,9 @@ def test_a_group_that_a_tenant_can_make_says_nothing() -> None:
     assert requester("bob", ["cc-1-sudoers", "system:authenticated"], Names()).sudo
     other = Names(sudoers_group_format="k8s:{name}:sudo")
     assert requester("bob", ["k8s:cc-1:sudo", "x-sudoers"], other).groups == {"x-sudoers"}
+    # Nor if a directory says so; but of a name that no LNamespace can have, it is a group.
+    assert not requester("bob", [], Names(), frozenset({"cc-1-sudoers"})).groups
+    assert requester("bob", ["Ops-sudoers"], Names()).groups == {"Ops-sudoers"}
 
 
 def test_an_account_for_sudo_hides_whose_groups_it_is() -> None:
