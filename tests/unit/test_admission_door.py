@@ -1,10 +1,11 @@
 """The endpoints: a review in, a review out, with payers, time and cluster as they are."""
 
+import asyncio
 import base64
 import contextlib
 import json
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jsonpatch
@@ -19,6 +20,7 @@ from lnamespace.model.lnamespace import Charge
 from lnamespace.settings import Settings
 
 from tests.unit.support.admission import ABSENT, ALICE, NAMES, Json, manifest
+from tests.unit.support.server import client_of, serving
 from tests.unit.support.strategies import NOW
 
 
@@ -127,6 +129,22 @@ async def test_a_refusal_is_told_in_full_counted_and_logged_without_what_was_sen
     assert record.getMessage() == "refused"
 
 
+async def test_who_is_refused_is_warned_too() -> None:
+    past = {"name": "bob", "expiresAt": "2020-01-01T00:00:00Z"}
+    _, verdict = await through(World().door(), review({"users": [past, {"name": "*"}]}))
+    assert verdict["allowed"] is False
+    (warning,) = verdict["warnings"]
+    assert warning.startswith("spec.users[0].expiresAt: is in the past")
+
+
+async def test_who_has_as_many_as_they_may_have_is_refused() -> None:
+    full = {ALICE: "you have 3 of 3"}
+    door = replace(World().door(), exceeded=lambda user: full.get(user, ""))
+    _, verdict = await through(door, review())
+    assert verdict["status"]["message"].endswith("spec.requester: Forbidden: you have 3 of 3")
+    assert (await through(door, review(user="bob")))[1]["allowed"]
+
+
 async def test_what_mutation_refuses_is_refused_there() -> None:
     world = World()
     waiting = [
@@ -157,6 +175,7 @@ async def test_an_administrator_is_who_comes_by_their_own_path() -> None:
     changed, verdict = await through(door, review(spec, user="root"), "-administrator")
     assert verdict["allowed"] is True
     assert changed["spec"]["billing"]["costCenter"] == "9"
+    assert changed["spec"]["billing"]["provenance"]["changedBy"] == "root"
     emptied = review({}, user="root", operation="UPDATE", oldObject=manifest({}))
     assert (await ask(door, "/validate", emptied))["allowed"] is False
     assert (await ask(door, "/validate-administrator", emptied))["allowed"] is True
@@ -253,3 +272,16 @@ def test_the_settings_choose_the_policy() -> None:
     assert policy.names.sudoers_group("a") == "k8s:a"
     assert policy.default_lists == ("managers", "sudoers")
     assert policy.never_impersonate == {"root", "admin"}
+
+
+async def test_a_deletion_that_could_not_be_written_down_is_told_of() -> None:
+    missed = list[str]()
+    sent = review(operation="DELETE", object=None, oldObject={}, name="team-a")
+    async with serving() as server, client_of(server.url) as client:
+        door = Door.of(
+            Settings(), client, PayersFile(""), lambda _, __: None, lambda: missed.append("x")
+        )
+        answer = asyncio.create_task(ask(door, "/depart", sent))
+        (await server.next("GET")).refuse(403, "Forbidden")
+        assert (await answer)["allowed"]
+    assert missed == ["x"]
