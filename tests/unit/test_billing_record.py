@@ -106,10 +106,12 @@ def test_newest_is_the_generation_of_the_present_billing() -> None:
 
 
 def test_an_end_is_one_event_whoever_tells_it() -> None:
-    early, late = lnamespace(1, cost_center="1"), lnamespace(8, cost_center="2")
+    early = lnamespace(1, cost_center="1")
+    late = lnamespace(8, cost_center="2", provenance=origin(7))
     assert closing(early, NOW).event_id == closing(late, NOW).event_id == f"{UID}/DELETE"
     assert closing(late, NOW).name == f"{UID}.delete"
     assert closing(late, NOW).changed_by == ""
+    assert closing(late, NOW).generation == 8
 
 
 def test_an_end_is_when_the_deletion_was_asked_for() -> None:

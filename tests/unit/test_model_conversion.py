@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.errors import ModelError
 from lnamespace.model import v1alpha1
-from lnamespace.model.conversion import annotation, converted, restored
+from lnamespace.model.conversion import annotation, converted, restored, room
 from lnamespace.model.crd import crd
 from lnamespace.model.lnamespace import LIST_MAX_ITEMS, SUPERSEDED_MAX, VERSION, decode
 from lnamespace.model.names import Names
@@ -430,12 +430,23 @@ def test_whatever_is_restored_from_whatever(spec: Any, old: Any) -> None:
     restored(spec, old)
 
 
-@pytest.mark.parametrize("room", [0, 10, 600, 10_000])
-def test_what_is_carried_stays_behind_where_annotations_have_no_room(room: int) -> None:
+@pytest.mark.parametrize("left", [0, 10, 600, 10_000])
+def test_what_is_carried_stays_behind_where_annotations_have_no_room(left: int) -> None:
     """One annotation too long, and every LIST in that version failed, for everybody."""
     mine = manifest(VERSION, users=[user("bob", expiresAt=END)], billing={"provenance": PROVENANCE})
-    mine["metadata"]["annotations"] = {"a": "x" * (256 * 1024 - 1 - room)}
+    mine["metadata"]["annotations"] = {"a": "x" * (256 * 1024 - 1 - left)}
     found = older(mine)["metadata"]["annotations"]
     assert sum(len(key) + len(value) for key, value in found.items()) <= 256 * 1024
-    assert (KEY in found) is (room >= 600)
+    assert (KEY in found) is (left >= 600)
     assert found["a"] == mine["metadata"]["annotations"]["a"]
+
+
+def test_the_room_that_is_told_is_the_room_that_there_is() -> None:
+    mine = manifest(VERSION, users=[user("bob", expiresAt=END)])
+    # What a v1beta1 object has of the annotation means nothing, and takes none of it.
+    annotations = mine["metadata"]["annotations"] = {"a": "", KEY: "{}" * 100}
+    most = room(mine, NAMES)
+    for more in (0, 1):
+        annotations["a"] = "x" * (most + more)
+        assert room(mine, NAMES) == -more
+        assert (KEY in older(mine)["metadata"]["annotations"]) is (more == 0)

@@ -5,7 +5,13 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.model.rules import lookalike, member_problem, name_problem, sudoer_problem
+from lnamespace.model.rules import (
+    SYSTEM_SUDOER_PROBLEM,
+    lookalike,
+    member_problem,
+    name_problem,
+    sudoer_problem,
+)
 from lnamespace.model.subject import Member, Subject, SubjectKind, next_expiry
 
 from tests.unit.support.strategies import NOW, expiries, members
@@ -167,6 +173,17 @@ def test_a_sudoer_is_anybody_but_a_group(member: Member) -> None:
         assert "Group cannot be a sudoer" in (sudoer_problem(member) or "")
     else:
         assert sudoer_problem(member) == member_problem(member)
+
+
+@pytest.mark.parametrize(
+    "member",
+    [Member("x", ACCOUNT, "kube-system"), Member("system:serviceaccount:kube-system:x")],
+)
+def test_the_systems_service_accounts_are_no_sudoers_however_they_are_written(
+    member: Member,
+) -> None:
+    assert sudoer_problem(member) == SYSTEM_SUDOER_PROBLEM
+    assert member_problem(member) is None
 
 
 @given(members)

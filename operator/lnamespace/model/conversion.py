@@ -198,7 +198,7 @@ def _key(entry: Json) -> str:
     """What the API server tells entries of a list apart by, as one short text."""
     parts = (entry.get("kind", "User"), entry.get("namespace", ""), entry.get("name", ""))
     text = "/".join(map(str, parts))
-    data = text.encode(errors="surrogatepass")
+    data = text.encode()
     if len(data) <= _KEY_MAX_BYTES:
         return text
     return f"sha256:{hashlib.sha256(data).hexdigest()[:40]}"
