@@ -226,17 +226,18 @@ async def test_a_cluster_that_went_back_in_time_is_listed_anew(play: Play) -> No
 async def test_a_watch_that_is_let_in_goes_on_though_lists_fail(play: Play) -> None:
     """To give it up would be to begin again, for ever where one request in two fails."""
     async with play.running():
-        watch = await play.list(thing("a", 1))
+        watch = await play.list()
+        await watch.send(event("ADDED", "a", 11))
         await play.news()
         watch.cut()
-        watch = await play.server.next("GET", watch="true", resourceVersion="10")
-        await watch.send(event("ADDED", "b", 11))
+        watch = await play.server.next("GET", watch="true", resourceVersion="11")
+        await watch.send(event("ADDED", "b", 12))
         for _ in range(3):
             (await play.server.next("GET", limit="1")).refuse(500)
-        assert await play.news() == [("b", 11)]
+        assert await play.news() == [("b", 12)]
         watch.cut()
-        watch = await play.server.next("GET", watch="true", resourceVersion="11")
-        await play.let_in_again(watch, 11)
+        watch = await play.server.next("GET", watch="true", resourceVersion="12")
+        await play.let_in_again(watch, 12)
 
 
 @pytest.mark.parametrize("status", [None, 403, 503])

@@ -200,8 +200,8 @@ class Reflector(Generic[T]):
         """Make sure that the cluster has not gone back behind our place in the watch.
 
         One that was restored from a backup lets a watch in from there, and tells it nothing, not
-        even that it lives, until it has caught up (seen of kube-apiserver 1.36). The watch, which is
-        let in, waits for the answer, but goes on without one when it does not come.
+        even that it lives, until it has caught up (seen of kube-apiserver 1.36). The watch waits
+        for the answer, but goes on without one when it does not come.
         """
         for failures in range(1, _PATIENCE + 1):
             try:
