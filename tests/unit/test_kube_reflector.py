@@ -240,6 +240,19 @@ async def test_a_watch_that_is_let_in_goes_on_though_lists_fail(play: Play) -> N
         await play.let_in_again(watch, 12)
 
 
+async def test_watches_that_are_cut_one_after_the_other_are_confirmed_once(play: Play) -> None:
+    """Where one request in two fails, a list for each watch made all the watches fail."""
+    async with play.running():
+        watch = await play.list()
+        for version in range(11, 14):
+            await watch.send(event("ADDED", f"n{version}", version))
+            await play.news()
+            watch.cut()
+            watch = await play.server.next("GET", watch="true", resourceVersion=str(version))
+            if version == 11:
+                await play.let_in_again(watch, version)
+
+
 @pytest.mark.parametrize("status", [None, 403, 503])
 async def test_it_tells_when_a_watch_is_let_in_again(play: Play, status: int | None) -> None:
     async with play.running():

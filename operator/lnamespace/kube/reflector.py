@@ -7,6 +7,7 @@ compare), so this does: after every relist what the list does not hold is remove
 import asyncio
 import itertools
 import logging
+import math
 import random
 import time
 from collections.abc import Callable
@@ -27,6 +28,8 @@ WATCH_SECONDS = 300
 _BACKOFF = Backoff(longest=5.0)
 _PATIENCE = 3
 """Refusals of a watch in a row before its place is given up."""
+_SURE = 3.0
+"""Seconds after a confirmation in which no cluster can have been restored from a backup."""
 
 D = TypeVar("D")
 
@@ -127,6 +130,7 @@ class Reflector(Generic[T]):
         self._failed = failed
         self._recovered = recovered
         self._ails = False
+        self._confirmed = -math.inf
         self._version = 0
         self._newest = 0
         """Our place in the watch when it was lost the last time."""
@@ -213,7 +217,7 @@ class Reflector(Generic[T]):
             else:
                 if newest < self._version:
                     raise Expired("our place in the watch is ahead of the cluster")
-                self._ails = False
+                self._confirmed = time.monotonic()
                 return
 
     async def _watch(self) -> None:
@@ -225,7 +229,9 @@ class Reflector(Generic[T]):
         async with self._client.watch(self.resource.path(), **params) as lines:
             self.pulse.beat(heard=True)
             if self._ails:
-                await self._confirm()
+                if time.monotonic() - self._confirmed > _SURE:
+                    await self._confirm()
+                self._ails = False
                 self._recovered()
             async for line in lines:
                 self.pulse.beat(heard=True)
