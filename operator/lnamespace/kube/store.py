@@ -30,7 +30,7 @@ Listener = Callable[[T | None, T | None], None]
 """Called with what was and what is; None where there was or is nothing."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Look:
     """A question for one object that is under way, and up to which version it was told gone."""
 
