@@ -5,7 +5,7 @@ One aiohttp session, one request after the other for a tenant, many tenants at a
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,8 +22,16 @@ Manifest = dict[str, Any]
 class Bare:
     """Plain requests; anything but a success is an exception."""
 
-    def __init__(self, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, headers: Sequence[tuple[str, str]] = ()
+    ) -> None:
         self._session = session
+        self._headers = tuple(headers)
+
+    def acting(self, user: str, groups: Iterable[str] = ()) -> "Bare":
+        """Return the same client, impersonating."""
+        as_groups = (("Impersonate-Group", group) for group in groups)
+        return Bare(self._session, (("Impersonate-User", user), *as_groups))
 
     async def post(self, path: str, body: Manifest) -> Manifest:
         """Create."""
@@ -52,7 +60,7 @@ class Bare:
     ) -> Manifest:
         data = None if body is None else msgspec.json.encode(body)
         async with self._session.request(
-            method, path, data=data, headers={"Content-Type": kind}
+            method, path, data=data, headers=(("Content-Type", kind), *self._headers)
         ) as response:
             answer = await response.read()
             if response.status >= 300:

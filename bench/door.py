@@ -66,13 +66,13 @@ def main() -> int:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         with _plain(pair) as address:
-            load = _Load("", pair.ca, _review("CREATE"), chosen.rate, chosen.seconds)
+            load = _Load("", pair.ca, review("CREATE"), chosen.rate, chosen.seconds)
             plain = _ask(load, f"https://{address}/")
         started = time.monotonic()
         with _webhook(Path(folder), pair) as address:
             start = (time.monotonic() - started) * 1000
             for path, operation in (("/mutate", "CREATE"), ("/validate", "UPDATE")):
-                asked = _Load("", pair.ca, _review(operation), chosen.rate, chosen.seconds)
+                asked = _Load("", pair.ca, review(operation), chosen.rate, chosen.seconds)
                 found = _ask(asked, f"https://{address}{path}")
                 at = f"{path} at {chosen.rate}/s"
                 rows.append(Row(f"{at}, p50", "ms", found.p50, plain.p50))
@@ -179,7 +179,7 @@ async def _measure(load: _Load) -> Asked:
     return Asked(percentiles[49], percentiles[98], kept[-1])
 
 
-def _review(operation: str) -> bytes:
+def review(operation: str) -> bytes:
     """An AdmissionReview as the API server sends it."""
     group = "tenancy.loblaw.digital"
     members = [{"kind": "User", "name": f"u{i}"} for i in range(20)]

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,11 +32,18 @@ class Plane:
     directory: Path
     environment: dict[str, str]
     controller_kubeconfig: Path
+    limit: str = "0"
+    webhook_url: str = ""
+    webhook_process: "Process | None" = None
 
     @property
     def admin_kubeconfig(self) -> Path:
         """Of a cluster admin."""
         return self.directory / "kubeconfig"
+
+    @property
+    def _limited(self) -> dict[str, str]:
+        return {"LNAMESPACE_LIMIT_PER_REQUESTER": self.limit} if self.limit else {}
 
     def run(self, *command: str) -> str:
         """Run a command against this plane; its output."""
@@ -75,7 +82,7 @@ class Plane:
         with (self.directory / f"{log or name}.log").open("w") as output:
             process = subprocess.Popen(
                 ["lnamespace", name, *words],
-                env=self.environment | kubeconfig | variables,
+                env=self.environment | kubeconfig | self._limited | variables,
                 stderr=output,
             )
         try:
@@ -106,8 +113,12 @@ class Process:
 
 
 @contextmanager
-def plane() -> Iterator[Plane]:
-    """A fresh control plane; gone afterwards."""
+def plane(limit: str = "0") -> Iterator[Plane]:
+    """Make a fresh control plane; gone afterwards.
+
+    ``limit`` is that of LNamespaces for each requester: without one, for one person makes thousands
+    in most of the measurements; empty is what an install has.
+    """
     with tempfile.TemporaryDirectory(prefix="lnamespace-bench-") as parent:
         directory = Path(parent) / "plane"
         tool = str(ROOT / "hack" / "cluster")
@@ -122,8 +133,9 @@ def plane() -> Iterator[Plane]:
             subprocess.run(
                 [tool, "up", "--dir", str(directory)], check=True, stdout=subprocess.DEVNULL
             )
-            with installed.webhook(port):
-                yield installed
+            limited = replace(installed, limit=limit, webhook_url=f"https://127.0.0.1:{port}")
+            with limited.webhook(port) as process:
+                yield replace(limited, webhook_process=process)
         finally:
             subprocess.run([tool, "down", "--dir", str(directory)], check=True)
 

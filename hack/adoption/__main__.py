@@ -86,7 +86,31 @@ def _options() -> argparse.Namespace:
     return options
 
 
+def _objects() -> list[Manifest]:
+    """Read the list that kubectl printed; exit with the reason where it is none."""
+    if sys.stdin.isatty():
+        print("Reading kubectl's output from the terminal; Ctrl-D ends it.", file=sys.stderr)
+    try:
+        found: list[Manifest] = json.load(sys.stdin)["items"]
+    except (ValueError, KeyError, TypeError):
+        sys.exit(
+            "error: the input must be what `kubectl get namespaces,rolebindings -A -o json` prints"
+        )
+    return found
+
+
+def _summary(count: int) -> str:
+    return (
+        f"{count} LNamespaces. Whoever creates them is the requester of all {count}: where "
+        f"limitPerRequester is lower, raise theirs first (limitExceptions). A dry run does not "
+        f"tell, for it asks for each alone."
+    )
+
+
 if __name__ == "__main__":
-    items = list(lnamespaces(json.load(sys.stdin)["items"], _options()))
+    # Before anything is read: --help and a mistyped option must not wait for input.
+    chosen = _options()
+    items = list(lnamespaces(_objects(), chosen))
     json.dump({"apiVersion": "v1", "kind": "List", "items": items}, sys.stdout, indent=2)
     print()
+    print(_summary(len(items)), file=sys.stderr)

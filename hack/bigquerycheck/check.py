@@ -10,7 +10,7 @@ from google.cloud.bigquery import Client
 from lnamespace.billing.bigquery import client as bounded_client
 from lnamespace.billing.engines import engine
 from lnamespace.billing.ledger import Ledger, Row
-from lnamespace.billing.table import VIEW_SUFFIX, events
+from lnamespace.billing.table import VERSION_SUFFIX, VIEW_SUFFIX, events
 from lnamespace.billing.table import table as events_table
 
 from tests.ledger import export
@@ -48,7 +48,8 @@ class Check:
     @property
     def tables(self) -> list[str]:
         """What is made, views first."""
-        names = (self._name + VIEW_SUFFIX, self._name, f"{self._name}_export")
+        views = (self._name + VIEW_SUFFIX, self._name + VERSION_SUFFIX)
+        names = (*views, self._name, f"{self._name}_export")
         return [f"{self._prefix}.{name}" for name in names]
 
     def steps(self) -> Iterator[Step]:
@@ -108,14 +109,14 @@ class Check:
         expect("payers of one that moved", found, ["4711", "4712"])
 
     def _join(self) -> None:
-        view, _, costs = self.tables
+        view, _, _, costs = self.tables
         export.fill(self._client, costs, LINES + ELSEWHERE)
-        query = export.documented(view, costs, f"{SINCE:%Y%m}")
+        query = export.documented(view, costs, f"{SINCE:%Y-%m}")
         found = {
-            (row["cost_center"], row["currency"]): float(row["net_cost"])
+            (row["kind"], row["cost_center"], row["currency"]): row["net_cost"]
             for row in self._client.query_and_wait(query)
         }
-        expect("costs", found, {key: round(value, 2) for key, value in expected().items()})
+        expect("costs", found, expected())
 
     def _row(self, event_id: str) -> Row:
         table = self._ledger.table

@@ -17,11 +17,13 @@
         ├── Unreachable      no answer: connection refused or cut, time-out              retryable
         ├── Throttled        429                                                         retryable
         ├── ServerFault      5xx                                                         retryable
+        │   └── Unreadable       an answer that cannot be decoded: a proxy's page, say
         ├── Conflict         409: somebody else was first; look again                    retryable
         │   └── AlreadyExists    409 on create
         ├── Expired          410: the resource version is too old; list again            retryable
         ├── Terminating      403/409: the namespace is on its way out                    retryable
         ├── NoNamespace      404 on create: the namespace may yet come                   retryable
+        ├── NoServiceAccount the ServiceAccount that is listed may yet come              retryable
         ├── Unauthenticated  401: credentials are renewed meanwhile                      retryable
         ├── Forbidden        403: an API server that has just started knows no roles
         │                    yet, and an admin can mend ours                             retryable
@@ -117,10 +119,18 @@ class ServerFault(ClusterError):
     retryable = True
 
 
+class Unreadable(ServerFault):
+    """The answer cannot be decoded; something between us and the API server may have given it."""
+
+
 class Conflict(ClusterError):
-    """The object is not as the request assumed."""
+    """The object is not as the request assumed.
+
+    Whoever is first in a loop must not win for longer and longer.
+    """
 
     retryable = True
+    longest_delay = 5.0
 
 
 class AlreadyExists(Conflict):
@@ -144,6 +154,16 @@ class NoNamespace(ClusterError):
 
     retryable = True
     longest_delay = 300.0
+
+
+class NoServiceAccount(ClusterError):
+    """A sudoer that is no ServiceAccount of its namespace yet; nothing is made for it.
+
+    There may be very many, of somebody who lists what there is not, so they are seldom asked for.
+    """
+
+    retryable = True
+    longest_delay = 120.0
 
 
 class Unauthenticated(ClusterError):

@@ -16,17 +16,28 @@ _QUICK = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
 _HUMAN = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300)
 _WRITE = (0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60)
 
+ENDPOINTS = (
+    *("/mutate", "/mutate-administrator", "/validate", "/validate-administrator"),
+    *("/depart", "/convert"),
+)
+"""What the webhook answers."""
+
 Kind = type[Counter] | type[Gauge] | type[Histogram]
 
 
 @dataclass(frozen=True)
 class Described:
-    """A metric's name and meaning; a counter's name lacks the ``_total`` that it is shown with."""
+    """A metric's name and meaning; a counter's name lacks the ``_total`` that it is shown with.
+
+    ``from_start`` are label values that have a series before anything was counted: Prometheus sees
+    no increase where a series begins at 1, so the first failure would be in no rate.
+    """
 
     name: str
     meaning: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
+    from_start: tuple[tuple[str, ...], ...] = ()
 
 
 class Metric(NamedTuple):
@@ -51,7 +62,10 @@ class Metric(NamedTuple):
         """A new one, at zero."""
         is_ = self.described
         options: dict[str, Any] = {"buckets": is_.buckets} if is_.buckets else {}
-        return self.kind(is_.name, is_.meaning, is_.labels, registry=registry, **options)
+        made = self.kind(is_.name, is_.meaning, is_.labels, registry=registry, **options)
+        for values in is_.from_start:
+            made.labels(*values)
+        return made
 
 
 @dataclass(frozen=True)
@@ -224,6 +238,14 @@ class ControllerMetrics(Metrics):
             "there is one, goes on.",
         ),
     ]
+    guards_missing: Annotated[
+        Gauge,
+        Described(
+            "lnamespace_controller_guard_missing",
+            "1 if a policy or webhook configuration of the chart is not there or was changed.",
+            labels=("guard",),
+        ),
+    ]
 
 
 @dataclass(frozen=True)
@@ -236,6 +258,7 @@ class WebhookMetrics(Metrics):
             "lnamespace_webhook_requests",
             "Requests answered, by endpoint (other: no such path) and HTTP code.",
             labels=("endpoint", "code"),
+            from_start=tuple((each, code) for each in ENDPOINTS for code in ("500", "503")),
         ),
     ]
     seconds: Annotated[
@@ -309,11 +332,20 @@ class WebhookMetrics(Metrics):
             "When the certificate that is served expires, in seconds since 1970; 0: none.",
         ),
     ]
+    certificate_not_before: Annotated[
+        Gauge,
+        Described(
+            "lnamespace_webhook_certificate_not_before_timestamp_seconds",
+            "From when on the certificate that is served is good, in seconds since 1970; 0: none.",
+        ),
+    ]
     trusted: Annotated[
         Gauge,
         Described(
             "lnamespace_webhook_certificate_trusted",
-            "1 if every caBundle trusted the certificate that is served, when last seen.",
+            "1 if every caBundle trusted the certificate that is served, when last seen. No series "
+            "where somebody else makes the certificate, such as cert-manager: the webhook may not "
+            "look then.",
         ),
     ]
     trust_failures: Annotated[
@@ -370,6 +402,7 @@ class LedgerMetrics(Metrics):
             "lnamespace_ledger_write_failures",
             "Writes that failed, by reason: unavailable, misconfigured, refused.",
             labels=("reason",),
+            from_start=(("unavailable",), ("misconfigured",), ("refused",)),
         ),
     ]
     seconds: Annotated[
@@ -391,8 +424,10 @@ class LedgerMetrics(Metrics):
         Counter,
         Described(
             "lnamespace_ledger_drift",
-            "Differences between ledger and cluster found by comparing: missing, changed, gone.",
+            "Differences between ledger and cluster found by comparing: missing, changed, gone, "
+            "reopened.",
             labels=("kind",),
+            from_start=(("missing",), ("changed",), ("gone",)),
         ),
     ]
     differences: Annotated[
@@ -401,6 +436,29 @@ class LedgerMetrics(Metrics):
             "lnamespace_ledger_differences",
             "As drift, but found by the last comparison alone.",
             labels=("kind",),
+            from_start=(("missing",), ("changed",), ("gone",)),
+        ),
+    ]
+    withheld: Annotated[
+        Gauge,
+        Described(
+            "lnamespace_ledger_ends_withheld",
+            "LNamespaces that the last comparison did not end, though they seem gone: too many.",
+        ),
+    ]
+    strangers: Annotated[
+        Gauge,
+        Described(
+            "lnamespace_ledger_strangers",
+            "LNamespaces in the ledger that have this cluster's names and not its UID, and do not "
+            "live here.",
+        ),
+    ]
+    views_outdated: Annotated[
+        Gauge,
+        Described(
+            "lnamespace_ledger_views_outdated",
+            "1 if the readers' views could not be replaced by those of this version.",
         ),
     ]
     compared: Annotated[

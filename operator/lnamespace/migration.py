@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 import msgspec
 
 from lnamespace.errors import ClusterError, Expired, NotFound, SettingsError
+from lnamespace.kube import answers
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.kube.resources import Resource
@@ -66,6 +67,10 @@ class _Item(msgspec.Struct, frozen=True):
 class _Page(msgspec.Struct, frozen=True):
     metadata: _Metadata
     items: tuple[_Item, ...] | None
+
+
+_definition_decoder = msgspec.json.Decoder(_Definition)
+_page_decoder = msgspec.json.Decoder(_Page)
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -134,7 +139,7 @@ class Migration:
         """The CustomResourceDefinition, which must store the version of today."""
         path = DEFINITION.path(self.definition_name)
         raw = await self._patiently(lambda: self._client.get(path))
-        found = msgspec.json.decode(raw, type=_Definition)
+        found = answers.decode(_definition_decoder, raw)
         (stored,) = (version.name for version in found.spec.versions if version.storage)
         if stored != VERSION:
             raise SettingsError(
@@ -153,7 +158,7 @@ class Migration:
             except Expired:
                 del params["continue"]
                 continue
-            page = msgspec.json.decode(raw, type=_Page)
+            page = answers.decode(_page_decoder, raw)
             yield [item.metadata.name for item in page.items or ()]
             if not page.metadata.continue_:
                 return

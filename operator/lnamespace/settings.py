@@ -52,9 +52,9 @@ class Settings:
         "webhook",
     )
     limit_per_requester: int = _option(
-        0,
-        "How many LNamespaces one requester may have, and ServiceAccounts none; 0: as many as they "
-        "like.",
+        20,
+        "How many LNamespaces one requester may have, the ServiceAccounts of a namespace together; "
+        "0: as many as they like.",
         "controller",
         "webhook",
     )
@@ -94,6 +94,12 @@ class Settings:
         "",
         "YAML with the profiles, the guard rails around namespaces (docs/profiles.md); read anew "
         "when it changes.",
+        "controller",
+    )
+    guards_file: str = _option(
+        "",
+        "JSON with the policies and webhook configurations as the chart makes them; one that is "
+        "deleted or changed is told in a metric and in the log. Read anew when it changes.",
         "controller",
     )
     required_labels: str = _option(
@@ -202,6 +208,8 @@ class Settings:
             raise SettingsError("--users-role must name a ClusterRole")
         for option in dataclasses.fields(self):
             least = min(option.default, 1) if isinstance(option.default, int) else None
+            if option.name == "limit_per_requester":
+                least = 0  # without a limit
             if least is not None and getattr(self, option.name) < least:
                 raise SettingsError(f"{_flag(option.name)} must be at least {least}")
         if any(limit < 0 for limit in self.limits_by_name.values()):

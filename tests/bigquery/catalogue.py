@@ -95,7 +95,7 @@ class Catalogue:
             raise duplicate(str(table))
         if "view" in sent:
             raise invalid("Make views by CREATE VIEW")
-        columns = ", ".join(_column(field) for field in sent["schema"]["fields"])
+        columns = ", ".join(_column(field) for field in (*sent["schema"]["fields"], *_pseudo(sent)))
         self._database.define(f"CREATE TABLE {table.sql} ({columns})")
         self._keep(table, sent)
         return self.table(table)
@@ -130,6 +130,13 @@ class Catalogue:
         kept = {name: options[name] for name in _KEPT if name in options}
         with self._lock:
             self._options[table] = {**self._options.get(table, {}), **kept}
+
+
+def _pseudo(sent: Resource) -> list[dict[str, str]]:
+    """The column that a table has if it is partitioned by the time of ingestion."""
+    if "field" in sent.get("timePartitioning", {"field": ""}):
+        return []
+    return [{"name": "_PARTITIONTIME", "type": "TIMESTAMP"}]
 
 
 def _column(field: dict[str, Any]) -> str:

@@ -52,7 +52,9 @@ def translate(sql: str, place: Place, types: tuple[tuple[str, str], ...]) -> Sta
     tree = _parsed(sql)
     options = _options(tree, sql)
     _qualify(tree, place)
+    _make_numeric_exact(tree)
     names = _rename_parameters(tree, dict(types))
+    _widen_numbers(tree)
     where = tree.args.get("where")
     target = _target(tree)
     return Statement(
@@ -109,6 +111,16 @@ def _qualify(tree: exp.Expr, place: Place) -> None:
         table.set("catalog", exp.to_identifier(table.catalog or place.project, quoted=True))
 
 
+def _make_numeric_exact(tree: exp.Expr) -> None:
+    """Give NUMERIC its 9 decimals (DuckDB has 3), and DIV its whole numbers (DuckDB has floats)."""
+    for kind in list(tree.find_all(exp.DataType)):
+        if kind.this == exp.DataType.Type.DECIMAL and not kind.expressions:
+            kind.replace(exp.DataType.build("DECIMAL(38, 9)", dialect="duckdb"))
+    for division in list(tree.find_all(exp.IntDiv)):
+        for side in ("this", "expression"):
+            division.set(side, exp.cast(division.args[side].copy(), exp.DataType.Type.INT128))
+
+
 def _rename_parameters(tree: exp.Expr, types: dict[str, str]) -> tuple[str, ...]:
     names: list[str] = []
     for found in list(tree.find_all(exp.Parameter, exp.Placeholder)):
@@ -120,6 +132,13 @@ def _rename_parameters(tree: exp.Expr, types: dict[str, str]) -> tuple[str, ...]
         names.append(name)
         found.replace(exp.Cast(this=bound, to=_type(types[name])))
     return tuple(names)
+
+
+def _widen_numbers(tree: exp.Expr) -> None:
+    """NUMERIC has 9 decimals; DuckDB's DECIMAL has 3 if none are named: 0.0004 was 0."""
+    for found in tree.find_all(exp.DataType):
+        if found.is_type("decimal", "bigdecimal") and not found.expressions:
+            found.replace(exp.DataType.build("DECIMAL(38, 9)", dialect="duckdb"))
 
 
 def _type(spelled: str) -> exp.DataType:

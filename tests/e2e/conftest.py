@@ -6,6 +6,7 @@ of its own fails the test during which it did.
 
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.e2e.support.api import Api
-from tests.e2e.support.cluster import Cluster, running
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster, running
 from tests.e2e.support.people import People
 from tests.e2e.support.processes import Controller, Door, Process
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import Measurements
+from tests.e2e.support.wire import Wire, wire
 
 _MEASUREMENTS = pytest.StashKey[Measurements]()
 _LOGS = pytest.StashKey[dict[Process, int]]()
@@ -117,3 +119,27 @@ def tenants(cluster: Cluster) -> Tenants:
 def rights(cluster: Cluster) -> Rights:
     """What anybody may do on the cluster."""
     return Rights(cluster.admin)
+
+
+@pytest.fixture(scope="module")
+def line(cluster: Cluster) -> Iterator[Wire]:
+    """The controller's only way to the API server."""
+    with wire(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)) as it:
+        yield it
+
+
+@pytest.fixture(scope="module")
+def remote(
+    cluster: Cluster, line: Wire, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Controller]:
+    """The controller at the other end of the wire, in place of the one that is there otherwise."""
+    folder = tmp_path_factory.mktemp("remote")
+    token = cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
+    controller = Controller(line.kubeconfig(token, folder), folder / "controller.log")
+    cluster.controller.stop()
+    with ExitStack() as stack:
+        stack.callback(cluster.controller.start)
+        stack.callback(controller.stop)
+        controller.start()
+        yield controller
+    assert controller.defect not in controller.log()

@@ -13,7 +13,7 @@ import yaml
 
 from tests.e2e.support.api import GROUP, Api, ns_path
 from tests.e2e.support.commands import environment
-from tests.e2e.support.people import People, Person
+from tests.e2e.support.people import People, Person, Who
 from tests.e2e.support.processes import Controller, Door
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, ending, group, soon
@@ -287,6 +287,37 @@ def test_sudo_finds_the_namespace_in_the_context(alice: Person, mine: str, tmp_p
     assert 'no LNamespace "default"' in other.refused()
 
 
+def test_sudo_finds_the_namespace_in_a_file(alice: Person, mine: str, tmp_path: Path) -> None:
+    binding = ["create", "rolebinding", "by-file", "--clusterrole=view", "--user=carol"]
+    sudo = ["-n", mine, "--dry-run=client", "-o", "yaml"]
+    text = alice.kubectl("sudo", *binding, *sudo).ok()
+    file = tmp_path / "binding.yaml"
+    file.write_text(text)
+    assert yaml.safe_load(text)["metadata"]["namespace"] == mine
+    alice.kubectl("sudo", "apply", "-f", str(file)).ok()
+    alice.kubectl("sudo", "delete", "-f", "-", stdin=text).ok()
+    both = file.read_text() + "---\n" + file.read_text().replace(mine, "another")
+    file.write_text(both)
+    assert "several namespaces" in alice.kubectl("sudo", "apply", "-f", str(file)).refused()
+
+
+def test_sudo_binds_a_person(alice: Person, mine: str, admin: Api) -> None:
+    """`--user=carol` was once looked up in the kubeconfig."""
+    bind = ("create", "rolebinding", "for-carol", "--clusterrole=view", "--user=carol")
+    alice.kubectl("sudo", "-n", mine, *bind).ok()
+    more = ("set", "subject", "rolebinding", "for-carol", "--user=dave")
+    alice.kubectl("sudo", "-n", mine, *more).ok()
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{mine}/rolebindings/for-carol"
+    assert [one["name"] for one in admin.get(path)["subjects"]] == ["carol", "dave"]
+    alice.kubectl("sudo", "-n", mine, "delete", "rolebinding", "for-carol").ok()
+
+
+def test_a_mistyped_command_is_what_kubectl_complains_about(alice: Person, mine: str) -> None:
+    told = alice.kubectl("sudo", "-n", mine, "gett", "pods").refused()
+    assert 'unknown command "gett"' in told
+    assert "--as" not in told
+
+
 def test_sudo_says_what_to_do(bob: Person, mine: str, tenants: Tenants) -> None:
     refused = bob.kubectl("sudo", "-n", mine, "get", "quota").refused()
     assert refused == (
@@ -356,7 +387,9 @@ def test_grant_and_revoke(alice: Person, bob: Person, tenants: Tenants, rights: 
     assert "bob is now a user until" in granted.ok()
     eventually(lambda: rights.works(bob.who, name) and rights.sudoes(bob.who, name))
     again = alice.kubectl("lns", "grant", name, "--user", "bob").ok()
-    assert again == f"{name}: bob stays a user, now without end\n"
+    assert again == f"{QUALIFIED}/{name} unchanged\n", "an end goes only when it is said"
+    lasting = alice.kubectl("lns", "grant", name, "--user", "bob,until=never").ok()
+    assert lasting == f"{name}: bob stays a user, now without end\n"
     assert alice.kubectl("lns", "revoke", name, "--sudoer", "bob").ok() == (
         f"{name}: bob is no longer a sudoer\n"
     )
@@ -374,6 +407,87 @@ def test_grant_and_revoke(alice: Person, bob: Person, tenants: Tenants, rights: 
     assert "somebody must be able to edit it" in alice.kubectl(*everybody).refused()
     alice.cluster.run("kubectl", *everybody).ok()
     eventually(lambda: not rights.works(bob.who, name) and not rights.edits(alice.who, name))
+
+
+def test_a_slip_in_a_name_is_told_and_changes_nothing(alice: Person, tenants: Tenants) -> None:
+    name = tenants.make("slip", managers=["alice"], users=["tina"])
+    told = alice.kubectl("lns", "revoke", name, "tinaa").refused()
+    assert 'nothing was changed: "tinaa" is not on any list; did you mean "tina"?' in told
+    alice.kubectl("lns", "revoke", name, "tinaa", "--ignore-not-found").ok()
+    for slip in ("mark,nina", "mark,fro=8h", "Group:devs", "sa:default:default"):
+        assert alice.kubectl("lns", "grant", name, "--user", slip).code == 2
+    assert [entry["name"] for entry in tenants.get(name)["spec"]["users"]] == ["tina"]
+
+
+def test_a_change_that_is_not_in_force_is_no_success(
+    alice: Person, tenants: Tenants, controller: Controller, rights: Rights
+) -> None:
+    """With the controller away, revoke once returned 0 at once, and the person worked on."""
+    name = tenants.make("held", managers=["alice"], users=["bob"])
+    eventually(lambda: rights.edits(alice.who, name))
+    controller.hold()
+    try:
+        for command in (("revoke", name, "bob"), ("grant", name, "--user", "carol")):
+            told = alice.kubectl("lns", *command, "--timeout=1s").refused()
+            assert f'the change of LNamespace "{name}" is stored, but not in force' in told
+            assert "the operator has not looked at it yet" in told
+        alice.kubectl("lns", "grant", name, "--user", "dave", "--wait=false").ok()
+    finally:
+        controller.release()
+    eventually(lambda: not rights.works(Who("bob"), name) and rights.works(Who("carol"), name))
+
+
+def test_when_a_change_returns_the_bindings_are_changed(
+    alice: Person, tenants: Tenants, admin: Api
+) -> None:
+    """The API server's authorizer follows its bindings by itself, in milliseconds."""
+    name = tenants.make("now", managers=["alice"])
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{name}/rolebindings/lnamespace-users"
+    for _ in range(5):
+        alice.kubectl("lns", "grant", name, "--user", "bob").ok()
+        assert [one["name"] for one in admin.get(path)["subjects"]] == ["bob"]
+        alice.kubectl("lns", "revoke", name, "bob").ok()
+        assert not admin.get(path).get("subjects")
+
+
+def test_extend_leave_prune_and_set(alice: Person, tenants: Tenants) -> None:
+    name = tenants.make(
+        "edits", managers=["alice", "bob"], users=[ending("carol", soon(3600)), "alice"]
+    )
+    extended = alice.kubectl("lns", "extend", name, "carol", "--for", "2w").ok()
+    assert f"{name}: carol stays a user, now until" in extended
+    alice.kubectl("lns", "set", name, "--team", "shop", "--billing-label", "app=web").ok()
+    assert tenants.get(name)["spec"]["billing"]["labels"] == {"app": "web"}
+    assert alice.kubectl("lns", "set", name, "--team", "shop").ok() == (
+        f"{QUALIFIED}/{name} unchanged\n"
+    )
+    assert "no longer shop" in alice.kubectl("lns", "set", name, "--team", "").ok()
+    assert alice.kubectl("lns", "prune", name).ok() == f"{QUALIFIED}/{name} unchanged\n"
+    assert alice.kubectl("lns", "leave", name).ok() == (
+        f"{name}: alice is no longer a user\n{name}: alice is no longer a manager\n"
+    )
+    assert [entry["name"] for entry in tenants.get(name)["spec"]["managers"]] == ["bob"]
+
+
+def test_names_as_kubectl_writes_them(alice: Person, mine: str) -> None:
+    listed = alice.kubectl("lns", "list", "-o", "name").ok().split()
+    assert f"{QUALIFIED}/{mine}" in listed
+    assert f"Name:        {mine}" in alice.kubectl("lns", "describe", f"{QUALIFIED}/{mine}").ok()
+    assert alice.kubectl("lns", "describe", f"deployment/{mine}").code == 2
+    for words in (("describe", mine), ("list",)):
+        documents = yaml.safe_load_all(alice.kubectl("lns", *words, "-o", "yaml").ok())
+        assert mine in [document["metadata"]["name"] for document in documents]
+    assert mine not in alice.kubectl("lns", "list", "-l", "no=where").ok()
+
+
+def test_create_by_its_other_names(alice: Person, tenants: Tenants) -> None:
+    for words in (("create", "lnamespace"), ("lns", "create")):
+        name = tenants.name("other")
+        told = alice.kubectl(*words, name, "--dry-run=server").ok()
+        assert told == f"{QUALIFIED}/{name} created (server dry run)\n"
+    refused = alice.kubectl("create", "lns", "Bad_Name").refused()
+    taken = alice.kubectl("create", "lns", "kube-system").refused()
+    assert "STDIN" not in refused + taken
 
 
 def test_grants_at_the_same_moment_all_hold(

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.support.api import Api, Object, ns_path, rbac_path, unless
 from tests.e2e.support.people import user
 from tests.e2e.support.rights import Rights
-from tests.e2e.support.tenants import Tenants, service_account
+from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import Measurements, eventually, measured
 
 DEADLINE = 10.0
@@ -38,7 +38,7 @@ ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
 @pytest.fixture(scope="module")
 def paths(tenants: Tenants) -> dict[str, str]:
     """Where every kind of managed object of one LNamespace is."""
-    sudoers = ["drift-person", service_account("default", "drift-account")]
+    sudoers = ["drift-person", tenants.account("default", "drift-account")]
     tenants.create(NAME, users=["drift-user"], managers=["drift-manager"], sudoers=sudoers)
     tenants.ready(NAME)
     found = dict(OBJECTS)

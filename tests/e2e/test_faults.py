@@ -354,8 +354,11 @@ def test_the_controller_trusts_no_admission(tenants: Tenants, rights: Rights, ad
 
 
 @pytest.mark.usefixtures("lax")
-def test_what_cannot_be_read_is_told_and_holds_nobody_up(tenants: Tenants, rights: Rights) -> None:
-    name = tenants.make("unreadable", users=["una"])
+def test_what_cannot_be_read_is_told_and_takes_nothing_from_anybody(
+    faulty: Cluster, tenants: Tenants, rights: Rights
+) -> None:
+    name = tenants.make("unreadable", users=["una"], sudoers=["sue"])
+    eventually(lambda: rights.sudoes(user("sue"), name))
     status = tenants.get(name)["status"]
     tenants.edit(name, users=["una", {"name": "bob", "expiresAt": "never"}])
     told = tenants.unready(name, "InvalidSpec")["status"]
@@ -363,10 +366,18 @@ def test_what_cannot_be_read_is_told_and_holds_nobody_up(tenants: Tenants, right
     assert told["namespaceUID"] == status["namespaceUID"]
     eventually(lambda: rights.works(user("una"), name))
     assert not rights.works(user("bob"), name)
+    assert rights.sudoes(user("sue"), name)
+    # After a restart nobody knows whom it listed.
+    faulty.controller.stop()
+    faulty.controller.start()
     tenants.make("readable", users=["una"])
+    assert rights.sudoes(user("sue"), name)
     tenants.edit(name, users=["bob"])
     tenants.ready(name)
     eventually(lambda: rights.works(user("bob"), name) and not rights.works(user("una"), name))
+    assert rights.sudoes(user("sue"), name)
+    tenants.edit(name, sudoers=[])
+    eventually(lambda: not rights.sudoes(user("sue"), name))
 
 
 def test_uninstalled_and_installed_again(faulty: Cluster, tenants: Tenants, rights: Rights) -> None:

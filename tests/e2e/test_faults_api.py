@@ -12,21 +12,20 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
 import pytest
 
 from tests.e2e.support.api import GROUP, Api, rbac_path
-from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster
 from tests.e2e.support.ledger import BILLINGRECORDS
 from tests.e2e.support.people import user
 from tests.e2e.support.processes import Controller
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import LISTS, Tenants
 from tests.e2e.support.waiting import Measurements, eventually, measured
-from tests.e2e.support.wire import Call, Kind, Trouble, Wire, every_other, wire
+from tests.e2e.support.wire import Call, Kind, Trouble, Wire, every_other
 
 PERSON = f"{GROUP}/person"
 RECOVERY = 120.0
@@ -36,30 +35,6 @@ PATIENCE = 180.0
 """Seconds for what is done while things go wrong."""
 
 PARTS = ("editor", "sudoer-impersonator")
-
-
-@pytest.fixture(scope="module")
-def line(cluster: Cluster) -> Iterator[Wire]:
-    """The controller's only way to the API server."""
-    with wire(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)) as it:
-        yield it
-
-
-@pytest.fixture(scope="module")
-def remote(
-    cluster: Cluster, line: Wire, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Controller]:
-    """The controller at the other end of the wire, in place of the one that is there otherwise."""
-    folder = tmp_path_factory.mktemp("remote")
-    token = cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
-    controller = Controller(line.kubeconfig(token, folder), folder / "controller.log")
-    cluster.controller.stop()
-    with ExitStack() as stack:
-        stack.callback(cluster.controller.start)
-        stack.callback(controller.stop)
-        controller.start()
-        yield controller
-    assert controller.defect not in controller.log()
 
 
 @dataclass

@@ -15,14 +15,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from tests.bigquery import Fault, Kind
-from tests.e2e.support.api import LNAMESPACES, Api, ApiError, Object, lns_path
+from tests.e2e.support.api import LNAMESPACES, Api, ApiError, Object, lns_path, ns_path
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.ledger import StandIn, compared, drained, standin
 from tests.e2e.support.people import People, Person
@@ -65,7 +65,7 @@ WEATHER = (
     Fault(Kind.SLOW, seconds=1),
 )
 
-TEXTS = ("plain", "it's", '"; DROP TABLE lnamespace_billing_events; --', "=1+1", "né\n🦆\t", "")
+TEXTS = ("plain", "it's", '"; DROP TABLE lnamespace_billing_events; --', "=1+1", "né 🦆", "")
 
 
 def now() -> datetime:
@@ -120,18 +120,24 @@ class Life:
 
     name: str
     person: Person
+    admin: Api
     chance: random.Random
     events: list[Event] = field(default_factory=list)
     farewells: dict[str, Farewell] = field(default_factory=dict)
     """By UID."""
+    recorded: dict[str, datetime] = field(default_factory=dict)
+    """When that was seen, by the UID of one that followed another of its name."""
 
     def live(self) -> "Life":
         """From its creation to whatever comes."""
         self._create()
         if self.chance.random() < 0.6:
-            self._delete()
+            namespace = self._delete()
             if self.chance.random() < 0.3:
+                # At once: the former one's Namespace is there still, and costs.
                 self._create()
+                self.recorded[self.events[-1].uid] = now()
+            self._see_gone(namespace)
         return self
 
     def _create(self) -> None:
@@ -154,8 +160,10 @@ class Life:
         self._note(lns, when, new)
         return new
 
-    def _delete(self) -> None:
+    def _delete(self) -> str:
+        """Delete it; returns the UID of its Namespace."""
         last = self.events[-1]
+        namespace: str = self.person.api.get(lns_path(self.name))["status"]["namespaceUID"]
         told = self._recorded()
         query = self.chance.choice(({}, {}, {}, {"propagationPolicy": "Foreground"}))
         _, asked = self._do(lambda: self.person.api.delete(lns_path(self.name), **query))
@@ -163,6 +171,20 @@ class Life:
         self.farewells[last.uid] = Farewell(told, asked, now())
         when = Span(asked.start, self.farewells[last.uid].gone)
         self.events.append(Event("DELETE", self.name, last.uid, 0, when, "", last.charge))
+        return namespace
+
+    def _see_gone(self, namespace: str) -> None:
+        """An end is when the Namespace is gone."""
+
+        def gone() -> bool:
+            found = self.admin.find(ns_path(self.name))
+            return found is None or found["metadata"]["uid"] != namespace
+
+        eventually(gone, PATIENCE, "its Namespace does not go", tick=TICK)
+        (at,) = (n for n, event in enumerate(self.events) if event.operation == "DELETE")
+        event, moment = self.events[at], now()
+        self.events[at] = replace(event, when=Span(event.when.start, moment))
+        self.farewells[event.uid] = replace(self.farewells[event.uid], gone=moment)
 
     def _patch(self, spec: Object) -> tuple[Object, Span]:
         return self._do(lambda: self.person.api.patch(lns_path(self.name), {"spec": spec}))
@@ -305,7 +327,7 @@ def test_after_the_storm_the_ledger_says_what_happened(
     weather = Weather(service, (cluster.controller, cluster.door, publisher), random.Random(SEED))
     crowd = [people.person(f"storm-{n}") for n in range(PEOPLE)]
     lives = [
-        Life(tenants.name("storm"), crowd[n % PEOPLE], random.Random(f"{SEED}-{n}"))
+        Life(tenants.name("storm"), crowd[n % PEOPLE], cluster.admin, random.Random(f"{SEED}-{n}"))
         for n in range(COUNT)
     ]
     with ThreadPoolExecutor(AT_ONCE) as hands:
@@ -329,7 +351,8 @@ def test_after_the_storm_the_ledger_says_what_happened(
     (facts,) = json.loads(ledger.command("status", "-o", "json").ok())
     assert (facts["outbox"], facts["rows"]) == (0, len(shown))  # No row is there twice.
     rows = [row for row in shown if row["namespace"] in mine]
-    check = Check(rows, events, unknown, weather)
+    followed = {uid: when for life in lives for uid, when in life.recorded.items()}
+    check = Check(rows, events, unknown, weather, followed)
     check.each_once_and_in_order()
     for seconds in check.as_they_were():
         measurements.note("storm: an end told late by", seconds)
@@ -372,6 +395,8 @@ class Check:
     events: Sequence[Event]
     unknown: Mapping[str, int]
     weather: Weather
+    followed: Mapping[str, datetime]
+    """Those that waited for a Namespace of their name pay from when they have their own."""
 
     def each_once_and_in_order(self) -> None:
         """Nothing is missing, nothing is there twice, nothing was made up."""
@@ -396,7 +421,8 @@ class Check:
             assert row["operation"] == event.operation
             if event.operation == "APPLY":
                 assert as_applied(row) == as_done(event)
-                assert event.when.start <= instant(row["valid_from"]) <= event.when.end, (
+                latest = self.followed.get(event.uid, event.when.end)
+                assert event.when.start <= instant(row["valid_from"]) <= latest, (
                     row,
                     event,
                 )

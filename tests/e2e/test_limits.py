@@ -301,13 +301,27 @@ def test_service_accounts_are_no_way_around_it(
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mint"}},
     )
     mint = f"system:serviceaccount:{home}:mint"
-    words = refusal(person.api.acting(mint).create, LNAMESPACES, manifest("minted"), status=422)
-    assert f'"{mint}" is a ServiceAccount' in words
+    minter = person.api.acting(mint)
+    for number in range(LIMIT - 1):
+        made = minter.create(LNAMESPACES, manifest(f"minted-{number}", managers=["minter"]))
+        assert (made["spec"]["requester"], made["spec"]["countedTo"]) == (mint, "minter")
+        tenants.ready(f"minted-{number}")
+    # Neither they, nor the person, nor a ServiceAccount of what a ServiceAccount made.
+    second = "minted-0"
+    admin.create(
+        ns_path(second, "serviceaccounts"),
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mint"}},
+    )
+    full = f'exceeded limit: "minter" has {LIMIT} of {LIMIT} LNamespaces'
+    again = partial(person.api.create, LNAMESPACES, manifest("minted"), dryRun="All")
+    eventually(lambda: not unless("Invalid", again))
+    for api in (minter, person.api, admin.acting(f"system:serviceaccount:{second}:mint")):
+        assert full in refusal(api.create, LNAMESPACES, manifest("minted"), status=422)
     bot = people.account("kube-public", "bot")
     bot.api.create(LNAMESPACES, manifest("bots-own", managers=["m"]))
     tenants.ready("bots-own")
     more = partial(bot.api.create, LNAMESPACES, manifest("bots-more"))
     eventually(lambda: not unless("Invalid", more, dryRun="All"))
     refusal(more, status=422)
-    for name in (home, "bots-own"):
+    for name in ("bots-own", *(f"minted-{number}" for number in range(LIMIT - 1)), home):
         admin.delete(lns_path(name))

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -154,26 +155,69 @@ def recorded(queries: list[str]) -> list[dict[str, str]]:
     return [{"record": f"panel:{at}", "expr": query} for at, query in enumerate(queries)]
 
 
+def rules(cluster: Cluster, *values: str) -> list[dict[str, Any]]:
+    """The groups of alerts that the chart makes with these values."""
+    flags = ("monitoring.prometheusRule.enabled=true", *values)
+    chart = str(REPOSITORY / "charts" / "lnamespace")
+    shown = cluster.run(
+        *("helm", "template", "r", chart, "--namespace=ours", "--kube-version=1.30.0"),
+        *(f"--set={flag}" for flag in flags),
+    ).ok()
+    rule = next(o for o in yaml.safe_load_all(shown) if o and o["kind"] == "PrometheusRule")
+    groups: list[dict[str, Any]] = rule["spec"]["groups"]
+    return groups
+
+
+RUNBOOK = "https://docs.example.com/runbook.html"
+MODES = {
+    "alerts": ("controller.classNames={gold}",),
+    "cert-manager": (
+        "webhook.certManager.enabled=true",
+        f"monitoring.prometheusRule.runbook={RUNBOOK}",
+    ),
+    "seldom-flushed": ("ledger.flushSeconds=7200",),
+}
+"""The files of tests/alerts, and what the chart is installed with for each."""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_alert_says_of_which_instance_it_is(mode: str, cluster: Cluster) -> None:
+    """Most sum the namespace away: two instances in trouble sent one and the same alert."""
+    for alert in rules(cluster, *MODES[mode])[0]["rules"]:
+        assert alert["labels"]["namespace"] == "ours", alert["alert"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_runbook_url_is_a_url(mode: str, cluster: Cluster) -> None:
+    """Without an address of the platform's own, an alert names the file and says no URL."""
+    for alert in rules(cluster, *MODES[mode])[0]["rules"]:
+        page = f"#{alert['alert'].lower()}"
+        said = {key: value for key, value in alert["annotations"].items() if "runbook" in key}
+        if mode == "cert-manager":
+            assert said == {"runbook_url": f"{RUNBOOK}{page}"}
+        else:
+            assert said == {"runbook": f"docs/runbook.md{page}"}
+
+
+def test_without_a_ledger_nothing_waits_for_one(cluster: Cluster) -> None:
+    found = rules(cluster, "ledger.enabled=false")[0]["rules"]
+    assert not [alert["alert"] for alert in found if "lnamespace_ledger" in alert["expr"]]
+
+
 @pytest.mark.skipif(
     "LNAMESPACE_PROMTOOL" not in os.environ,
     reason="building Prometheus' promtool takes minutes: make alerts",
 )
 @pytest.mark.timeout(_BUILD)
+@pytest.mark.parametrize("mode", MODES)
 def test_the_alerts_fire_when_they_should_and_not_otherwise(
-    cluster: Cluster, tmp_path: Path
+    mode: str, cluster: Cluster, tmp_path: Path
 ) -> None:
-    flags = ("monitoring.prometheusRule.enabled=true", "controller.classNames={gold}")
-    values = [f"--set={flag}" for flag in (*flags, "ledger.clusterName=c")]
-    chart = str(REPOSITORY / "charts" / "lnamespace")
-    shown = cluster.run(
-        "helm", "template", "r", chart, "--namespace=ours", "--kube-version=1.30.0", *values
-    ).ok()
-    rule = next(o for o in yaml.safe_load_all(shown) if o and o["kind"] == "PrometheusRule")
     dashboard = [{"name": "dashboard", "rules": recorded(shown_queries())}]
-    groups = [*rule["spec"]["groups"], *dashboard]
+    groups = [*rules(cluster, *MODES[mode]), *dashboard]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": groups}))
-    tests = REPOSITORY / "tests" / "alerts" / "alerts.yaml"
-    (tmp_path / "alerts.yaml").write_text(tests.read_text())
+    tests = REPOSITORY / "tests" / "alerts" / f"{mode}.yaml"
+    (tmp_path / tests.name).write_text(tests.read_text())
     tool = REPOSITORY / "hack" / "promtool"
     run(tool, "check", "rules", tmp_path / "rules.yaml", timeout=_BUILD).ok()
-    run(tool, "test", "rules", tmp_path / "alerts.yaml", timeout=60.0).ok()
+    run(tool, "test", "rules", tmp_path / tests.name, timeout=60.0).ok()

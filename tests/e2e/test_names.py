@@ -116,6 +116,7 @@ def test_a_service_account_of_a_namespace_that_comes_later(
     # Nobody else is held up by it.
     eventually(lambda: rights.works(user("una"), name) and rights.sudoes(user("sue"), name))
     admin.create("/api/v1/namespaces", {"metadata": {"name": later}})
+    tenants.account(later, "bot")
     tenants.ready(name)
     eventually(lambda: rights.sudoes(account(later, "bot"), name))
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from tests.e2e.support.api import (
+    JSON_PATCH,
     LNAMESPACES,
     NAMESPACES,
     Api,
@@ -162,8 +163,39 @@ def test_rights_end_when_deletion_begins_though_a_finalizer_holds_the_lnamespace
     tenants.delete(name)
     eventually(lambda: has_nothing(rights, name, who) and not rights.edits(who, name))
     assert admin.find(ns_path(name))
+    eventually(lambda: condition(tenants.get(name)).get("reason") == "Terminating")
+    told = {c["type"]: c["status"] for c in tenants.get(name)["status"]["conditions"]}
+    assert told.pop("BillingRecorded") == "True"
+    assert set(told.values()) == {"False"}
+    assert "example.com/held" in condition(tenants.get(name))["message"]
     admin.patch(lns_path(name), {"metadata": {"finalizers": None}})
     eventually(lambda: admin.find(ns_path(name)) is None)
+
+
+def test_a_foreground_deletion_that_a_stranger_holds_up_takes_everybodys_access_all_the_same(
+    tenants: Tenants, rights: Rights, admin: Api
+) -> None:
+    """Kubernetes lets anybody call anything an owner that is to wait, in whatever namespace."""
+    who, maps = user("held"), ns_path("default", "configmaps")
+    name = tenants.make("held-up", users=[who.user], managers=[who.user], sudoers=[who.user])
+    lns = tenants.get(name)
+    owner = {"apiVersion": lns["apiVersion"], "kind": "LNamespace", "name": name}
+    owner |= {"uid": lns["metadata"]["uid"], "blockOwnerDeletion": True}
+    meta = {"name": name, "ownerReferences": [owner], "finalizers": ["example.com/held"]}
+    admin.create(maps, {"metadata": meta})
+    eventually(lambda: rights.sudoes(who, name))
+    admin.delete(lns_path(name), propagationPolicy="Foreground")
+    eventually(lambda: has_nothing(rights, name, who) and not rights.edits(who, name))
+    eventually(lambda: admin.find(ns_path(name)) is None)
+    eventually(lambda: "(foregroundDeletion)" in condition(tenants.get(name))["message"])
+    first = "/metadata/finalizers/0"
+    taken = [
+        {"op": "test", "path": first, "value": "foregroundDeletion"},
+        {"op": "remove", "path": first},
+    ]
+    admin.patch(lns_path(name), taken, JSON_PATCH)
+    eventually(lambda: admin.find(lns_path(name)) is None)
+    admin.patch(f"{maps}/{name}", {"metadata": {"finalizers": None}})
 
 
 def test_retain_keeps_the_namespace_and_nobodys_access(

@@ -374,6 +374,62 @@ def test_what_we_say_on_a_namespace_is_not_for_sudoers(
     assert admin.get(ns_path(name))["metadata"]["labels"] == before
 
 
+OBEYED = (
+    "scheduler.alpha.kubernetes.io/node-selector",
+    "scheduler.alpha.kubernetes.io/defaultTolerations",
+    "openshift.io/sa.scc.uid-range",
+    "field.cattle.io/projectId",
+    "iam.amazonaws.com/permitted",
+    "cnrm.cloud.google.com/project-id",
+)
+"""Annotations of a Namespace that plugins obey."""
+
+
+@pytest.mark.parametrize("key", OBEYED)
+def test_what_plugins_obey_on_a_namespace_is_not_for_sudoers(
+    key: str, name: str, sudo: Api, admin: Api
+) -> None:
+    """They put themselves on other nodes, or into another project of the cloud."""
+    path = ns_path(name)
+    pointer = f"/metadata/annotations/{key.replace('/', '~1')}"
+    metadata = {"name": name, "annotations": {key: "mine"}}
+    whole = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+    def ways(value: str | None) -> Iterator[Callable[[], object]]:
+        change = {"metadata": {"annotations": {key: value}}}
+        yield partial(sudo.patch, path, change)
+        yield partial(sudo.patch, f"{path}/status", change)
+        if value:
+            yield partial(sudo.patch, path, whole, APPLY, fieldManager="x", force="true")
+            add = {"op": "add", "path": pointer, "value": value}
+            yield partial(sudo.patch, path, [add], JSON_PATCH)
+
+    for way in ways("mine"):
+        assert NOT_YOURS in refusal(way)
+    assert key not in admin.get(path)["metadata"]["annotations"]
+    admin.patch(path, {"metadata": {"annotations": {key: "theirs"}}})
+    for way in (*ways("mine"), *ways(None)):
+        assert NOT_YOURS in refusal(way)
+    assert sudo.patch(path, {"metadata": {"annotations": {"example.com/note": "mine"}}})
+    assert admin.get(path)["metadata"]["annotations"][key] == "theirs"
+
+
+def test_a_namespace_has_no_more_labels_than_the_controller_can_keep(
+    name: str, sudo: Api, admin: Api
+) -> None:
+    """11,000 of them, as a sudoer could put there, took 3 MB of its memory for each Namespace."""
+
+    def labels(**changed: str | None) -> Object:
+        return {"metadata": {"labels": {f"example.com/{key}": v for key, v in changed.items()}}}
+
+    path, many = ns_path(name), labels(**{f"l{number}": "" for number in range(257)})
+    assert "at most 256 labels" in refusal(partial(sudo.patch, path, many))
+    admin.patch(path, many)
+    assert sudo.patch(path, labels(l0="changed"))
+    assert sudo.patch(path, labels(l1=None))
+    assert "at most 256 labels" in refusal(partial(sudo.patch, path, labels(one="more")))
+
+
 def test_nor_for_the_service_accounts_that_they_become(
     name: str, sudo: Api, people: People, admin: Api, rights: Rights
 ) -> None:

@@ -1,6 +1,7 @@
 """Guard rails: they are there before anybody gets in, they stay, and nobody gets past them."""
 
 import copy
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.e2e.support.api import (
     GROUP,
     JSON_PATCH,
     LNAMESPACES,
+    NAMESPACES,
     Api,
     ApiError,
     Object,
@@ -21,6 +23,7 @@ from tests.e2e.support.api import (
     unless,
 )
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, running
+from tests.e2e.support.commands import REPOSITORY
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.probes import counted
 from tests.e2e.support.railed import BIG, DEFAULT, KINDS, PROFILES, RailedCluster, rails_path
@@ -584,6 +587,68 @@ def test_they_stay_with_a_namespace_that_stays(tenants: Tenants, admin: Api) -> 
         lambda: not [b for b in admin.items(place) if b["metadata"]["name"] == "lnamespace-users"]
     )
     assert {kind: spec(admin, kind, name) for kind in KINDS} == SPECS
+
+
+def given_pods(admin: Api, name: str) -> None:
+    """A namespace with objects that the default profile would not let in: two too many."""
+    admin.create(NAMESPACES, {"metadata": {"name": name, "labels": {"team": "before"}}})
+    for number in range(4):
+        admin.create(ns_path(name, "configmaps"), {"metadata": {"name": f"of-before-{number}"}})
+
+
+def test_a_namespace_that_is_adopted_is_not_squeezed_into_the_default_profile(
+    tenants: Tenants, admin: Api, cluster: RailedCluster
+) -> None:
+    """Its Pod Security, its network policy and a quota that was exceeded came upon it at once."""
+    name = tenants.name("adopted")
+    given_pods(admin, name)
+    tenants.create(name, users=["ursula"])
+    uid = tenants.unready(name, "Conflict")["metadata"]["uid"]
+    admin.patch(ns_path(name), {"metadata": {"annotations": {f"{GROUP}/owner-uid": uid}}})
+    tenants.ready(name)
+    assert {kind: spec(admin, kind, name) for kind in KINDS} == dict.fromkeys(KINDS)
+    assert DEFAULT["labels"].keys().isdisjoint(labels(admin, name))
+    assert labels(admin, name)["team"] == "before"
+    admin.create(ns_path(name, "configmaps"), {"metadata": {"name": "one-more"}})
+    # Nor after everything was read anew.
+    cluster.controller.stop()
+    cluster.controller.start()
+    tenants.edit(name, users=["ursula", "una"])
+    tenants.ready(name)
+    assert {kind: spec(admin, kind, name) for kind in KINDS} == dict.fromkeys(KINDS)
+    # The administrator names the profile, once they have seen that all fits.
+    tenants.edit(name, profile="default")
+    eventually(lambda: {kind: spec(admin, kind, name) for kind in KINDS} == SPECS)
+    assert labels(admin, name)["example.com/mesh"] == "on"
+
+
+def test_the_controllers_token_makes_no_namespace_an_adopted_one(
+    cluster: RailedCluster, name: str
+) -> None:
+    """It would have no default profile then."""
+    thief = Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
+    change = {"metadata": {"annotations": {f"{GROUP}/adopted": "true"}}}
+    assert "it made that it was adopted" in refusal(thief.patch, ns_path(name), change)
+
+
+def test_a_namespace_that_is_let_go_keeps_nothing_of_ours(
+    tenants: Tenants, admin: Api, cluster: RailedCluster
+) -> None:
+    """By the commands of docs/adoption.md, letter by letter."""
+    name = tenants.make("let-go", users=["ursula"])
+    admin.create(rails_path(QUOTA, name, ""), {"metadata": {"name": "theirs"}, "spec": {}})
+    page = (REPOSITORY / "docs" / "adoption.md").read_text().partition("## Let go")[2]
+    lines = re.findall(r"^\$ ((?:.|\n    )*)$", page.partition("## ")[0], re.MULTILINE)
+    assert len(lines) >= 5
+    script = "\n".join(lines).replace("payments", name)
+    cluster.run("bash", "-euo", "pipefail", "-c", script).ok()
+    found = admin.get(ns_path(name))["metadata"]
+    assert not [key for key in found.get("annotations", {}) if key.startswith(GROUP)]
+    assert found["labels"] == {"kubernetes.io/metadata.name": name}
+    kept = admin.items(rails_path(QUOTA, name, ""))
+    assert [item["metadata"]["name"] for item in kept] == ["theirs"]
+    assert not admin.items(rails_path(NETWORK, name, ""))
+    eventually(lambda: not admin.items(rbac_path("rolebindings", namespace=name)))
 
 
 def test_they_keep_no_namespace_from_going(tenants: Tenants, admin: Api) -> None:

@@ -203,6 +203,8 @@ def test_before_during_and_after_every_edit(tenants: Tenants, rights: Rights) ->
         assert disagreements(rights, name, other, lists) == []
         return True
 
+    for one in ("rights-one", "rights-two"):
+        tenants.account("default", one)
     assert agrees(None)
     for number, lists in enumerate(phases):
         (tenants.edit if number else tenants.create)(name, **lists.spec())

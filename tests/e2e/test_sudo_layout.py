@@ -165,10 +165,13 @@ def test_sudo_by_group_is_what_is_there_without_a_setting(
     eventually(lambda: by_group(rights, alice.who) and by_group(rights, user("erin")))
     assert release.cluster.admin.find(ns_path(ACCOUNTS)) is None
     eventually(lambda: rights.works(bob.who, MINE))
-    # What a user makes by the name of the binding that will be is in nobody's way.
+    # The name of the binding that will be is not a user's. What an administrator makes by it is in
+    # nobody's way.
     mine = binding("lnamespace-sudo-account", "ClusterRole", "view", EVE)
     head = {"apiVersion": f"{RBAC_GROUP}/v1", "kind": "RoleBinding"}
-    bob.api.create(rbac_path("rolebindings", "", MINE), head | mine)
+    bindings = rbac_path("rolebindings", "", MINE)
+    assert "follows the lists" in refusal(bob.api.create, bindings, head | mine)
+    release.cluster.admin.create(bindings, head | mine)
 
 
 def test_where_the_new_layout_cannot_be_made_the_former_one_stays_and_still_can_be_revoked(
@@ -179,7 +182,9 @@ def test_where_the_new_layout_cannot_be_made_the_former_one_stays_and_still_can_
     release.wait(MINE, "False", "NoNamespace")
     assert by_group(rights, alice.who)
     alice.kubectl("sudo", "-n", MINE, "get", "secrets").ok()
-    alice.kubectl("sudo", "lns", "grant", MINE, "--user", "oscar").ok()
+    # Stored, and the command says that not all of the LNamespace is in force.
+    told = alice.kubectl("sudo", "lns", "grant", MINE, "--user", "oscar", "--timeout=1s").refused()
+    assert "is stored, but not in force: NoNamespace" in told
     assert rights.sudoes(user("erin"), MINE)
     list_sudoers(release, MINE, "alice")
     eventually(lambda: not rights.sudoes(user("erin"), MINE))

@@ -13,9 +13,10 @@ from google.cloud.bigquery import (
     StructQueryParameter,
     StructQueryParameterType,
     Table,
+    TimePartitioning,
 )
 
-from tests.ledger.month import HOUR, Line
+from tests.ledger.month import Line
 from tests.ledger.rows import PLACE
 
 QUERY = Path(__file__).resolve().parents[2] / "docs/sql/cost-per-cost-centre.sql"
@@ -43,8 +44,8 @@ COLUMNS: list[dict[str, Any]] = [
 """Those columns of the export that the query reads."""
 
 _SELECT = (
-    "SELECT STRUCT(@month_N AS month), @start_N, @end_N, STRUCT(@project_N AS id), "
-    "@labels_N, @cost_N, @currency_N, @credits_N"
+    "SELECT TIMESTAMP_TRUNC(@end_N, DAY), STRUCT(@month_N AS month), @start_N, @end_N, "
+    "STRUCT(@project_N AS id), @labels_N, @cost_N, @currency_N, @credits_N"
 )
 _CREDIT: Any = StructQueryParameterType(  # type: ignore[no-untyped-call]
     *(
@@ -56,8 +57,10 @@ _CREDIT: Any = StructQueryParameterType(  # type: ignore[no-untyped-call]
 
 def fill(client: Client, export: str, lines: Sequence[Line]) -> None:
     """Make the export, with one statement for all its lines."""
-    client.create_table(Table(export, schema=COLUMNS))
-    names = ", ".join(column["name"] for column in COLUMNS)
+    made = Table(export, schema=COLUMNS)
+    made.time_partitioning = TimePartitioning()  # By the day of writing, as Google's is.
+    client.create_table(made)
+    names = ", ".join(["_PARTITIONTIME", *(column["name"] for column in COLUMNS)])
     selects = " UNION ALL ".join(_SELECT.replace("_N", f"_{n}") for n in range(len(lines)))
     parameters = [one for n, line in enumerate(lines) for one in _parameters(line, f"_{n}")]
     config = QueryJobConfig(query_parameters=parameters)
@@ -70,12 +73,21 @@ def documented(view: str, export: str, month: str) -> str:
     for placeholder, name in (
         ("finance.billing.lnamespace_billing_events_intervals", view),
         ("finance.export.gcp_billing_export_resource_v1_XXXXXX_XXXXXX_XXXXXX", export),
-        ("'202611'", f"'{month}'"),
     ):
         if query.count(placeholder) != 1:
             raise ValueError(f"{QUERY.name} does not have {placeholder} once")
         query = query.replace(placeholder, name)
-    return query
+    return query.replace("DATE '2026-11-01'", f"DATE '{month}-01'")
+
+
+PLAIN_COLUMNS = ("usage_start_time", "usage_end_time", "cost", "credits", "currency")
+
+
+def plain(line: Line) -> tuple[str, ...]:
+    """The same line in a CSV file, after the columns that say its month, namespace and cluster."""
+    times = (f"{moment:%Y-%m-%d %H:%M:%S UTC}" for moment in (line.start, line.end))
+    where = (f"{line.start:%Y%m}", line.namespace or "", line.cluster or "")
+    return (*where, *times, repr(line.cost), repr(line.credit), line.currency)
 
 
 def _parameters(line: Line, suffix: str) -> list[Any]:
@@ -90,7 +102,7 @@ def _parameters(line: Line, suffix: str) -> list[Any]:
     return [
         ScalarQueryParameter(f"month{suffix}", "STRING", f"{line.start:%Y%m}"),
         ScalarQueryParameter(f"start{suffix}", "TIMESTAMP", line.start),
-        ScalarQueryParameter(f"end{suffix}", "TIMESTAMP", line.start + HOUR),
+        ScalarQueryParameter(f"end{suffix}", "TIMESTAMP", line.end),
         ScalarQueryParameter(f"project{suffix}", "STRING", PLACE.project_id),
         ArrayQueryParameter(f"labels{suffix}", "STRUCT", kept),
         ScalarQueryParameter(f"cost{suffix}", "FLOAT64", line.cost),

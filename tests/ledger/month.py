@@ -3,8 +3,10 @@
 The same for every test of a join, and for a check of a real project.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 from lnamespace.billing.ledger import Row
 
@@ -39,7 +41,7 @@ def told() -> list[Row]:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the bill: an hour of a namespace, and where it is to go."""
+    """A line of the bill: an hour of a namespace, and which cost centres are to share it evenly."""
 
     namespace: str | None
     start: datetime
@@ -48,10 +50,15 @@ class Line:
     credit: float = 0.0
     cluster: str | None = "main"
     currency: str = "CAD"
+    hours: int = 1
 
     @property
-    def net(self) -> float:
-        return self.cost + self.credit
+    def end(self) -> datetime:
+        return self.start + self.hours * HOUR
+
+    @property
+    def net(self) -> Decimal:
+        return Decimal(repr(self.cost)) + Decimal(repr(self.credit))
 
 
 LINES = [
@@ -61,7 +68,7 @@ LINES = [
     Line("steady", at(3), 9.0, "UNALLOCATED", cluster="other"),
     Line("moves", at(2), 100.0, "4711"),
     Line("moves", at(10, 11), 200.0, "4711"),
-    Line("moves", at(10, 12), 400.0, "4712"),  # The hour in which it moved.
+    Line("moves", at(10, 12), 400.0, "4711+4712"),  # It moved in the middle of this hour.
     Line("moves", at(20), 800.0, "4712"),
     Line("again", at(4), 3.0, "4711"),
     Line("again", at(5, 10), 5.0, "4711"),  # The hour in which it was deleted.
@@ -85,10 +92,12 @@ ELSEWHERE = [
 ]
 
 
-def expected() -> dict[tuple[str, str], float]:
-    """What each cost centre is to be charged, by cost centre and currency."""
-    totals: dict[tuple[str, str], float] = {}
+def expected() -> dict[tuple[str, str, str], Decimal]:
+    """What each cost centre is to be charged, by kind, cost centre and currency."""
+    totals: dict[tuple[str, str, str], Decimal] = defaultdict(Decimal)
     for line in LINES:
-        key = (line.charged, line.currency)
-        totals[key] = totals.get(key, 0.0) + line.net
-    return totals
+        payers = line.charged.split("+") if line.charged[0] != "=" else [line.charged]
+        for payer in payers:
+            kind = payer.lower() if payer in ("SHARED", "UNALLOCATED") else "payer"
+            totals[kind, payer, line.currency] += line.net / len(payers)
+    return dict(totals)

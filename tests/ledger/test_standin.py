@@ -289,3 +289,12 @@ def test_a_fault_waits_for_its_turn(service: StandIn, client: bigquery.Client) -
             run(client, "SELECT 1")
     assert len(list(run(client, "SELECT 1"))) == 1
     assert service.faults.planned() == []
+
+
+def test_numeric_has_nine_decimals(client: bigquery.Client) -> None:
+    """A thousand lines of 0.0004 are 0.4, and were 0.00."""
+    (found,) = client.query_and_wait(
+        "SELECT SUM(CAST(cost AS NUMERIC)) AS s "
+        "FROM UNNEST(GENERATE_ARRAY(1, 1000)) AS n, (SELECT 0.0004 AS cost)"
+    )
+    assert str(found["s"]).rstrip("0") == "0.4"

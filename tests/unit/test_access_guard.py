@@ -59,6 +59,23 @@ def test_labels(case: str) -> None:
     assert labels(tenant, guard, found, LAYOUT) == should
 
 
+def test_the_default_profile_is_not_for_what_was_adopted() -> None:
+    """Its quota, network policy and Pod Security ended what ran there at once."""
+    guards = Guards({"default": DEFAULT, "big": BIG})
+    assert guards.of(lns()) == DEFAULT
+    assert guards.of(lns(), adopted=True) == Guard()
+    assert guards.of(lns("default"), adopted=True) == DEFAULT
+    assert guards.of(lns("big"), adopted=True) == BIG
+
+
+def test_what_was_adopted_needs_the_profiles_only_if_it_names_one() -> None:
+    unreadable = Guards(problem="no such file")
+    assert unreadable.of(lns(), adopted=True) == Guard()
+    assert unreadable.trouble(lns(), adopted=True) == ""
+    assert unreadable.of(lns("big"), adopted=True) is None
+    assert "no such file" in unreadable.trouble(lns("big"), adopted=True)
+
+
 keys = st.sampled_from(["mesh", "class", "zone", "bad", "evil.io/x", "mine"])
 maps = st.dictionaries(keys, st.sampled_from("xy"))
 

@@ -1,7 +1,7 @@
 """How many LNamespaces whom: one table."""
 
 import pytest
-from lnamespace.access.limit import Limits
+from lnamespace.access.limit import Limits, left_over
 
 BOT = "system:serviceaccount:ci:bot"
 OTHER = "system:serviceaccount:ci:other"
@@ -16,20 +16,20 @@ ONE_PERSON = Limits(0, {"carol": 2})
     ("limits", "requester", "account", "limit"),
     [
         (Limits(), "alice", "alice", None),
-        (Limits(), BOT, BOT, None),
+        (Limits(), BOT, TEAM, None),
         (FIVE, "alice", "alice", 5),
         (FIVE, "", "", 5),
         (FIVE, "carol", "carol", 20),
         (FIVE, "dora", "dora", None),
         (FIVE, BOT, BOT, 3),
-        (FIVE, OTHER, OTHER, 0),
+        (FIVE, OTHER, TEAM, 5),
         (FIVE, "system:serviceaccounts:ci", TEAM, 5),
         (TOGETHER, OTHER, TEAM, 7),
         (TOGETHER, BOT, BOT, None),
-        (TOGETHER, "system:serviceaccount:cix:bot", "system:serviceaccount:cix:bot", 0),
+        (TOGETHER, "system:serviceaccount:cix:bot", "system:serviceaccounts:cix", 5),
         (ONE_PERSON, "alice", "alice", None),
         (ONE_PERSON, "carol", "carol", 2),
-        (ONE_PERSON, BOT, BOT, None),
+        (ONE_PERSON, BOT, TEAM, None),
     ],
 )
 def test_to_whom_it_is_counted_and_how_many_that_may_be(
@@ -59,7 +59,30 @@ def test_a_refusal_says_how_many_of_how_many_and_what_to_do() -> None:
         "ask a cluster administrator for more"
     )
     assert TOGETHER.exceeded(OTHER, 7).startswith(f'exceeded limit: "{TEAM}" has 7 of 7')
-    assert FIVE.exceeded(OTHER, 0) == (
-        f'exceeded limit: "{OTHER}" is a ServiceAccount, which may have LNamespaces only where a '
-        "cluster administrator says how many (limitExceptions)"
-    )
+    assert FIVE.exceeded(OTHER, 5).startswith(f'exceeded limit: "{TEAM}" has 5 of 5')
+    assert not FIVE.exceeded(OTHER, 4)
+
+
+@pytest.mark.parametrize(
+    ("limits", "requester", "follows"),
+    [
+        (FIVE, OTHER, True),
+        (FIVE, BOT, False),
+        (FIVE, "alice", False),
+        (FIVE, TEAM, False),
+        (TOGETHER, OTHER, False),
+        (Limits(), OTHER, False),
+    ],
+)
+def test_only_a_service_account_without_an_exception_is_counted_like_its_home(
+    limits: Limits, requester: str, follows: bool
+) -> None:
+    assert limits.follows_home(requester) is follows
+
+
+def test_what_was_left_is_named_but_not_all_of_very_many() -> None:
+    assert left_over([]) == ""
+    assert "have left (a, b): ask" in left_over(["a", "b"])
+    long = left_over([f"{'x' * 60}{number:03}" for number in range(100)])
+    assert "and 95 more): ask" in long
+    assert len(long) < 600

@@ -4,10 +4,11 @@ from itertools import product
 
 import pytest
 from lnamespace.access.layout import Layout
-from lnamespace.access.ownership import Ownership, ownership
+from lnamespace.access.ownership import Ownership, adopted, ownership
 from lnamespace.kube.objects import Seen
 from lnamespace.model.lnamespace import LNamespace, Metadata, Status
 from lnamespace.model.names import Names
+from msgspec.structs import replace
 
 LAYOUT = Layout()
 OURS, EARLIER, STRANGER = "uid-ours", "uid-earlier", "uid-stranger"
@@ -49,6 +50,42 @@ PROOFS = {
 @pytest.mark.parametrize(("of", "namespace"), PROOFS.values(), ids=PROOFS.keys())
 def test_a_uid_proves_that_it_is_its_own(of: LNamespace, namespace: Seen) -> None:
     assert ownership(of, namespace, LAYOUT) is Ownership.OURS
+
+
+def test_a_status_proves_nothing_of_what_another_one_left() -> None:
+    """With Retain: the annotation says whose it was, whatever a status came to say."""
+    left = found(annotated=EARLIER, managed=True)
+    assert ownership(lns(NAMESPACE), left, LAYOUT) is Ownership.FOREIGN
+    assert ownership(lns(NAMESPACE), found(OURS, annotated=EARLIER), LAYOUT) is Ownership.OURS
+
+
+def marked(annotated: str, *, managed: bool) -> Seen:
+    return replace(
+        found(annotated=OURS, managed=managed),
+        annotations={LAYOUT.names.owner_annotation: OURS, annotated: "true"},
+    )
+
+
+ADOPTIONS = {
+    "there is none": (lns(), None, False),
+    "an administrator has just given it": (lns(), found(annotated=OURS), True),
+    "our labels are on it, and the mark": (
+        lns(NAMESPACE),
+        marked(LAYOUT.names.adopted_annotation, managed=True),
+        True,
+    ),
+    "we made it": (lns(), found(OURS, annotated=OURS, managed=True), False),
+    "it was left behind, with its guard rails": (lns(), found(annotated=OURS, managed=True), False),
+    "somebody took our labels off": (lns(NAMESPACE), found(annotated=OURS), False),
+    "somebody else's mark": (lns(), marked("example.com/adopted", managed=True), False),
+}
+
+
+@pytest.mark.parametrize(("of", "namespace", "is_"), ADOPTIONS.values(), ids=ADOPTIONS.keys())
+def test_adopted_is_what_was_there_before(
+    of: LNamespace, namespace: Seen | None, is_: bool
+) -> None:
+    assert adopted(of, namespace, LAYOUT) is is_
 
 
 NO_PROOFS = {

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
-from lnamespace.admission import departures
+from lnamespace.admission import caller, departures
 from lnamespace.admission.departures import IntoOutbox, NoDepartures
 from lnamespace.admission.review import GroupVersionKind, Request
 from lnamespace.billing.outbox import Outbox
@@ -198,3 +198,37 @@ async def test_nor_does_one_that_does_not_answer(
 
 async def test_without_a_cluster_nothing_is_written() -> None:
     await NoDepartures().tell(request())
+
+
+async def test_what_was_just_written_is_not_written_again(door: Door) -> None:
+    """Anybody at the port could make a GET and a POST for each request, without end."""
+    task, look = await door.asked(request())
+    look.answer(shown())
+    await door.writes("u-1.5.ending")
+    await task
+    task, look = await door.asked(request())
+    look.answer(shown())
+    await task
+    assert door.server.arrived.empty()
+    again = shown()
+    again["metadata"]["uid"] = "u-2"
+    task, look = await door.asked(request())
+    look.answer(again)
+    await door.writes("u-2.5.ending")
+    await task
+
+
+async def test_a_stranger_who_invents_deletions_holds_up_nobody_else(door: Door) -> None:
+    caller.address.set("10.0.0.66")
+    invented = [asyncio.create_task(door.into.tell(request())) for _ in range(100)]
+    looks = [await door.server.next("GET") for _ in range(departures.AT_ONCE)]
+    caller.address.set("10.0.0.1")
+    task, look = await door.asked(request())
+    look.answer(shown())
+    await door.writes("u-1.5.ending")
+    await task
+    assert not any(one.done() for one in invented)
+    for cancelled in invented:
+        cancelled.cancel()
+    for open_ in looks:
+        open_.cut()

@@ -5,17 +5,23 @@ import base64
 import contextlib
 import json
 import logging
+import threading
+from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jsonpatch
 import pytest
 from lnamespace.admission.door import ADMISSION_MAX, Door
+from lnamespace.admission.inheritance import NOWHERE, Home
 from lnamespace.admission.policy import Policy
 from lnamespace.admission.review import Request
-from lnamespace.billing.payers import Entry, Payers
+from lnamespace.admission.threads import in_thread
+from lnamespace.billing.group_pattern import compiled
+from lnamespace.billing.payers import Entry, Fallback, Payers, Requester
 from lnamespace.billing.payers_file import PayersFile
 from lnamespace.errors import ReviewError
+from lnamespace.metrics import ENDPOINTS
 from lnamespace.model.lnamespace import Charge
 from lnamespace.settings import Settings
 
@@ -30,14 +36,16 @@ class World:
 
     payers: Payers = field(default_factory=Payers)
     inherited: Charge | None = None
+    listed: bool = True
     found: frozenset[str] | None = frozenset()
     asked: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     departed: list[str] = field(default_factory=list)
 
-    async def of(self, home: str) -> Charge | None:
+    async def of(self, username: str) -> Home:
+        home = Requester(username).home
         self.asked.append(home)
-        return self.inherited if home else None
+        return Home(home, self.inherited, self.listed) if home else NOWHERE
 
     async def tell(self, request: Request) -> None:
         self.departed.append(request.name)
@@ -52,6 +60,10 @@ class World:
             clock=lambda: NOW,
             decided=lambda path, found: self.refused.append(path) if found.errors else None,
         )
+
+
+def test_all_its_endpoints_are_counted_from_the_start() -> None:
+    assert tuple(one.path for one in World().door().endpoints()) == ENDPOINTS
 
 
 def review(spec: Any = ABSENT, user: str = ALICE, operation: str = "CREATE", **more: Any) -> Json:
@@ -98,8 +110,74 @@ def test_all_that_the_api_server_asks_has_its_place() -> None:
         "/depart",
         "/convert",
     ]
-    # An object has at most 3 MiB, and an update shows two; a list has many.
-    assert all(endpoint.max_bytes >= ADMISSION_MAX > 6 * 2**20 for endpoint in found.values())
+    # etcd takes objects of 1.5 MiB, and an update shows two; a list has many.
+    assert all(endpoint.max_bytes >= ADMISSION_MAX > 3 * 2**20 for endpoint in found.values())
+
+
+async def longest_pause(work: Awaitable[object]) -> float:
+    """Do the work; return for how many seconds the event loop did nothing else."""
+    loop, pauses = asyncio.get_running_loop(), [0.0]
+
+    async def tick() -> None:
+        while True:
+            before = loop.time()
+            await asyncio.sleep(0)
+            pauses.append(loop.time() - before)
+
+    ticking = asyncio.create_task(tick())
+    await asyncio.sleep(0)
+    try:
+        await work
+        await asyncio.sleep(0)
+    finally:
+        ticking.cancel()
+    return max(pauses)
+
+
+@pytest.mark.parametrize(
+    ("groups", "allowed", "said"),
+    [(100_000, False, "You are in more than 1000 groups"), (1000, True, "")],
+)
+async def test_who_is_in_very_many_groups_holds_nobody_up(
+    groups: int, allowed: bool, said: str
+) -> None:
+    """A request with 300,000 groups against 50 patterns took 13 s, for all others too."""
+    patterns = [compiled(rf"team-{n}-(?P<costCenter>\d+)@example\.com") for n in range(50)]
+    entries = tuple(Entry(n, Charge(), pattern=pattern) for n, pattern in enumerate(patterns))
+    world = World(Payers(entries))
+    who = {"username": "bob", "groups": [f"group-{n}@example.com" for n in range(groups)]}
+    answered: list[tuple[Json, Json]] = []
+
+    async def ask_both() -> None:
+        answered.append(await through(world.door(), review(userInfo=who)))
+
+    pause = await longest_pause(ask_both())
+    verdict = answered[0][1]
+    assert verdict["allowed"] is allowed
+    assert said in str(verdict)
+    assert pause < 0.25
+
+
+async def test_what_runs_in_a_thread_is_waited_for_when_its_time_is_up() -> None:
+    """Otherwise a second large conversion began while the first one was still running."""
+    started, finish = asyncio.Event(), threading.Event()
+    loop, ended = asyncio.get_running_loop(), list[str]()
+
+    def work() -> None:
+        loop.call_soon_threadsafe(started.set)
+        assert finish.wait(10)
+        ended.append("work")
+
+    task = asyncio.create_task(in_thread(work))
+    await started.wait()
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0)
+    assert not task.done()
+    finish.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == ["work"]
 
 
 async def test_who_asks_for_a_name_and_nothing_else_is_let_in_with_everything() -> None:
@@ -285,3 +363,26 @@ async def test_a_deletion_that_could_not_be_written_down_is_told_of() -> None:
         (await server.next("GET")).refuse(403, "Forbidden")
         assert (await answer)["allowed"]
     assert missed == ["x"]
+
+
+@pytest.mark.parametrize("on_missing", list(Fallback))
+async def test_a_service_account_that_is_not_listed_learns_why_it_does_not_charge_its_home(
+    on_missing: Fallback,
+) -> None:
+    payers = Payers((Entry(0, Charge("1"), user="bob"),), on_missing=on_missing)
+    world = World(payers, inherited=Charge("4711"), listed=False)
+    robot = "system:serviceaccount:ci:robot"
+    spec = {"managers": [{"name": ALICE}]}
+    changed, verdict = await through(world.door(), review(spec, robot))
+    words = 'a ServiceAccount of LNamespace "ci" charges the same cost centre only if a manager'
+    if on_missing is Fallback.REJECT:
+        assert not verdict["allowed"]
+        assert words in verdict["status"]["message"]
+    else:
+        assert changed["spec"]["billing"]["costCenter"] == "unallocated"
+        (warning,) = (await ask(world.door(), "/mutate", review(spec, robot)))["warnings"]
+        assert warning.startswith(f'charged to "unallocated": {words}')
+    asked = spec | {"billing": {"costCenter": "4711"}}
+    _, verdict = await through(world.door(), review(asked, robot))
+    assert not verdict["allowed"]
+    assert words in verdict["status"]["message"]

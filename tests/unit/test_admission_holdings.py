@@ -1,16 +1,20 @@
 """What the door knows of who has how many."""
 
+import asyncio
 from typing import Any
 
 import msgspec
 import pytest
 from lnamespace.access.limit import Limits
+from lnamespace.admission.accounts import FromNamespaces
 from lnamespace.admission.holdings import Holdings, read
+from lnamespace.admission.mutate import mutate
 from lnamespace.admission.validate import validate
 
-from tests.unit.support.admission import ALICE, POLICY, creation, known, update
+from tests.unit.support.admission import ALICE, NAMES, POLICY, creation, known, patched, update
+from tests.unit.support.server import client_of, serving
 
-LIMITS = Limits(2, {"system:serviceaccounts:ci": 1})
+LIMITS = Limits(2, {"system:serviceaccounts:ci": 1, "gitops": 0, "carol": 7})
 REFUSAL = 'exceeded limit: "alice" has 2 of 2 LNamespaces'
 
 
@@ -21,8 +25,8 @@ def manifest(name: str, version: int, spec: Any = None) -> bytes:
 
 def test_what_is_kept_is_who_asked() -> None:
     kept = read(manifest("a", 7, {"requester": "alice", "users": [{"name": "bob"}]}))
-    assert (kept.key, kept.version, kept.requester) == (("", "a"), 7, "alice")
-    assert read(manifest("a", 7)).requester == ""
+    assert (kept.key, kept.version, kept.account) == (("", "a"), 7, "alice")
+    assert read(manifest("a", 7)).account == ""
 
 
 def test_it_counts_what_comes_and_goes() -> None:
@@ -44,8 +48,76 @@ def test_the_service_accounts_of_a_namespace_are_counted_together() -> None:
     assert holdings.exceeded("system:serviceaccount:ci:other")
 
 
-def test_who_may_have_none_is_refused_before_anything_is_known() -> None:
-    assert "is a ServiceAccount" in Holdings(LIMITS).exceeded("system:serviceaccount:a:b")
+def test_what_is_counted_to_somebody_else_is_theirs() -> None:
+    holdings = Holdings(LIMITS)
+    robot = {"requester": "system:serviceaccount:home:robot", "countedTo": "alice"}
+    for version, name in enumerate(("a", "b"), 1):
+        holdings.store.put(read(manifest(name, version, robot)))
+    assert holdings.exceeded("alice").startswith(REFUSAL)
+    assert not holdings.exceeded("system:serviceaccount:home:robot")
+
+
+ROBOT = "system:serviceaccount:home:robot"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "account"),
+    [
+        ({"tenancy.loblaw.digital/requester": "alice"}, "alice"),
+        ({"tenancy.loblaw.digital/requester": "carol"}, "carol"),
+        ({"tenancy.loblaw.digital/requester": "gitops"}, ""),
+        ({"other": "x"}, ""),
+        (None, ""),
+    ],
+)
+async def test_a_service_account_is_counted_like_the_namespace_it_lives_in(
+    annotations: dict[str, str] | None, account: str
+) -> None:
+    """Not like one without a limit, which whoever makes namespaces for teams is given."""
+    async with serving() as server, client_of(server.url) as client:
+        accounts = FromNamespaces(client, NAMES, LIMITS)
+        task = asyncio.create_task(accounts.of(ROBOT))
+        exchange = await server.next("GET")
+        assert exchange.path == "/api/v1/namespaces/home"
+        exchange.answer({"metadata": {"annotations": annotations} if annotations else {}})
+        assert await task == account
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 429, 500])
+async def test_to_whom_it_is_counted_is_never_guessed(status: int) -> None:
+    """Counted to nobody, a ServiceAccount of a full account would have another limit."""
+    async with serving() as server, client_of(server.url) as client:
+        task = asyncio.create_task(FromNamespaces(client, NAMES, LIMITS).of(ROBOT))
+        (await server.next("GET")).refuse(status)
+        assert await task is None
+
+
+@pytest.mark.parametrize("who", [ALICE, "system:serviceaccount:ci:bot"])
+async def test_nobody_else_is_asked_for(who: str) -> None:
+    async with serving() as server, client_of(server.url) as client:
+        assert await FromNamespaces(client, NAMES, LIMITS).of(who) == ""
+        assert server.arrived.empty()
+
+
+def test_the_account_is_stamped_and_never_changes() -> None:
+    circumstances = known(counted_to="alice")
+    spec: dict[str, Any] = {"managers": [{"name": ALICE}]}
+    for sent in (spec, spec | {"countedTo": "bob"}):
+        request = creation(sent, ROBOT)
+        made = patched(request.new, mutate(request, POLICY, circumstances).patch)["spec"]
+        assert (made["requester"], made["countedTo"]) == (ROBOT, "alice")
+    mine = patched(creation(spec).new, mutate(creation(spec), POLICY, known()).patch)["spec"]
+    assert "countedTo" not in mine
+    kept = update(made, {k: v for k, v in made.items() if k != "countedTo"}, ROBOT)
+    assert patched(kept.new, mutate(kept, POLICY, known()).patch)["spec"] == made
+    told = validate(update(made, made | {"countedTo": "bob"}), POLICY, known()).errors
+    assert [error.path for error in told] == ["spec.countedTo"]
+
+
+def test_who_cannot_be_counted_now_is_told_to_try_again() -> None:
+    spec = {"managers": [{"name": ALICE}], "requester": ALICE}
+    (told,) = validate(creation(spec), POLICY, known(counted_to=None)).errors[:1]
+    assert str(told).startswith("spec.countedTo: Forbidden: it cannot be found out now")
 
 
 @pytest.mark.parametrize("administrator", [True, False])

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lnamespace.admission import inheritance
-from lnamespace.admission.inheritance import FromCluster, NoInheritance
+from lnamespace.admission.inheritance import NOWHERE, FromCluster, Home, NoInheritance
 from lnamespace.kube.resources import Resource
-from lnamespace.model.lnamespace import KIND, PLURAL, VERSION, Charge
+from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 
 from tests.unit.support.admission import NAMES, manifest
 from tests.unit.support.server import Exchange, Server, client_of, serving
+from tests.unit.support.strategies import NOW
 
 LNAMESPACES = Resource(NAMES.group, VERSION, KIND, PLURAL)
 
@@ -23,55 +24,90 @@ class Asked:
     def __init__(self, server: Server, cluster: FromCluster) -> None:
         self.server, self.cluster = server, cluster
 
-    async def of(self, home: str) -> tuple[Awaitable[Charge | None], Exchange]:
+    async def of(self, home: str) -> tuple[Awaitable[Home], Exchange]:
         """What will be known, and the request that is to be answered for it."""
-        task = asyncio.create_task(self.cluster.of(home))
+        task = asyncio.create_task(self.cluster.of(f"system:serviceaccount:{home}:bot"))
         return task, await self.server.next("GET")
 
 
 @pytest_asyncio.fixture
 async def asked() -> AsyncIterator[Asked]:
     async with serving() as server, client_of(server.url) as client:
-        yield Asked(server, FromCluster(client, LNAMESPACES))
+        yield Asked(server, FromCluster(client, LNAMESPACES, lambda: NOW))
 
 
-def shown(**status: Any) -> dict[str, Any]:
-    return manifest({"billing": {"costCenter": "4711"}}, name="ci") | {"status": status}
+BOT = {"kind": "ServiceAccount", "namespace": "ci", "name": "bot"}
+
+
+def shown(spec: dict[str, Any] | None = None, **status: Any) -> dict[str, Any]:
+    whole = {"billing": {"costCenter": "4711"}, "managers": [BOT]} | (spec or {})
+    return manifest(whole, name="ci") | {"status": status}
 
 
 async def test_it_is_the_payer_of_the_lnamespace_of_that_name(asked: Asked) -> None:
     found, exchange = await asked.of("ci")
     assert exchange.path == f"/apis/{NAMES.group}/v1beta1/lnamespaces/ci"
     exchange.answer(shown(namespaceUID="n-1"))
-    charge = await found
-    assert charge
-    assert charge.cost_center == "4711"
+    home = await found
+    assert home.inherited
+    assert home.inherited.cost_center == "4711"
+    assert home.unlisted == ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "listed"),
+    [
+        ({"managers": [], "sudoers": [BOT]}, True),
+        ({"managers": [{"name": "system:serviceaccount:ci:bot"}]}, True),
+        ({"managers": [BOT | {"expiresAt": "2999-01-01T00:00:00Z"}]}, True),
+        ({"managers": []}, False),
+        ({"managers": [], "users": [BOT]}, False),
+        ({"managers": [BOT | {"name": "other"}]}, False),
+        ({"managers": [BOT | {"namespace": "elsewhere"}]}, False),
+        ({"managers": [BOT | {"expiresAt": "2020-01-01T00:00:00Z"}]}, False),
+    ],
+)
+async def test_only_a_service_account_that_may_say_who_pays_inherits(
+    asked: Asked, spec: dict[str, Any], listed: bool
+) -> None:
+    """A mere user made a ServiceAccount, and charged the team by it also after they had gone."""
+    found, exchange = await asked.of("ci")
+    exchange.answer(shown(spec, namespaceUID="n-1"))
+    home = await found
+    assert bool(home.inherited) is listed
+    assert home.unlisted == ("" if listed else "ci")
+
+
+async def test_where_nobody_pays_nothing_is_inherited(asked: Asked) -> None:
+    found, exchange = await asked.of("ci")
+    exchange.answer(shown({"billing": {}}, namespaceUID="n-1"))
+    assert await found == NOWHERE
 
 
 async def test_one_whose_namespace_is_another_s_has_nothing_to_leave(asked: Asked) -> None:
     found, exchange = await asked.of("ci")
     exchange.answer(shown())
-    assert await found is None
+    assert await found == NOWHERE
 
 
 async def test_where_there_is_no_lnamespace_there_is_nothing(asked: Asked) -> None:
     found, exchange = await asked.of("kube-system")
     exchange.refuse(404, "NotFound")
-    assert await found is None
+    assert await found == NOWHERE
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500])
 async def test_an_api_server_that_refuses_refuses_nobody(asked: Asked, status: int) -> None:
     found, exchange = await asked.of("ci")
     exchange.refuse(status)
-    assert await found is None
+    assert await found == NOWHERE
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"metadata": 7}', b"x" * 100])
 async def test_an_answer_that_is_none_is_nothing(asked: Asked, body: bytes) -> None:
     found, exchange = await asked.of("ci")
     exchange.answer(body)
-    assert await found is None
+    assert await found == NOWHERE
 
 
 async def test_who_waits_does_not_wait_longer_than_the_api_server_would(
@@ -80,17 +116,17 @@ async def test_who_waits_does_not_wait_longer_than_the_api_server_would(
     assert inheritance.PATIENCE < 5
     monkeypatch.setattr(inheritance, "PATIENCE", 0.5)
     found, exchange = await asked.of("ci")
-    assert await found is None
+    assert await found == NOWHERE
     exchange.cut()
 
 
 async def test_people_live_nowhere_and_nobody_is_asked(asked: Asked) -> None:
-    assert await asked.cluster.of("") is None
+    assert await asked.cluster.of("alice") == NOWHERE
     assert asked.server.arrived.empty()
 
 
 async def test_without_a_cluster_nothing_is_inherited() -> None:
-    assert await NoInheritance().of("ci") is None
+    assert await NoInheritance().of("system:serviceaccount:ci:bot") == NOWHERE
 
 
 def test_a_home_cannot_lead_astray() -> None:

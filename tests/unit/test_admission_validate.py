@@ -12,7 +12,7 @@ from lnamespace.admission.policy import Circumstances, Policy
 from lnamespace.admission.review import Request
 from lnamespace.admission.validate import validate
 from lnamespace.billing.payers import Entry, Fallback, Payers
-from lnamespace.model.lnamespace import Charge, Spec
+from lnamespace.model.lnamespace import NAME_MAX, Charge, Spec
 from lnamespace.model.rules import member_problem, sudoer_problem
 
 from tests.unit.support.admission import (
@@ -228,9 +228,15 @@ def test_a_name_that_became_reserved_stays_repairable() -> None:
 
 
 def test_an_old_object_that_cannot_be_read_keeps_nobody_from_repairing_it() -> None:
-    broken = GOOD | {"users": 7}
-    told = refused(update(broken, GOOD), known(administrator=True))
-    assert [text.partition(":")[0] for text in told] == ["spec.requester"]
+    """Such as a value of a newer version after a roll-back, or a null stored without a webhook."""
+    for field in ({"users": 7}, {"users": [EDITOR | {"expiresAt": None}]}, {"deletionPolicy": "x"}):
+        broken = GOOD | {"countedTo": "carol"} | field
+        repaired = GOOD | {"countedTo": "carol"}
+        assert refused(update(broken, repaired), known(administrator=True)) == []
+        assert refused(update(broken, repaired, "bob"), known(PAYERS)) == []
+        stolen = refused(update(broken, repaired | {"requester": "bob"}), known())
+        assert [text.partition(":")[0] for text in stolen] == ["spec.requester"]
+        assert refused(update(broken, GOOD), known()) != []
 
 
 # Somebody must be able to edit it
@@ -335,25 +341,136 @@ def test_who_cannot_pay_is_told_with_what_to_do(
     assert refused(mutated(sent, administrator), administrator) == []
 
 
+def billed(labels: Json) -> Json:
+    return GOOD | {"billing": BILLING | {"labels": labels}}
+
+
 def test_a_bill_has_a_size() -> None:
     """Several states of it must fit into one object."""
-    labels = {f"key-{number}": "x" * 16_000 for number in range(5)}
-    told = refused(creation(GOOD | {"billing": BILLING | {"labels": labels}}))
-    assert told == ["spec.billing: Too long: may not be more than 65536 bytes"]
-    large = GOOD | {"billing": BILLING | {"labels": dict(labels)}}
+    labels = {f"key-{number}": "x" * 1000 for number in range(9)}
+    told = refused(creation(billed(labels)))
+    assert told == ["spec.billing: Too long: may not be more than 8192 bytes as JSON, and is 9128"]
+    large = billed(dict(labels))
     assert refused(update(large, large | {"users": [EDITOR]})) == []
     labels.popitem()
-    assert refused(creation(GOOD | {"billing": BILLING | {"labels": labels}})) == []
+    assert refused(creation(billed(labels))) == []
+    # One of before may become smaller, though it is still too large.
+    larger = billed({f"key-{number}": "x" * 1000 for number in range(12)})
+    assert refused(update(larger, large)) == []
+    assert len(refused(update(large, larger))) == 1
 
 
-@pytest.mark.parametrize(("size", "passes"), [(200_000, True), (262_100, False)])
-def test_annotations_leave_room_for_what_the_older_version_cannot_say(
-    size: int, passes: bool
+def people(count: int, length: int = 8) -> list[Json]:
+    return [{"name": f"{number:0{length}}"} for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("field", "most"), [("users", 250), ("managers", 50), ("sudoers", 50)], ids=str
+)
+def test_a_list_has_a_bound_and_a_longer_one_of_before_may_shrink(field: str, most: int) -> None:
+    """500 entries of 512 bytes in each list: 200 of these put the controller out of action."""
+    words = "must have at most {} entries and has {}; remove who is no longer needed"
+    told = refused(creation(GOOD | {field: people(most + 1)}))
+    assert told == [f"spec.{field}: Too long: {words.format(most, most + 1)}"]
+    assert refused(creation(GOOD | {field: people(most)})) == []
+    before = GOOD | {field: people(most + 100)}
+    for entries in (most + 100, most + 99, 1):
+        assert refused(update(before, GOOD | {field: people(entries)})) == []
+    assert refused(update(before, GOOD | {field: people(most + 101)}))
+
+
+def test_a_spec_has_a_size_and_a_larger_one_of_before_may_shrink() -> None:
+    large, larger = (
+        GOOD | {"users": people(250, 250), "managers": [EDITOR, *people(count, 250)]}
+        for count in (1, 5)
+    )
+    (told,) = refused(creation(large))
+    assert told.startswith("spec: Too long: may not be more than 65536 bytes as JSON, and is 6")
+    assert refused(creation(GOOD | {"users": people(220, 256)})) == []
+    assert refused(update(larger, large)) == []
+    assert refused(update(larger, larger | {"deletionProtection": False}))
+    assert len(refused(update(large, larger))) == 1
+
+
+def test_a_name_that_is_listed_anew_has_at_most_256_characters() -> None:
+    long = {"name": "n" * 257}
+    (told,) = refused(creation(GOOD | {"users": [long]}))
+    assert told == "spec.users[0].name: Too long: may not be more than 256 characters"
+    before = GOOD | {"users": [long]}
+    assert refused(update(before, before | {"managers": [EDITOR, {"name": "bob"}]})) == []
+
+
+@pytest.mark.parametrize("size", [98_400, 200_000])
+@pytest.mark.parametrize("where", ["annotations", "labels"])
+def test_labels_and_annotations_have_a_size(where: str, size: int) -> None:
+    sent: Json = {where: {"a": "x" * size}}
+    (told,) = refused(creation(GOOD, **sent))
+    assert told.startswith("metadata: Too long: may not be more than 98304 bytes as JSON, and is ")
+    before = update(GOOD, GOOD | {"users": [EDITOR]})
+    metadata = before.old["metadata"] | sent
+    edited = msgspec.structs.replace(
+        before,
+        object=before.new | {"metadata": metadata},
+        old_object=before.old | {"metadata": metadata},
+    )
+    assert refused(edited) == []
+
+
+def test_nobody_makes_the_managed_fields_grow_without_end() -> None:
+    """The API server merges old entries of who updated, and never of who applied."""
+    fields = [{"manager": f"m{n}", "fieldsV1": {"f:x": "y" * 20_000}} for n in range(14)]
+    (told,) = refused(creation(GOOD, managedFields=fields))
+    assert "sets metadata.managedFields to [{}]" in told
+    assert refused(creation(GOOD, managedFields=fields[:12])) == []
+
+
+def test_annotations_leave_room_for_what_the_older_version_cannot_say() -> None:
+    """One of before has more than can be written today."""
+    change = update(GOOD, GOOD | {"users": [{"name": "b", "expiresAt": "2030-01-01T00:00:00Z"}]})
+    for size, passes in ((200_000, True), (262_100, False)):
+        metadata = change.old["metadata"] | {"annotations": {"a": "x" * size}}
+        sent = msgspec.structs.replace(
+            change,
+            object=change.new | {"metadata": metadata},
+            old_object=change.old | {"metadata": metadata},
+        )
+        told = refused(sent)
+        assert told == [] if passes else told[0].startswith("metadata.annotations: Too long: ")
+
+
+@pytest.mark.parametrize("field", ["costCenter", "owner", "team", "environment", "labels"])
+@pytest.mark.parametrize("text", [" ", "4711 ", "4711\u200b", "a\nb", "\x1b[31m", "\u202ex"])
+def test_texts_of_the_bill_are_what_people_see_and_those_of_before_stay(
+    field: str, text: str
 ) -> None:
-    spec = GOOD | {"users": [{"name": "bob", "expiresAt": "2030-01-01T00:00:00Z"}]}
-    sent = creation(spec, annotations={"a": "x" * size})
-    told = refused(sent)
-    assert told == [] if passes else told[0].startswith("metadata.annotations: Too long: ")
+    said: Json = {"labels": {"k": text}} if field == "labels" else {field: text}
+    bill: Json = GOOD | {"billing": BILLING | said}
+    (told,) = refused(creation(bill))
+    assert "must have no control or invisible characters" in told
+    assert refused(update(bill, bill | {"users": [EDITOR]})) == []
+    if field != "costCenter":
+        assert (
+            refused(update(bill, bill | {"billing": bill["billing"] | {"costCenter": "2"}})) == []
+        )
+
+
+def test_a_label_of_the_bill_has_a_key_that_people_can_read() -> None:
+    (told,) = refused(creation(billed({"a\u200b": "x"})))
+    assert told.startswith('spec.billing.labels: Invalid value: "a\\u200b": must have no control')
+
+
+@pytest.mark.parametrize("text", ["SHARED", "Unallocated", "\uff14\uff17\uff11\uff11", "\u00b2"])
+def test_a_cost_centre_is_not_a_word_of_the_reports_nor_looks_like_another(text: str) -> None:
+    assert refused(creation(GOOD | {"billing": BILLING | {"costCenter": text}}))
+    assert refused(creation(GOOD | {"billing": BILLING | {"costCenter": "unallocated"}})) == []
+
+
+@pytest.mark.parametrize("field", ["users", "managers", "sudoers"])
+def test_an_end_that_is_null_is_not_taken_for_for_ever(field: str) -> None:
+    entry = EDITOR | {"expiresAt": None}
+    for sent in (creation(GOOD | {field: [entry]}), update(GOOD, GOOD | {field: [entry]})):
+        (told,) = refused(sent)
+        assert told.startswith(f"spec.{field}[0].expiresAt: Invalid value: null: may not be null")
 
 
 def test_who_can_pay_passes() -> None:
@@ -431,7 +548,8 @@ def test_garbage_never_makes_it_fail(one: Any, other: Any) -> None:
 
 @given(specs())
 def test_an_entry_is_refused_if_and_only_if_the_controller_would_leave_it_out(spec: Spec) -> None:
-    assume(all(member.name for member in spec.members))  # The schema's own matter.
+    # How long a name may be is the schema's own matter.
+    assume(all(0 < len(member.name) <= NAME_MAX for member in spec.members))
     raw = msgspec.to_builtins(spec)
     found = refused(mutated(creation(raw), known()))
     places = {text.partition(".name:")[0] for text in found if text.startswith("spec.")}

@@ -128,6 +128,9 @@ async def test_probes_tell_the_truth(tmp_path: Path) -> None:
         await ready(running)
         _, metrics = await running.probe("/metrics")
         assert "lnamespace_webhook_certificate_expiry_timestamp_seconds 1" in metrics
+        assert "lnamespace_webhook_certificate_not_before_timestamp_seconds 1" in metrics
+        # Somebody else makes the certificate: whether it is trusted is not known here.
+        assert "lnamespace_webhook_certificate_trusted" not in metrics
         running.process.send_signal(signal.SIGTERM)
         await ready(running, 503)
         assert (await running.probe("/readyz"))[1] == "stopping\n"

@@ -1,10 +1,13 @@
 """hack/adoption: LNamespaces for namespaces that exist, from their RoleBindings."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 TOOL = Path(__file__).resolve().parents[2] / "hack" / "adoption"
 
@@ -35,6 +38,49 @@ def made(objects: list[dict[str, Any]], *options: str) -> dict[str, dict[str, An
         text=True,
     )
     return {one["metadata"]["name"]: one["spec"] for one in json.loads(done.stdout)["items"]}
+
+
+def told(*options: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    """What it says; with no input given, its input never ends."""
+    read, write = os.pipe()
+    with os.fdopen(read), os.fdopen(write, "w") as endless:
+        source = {"stdin": read} if given is None else {"input": given}
+        done = subprocess.run(
+            [sys.executable, str(TOOL), *options],
+            **source,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert not endless.closed
+    return done
+
+
+def test_help_and_a_mistyped_option_wait_for_no_input() -> None:
+    asked = told("--help")
+    assert asked.returncode == 0
+    assert "--manager-group" in asked.stdout
+    mistyped = told("--rolle=admin")
+    assert mistyped.returncode == 2
+    assert "--rolle" in mistyped.stderr
+
+
+@pytest.mark.parametrize("given", ["", "no JSON", "[]", "{}", "null"])
+def test_what_kubectl_did_not_print_is_refused_in_words(given: str) -> None:
+    refused = told(given=given)
+    assert refused.returncode == 1
+    assert "kubectl get namespaces,rolebindings" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_the_plan_says_for_whom_there_may_be_too_many() -> None:
+    """Each was the first of its requester in a dry run; the real creations met the limit."""
+    objects = [namespace(f"n{at}") for at in range(7)]
+    objects += [binding(f"n{at}", "admin", user("alice")) for at in range(7)]
+    plan = told(given=json.dumps({"items": objects}))
+    assert "7 LNamespaces" in plan.stderr
+    assert "limitExceptions" in plan.stderr
 
 
 def test_who_has_an_ordinary_role_is_a_user_and_manages_it() -> None:

@@ -11,6 +11,7 @@ from lnamespace.billing import announcements as module
 from lnamespace.billing.announcements import PATIENCE, Announcements, Fate, fate
 from lnamespace.billing.outbox import Outbox
 from lnamespace.billing.record import BillingRecord, ending
+from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.resources import Resource
 from lnamespace.model.lnamespace import (
     KIND,
@@ -55,7 +56,7 @@ def going(lns: LNamespace) -> LNamespace:
         (tenant().metadata, 0, Fate.OPEN),
         (tenant().metadata, PATIENCE, Fate.OPEN),
         (tenant().metadata, PATIENCE + 1, Fate.STAYS),
-        (going(tenant()).metadata, PATIENCE + 1, Fate.OPEN),
+        (going(tenant()).metadata, PATIENCE + 1, Fate.LEAVING),
         (going(tenant("u-2")).metadata, 0, Fate.GONE),
     ],
 )
@@ -72,6 +73,7 @@ def test_nothing_is_withdrawn_while_its_request_may_go_on() -> None:
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LOOK", 0.01)
+    monkeypatch.setattr(module, "_BACKOFF", Backoff(0.01, 0.02))
 
 
 class Desk:
@@ -118,6 +120,49 @@ async def test_what_is_gone_ended_when_it_was_announced() -> None:
         spec = desk.server.records["u-1.delete"]["spec"]
         assert (spec["eventId"], spec["operation"]) == ("u-1/DELETE", "DELETE")
         assert (spec["validFrom"], spec["costCenter"]) == ("2026-03-01T00:00:00Z", "cc-1")
+
+
+async def test_an_end_is_when_the_namespace_is_gone_that_a_finalizer_held() -> None:
+    """For 24 seconds a Namespace went on, and whoever had paid for it did not."""
+    async with looking() as desk:
+        desk.server.hold("team-a", "u-1")
+        desk.announce(ending(tenant(), NOW))
+        await desk.server.until(lambda: desk.server.namespace_looks >= 3)
+        # That the LNamespace is gone lasts, and is asked once.
+        assert desk.server.looks == ["team-a"]
+        assert set(desk.server.records) == {"u-1.2.ending"}
+        before = datetime.now(UTC)
+        del desk.server.namespaces["team-a"]
+        await desk.left("u-1.delete")
+        spec = desk.server.records["u-1.delete"]["spec"]
+        assert datetime.fromisoformat(spec["validFrom"]) >= before
+
+
+async def test_a_namespace_that_is_somebody_elses_holds_nothing_up() -> None:
+    """It stays after its LNamespace (Retain), or is that of another of its name."""
+    async with looking() as desk:
+        desk.server.hold("team-a", "u-2")
+        desk.announce(ending(tenant(), NOW))
+        await desk.left("u-1.delete")
+        assert desk.server.records["u-1.delete"]["spec"]["validFrom"] == "2026-03-01T00:00:00Z"
+
+
+async def test_one_that_is_stuck_holds_up_no_other() -> None:
+    async with looking() as desk:
+        desk.server.refuse_deletes_of = {"u-1.2.ending"}
+        other = msgspec.structs.replace(ending(tenant("u-2"), NOW), namespace="team-b")
+        desk.announce(ending(tenant(), NOW), other)
+        await desk.left("u-1.2.ending", "u-1.delete", "u-2.delete")
+
+
+async def test_an_announcement_whose_metadata_was_touched_goes_all_the_same() -> None:
+    """Somebody labelled it: it was asked for, made and refused each second for ever."""
+    async with looking() as desk:
+        desk.server.add(ending(tenant(), NOW))
+        seen = queued(desk.server, ending(tenant(), NOW))
+        desk.server.touch("u-1.2.ending")
+        desk.made.changed(None, seen)
+        await desk.left("u-1.delete")
 
 
 async def test_another_of_its_name_is_not_the_one() -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import re
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -242,6 +243,7 @@ def test_status(run: Run, fill: Callable[..., None], server: OutboxServer) -> No
     assert facts["reachable"] is True
     assert (facts["rows"], facts["outbox"]) == (1, 1)
     assert facts["oldest_in_outbox"] == "2026-03-03T00:00:00Z"
+    assert facts["stuck_in_outbox"] == "a.2.apply"
     assert "lnamespace_billing_events" in run("status")
 
 
@@ -258,7 +260,7 @@ def test_status_of_a_database_that_is_down(
 def test_reconcile_says_what_differs_and_mends_it(
     run: Run, fill: Callable[..., None], server: OutboxServer
 ) -> None:
-    fill(applied("gone", 1, 0))
+    fill(applied("gone", 1, 0) | {"cluster_uid": "this-cluster"})
     server.lnamespaces = [lnamespace("a")]
     shown = run("reconcile", "--dry-run")
     assert "missing: team-a a/1/APPLY" in shown
@@ -303,6 +305,169 @@ def test_costs_of_a_file(run: Run, fill: Callable[..., None], tmp_path: Path) ->
     assert '"\'=4711"' in run("costs", str(file), "-o", "csv")
 
 
+def test_a_sum_is_a_number_in_every_format(
+    run: Run, fill: Callable[..., None], bill: Callable[..., str]
+) -> None:
+    """A negative sum was the text '-5.0, and another 491.2599999999999."""
+    fill(applied("u", 1, 0, cost_center="-1"))
+    file = bill("team-a,490.96", "team-a,0.1", "team-a,0.2", "team-b,-5.50", "team-b,0.5")
+    assert '"cost": 491.26' in run("costs", file, "-o", "json")
+    rows = list(csv.DictReader(io.StringIO(run("costs", file, "-o", "csv"), newline="")))
+    assert [(row["cost_center"], row["cost"]) for row in rows] == [
+        ("'-1", "491.26"),
+        ("UNALLOCATED", "-5.00"),
+    ]
+    assert re.search(r"UNALLOCATED +unallocated +CAD +-5\.00\s*$", run("costs", file))
+
+
+def test_a_report_by_namespace_team_and_day(
+    run: Run, fill: Callable[..., None], bill: Callable[..., str]
+) -> None:
+    fill(applied("u", 1, 0, cost_center="1", team="payments"))
+    shown = run("costs", bill("team-a,1", "kube-system,2"), "--by", "namespace,team,day",
+                "--shared", "proportional", "-o", "json")  # fmt: skip
+    assert json.loads(shown) == [
+        {"cost_center": "1", "kind": "payer", "namespace": "team-a", "team": "payments",
+         "day": "2026-03-02", "currency": "CAD", "own_cost": 1, "shared_cost": 2, "cost": 3}
+    ]  # fmt: skip
+
+
+def test_what_is_left_out_is_said_with_what_it_cost(
+    fill: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(applied("u", 1, 0, cost_center="1"))
+    file = tmp_path / "bill.csv"
+    day = "2026-03-02T00:00:00Z,2026-03-02T01:00:00Z"
+    file.write_text(
+        "namespace,usage_start_time,usage_end_time,cost,currency,cluster_name\n"
+        f"team-a,{day},1,CAD,\n"
+        f"team-a,{day},2.50,cad,cluster-b\n"
+        f"team-a,{day.replace('-03-', '-04-')},4,CAD,\n"
+    )
+    command = ["ledger", "costs", str(file), "-o", "json", "--ledger-url"]
+    place = [*HERE, "--cluster-name", "cluster-a", "--month", "2026-03"]
+    url = f"sqlite:///{tmp_path}/deep/ledger.db"
+    assert main([*command, url, *place]) == 0
+    out, error = capsys.readouterr()
+    assert [row["cost"] for row in json.loads(out)] == [1]
+    assert "1 lines of other clusters (--all-clusters): 2.50 CAD" in error
+    assert "1 lines that are not of the month: 4.00 CAD" in error
+    assert main([*command, url, *place, "--all-clusters"]) == 0
+    assert sum(row["cost"] for row in json.loads(capsys.readouterr().out)) == 3.5
+
+
+@pytest.fixture
+def bill(tmp_path: Path) -> Callable[..., str]:
+    """A file of lines of an hour, each a namespace and its cost."""
+
+    def written(*lines: str) -> str:
+        file = tmp_path / "bill.csv"
+        cells = (line.split(",") for line in lines)
+        file.write_text(
+            "namespace,usage_start_time,usage_end_time,cost,currency\n"
+            + "".join(
+                f"{name},2026-03-02T00:00:00Z,2026-03-02T01:00:00Z,{cost},CAD\n"
+                for name, cost in cells
+            )
+        )
+        return str(file)
+
+    return written
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--month", "soon"],
+        ["--month", "2026-13"],
+        ["--month", "0000-01"],
+        ["--month", "9999-12"],
+        ["--by", "week"],
+        ["--currency", "dollars"],
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused(
+    words: list[str], bill: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ledger", "costs", bill(), "--ledger-url", "sqlite://", *words]) == 1
+    assert words[1] in capsys.readouterr().err
+
+
+NONSENSE = ("nonsense", "postgresql://h:port/d", "://", "mysql://h/d", "sqlite", "")
+
+
+@pytest.mark.parametrize("url", NONSENSE)
+@pytest.mark.parametrize("command", ["status", "show", "events", "intervals", "costs",
+                                     "create-table", "replay", "reconcile", "publish"])  # fmt: skip
+def test_a_url_that_is_none_is_an_error_on_one_line(
+    command: str,
+    url: str,
+    server: OutboxServer,
+    bill: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert server.url
+    file = [bill("team-a,1")] if command == "costs" else []
+    assert main(["ledger", command, *file, "--ledger-url", url, "--cluster-name", "c"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: --ledger-url")
+    assert error.count("\n") == 1
+    logging.getLogger().handlers.clear()
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all" * 1000])
+def test_a_file_that_is_no_database_is_no_traceback(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ledger.db"
+    file.write_bytes(content)
+    for command in ("show", "intervals", "status"):
+        assert main(["ledger", command, "--ledger-url", f"sqlite:///{file}"]) == 1
+        assert "error: the ledger's database refuses" in capsys.readouterr().err
+    assert main(["ledger", "show", "--ledger-url", f"sqlite:///{tmp_path}"]) == 1
+    assert "error: the ledger's database" in capsys.readouterr().err
+
+
+def test_status_needs_no_cluster(
+    run: Run, fill: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An analyst has the database, and no kubeconfig."""
+    fill(applied("u", 1, 0))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    (facts,) = json.loads(run("status", "-o", "json"))
+    assert (facts["reachable"], facts["rows"]) == (True, 1)
+    assert facts["outbox"].startswith("left out, for it is in the cluster")
+
+
+def test_csv_says_when_it_was_recorded_and_of_which_lnamespace(
+    run: Run, fill: Callable[..., None]
+) -> None:
+    fill(applied("u", 1, 0))
+    for command in ("show", "events", "intervals"):
+        (found,) = csv.DictReader(io.StringIO(run(command, "-o", "csv"), newline=""))
+        assert found["lnamespace_uid"] == "u"
+        assert found["recorded_at"] == "2026-03-01T00:00:00Z"
+        assert (found["cluster_uid"], found["corrects"]) == ("", "")
+
+
+def test_a_reader_that_has_enough_is_no_traceback(
+    run: Run, fill: Callable[..., None], url: str
+) -> None:
+    fill(*(applied(f"u{n}", 1, 0, namespace=f"team-{n}") for n in range(3000)))
+    assert run("status")
+    with subprocess.Popen(
+        [sys.executable, "-m", "lnamespace.cli", "ledger", "show", "-o", "json",
+         "--all-clusters", "--ledger-url", url],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout
+        assert process.stderr
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
 def test_a_file_of_costs_that_cannot_be_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -310,7 +475,7 @@ def test_a_file_of_costs_that_cannot_be_read(
     bad.write_bytes(b"\xff\xfe")
     for file in (bad, tmp_path / "none.csv"):
         assert main(["ledger", "costs", str(file), "--ledger-url", "sqlite://"]) == 1
-        assert "cannot read the file of costs" in capsys.readouterr().err
+        assert f"cannot read {file}" in capsys.readouterr().err
 
 
 def test_a_row_has_every_column() -> None:

@@ -1,14 +1,15 @@
 """What differs between ledger and cluster becomes records, and nothing else does."""
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.billing.compare import Differences, Listed, differences, labels_of
+from lnamespace.billing.compare import Differences, Listed, bounded, differences, labels_of, ours
 from lnamespace.billing.ledger import Place, Row, row
-from lnamespace.billing.record import closing, come_true, due, ending, found
+from lnamespace.billing.record import closing, due, ending, found
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,
@@ -107,11 +108,74 @@ def test_what_cannot_be_read_is_not_gone() -> None:
     assert not differences(rows_of(lnamespace()), Listed((), frozenset({"u"})), LATER).records
 
 
-def test_what_is_gone_as_was_announced_ended_then() -> None:
+def test_what_is_gone_as_was_announced_ends_by_itself() -> None:
+    """Its Namespace may be there still, until when it costs."""
     announced = ending(lnamespace(cost_center="2"), NOW + timedelta(hours=1))
     there, gone = lnamespace("there"), Listed((), frozenset({"there"}), {"u": announced})
-    found = differences(rows_of(lnamespace(), there), gone, LATER)
-    assert found == Differences(gone=(come_true(announced),))
+    assert differences(rows_of(lnamespace(), there), gone, LATER) == Differences()
+
+
+def rows_from(cluster: str | None, *uids: str) -> list[Row]:
+    rows = rows_of(*(lnamespace(uid) for uid in uids))
+    return [row | {"cluster_uid": cluster} for row in rows]
+
+
+def test_another_cluster_of_the_same_names_is_left_alone() -> None:
+    """A copied values file: 1,080 LNamespaces of the other one were ended in 20 seconds."""
+    rows = [*rows_from("here", "mine"), *rows_from("there", "theirs")]
+    found, strangers = ours(rows, "here", {"mine"})
+    assert ([row["lnamespace_uid"] for row in found], strangers) == (["mine"], 1)
+    found, strangers = ours(rows, "here", {"mine"}, {"there"})
+    assert (len(found), strangers) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("living", "former", "adopted"),
+    [
+        ({"a", "b", "c"}, (), True),
+        ({"a", "b"}, (), True),
+        ({"a"}, (), False),
+        ((), (), False),
+        ((), ("",), True),
+    ],
+)
+def test_rows_of_before_there_were_identities_are_adopted_where_they_live(
+    living: Collection[str], former: Collection[str], adopted: bool
+) -> None:
+    rows = rows_from(None, "a", "b", "c")
+    found, strangers = ours(rows, "here", living, former)
+    assert len(found) == (3 if adopted else len(living))
+    assert strangers == 3 - len(found)
+
+
+def test_rows_without_identity_of_two_clusters_in_equal_parts_are_nobodys() -> None:
+    """Each of them would adopt the other's, and end them."""
+    rows = rows_from(None, "mine", "theirs")
+    for living in ("mine", "theirs"):
+        found, strangers = ours(rows, "here", {living})
+        assert ([row["lnamespace_uid"] for row in found], strangers) == ([living], 1)
+
+
+@pytest.mark.parametrize(("gone", "of", "ends"), [(20, 20, 20), (21, 21, 0), (30, 300, 30)])
+def test_a_comparison_ends_only_so_many(gone: int, of: int, ends: int) -> None:
+    """An empty etcd, or another cluster, would have it end all that there is."""
+    uids = [f"u-{number}" for number in range(of)]
+    there = Listed((), frozenset(uids[gone:]))
+    found = differences(rows_from("here", *uids), there, LATER)
+    assert len(found.gone) == gone
+    assert (len(bounded(found).gone), len(bounded(found).withheld)) == (ends, gone - ends)
+    assert (f"would end {gone} of {of}" in bounded(found).suspicion) == (ends == 0)
+
+
+def test_an_end_of_what_lives_is_taken_back() -> None:
+    """Another cluster ended it, or this one was restored from a backup of before its end."""
+    lns = lnamespace(cost_center="2")
+    there = Listed((lns,), frozenset({"u"}))
+    found = differences([], there, LATER, {"u": "u/DELETE"})
+    (record,) = found.reopened
+    assert found == Differences(reopened=(record,))
+    assert (record.event_id, record.corrects) == ("u/DELETE/RETRACT", "u/DELETE")
+    assert (record.valid_from, record.cost_center) == (LATER, "2")
 
 
 def test_what_is_announced_and_there_is_not_ended() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from google.api_core import exceptions as google
@@ -181,7 +182,18 @@ def test_a_statement_that_takes_too_long_is_ended_by_postgresql(
 
 
 @pytest.mark.parametrize(
-    "url", ["", "nonsense", "mysql://u:hunter2@h/d", "oracle://hunter2", "postgresql+no://hunter2"]
+    "url",
+    [
+        "",
+        "postgresql://u:p@hunter2:x@h/d",
+        "postgresql://u:p@hunter2/x@h/d",
+        "postgresql://u:p@hunter2?s@h/d",
+        "postgresql://u:p@hunter2?x=y@h/d",
+        "nonsense",
+        "mysql://u:hunter2@h/d",
+        "oracle://hunter2",
+        "postgresql+no://hunter2",
+    ],
 )
 def test_what_is_no_ledger_is_refused_without_telling_the_password(url: str) -> None:
     with pytest.raises(SettingsError, match="--ledger-url") as caught:
@@ -255,3 +267,20 @@ def test_a_message_is_one_line_that_a_log_can_bear() -> None:
     assert message(ValueError("first\nsecond")) == "first"
     assert len(message(ValueError("x" * 9999))) == MESSAGE_LENGTH
     assert message(ValueError()) == "ValueError"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        'connection failed: FATAL:  password authentication failed for user "u"',
+        "connection failed: fe_sendauth: no password supplied",
+        'connection failed: FATAL:  role "u" does not exist',
+        'connection failed: FATAL:  database "d" does not exist',
+        'connection failed: FATAL:  no pg_hba.conf entry for host "h"',
+    ],
+)
+def test_wrong_credentials_are_not_a_database_that_does_not_answer(words: str) -> None:
+    """Somebody waited for a database that had refused the password."""
+    original = psycopg.OperationalError(words)
+    failure = translated(sa.exc.OperationalError("", {}, original))
+    assert type(failure) is LedgerMisconfigured

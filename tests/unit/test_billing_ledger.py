@@ -13,7 +13,7 @@ from lnamespace.settings import Settings
 
 from tests.unit.support.engines import DATABASES
 from tests.unit.support.ledger_contract import *  # noqa: F403 - the tests
-from tests.unit.support.ledger_contract import applied
+from tests.unit.support.ledger_contract import applied, ended, retraction, spans
 
 
 @pytest.fixture(params=DATABASES)
@@ -48,6 +48,17 @@ def test_a_failure_at_any_statement_of_an_append_leaves_nothing_or_all(ledger: L
     sa.event.remove(ledger.engine, "after_cursor_execute", fail)
     assert len(ledger.read(sa.select(ledger.table))) == 1
     assert ledger.append(rows) == 5
+
+
+def test_a_second_end_is_kept_whoever_wrote_the_correction(ledger: Ledger) -> None:
+    """Two publishers at once: the other had looked for corrections before there was one."""
+    other = Ledger(ledger.engine, ledger.table)
+    ledger.append([applied("u", 1, 0, cost_center="1"), ended("u", 1, 5)])
+    other.append([applied("v", 1, 0, namespace="b", cost_center="9")])
+    other.append([ended("v", 1, 1, namespace="b")])
+    ledger.append([retraction("u", 1, 6, cost_center="1")])
+    assert other.append([ended("u", 1, 8)]) == 1
+    assert spans(ledger) == [("9", 0, 1), ("1", 0, 6), ("1", 6, 8)]
 
 
 def test_two_at_once_write_each_row_once(ledger: Ledger) -> None:

@@ -10,8 +10,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.billing.group_pattern import captured, compiled
-from lnamespace.billing.payers import UNALLOCATED, Fallback, Lookup, Payers, requester
+from lnamespace.billing.group_pattern import compiled
+from lnamespace.billing.payers import (
+    GROUPS_MAX,
+    UNALLOCATED,
+    Fallback,
+    Lookup,
+    Payers,
+    Requester,
+    requester,
+)
 from lnamespace.billing.payers_file import PayersFile
 from lnamespace.billing.payers_yaml import decode
 from lnamespace.cli import main
@@ -47,13 +55,19 @@ def test_all_that_can_be_said() -> None:
     assert alice.charge == Charge("4711", "alice", labels={"product": "checkout"})
     assert (payments.group, payments.priority) == ("payments@example.com", 10)
     assert numbered.pattern is not None
-    assert captured(numbered.pattern, "cc-77@example.com") == {"cost_center": "77"}
+    assert numbered.pattern.captured("cc-77@example.com") == {"cost_center": "77"}
 
 
-@pytest.mark.parametrize("content", ["", "{}", "# nothing\n", "entries: []"])
-def test_a_file_may_say_nothing(content: str) -> None:
+@pytest.mark.parametrize("content", ["{}", "entries: []"])
+def test_a_file_may_say_that_nothing_is_configured(content: str) -> None:
     assert decode(content.encode(), "payers.yaml") == Payers()
     assert Payers().default == UNALLOCATED
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n", "\ufeff", " \n"])
+def test_a_file_without_any_content_is_a_mistake(content: str) -> None:
+    with pytest.raises(PayersError, match="is empty; to configure nothing, write"):
+        decode(content.encode(), "payers.yaml")
 
 
 @pytest.mark.parametrize(
@@ -91,6 +105,16 @@ def test_a_file_may_say_nothing(content: str) -> None:
         ("entries: [{user: 'a ', billing: {costCenter: x}}]", "entries[0].user: must have no"),
         ('entries: [{user: a, billing: {costCenter: "x\\n"}}]', "billing.costCenter: must have no"),
         ('entries: [{user: a, billing: {costCenter: x, labels: {k: "\\e"}}}]', "labels.k: must"),
+        ('entries: [{user: a, billing: {costCenter: x, team: "\U0001f6e0\ufe0f"}}]', "team: must"),
+        ('default: {costCenter: x, labels: {"k\u2800": v}}', "labels: must have no control"),
+        ("default: {costCenter: x, labels: {" + "k" * 64 + ": v}}", "keys may have at most 63"),
+        ("default: {costCenter: x, owner: " + "o" * 1025 + "}", "owner: may not be more than 1024"),
+        (
+            "default: {costCenter: x, labels: {"
+            + ", ".join(f"{key}: {key * 1000}" for key in "abcdefghi")
+            + "}}",
+            "default: may not be more than 8192 bytes",
+        ),
         ('freeChoiceGroups: [a, "b\\0"]', "freeChoiceGroups[1]: must have no"),
         ("entries: [" + "{groupPattern: x, billing: {costCenter: y}}," * 51 + "]", "at most 50"),
         ("#" * 1024 * 1025, "larger than"),
@@ -114,21 +138,19 @@ def test_whatever_the_file_holds_it_is_read_or_refused(content: bytes | str) -> 
 @pytest.mark.parametrize(
     "pattern",
     [
-        r"(a+)+",
-        r"(a|a)*",
-        r"(?:a?){30}",
-        r".*.*.*.*x",
-        "a?" * 20,
         r"(?=a)a",
-        r"(?i)a",
         r"(.)\1",
+        r"(?:(?:a{1,30}){1,30})x",
+        r"(?:.?){1000}x",
+        r"((a{0,100}){0,100}){0,100}",
+        "(" * 500 + "a" + ")" * 500,
+        "\ud800",
         r"(?P<team>.)(?P=team)",
         r"[a",
-        r"[[a]",
         "(" * 1000 + ")",
     ],
 )
-def test_a_pattern_that_names_could_make_slow_or_that_is_none_is_refused(pattern: str) -> None:
+def test_a_pattern_that_is_too_large_or_none_is_refused(pattern: str) -> None:
     with pytest.raises(PayersError):
         compiled(pattern)
 
@@ -139,13 +161,17 @@ def test_a_pattern_that_names_could_make_slow_or_that_is_none_is_refused(pattern
         r"a?a?a?.*?.*?.*?x",
         r"(?:a|a)(?:a|a)(?:a|a)\w+\w+\w+x",
         r"(?P<costCenter>[a-z]+)[a-z]+[a-z]+-",
-        "a?" * 18 + "x",
+        "a?" * 100 + "x",
+        r"(a+)+x",
+        r"(a|a)*x",
+        r".*.*.*.*.*.*.*.*x",
+        r"(?:a{1,20}){1,20}x",
     ],
 )
 def test_the_worst_name_for_a_pattern_takes_a_moment(pattern: str) -> None:
     before = time.process_time()
-    assert captured(compiled(pattern), "a" * 256) is None
-    assert time.process_time() - before < 2
+    assert compiled(pattern).captured("a" * 256) is None
+    assert time.process_time() - before < 0.1
 
 
 @pytest.mark.parametrize(
@@ -154,17 +180,27 @@ def test_the_worst_name_for_a_pattern_takes_a_moment(pattern: str) -> None:
 )
 @pytest.mark.parametrize("pattern", [r"^cc-(?P<costCenter>\d+)$", r"cc-(?P<costCenter>\d+)"])
 def test_a_pattern_is_the_whole_name(group: str, pattern: str) -> None:
-    assert captured(compiled(pattern), group) is None
+    assert compiled(pattern).captured(group) is None
 
 
 def test_what_cannot_be_seen_is_no_name() -> None:
-    assert captured(compiled(r"cc-(?P<costCenter>.+)"), "cc-1\u200b") is None
+    assert compiled(r"cc-(?P<costCenter>.+)").captured("cc-1\u200b") is None
 
 
 @pytest.mark.parametrize("group", ["system:serviceaccounts:cc-1", "system:masters"])
 def test_a_pattern_never_means_the_systems_own_groups(group: str) -> None:
     """Whoever makes an LNamespace `cc-1` has ServiceAccounts in such a group."""
-    assert captured(compiled(r".*?(?P<costCenter>cc-\d+|masters)"), group) is None
+    assert compiled(r".*?(?P<costCenter>cc-\d+|masters)").captured(group) is None
+
+
+def test_of_too_many_groups_none_is_looked_at() -> None:
+    """A request of 6.6 MB with 300,000 groups took 13 s against 50 patterns."""
+    many = [f"group-{number}" for number in range(300_000)]
+    before = time.process_time()
+    person = requester("bob", many, Names())
+    assert time.process_time() - before < 0.5
+    assert person == Requester("bob", crowded=True)
+    assert not requester("bob", many[:GROUPS_MAX], Names()).crowded
 
 
 def test_a_group_that_a_tenant_can_make_says_nothing() -> None:
@@ -212,17 +248,22 @@ def test_a_file_is_read_anew_when_it_changes(tmp_path: Path) -> None:
     assert file.current.default.cost_center == "one"
     assert file.current is file.current
     say(path, "two")
+    file.refresh()
     assert file.current.default.cost_center == "two"
     path.write_text("default: {costCenter: six}\n")
+    file.refresh()
     assert file.current.default.cost_center == "six"
 
 
-@pytest.mark.parametrize("broken", ["entries: 3", "default: {costCenter: 1}", None])
+@pytest.mark.parametrize(
+    "broken", ["entries: 3", "default: {costCenter: 1}", None, "", "# gone\n", "{}", "default: {"]
+)
 def test_a_file_that_got_worse_changes_nothing_and_is_told(
     tmp_path: Path, broken: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "payers.yaml"
-    path.write_text("default: {costCenter: good}")
+    entries = "entries: [{user: alice, billing: {costCenter: x}}]\n"
+    path.write_text(f"default: {{costCenter: good}}\n{entries}")
     file = PayersFile(str(path))
     with caplog.at_level(logging.ERROR):
         if broken is None:
@@ -230,15 +271,18 @@ def test_a_file_that_got_worse_changes_nothing_and_is_told(
         else:
             path.write_text(broken)
         for _ in range(3):
+            file.refresh()
             assert file.current.default.cost_center == "good"
     assert str(path) in file.problem
     assert [record.levelname for record in caplog.records].count("ERROR") == 1
-    path.write_text("default: {costCenter: better}")
+    assert len(file.current.entries) == 1
+    path.write_text("default: {costCenter: better}\nentries: []")
+    file.refresh()
     assert file.current.default.cost_center == "better"
     assert file.problem == ""
 
 
-@pytest.mark.parametrize("content", ["entries: 3", None])
+@pytest.mark.parametrize("content", ["entries: 3", "", "# nothing", None])
 def test_nothing_starts_with_a_file_that_is_wrong(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "payers.yaml"
     if content is not None:

@@ -2,19 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from lnamespace.billing import announcements
+from lnamespace.billing import announcements, outbox
 from lnamespace.billing import publisher as module
 from lnamespace.billing.ledger import Ledger
 from lnamespace.billing.outbox import Backlog, Queued
 from lnamespace.billing.publisher import Publisher
 from lnamespace.billing.reconcile import place_of
 from lnamespace.billing.record import BillingRecord, Operation, ending
+from lnamespace.billing.table import PLACE
 from lnamespace.errors import LedgerMisconfigured, LedgerUnavailable, SettingsError
 from lnamespace.kube.backoff import Backoff
 from lnamespace.model.lnamespace import (
@@ -29,7 +30,7 @@ from lnamespace.model.lnamespace import (
 )
 from lnamespace.settings import Settings
 
-from tests.unit.support.ledger_contract import day
+from tests.unit.support.ledger_contract import applied, day, ended
 from tests.unit.support.outbox_server import OutboxServer, outbox_server
 from tests.unit.support.server import client_of
 
@@ -67,10 +68,15 @@ class Database(Ledger):
     failing: Exception | None = None
     poison = ""
     writes = 0
+    meanwhile: Callable[[], None] | None = None
+    """What happens once, while a batch is written."""
 
     def fail(self, _: object, __: object, statement: str, parameters: object, *___: object) -> None:
         if statement.startswith("INSERT"):
             self.writes += 1
+            if self.meanwhile:
+                self.meanwhile()
+                self.meanwhile = None
             if self.failing:
                 raise self.failing
             if self.poison and self.poison in str(parameters):
@@ -191,7 +197,8 @@ async def test_a_poisoned_record_stops_no_other_and_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(module, "SLOW_RETRY", 0.05)
+    monkeypatch.setattr(outbox, "PARKING", Backoff(0.05, 0.1))
+    monkeypatch.setattr(module, "LOOK_AT_PARKED", 0.05)
     ledger.poison = "arsenic"
     present(server, "a", "b", "c", "d")
     server.add(event("a"), event("b", cost_center="arsenic"), event("c"), event("d"))
@@ -275,7 +282,8 @@ async def test_a_full_outbox_gets_no_more_from_a_comparison(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(module, "OUTBOX_MAX", 1)
-    monkeypatch.setattr(module, "SLOW_RETRY", 0.05)
+    monkeypatch.setattr(outbox, "PARKING", Backoff(0.05, 0.1))
+    monkeypatch.setattr(module, "LOOK_AT_PARKED", 0.05)
     ledger.poison = "arsenic"
     present(server, "a", "b", "c")
     server.add(event("a", cost_center="arsenic"), event("b", cost_center="arsenic"))
@@ -345,14 +353,104 @@ def test_what_is_given_back_comes_again_unless_it_is_gone() -> None:
     assert backlog.take(2) == [second]
 
 
-def test_what_is_parked_waits_until_it_is_let_go() -> None:
-    backlog = Backlog()
+def test_what_is_refused_is_set_aside_for_longer_each_time() -> None:
+    now = 0.0
+    backlog = Backlog(lambda: now)
     item = queued("a", 1)
     backlog.changed(None, item)
-    backlog.park(*backlog.take(1))
-    backlog.changed(item, item)
-    assert (backlog.take(1), backlog.parked, len(backlog)) == ([], 1, 1)
-    backlog.unpark()
-    assert (backlog.take(1), backlog.parked) == ([item], 0)
-    backlog.done(item)
-    assert (len(backlog), backlog.oldest()) == (0, None)
+    for longest in (60, 120, 240):
+        (taken,) = backlog.take(1)
+        backlog.park(taken, "no")
+        backlog.changed(item, item)
+        now += longest / 2 - 1
+        backlog.unpark()
+        assert (backlog.take(1), backlog.parked, len(backlog)) == ([], {"a.1.apply": "no"}, 1)
+        now += longest / 2 + 1
+        backlog.unpark()
+    assert backlog.take(1) == [item]
+    backlog.changed(item, None)
+    assert (len(backlog), backlog.parked, backlog.oldest()) == (0, {}, None)
+
+
+def test_where_one_that_was_refused_is_taken_the_others_may_be_too() -> None:
+    backlog = Backlog()
+    first, second = queued("a", 1), queued("a", 2)
+    for item in (first, second):
+        backlog.changed(None, item)
+    for item in backlog.take(2):
+        backlog.park(item, "no")
+    backlog.accepted([first])
+    assert (second in backlog.take(2), list(backlog.parked)) == (True, ["a.2.apply"])
+
+
+def test_what_was_refused_comes_after_what_was_not() -> None:
+    """450 rows that are refused led every batch in turn, and no other was tried for hours."""
+    backlog = Backlog()
+    older, newer = queued("a", 1), queued("b", 2)
+    backlog.changed(None, older)
+    for item in backlog.take(1):
+        backlog.park(item, "no")
+    backlog.changed(None, newer)
+    backlog.unpark(everything=True)
+    assert backlog.take(1) == [newer]
+    assert backlog.take(1) == [older]
+
+
+async def test_eight_rows_that_are_refused_do_not_stop_the_ledger(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    """The eight oldest led every batch again: nothing was written any more."""
+    ledger.poison = "arsenic"
+    bad = [event(f"bad-{number}", cost_center="arsenic") for number in range(8)]
+    good = [f"good-{number}" for number in range(20)]
+    present(server, *good)
+    server.add(*bad, *(event(uid, 2) for uid in good))
+    async with publishing(server, ledger, tmp_path, batch_size=10, flush_seconds=1) as made:
+        await server.until(lambda: len(server.records) == len(bad))
+        assert sorted(made.backlog.parked) == sorted(record.name for record in bad)
+
+
+async def test_a_record_whose_metadata_is_touched_meanwhile_goes(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    """Its object stayed until the next start, and nobody could see that."""
+    present(server, "a")
+    server.add(event("a"))
+    ledger.meanwhile = lambda: server.touch("a.1.apply")
+    async with publishing(server, ledger, tmp_path, flush_seconds=1) as made:
+        await server.until(lambda: not server.records)
+        await server.until(lambda: made.backlog.oldest() is None)
+    assert ledger.ids() == ["a/1/APPLY"]
+
+
+async def test_rows_say_of_which_cluster_they_are(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    server.add(event("a"))
+    present(server, "a")
+    async with publishing(server, ledger, tmp_path):
+        await server.until(lambda: not server.records)
+    (found,) = ledger.read(sa.select(ledger.table))
+    assert found["cluster_uid"] == "this-cluster"
+
+
+async def test_what_another_cluster_ended_is_billed_again(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    present(server, "a")
+    rows = [applied("a", 1, 1, cost_center="1"), ended("a", 1, 2)]
+    ledger.append([row | dict.fromkeys(PLACE, "") for row in rows])
+    async with publishing(server, ledger, tmp_path, flush_seconds=1):
+        await server.until(lambda: "a/DELETE/RETRACT" in ledger.ids())
+    (open_,) = (row for row in ledger.read(ledger.intervals()) if row["valid_to"] is None)
+    assert (open_["lnamespace_uid"], open_["corrects"]) == ("a", "a/DELETE")
+
+
+async def test_a_second_cluster_of_the_same_names_ends_nothing(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    theirs = [applied(f"u-{n}", 1, 1) | {"cluster_uid": "another"} for n in range(5)]
+    ledger.append([row | dict.fromkeys(PLACE, "") for row in theirs])
+    async with publishing(server, ledger, tmp_path) as made:
+        await server.until(lambda: "strangers 5.0" in made.measure().decode())
+    assert not [row for row in ledger.ids() if "DELETE" in row]

@@ -40,7 +40,7 @@ async def test_who_has_its_name_already_does_not_hide_its_end() -> None:
         task = asyncio.create_task(Witness(client, names, Outbox(client, names)).run())
         await server.until(lambda: server.tenants_watched)
         server.become(OLD, NEW)
-        await server.until(lambda: set(server.records) == {"u-1.delete"})
+        await server.until(lambda: set(server.records) == {"u-1.1.ending"})
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task

@@ -69,16 +69,34 @@ def test_the_file_is_what_the_code_generates(capsys: pytest.CaptureFixture[str])
 def test_a_new_lnamespace_is_one_event() -> None:
     lns = lnamespace(cost_center="4711", owner="o", team="t", environment="e", labels={"a": "b"},
                      provenance=origin(1, BillingSource.GROUP))  # fmt: skip
-    (record,) = due(lns, NOW)
+    (record,) = due(lns, LATER)
     assert record.event_id == f"{UID}/1/APPLY"
     assert record.name == f"{UID}.1.apply"
     assert (record.operation, record.namespace) == (Operation.APPLY, "team-a")
     assert record.valid_from == NOW + timedelta(days=1)
-    assert record.recorded_at == NOW
+    assert record.recorded_at == LATER
     assert (record.requester, record.changed_by) == ("alice", "by-1")
     assert record.billing_source == "Group"
     assert (record.cost_center, record.owner, record.team) == ("4711", "o", "t")
     assert (record.environment, record.labels) == ("e", {"a": "b"})
+
+
+def test_a_webhook_whose_clock_is_ahead_begins_nothing_in_the_future() -> None:
+    """One that was deleted at once would else begin after its successor, and end the living one."""
+    ahead = msgspec.structs.replace(origin(1), effective_at=NOW + timedelta(seconds=2))
+    lns = lnamespace(provenance=ahead)
+    (record,) = due(lns, NOW)
+    assert record.valid_from == NOW
+    assert closing(lns, NOW).valid_from >= record.valid_from
+
+
+def test_a_webhook_whose_clock_is_behind_begins_nothing_before_the_lnamespace() -> None:
+    """It would begin before its predecessor's last change, and be ended by that for ever."""
+    behind = msgspec.structs.replace(origin(1), effective_at=NOW - timedelta(seconds=3))
+    made = Metadata("team-a", UID, generation=1, creation_timestamp=f"{NOW:%Y-%m-%dT%H:%M:%SZ}")
+    lns = msgspec.structs.replace(lnamespace(provenance=behind), metadata=made)
+    (record,) = due(lns, LATER)
+    assert record.valid_from == NOW.replace(microsecond=0)
 
 
 def test_what_was_superseded_comes_first() -> None:
@@ -114,12 +132,15 @@ def test_an_end_is_one_event_whoever_tells_it() -> None:
     assert closing(late, NOW).generation == 8
 
 
-def test_an_end_is_when_the_deletion_was_asked_for() -> None:
+def test_an_end_is_when_it_was_seen_to_be_gone() -> None:
+    """And not when the deletion was asked for: what finalizers hold costs what it did."""
     asked = NOW - timedelta(minutes=5)
     lns = lnamespace(provenance=origin(-1))
     going = LNamespace(msgspec.structs.replace(lns.metadata, deletion_timestamp=asked), lns.spec)
-    assert closing(going, NOW).valid_from == asked
-    assert closing(lns, NOW).valid_from == NOW
+    assert closing(going, NOW).valid_from == NOW
+    assert come_true(ending(going, asked)).valid_from == asked
+    assert come_true(ending(going, asked), NOW).valid_from == NOW
+    assert come_true(ending(going, NOW), asked).valid_from == NOW
 
 
 def test_nothing_ends_before_its_last_change() -> None:

@@ -303,3 +303,14 @@ def test_what_is_written_may_be_asked_for(payers: Payers, person: Requester) -> 
     found = resolve(payers, person, NOTHING)
     assume(isinstance(found, Resolution) and found.source is not BillingSource.AMBIGUOUS)
     assert decided(found)[0] == decided(resolve(payers, person, decided(found)[0]))[0]
+
+
+def test_who_is_in_too_many_groups_is_told_so_and_not_charged_to_somebody_else() -> None:
+    person = Requester("bob", crowded=True)
+    for asked in (NOTHING, Charge("1")):
+        refusal = resolve(PAYERS, person, asked)
+        assert isinstance(refusal, Refusal)
+        assert "You are in more than 1000 groups" in refusal.message
+        assert "an entry for your user" in refusal.message
+    assert decided(resolve(PAYERS, Requester("alice", crowded=True), NOTHING))[0] == ALICE.charge
+    assert decided(resolve(Payers(), person, NOTHING))[1] == "Default"

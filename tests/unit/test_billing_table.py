@@ -6,18 +6,30 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from lnamespace.billing.table import events, insertion, intervals, latest, table
+import sqlglot
+from lnamespace.billing import schema
+from lnamespace.billing.table import (
+    ends_of,
+    events,
+    insertion,
+    intervals,
+    latest,
+    retracted,
+    table,
+)
 from sqlalchemy.dialects import registry
 from sqlalchemy.schema import CreateTable, CreateView
 
 FOLDER = Path(__file__).parent / "golden" / "sql"
 TABLE = table("project.dataset.lnamespace_billing_events")
-TABLE.dialect_kwargs["bigquery_clustering_fields"] = ["cluster_name", "namespace"]
+schema.lay_out(registry.load("bigquery")(), TABLE)
 PLACE = {"project_id": "p", "cluster_location": "l", "cluster_name": "c"}
 STATEMENTS: dict[str, Any] = {
     "create-table": CreateTable(TABLE),
     "create-view": CreateView(intervals(TABLE), f"{TABLE.name}_intervals", schema=TABLE.schema),
-    "append": insertion(TABLE, ("event_id", "namespace", "generation", "valid_from"), 2),
+    "append": insertion(TABLE, ("event_id", "namespace", "generation", "valid_from"), 2, True),
+    "ends": ends_of(TABLE, ["u-1", "u-2"]),
+    "retracted": retracted(TABLE),
     "events": events(TABLE),
     "intervals": intervals(TABLE),
     "latest": latest(TABLE, PLACE, "tenancy.example.com"),
@@ -41,6 +53,21 @@ def test_bigquery_is_asked_as_reviewed(name: str) -> None:
 @pytest.mark.parametrize("word", ["VALUES", "ON CONFLICT", "MERGE", "::", "RETURNING"])
 def test_nothing_is_used_that_bigquery_has_not(name: str, word: str) -> None:
     assert word not in (FOLDER / f"{name}.sql").read_text()
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_bigquerys_grammar_takes_it(name: str) -> None:
+    """As far as a parser can tell that raises for all that it does not know."""
+    sql = (FOLDER / f"{name}.sql").read_text().replace(":", "@")
+    (tree,) = sqlglot.parse(sql, read="bigquery", error_level=sqlglot.ErrorLevel.RAISE)
+    assert tree is not None
+    assert not list(tree.find_all(sqlglot.exp.Command))
+
+
+def test_a_flush_reads_only_the_days_that_its_events_can_be_in() -> None:
+    """To look for an event in the whole table was 2 TB a month at a million events."""
+    assert "`valid_from` >= :known_since" in (FOLDER / "append.sql").read_text()
+    assert "PARTITION BY" in (FOLDER / "create-table.sql").read_text()
 
 
 def test_a_statement_is_built_once() -> None:

@@ -110,6 +110,40 @@ async def test_who_has_more_than_they_may_is_told_how_many() -> None:
         assert told(desk).startswith('exceeded limit: "alice" has 2 of 1 LNamespaces; ')
 
 
+async def test_what_deleted_ones_have_left_is_named(desk: Desk) -> None:
+    """Who asked for it can neither see nor delete it; an administrator has to be told which."""
+    await left(desk, "before")
+    await desk.reconcile()
+    assert told(desk).endswith(
+        "It counts what deleted LNamespaces have left (before): ask a cluster administrator to "
+        "delete it or to have a new LNamespace adopt it"
+    )
+    desk.cluster.version += 1
+    desk.cache.objects[NAMESPACE].remove(("", "before"), desk.cluster.version)
+    await desk.reconcile()
+    assert SPACE in desk.cluster.objects
+
+
+@pytest.mark.parametrize("spec", [{"className": "gold"}, {"deletionPolicy": "later"}])
+async def test_what_is_alive_is_not_said_to_be_left(desk: Desk, spec: Any) -> None:
+    """Another class's, or one that cannot be read: nobody is to ask for its deletion."""
+    await left(desk, "before")
+    meta = {"name": "before", "uid": "uid-before", "generation": 2}
+    body = {"metadata": meta, "spec": {"requester": "alice"} | spec, "status": {}}
+    shown = desk.cluster.make(lnamespaces(LAYOUT).path("before"), body)
+    desk.cache.lnamespaces.put(read_listed(msgspec.json.encode(shown)))
+    await desk.reconcile()
+    assert "1 of 1" in told(desk)
+    assert "before" not in told(desk)
+
+
+async def test_what_is_counted_to_somebody_else_is_told_of_their_account(desk: Desk) -> None:
+    robot = {"requester": "system:serviceaccount:before:robot", "countedTo": "alice"}
+    desk.lnamespace(**SPEC | robot)
+    await desk.reconcile()
+    assert told(desk).startswith('exceeded limit: "alice" has 1 of 1 LNamespaces; ')
+
+
 async def test_the_next_after_one_that_is_being_deleted_is_told_so(desk: Desk) -> None:
     await left(desk, "before", deletionTimestamp="2026-01-01T00:00:00Z")
     await desk.reconcile()

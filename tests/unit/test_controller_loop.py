@@ -43,6 +43,9 @@ class Served(Cluster):
         self.expired = ""
         """Of which kind no watch knows its place any more."""
         self._outage = asyncio.Event()
+        self.slow = ("", "")
+        """Which request is not carried out before ``hurry``."""
+        self.hurry = asyncio.Event()
         self.refused: dict[tuple[str, str], list[int]] = {}
         """With which statuses a request is refused, one after the other."""
 
@@ -60,6 +63,9 @@ class Served(Cluster):
             self.requests.append((request.method, request.path))
             code = statuses.pop(0)
             return web.json_response(failure(code), status=code)
+        if (request.method, request.path) == self.slow and not self.hurry.is_set():
+            self.requests.append(self.slow)
+            await self.hurry.wait()
         return await super().handle(request)
 
     def lnamespace(self, deleted: str = "", **spec: Any) -> None:
@@ -185,6 +191,32 @@ async def test_what_will_not_pass_by_itself_is_tried_again_too(
         await loop.until(lambda: USERS in loop.cluster.objects)
 
 
+async def test_a_resync_leaves_the_queue_to_those_who_must_not_wait(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A revocation waited behind all LNamespaces, which are all urgent once they have access."""
+    waiting = list[int]()
+
+    def add(self: queue.WorkQueue[Any], key: Any) -> None:
+        ordinary(self, key)
+        waiting.append(len(self))
+
+    for number in range(40):
+        meta = {"name": f"team-{number}", "uid": f"uid-{number}", "generation": 1}
+        path = f"{LNS.rpartition('/')[0]}/team-{number}"
+        loop.cluster.make(path, {"metadata": meta, "spec": {}})
+    async with loop.running(resync_seconds=1, workers=2):
+        await loop.until(lambda: len(loop.cluster.writes) > 150)
+        asked = -1
+        while asked != len(loop.cluster.writes):
+            asked = len(loop.cluster.writes)
+            await asyncio.sleep(0.2)
+        ordinary = queue.WorkQueue.add
+        monkeypatch.setattr(queue.WorkQueue, "add", add)
+        await loop.until(lambda: len(waiting) >= 40)
+    assert max(waiting) <= 3
+
+
 async def test_an_entry_ends_while_nothing_else_happens(loop: Loop) -> None:
     end = datetime.now(UTC) + timedelta(seconds=1)
     brief = {"name": "brief", "expiresAt": end.isoformat()}
@@ -283,6 +315,38 @@ async def test_who_is_to_lead_by_a_lease_writes_nothing_before_and_lets_go_in_th
     async with loop.running(lease="system/controller"):
         await loop.until(loop.cluster.is_ready)
         assert loop.cluster.writes[0] == ("POST", LEASE.rpartition("/")[0])
+    assert loop.cluster.objects[LEASE]["spec"]["holderIdentity"] == ""
+
+
+async def test_a_standby_piles_up_no_keys_and_knows_all_when_it_leads(loop: Loop) -> None:
+    """Of every LNamespace that came and went while another led, a key stayed in its queue."""
+    another = {"holderIdentity": "another", "leaseDurationSeconds": 3600}
+    loop.cluster.make(LEASE, {"metadata": {"name": "controller"}, "spec": another})
+    loop.cluster.lnamespace()
+    async with loop.running(lease="system/controller") as standby:
+        await loop.until(lambda: ("GET", LEASE) in loop.cluster.requests)
+        await loop.until(lambda: b"lnamespaces{" in standby.probes.metrics())
+        assert b"lnamespace_controller_queue_depth 0.0" in standby.probes.metrics()
+        assert loop.cluster.writes == []
+        loop.cluster.make(LEASE, {"metadata": {"name": "controller"}, "spec": {}})
+        await loop.until(loop.cluster.is_ready)
+
+
+async def test_the_lease_is_kept_until_the_last_write_has_ended(loop: Loop) -> None:
+    """A write that is cut off may be carried out when another leads already."""
+    loop.cluster.lnamespace()
+    slow = loop.cluster.slow = ("POST", SPACES)
+    async with client_of(loop.cluster.url) as client:
+        work = asyncio.create_task(Controller(client, Settings(lease="system/controller")).run())
+        await loop.until(lambda: slow in loop.cluster.requests)
+        work.cancel()
+        await asyncio.wait([work], timeout=0.05)
+        assert not work.done()
+        assert loop.cluster.objects[LEASE]["spec"]["holderIdentity"]
+        loop.cluster.hurry.set()
+        await asyncio.wait([work])
+    assert SPACE in loop.cluster.objects
+    assert loop.cluster.requests[-1] == ("PATCH", LEASE)
     assert loop.cluster.objects[LEASE]["spec"]["holderIdentity"] == ""
 
 

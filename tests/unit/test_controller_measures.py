@@ -6,9 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from lnamespace.access.layout import Layout
 from lnamespace.access.person import Person
-from lnamespace.controller.cache import Listed, Tenant, read_listed
+from lnamespace.controller.cache import Cache, Listed, Tenant, read_listed
 from lnamespace.controller.measures import Measures
+from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.vitals import SILENCE, STUCK_WATCH, STUCK_WORKER, Sign, Vitals
 from lnamespace.kube.reflector import Pulse
 from lnamespace.kube.resources import resource_of
@@ -261,3 +263,26 @@ def test_what_is_wrong(wrong: dict[str, Any], dead: str | None, unready: str | N
     vitals = Patient(**wrong).vitals
     assert vitals.dead() == dead
     assert vitals.unready() == unready
+
+
+async def test_what_is_another_controllers_is_not_measured() -> None:
+    """Those of another class, by which what is remembered of them would only grow."""
+    measures = Measures()
+    cache = Cache(Layout(), WorkQueue(), measures.news)
+    for version, spec in enumerate(({"className": "gold"}, {"className": "gold"}, {}), 1):
+        meta = {"name": "team-a", "uid": "u", "resourceVersion": str(version)}
+        users = [{"name": "una"}] if version == 1 else []
+        raw = {"metadata": meta, "spec": {"users": users} | spec}
+        cache.lnamespaces.put(read_listed(msgspec.json.encode(raw)))
+        assert measures.waiting == (version // 3, 0)
+    cache.lnamespaces.remove(("", "team-a"), 9)
+    measures.forget("team-a")
+    assert measures.waiting == (0, 0)
+
+
+def test_one_in_place_of_another_leaves_nothing_of_it() -> None:
+    watched = Watched()
+    watched.measures.news(None, listed())
+    watched.measures.news(listed(), listed(uid="another"))
+    watched.measures.forget("team-a")
+    assert watched.measures.waiting == (0, 0)

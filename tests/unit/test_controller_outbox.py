@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -154,7 +155,7 @@ async def test_a_refused_name_is_charged_to_nobody(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     assert desk.conditions["BillingRecorded"] == ("False", "ReservedName")
-    desk.deleted(LNS)
+    desk.gone()
     await desk.close()
     assert desk.records == []
 
@@ -229,7 +230,7 @@ async def test_a_grant_that_fails_for_ever_makes_no_namespace_free_of_charge(des
 async def test_the_end_is_recorded_once(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
-    desk.deleted(LNS)
+    desk.gone()
     assert await desk.close() == Outcome()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
     assert spec_of(desk, "uid-a.delete")["operation"] == "DELETE"
@@ -244,14 +245,14 @@ async def test_the_end_is_recorded_after_a_restart_too(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     desk.restart()
-    desk.deleted(LNS)
+    desk.gone()
     assert await desk.close() == Outcome()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 
 
 async def test_the_end_of_what_nobody_looked_at_tells_of_its_beginning_too(desk: Desk) -> None:
     desk.lnamespace(**paid("2", 2, ("1", 1)))
-    desk.deleted(LNS)
+    desk.gone()
     await desk.close()
     assert desk.records == ["uid-a.1.apply", "uid-a.2.apply", "uid-a.delete"]
 
@@ -259,11 +260,101 @@ async def test_the_end_of_what_nobody_looked_at_tells_of_its_beginning_too(desk:
 async def test_an_end_that_cannot_be_recorded_is_not_forgotten(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
-    desk.deleted(LNS)
+    desk.gone()
     desk.cluster.refusals["POST", RECORDS] = 503
     assert isinstance((await desk.close()).worst, errors.ServerFault)
     assert set(desk.cache.departures) == {"uid-a"}
     desk.cluster.refusals.clear()
+    assert await desk.close() == Outcome()
+    assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
+
+
+async def test_it_ends_when_its_namespace_is_gone(desk: Desk) -> None:
+    """A finalizer held it for 24 seconds, in which nobody paid for what it cost."""
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.deleted(LNS)
+    for _ in range(2):
+        assert await desk.close() == Outcome()
+    assert desk.records == ["uid-a.1.apply", "uid-a.1.ending"]
+    before = datetime.now(UTC)
+    desk.deleted(SPACE)
+    assert await desk.close() == Outcome()
+    assert desk.records == ["uid-a.1.apply", "uid-a.1.ending", "uid-a.delete"]
+    end = datetime.fromisoformat(spec_of(desk, "uid-a.delete")["validFrom"])
+    assert before <= end <= datetime.now(UTC)
+    assert desk.cache.departures == {}
+
+
+async def test_what_waits_for_a_namespace_of_its_name_pays_from_its_own(desk: Desk) -> None:
+    """It was created while the former one went: until then the former payer pays."""
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.deleted(LNS)
+    desk.lnamespace("uid-b", **paid("2", 1))
+    await desk.reconcile()
+    before = datetime.now(UTC)
+    desk.deleted(SPACE)
+    await desk.close("uid-a")
+    desk.now[0] = datetime.now(UTC)
+    await desk.reconcile()
+    begin = datetime.fromisoformat(spec_of(desk, "uid-b.1.apply")["validFrom"])
+    end = datetime.fromisoformat(spec_of(desk, "uid-a.delete")["validFrom"])
+    assert before <= end <= begin
+
+
+async def test_what_waits_does_so_after_a_restart_too(desk: Desk) -> None:
+    """A finalizer held the former one's Namespace for days; its last days were the next one's."""
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.deleted(LNS)
+    desk.lnamespace("uid-b", **paid("2", 1))
+    await desk.reconcile()
+    desk.deleted(SPACE)
+    desk.restart()
+    desk.now[0] = before = datetime.now(UTC)
+    await desk.reconcile()
+    assert datetime.fromisoformat(spec_of(desk, "uid-b.1.apply")["validFrom"]) >= before
+
+
+async def test_what_waited_pays_from_its_own_though_that_is_recorded_late(desk: Desk) -> None:
+    """The API server took no records for an hour, which was free of charge."""
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.deleted(LNS)
+    desk.lnamespace("uid-b", **paid("2", 1))
+    await desk.reconcile()
+    desk.deleted(SPACE)
+    desk.cluster.refusals["POST", RECORDS] = 503
+    desk.now[0] = begin = datetime.now(UTC)
+    await desk.reconcile()
+    desk.cluster.refusals.clear()
+    desk.now[0] += timedelta(hours=1)
+    await desk.reconcile()
+    assert datetime.fromisoformat(spec_of(desk, "uid-b.1.apply")["validFrom"]) == begin
+
+
+async def test_what_waited_until_it_was_deleted_paid_for_nothing(desk: Desk) -> None:
+    """It and the Namespace that it waited for went together."""
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.deleted(LNS)
+    desk.lnamespace("uid-b", **paid("2", 1))
+    await desk.reconcile()
+    desk.deleted(SPACE)
+    desk.deleted(LNS)
+    for uid in ("uid-a", "uid-b"):
+        assert await desk.close(uid) == Outcome()
+    begin, end = (spec_of(desk, f"uid-b.{name}")["validFrom"] for name in ("1.apply", "delete"))
+    assert begin == end
+    assert desk.tenants.outbox.waited == set()
+
+
+async def test_one_whose_namespace_stays_ends_when_it_is_gone(desk: Desk) -> None:
+    """By deletionPolicy Retain: its Namespace is nobody's since then."""
+    desk.lnamespace(**paid("1", 1), deletionPolicy="Retain")
+    await desk.reconcile()
+    desk.deleted(LNS)
     assert await desk.close() == Outcome()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 
@@ -275,13 +366,25 @@ async def test_one_that_follows_under_the_same_name_is_another(desk: Desk) -> No
     del desk.cluster.objects[LNS]
     desk.lnamespace("uid-b", **paid("2", 1))
     assert await desk.close("uid-a") == Outcome()
-    assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
-    assert spec_of(desk, "uid-a.delete")["costCenter"] == "1"
+    assert desk.records == ["uid-a.1.apply", "uid-a.1.ending"]
     await desk.reconcile()
     assert "uid-b.1.apply" not in desk.records, "its namespace is still the predecessor's"
     desk.deleted(SPACE)
+    assert await desk.close("uid-a") == Outcome()
+    assert spec_of(desk, "uid-a.delete")["costCenter"] == "1"
     await desk.reconcile()
-    assert desk.records[-1] == "uid-b.1.apply"
+    assert "uid-b.1.apply" in desk.records
+
+
+async def test_one_that_goes_while_it_is_being_made_ends_too(desk: Desk) -> None:
+    """Its Namespace is there, and neither the status nor the ledger was told of it yet."""
+    desk.cluster.refusals = {("POST", RECORDS): 503, ("PATCH", f"{LNS}/status"): 503}
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    desk.gone()
+    desk.cluster.refusals.clear()
+    assert await desk.close() == Outcome()
+    assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 
 
 async def test_of_what_is_not_gone_there_is_no_end(desk: Desk) -> None:
@@ -301,7 +404,7 @@ async def test_one_that_became_a_conflict_was_charged_and_ends(desk: Desk) -> No
     for _ in range(2):
         await desk.reconcile()
     assert desk.conditions["Ready"] == ("False", "Conflict")
-    desk.deleted(LNS)
+    desk.gone()
     assert await desk.close() == Outcome()
     assert desk.records[-1] == "uid-a.delete"
 

@@ -399,3 +399,16 @@ async def test_who_adds_many_waits_for_room() -> None:
         assert await queue.get() == taken
     await adding
     assert added == list(range(10))
+
+
+def test_a_closed_queue_takes_nothing_in(clock: Clock, queue: WorkQueue[str]) -> None:
+    """Nobody works on a standby: a key for each LNamespace that came and went stayed there."""
+    queue.close()
+    clock.call(queue.add, "a")
+    clock.call(queue.add_after, "b", 1.0)
+    clock.now += 2
+    clock.settle()
+    assert len(queue) == 0
+    queue.open()
+    clock.call(queue.add, "a")
+    assert len(queue) == 1

@@ -17,7 +17,7 @@ from lnamespace.kube.resources import (
 )
 from lnamespace.kube.store import Store
 
-from tests.unit.support.desk import SPACE, SUDOERS, USERS, Desk, working
+from tests.unit.support.desk import NAMES, SPACE, SUDOERS, USERS, Desk, working
 
 QUOTA = RESOURCE_QUOTA.path("lnamespace", "team-a")
 NETWORK = NETWORK_POLICY.path("lnamespace", "team-a")
@@ -147,6 +147,43 @@ async def test_what_a_profile_gives_no_more_goes_while_nobody_is_let_in(desk: De
     await desk.reconcile()
     assert NETWORK not in desk.cluster.objects
     assert not {USERS, SUDOERS} & desk.cluster.objects.keys()
+
+
+async def test_what_was_adopted_has_none_until_its_profile_is_named(desk: Desk) -> None:
+    """A quota that is exceeded and a policy that lets nobody in ended what ran there at once."""
+    desk.cluster.make(
+        SPACE,
+        {
+            "metadata": {
+                "name": "team-a",
+                "labels": {"theirs": "x"},
+                "annotations": {NAMES.owner_annotation: "uid-a"},
+            }
+        },
+    )
+    desk.told(NAMESPACE, SPACE)
+    desk.lnamespace(users=[ALICE])
+    for _ in range(2):
+        await desk.reconcile()
+        assert desk.subjects(USERS) == ["alice"]
+        assert not {QUOTA, NETWORK} & {*desk.cluster.objects}
+        metadata = desk.cluster.objects[SPACE]["metadata"]
+        assert "mesh" not in metadata["labels"]
+        assert metadata["annotations"][NAMES.adopted_annotation] == "true"
+    assert "GuardRailsReady" not in desk.conditions
+    desk.lnamespace(users=[ALICE], profile="default")
+    await desk.reconcile()
+    assert {QUOTA, NETWORK} <= {*desk.cluster.objects}
+    desk.lnamespace(users=[ALICE])
+    await desk.reconcile()
+    assert not {QUOTA, NETWORK} & {*desk.cluster.objects}
+    # An administrator has it be like any other.
+    space = desk.cluster.objects[SPACE]
+    marks = {NAMES.owner_annotation: "uid-a"}
+    desk.cluster.make(SPACE, space | {"metadata": space["metadata"] | {"annotations": marks}})
+    desk.told(NAMESPACE, SPACE)
+    await desk.reconcile()
+    assert {QUOTA, NETWORK} <= {*desk.cluster.objects}
 
 
 async def test_a_scope_cannot_be_changed_so_the_quota_is_made_anew(desk: Desk) -> None:

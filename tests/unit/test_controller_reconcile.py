@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 from lnamespace import errors
-from lnamespace.controller.cache import Tenant, read_listed
+from lnamespace.controller.cache import Tenant, WorkKey, read_listed
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.tenant import PATIENCE, lnamespaces
 from lnamespace.kube.resources import CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
@@ -340,15 +340,15 @@ async def test_an_lnamespace_deleted_while_its_status_is_written_stays_so(
 ) -> None:
     """It was changed before: what the answer says is new, and yet over."""
     desk.lnamespace()
-    write = desk.tenants.client.patch
+    write = desk.tenants.client.patch_json
 
-    async def overtaken(path: str, body: bytes) -> bytes:
+    async def overtaken(path: str, operations: Any) -> bytes:
         desk.cluster.objects[LNS] |= {"spec": {"users": [ALICE_ENTRY]}}
-        answer = await write(path, body)
+        answer = await write(path, operations)
         desk.deleted(LNS)
         return answer
 
-    monkeypatch.setattr(desk.tenants.client, "patch", overtaken)
+    monkeypatch.setattr(desk.tenants.client, "patch_json", overtaken)
     await desk.reconcile()
     assert desk.cache.tenant("team-a") is None
 
@@ -407,3 +407,118 @@ async def test_an_event_that_cannot_be_posted_stops_nothing(desk: Desk) -> None:
     for _ in range(2):
         await desk.reconcile()
     assert desk.conditions["Ready"] == ("False", "Conflict")
+
+
+async def test_a_status_reaches_nothing_but_the_one_it_is_of(desk: Desk) -> None:
+    """Deleted and made anew by its name, and the watch has not told yet."""
+    desk.lnamespace(users=[ALICE_ENTRY])
+    desk.cluster.make(LNS, {"metadata": {"name": "team-a", "uid": "uid-b", "generation": 1}})
+    outcome = await desk.reconcile()
+    assert isinstance(outcome.worst, errors.Conflict)
+    assert "status" not in desk.cluster.objects[LNS]
+
+
+async def test_one_that_cannot_be_read_takes_sudo_from_nobody(desk: Desk) -> None:
+    desk.lnamespace(sudoers=[ALICE_ENTRY])
+    await desk.people.reconcile(ALICE)
+    await desk.reconcile()
+    desk.lnamespace(sudoers=[ALICE_ENTRY], deletionPolicy="Sell")
+    desk.cluster.written()
+    await desk.people.reconcile(ALICE)
+    assert desk.cluster.written() == []
+
+
+async def test_one_that_cannot_be_read_after_a_restart_takes_sudo_from_nobody(desk: Desk) -> None:
+    """A newer version wrote what the older one, rolled back to, does not know."""
+    desk.lnamespace(sudoers=[ALICE_ENTRY])
+    await desk.people.reconcile(ALICE)
+    await desk.reconcile()
+    desk.lnamespace(sudoers=[ALICE_ENTRY], deletionPolicy="Sell")
+    desk.restart()
+    desk.cluster.written()
+    await desk.people.reconcile(ALICE)
+    await desk.reconcile()
+    assert f"{BINDINGS}/{SELF}" in desk.cluster.objects
+    assert "DELETE" not in {verb for verb, _ in desk.cluster.written()}
+    # Another one lists her too: it becomes an owner beside the one that cannot be read.
+    meta = {"name": "team-b", "uid": "uid-b", "resourceVersion": "900"}
+    other = {"metadata": meta, "spec": {"sudoers": [ALICE_ENTRY]}}
+    desk.cache.lnamespaces.put(read_listed(msgspec.json.encode(other)))
+    await desk.people.reconcile(ALICE)
+    owners = desk.cluster.objects[f"{BINDINGS}/{SELF}"]["metadata"]["ownerReferences"]
+    assert {owner["uid"] for owner in owners} == {"uid-a", "uid-b"}
+    # What it says when it can be read counts again.
+    desk.cache.lnamespaces.remove(("", "team-b"), 901)
+    desk.cluster.version = 1000
+    desk.lnamespace(sudoers=[BOB_ENTRY])
+    assert ALICE in await queued(desk)
+    await desk.people.reconcile(ALICE)
+    assert f"{BINDINGS}/{SELF}" not in desk.cluster.objects
+
+
+async def queued(desk: Desk) -> list[WorkKey]:
+    """What is to be worked on."""
+    keys = []
+    while len(desk.queue):
+        keys.append(await desk.queue.get())
+        desk.queue.done(keys[-1])
+    return keys
+
+
+async def test_one_that_is_being_deleted_says_so(desk: Desk) -> None:
+    """Somebody's finalizer holds it, and nobody has access any more."""
+    desk.lnamespace(users=[BOB_ENTRY])
+    await desk.reconcile()
+    meta = desk.cluster.objects[LNS]["metadata"]
+    meta |= {"deletionTimestamp": NOW.isoformat(), "finalizers": ["example.com/held"]}
+    desk.lnamespace(users=[BOB_ENTRY])
+    desk.cluster.refusals["DELETE", USERS] = 403
+    assert isinstance((await desk.reconcile()).worst, errors.Forbidden)
+    assert desk.conditions["AccessReady"] == ("False", "Forbidden")
+    del desk.cluster.refusals["DELETE", USERS]
+    assert await desk.reconcile() == Outcome([])
+    assert desk.conditions == {
+        "Ready": ("False", "Terminating"),
+        "NamespaceReady": ("False", "Terminating"),
+        "AccessReady": ("False", "Terminating"),
+        "BillingRecorded": ("True", "Recorded"),
+    }
+    status = desk.cluster.objects[LNS]["status"]
+    assert status["counts"] == {"users": 0, "managers": 0, "sudoers": 0}
+    assert status["namespaceUID"]
+    assert "example.com/held" in status["conditions"][0]["message"]
+    desk.cluster.written()
+    await desk.reconcile()
+    assert desk.cluster.written() == []
+
+
+@pytest.mark.parametrize("released", [True, False])
+async def test_what_others_have_put_in_our_place_is_looked_at_before_each_try(
+    desk: Desk, released: bool
+) -> None:
+    """Without our label no watch tells of it: not that it was changed, nor that it is gone."""
+    desk.lnamespace(users=[BOB_ENTRY])
+    await desk.reconcile()
+    desk.deleted(USERS)
+    theirs: dict[str, Any] = {
+        "metadata": {
+            "name": "lnamespace-users",
+            "namespace": "team-a",
+            "finalizers": ["example.com/held"],
+        },
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "theirs"},
+    }
+    desk.cluster.make(USERS, theirs)
+    desk.cluster.refusals["PATCH", USERS] = 403
+    for _ in range(2):
+        outcome = await desk.reconcile(PATIENCE)
+    assert isinstance(outcome.worst, errors.Forbidden)
+    assert desk.conditions["Ready"] == ("False", "Forbidden")
+    if released:
+        del theirs["metadata"]["finalizers"]
+        desk.cluster.make(USERS, theirs)
+    else:
+        del desk.cluster.objects[USERS]
+    assert await desk.reconcile(PATIENCE) == Outcome([])
+    assert desk.subjects(USERS) == ["bob"]
+    assert desk.conditions["Ready"] == ("True", "Ready")

@@ -12,7 +12,8 @@ import pytest
 import pytest_asyncio
 import yaml
 from lnamespace import errors
-from lnamespace.kube.client import Access, Client, connect, error_of
+from lnamespace.kube.answers import error_of
+from lnamespace.kube.client import Access, Client, connect
 from lnamespace.kube.resources import CLUSTER_ROLE, NAMESPACE
 
 from tests.unit.support.reviews import fresh
@@ -79,6 +80,31 @@ async def test_writes_say_who_writes(server: Server, client: Client) -> None:
     assert exchange.headers["Content-Type"] == "application/merge-patch+json"
 
 
+async def test_a_json_patch_is_sent_as_its_operations(server: Server, client: Client) -> None:
+    operations = [{"op": "test", "path": "/metadata/uid", "value": "u-1"}]
+    exchange, _ = await dialogue(
+        server, client.patch_json("/api/v1/namespaces/a", operations), good
+    )
+    assert (exchange.method, exchange.query) == ("PATCH", {"fieldManager": "lnamespace"})
+    assert exchange.headers["Content-Type"] == "application/json-patch+json"
+    assert exchange.json == operations
+
+
+async def test_a_json_patch_whose_test_fails_is_a_conflict(server: Server, client: Client) -> None:
+    asked = client.patch_json("/api/v1/namespaces/a", [{"op": "test", "path": "/x", "value": 1}])
+    with pytest.raises(errors.Conflict):
+        await dialogue(server, asked, lambda e: e.refuse(422, "Invalid"))
+
+
+async def test_a_json_patch_with_a_value_that_is_not_allowed_is_invalid(
+    server: Server, client: Client
+) -> None:
+    cause = {"reason": "FieldValueInvalid", "field": "metadata.labels"}
+    asked = client.patch_json("/api/v1/namespaces/a", [{"op": "add", "path": "/x", "value": 1}])
+    with pytest.raises(errors.Invalid):
+        await dialogue(server, asked, lambda e: e.refuse(422, "Invalid", name="a", causes=[cause]))
+
+
 async def test_a_deletion_is_of_the_object_that_was_seen(server: Server, client: Client) -> None:
     exchange, _ = await dialogue(server, client.delete("/api/v1/namespaces/a", "u-1", 7), good)
     assert exchange.method == "DELETE"
@@ -99,6 +125,9 @@ async def test_a_token_is_sent_and_a_renewed_one_is_sent_next(server: Server) ->
 
 # Errors
 
+ANOTHER_UID = failure(
+    422, "Invalid", name="a", causes=[{"reason": "FieldValueInvalid", "field": "metadata.uid"}]
+)
 TERMINATING = failure(403, "Forbidden", causes=[{"reason": "NamespaceTerminating", "message": "x"}])
 
 
@@ -119,6 +148,7 @@ TERMINATING = failure(403, "Forbidden", causes=[{"reason": "NamespaceTerminating
         (413, failure(413, "RequestEntityTooLarge"), errors.Invalid, False),
         (415, failure(415, "UnsupportedMediaType"), errors.Invalid, False),
         (422, failure(422, "Invalid"), errors.Invalid, False),
+        (422, ANOTHER_UID, errors.Conflict, True),
         (429, failure(429, "TooManyRequests"), errors.Throttled, True),
         (500, failure(500, "InternalError"), errors.ServerFault, True),
         (502, failure(502), errors.ServerFault, True),

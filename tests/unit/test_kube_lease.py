@@ -285,6 +285,40 @@ async def test_a_lease_that_cannot_be_released_ends_by_itself(
     assert not election.leads
 
 
+async def test_who_ends_while_it_renews_lets_go_all_the_same() -> None:
+    """The renewal was carried out, and its answer never read: the version has changed."""
+    async with serving() as server, client_of(server.url) as client:
+        election = Election(client, terms("a", duration=60))
+        async with background(election.win()) as winning:
+            (await server.next("GET")).refuse(404, "NotFound")
+            (await server.next("POST")).answer({"metadata": {"resourceVersion": "1"}})
+            await within(winning)
+        async with background(election.release()) as ending:
+            (await server.next("PATCH")).refuse(409, "Conflict")
+            ours = {"metadata": {"resourceVersion": "2"}, "spec": {"holderIdentity": "a"}}
+            (await server.next("GET")).answer(ours)
+            patch = await server.next("PATCH")
+            assert patch.json["metadata"] == {"resourceVersion": "2"}
+            assert patch.json["spec"]["holderIdentity"] == ""
+            patch.answer(ours)
+            await within(ending)
+
+
+async def test_who_was_overtaken_lets_nothing_go() -> None:
+    async with serving() as server, client_of(server.url) as client:
+        election = Election(client, terms("a", duration=60))
+        async with background(election.win()) as winning:
+            (await server.next("GET")).refuse(404, "NotFound")
+            (await server.next("POST")).answer({"metadata": {"resourceVersion": "1"}})
+            await within(winning)
+        async with background(election.release()) as ending:
+            (await server.next("PATCH")).refuse(409, "Conflict")
+            theirs = {"metadata": {"resourceVersion": "2"}, "spec": {"holderIdentity": "b"}}
+            (await server.next("GET")).answer(theirs)
+            await within(ending)
+        assert server.arrived.empty()
+
+
 # What it is for
 
 

@@ -141,6 +141,26 @@ def test_of_annotations_only_ours_are_kept() -> None:
     assert seen(shown).annotations == {"t.io/owner": "u-1"}
 
 
+def test_of_a_grant_nothing_is_kept_that_people_write_on_it() -> None:
+    """Whoever may label bindings in a namespace could have filled the memory of the controller."""
+    for want in (
+        make.binding(namespace="a"),
+        make.role(namespace="a"),
+        make.binding(),
+        make.role(),
+    ):
+        shown = served(want)
+        shown["metadata"].setdefault("labels", {}).update(theirs="x")
+        shown["metadata"].setdefault("annotations", {})["t.io/owner"] = "x" * 1000
+        assert (seen(shown).labels, seen(shown).annotations) == ({}, {})
+
+
+def test_of_a_namespace_the_labels_of_others_are_kept() -> None:
+    shown = served(make.namespace())
+    shown["metadata"].setdefault("labels", {})["theirs"] = "x"
+    assert seen(shown).labels == {"theirs": "x"}
+
+
 def test_what_is_sent_has_no_empty_parts() -> None:
     assert json.loads(json.dumps(make.binding(namespace="a").object.manifest())) == {
         "apiVersion": "rbac.authorization.k8s.io/v1",

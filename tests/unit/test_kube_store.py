@@ -54,6 +54,53 @@ def test_what_we_delete_as_it_was_seen_is_gone_before_the_watch_tells(told: Told
     assert told.news == [(None, 2), (2, None)]
 
 
+def test_what_we_delete_hides_no_answer_about_anything_else(told: Told) -> None:
+    """The watch is at 2 when we delete what we had just changed: other answers are still news."""
+    told.store.put(Thing(2, ("", "b")))
+    told.store.learn(Thing(20))
+    told.store.forget(("", "a"), 20)
+    told.store.learn(Thing(15, ("", "b")))
+    assert told.store.get(("", "b")) == Thing(15, ("", "b"))
+
+
+@pytest.mark.parametrize("version", [2, 19, 20])
+def test_what_we_delete_stays_gone_whatever_comes_late(told: Told, version: int) -> None:
+    told.store.put(Thing(2))
+    told.store.learn(Thing(20))
+    told.store.forget(("", "a"), 20)
+    told.store.learn(Thing(version))
+    told.store.put(Thing(version))
+    assert told.version is None
+    assert told.news == [(None, 2), (20, None)]
+
+
+def test_what_is_made_anew_after_we_deleted_it_is_known(told: Told) -> None:
+    for news in (told.store.put, told.store.learn):
+        told.store.put(Thing(2))
+        told.store.forget(("", "a"), 2)
+        news(Thing(22))
+        assert told.version == 22
+        told.store.restore([], 1)
+
+
+def test_a_deletion_of_ours_that_a_list_does_not_know_of_was_of_another_history(told: Told) -> None:
+    """The cluster was restored from a backup, and its revisions raised."""
+    told.store.put(Thing(2))
+    told.store.forget(("", "a"), 20)
+    told.store.replace([Thing(2)], 1000)
+    assert told.version == 2
+
+
+def test_the_watch_that_is_behind_tells_the_end_of_a_predecessor_only(told: Told) -> None:
+    told.store.forget(("", "a"), 20)
+    told.store.remove(("", "a"), 10)
+    told.store.put(Thing(15))
+    assert told.version is None
+    told.store.remove(("", "a"), 21)
+    told.store.put(Thing(30))
+    assert told.version == 30
+
+
 def test_older_news_is_no_news(told: Told) -> None:
     told.store.put(Thing(5))
     told.store.put(Thing(5))

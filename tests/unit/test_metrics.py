@@ -44,7 +44,7 @@ def test_no_label_is_for_what_people_choose() -> None:
     }
     assert labels == {
         *("version", "group", "kind", "result", "reason", "resource", "verb", "code"),
-        *("endpoint", "source"),
+        *("endpoint", "source", "guard"),
     }
 
 
@@ -63,6 +63,23 @@ def test_all_that_is_described_is_exposed(process: type[Metrics]) -> None:
     assert re.search(
         r'^lnamespace_info\{group="tenancy.example.com",version="[^"]+"\} 1.0$', text, re.MULTILINE
     )
+
+
+@pytest.mark.parametrize(
+    ("process", "series"),
+    [
+        ("ledger", 'lnamespace_ledger_write_failures_total{reason="misconfigured"} 0.0'),
+        ("ledger", 'lnamespace_ledger_write_failures_total{reason="refused"} 0.0'),
+        ("ledger", 'lnamespace_ledger_write_failures_total{reason="unavailable"} 0.0'),
+        ("ledger", 'lnamespace_ledger_drift_total{kind="gone"} 0.0'),
+        ("ledger", 'lnamespace_ledger_differences{kind="missing"} 0.0'),
+        ("webhook", 'lnamespace_webhook_requests_total{code="500",endpoint="/validate"} 0.0'),
+        ("webhook", 'lnamespace_webhook_requests_total{code="503",endpoint="/convert"} 0.0'),
+    ],
+)
+def test_a_failure_has_its_series_before_the_first(process: str, series: str) -> None:
+    """A series that begins at 1 has no rate: the first failure was in no panel and no alert."""
+    assert series in PROCESSES[process].new().text().decode()
 
 
 def test_the_page_tells_of_them_all() -> None:

@@ -408,8 +408,18 @@ def test_ends_are_kept_through_an_update_that_cannot_say_them() -> None:
     old = {"users": [user("bob", expiresAt=END), user("eve", expiresAt=END), user("al")]}
     new = {"users": [user("al"), user("bob"), user("zoe"), user("eve", expiresAt=LATER)]}
     assert restored(new, old) == {
-        "users": [user("al"), user("bob", expiresAt=END), user("zoe"), user("eve", expiresAt=LATER)]
+        "users": [user("al"), user("bob", expiresAt=END), user("zoe"), user("eve", expiresAt=END)]
     }
+
+
+def test_an_old_file_brings_no_end_back_that_was_changed_since() -> None:
+    """An export in the older version carries the ends that there were in its annotation."""
+    old = {"users": [user("bob", expiresAt=END), user("al")]}
+    export = {
+        "users": [user("bob", expiresAt=LATER), user("al", expiresAt=END)],
+        "managers": [user("bob", expiresAt=LATER)],
+    }
+    assert restored(export, old) == old | {"managers": [user("bob", expiresAt=LATER)]}
 
 
 def test_labels_that_cannot_be_said_are_kept_and_all_others_are_as_said() -> None:

@@ -38,6 +38,8 @@ BAD = {
     "a: {}\na: {}": "f:2:1: the key 'a' is given twice",
     "a: [": "f:1:",
     "A b: {}": "a profile's name must be a DNS label",
+    "editor: {}": "no profile may be called editor",
+    "sudoer-impersonator: {}": "no profile may be called sudoer-impersonator",
     "a-: {}": "a profile's name must be a DNS label",
     "a: {labels: {a b: x}}": "a.labels: a b: not the key of a label",
     "a: {labels: {/x: x}}": "not the key of a label",

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.plugins.changes import Grant, Revocation, grant, locks_out, revoke
+from lnamespace.plugins.changes import (
+    Grant,
+    Listing,
+    Values,
+    extend,
+    grant,
+    locks_out,
+    prune,
+    revoke,
+    set_values,
+)
 from lnamespace.plugins.creation import lnamespace, parse_arguments, read
 from lnamespace.plugins.description import description
 from lnamespace.plugins.durations import format_instant
@@ -247,6 +257,17 @@ def test_a_grant_sets_and_removes_the_end() -> None:
     assert lasting.words == ("bob stays a user, now without end",)
 
 
+def test_a_grant_without_an_end_keeps_the_end_that_there_is() -> None:
+    """`grant --user bob` once took bob's end away without a word."""
+    ending = user("bob", expiresAt=format_instant(NOW + timedelta(hours=8)))
+    over = user("bob", expiresAt=format_instant(NOW - timedelta(hours=8)))
+    silent = [Grant("user", Subject(BOB_ID), end_said=False)]
+    assert grant({"users": [ending]}, silent, NOW) == ({"users": [ending]}, (), ())
+    again = grant({"users": [over]}, silent, NOW)
+    assert again.spec["users"] == [user("bob")]
+    assert again.words == ("bob stays a user, now without end",)
+
+
 @given(st.lists(st.tuples(st.sampled_from(["user", "manager"]), st.sampled_from("abc"))))
 def test_granting_twice_changes_nothing_more(wanted: list[tuple[str, str]]) -> None:
     wishes = [wish for role, name in wanted for wish in grants(role, name)]
@@ -260,17 +281,80 @@ def test_granting_twice_changes_nothing_more(wanted: list[tuple[str, str]]) -> N
 def test_revoking_takes_back_what_was_granted(wanted: list[tuple[str, str]]) -> None:
     wishes = [wish for role, name in wanted for wish in grants(role, name)]
     spec = grant({"users": [user("z")]}, wishes, NOW).spec
-    back = revoke(spec, [Revocation(None, wish.subject.identity) for wish in wishes])
+    back = revoke(spec, [Listing(None, wish.subject.identity) for wish in wishes])
     assert back.spec.get("users") == [user("z")]
     assert not back.spec.get("managers")
 
 
 def test_revoking_from_one_list_only() -> None:
     spec = {"users": [user("bob")], "sudoers": [user("bob"), user("alice")]}
-    changed = revoke(spec, [Revocation("sudoer", BOB_ID)])
+    changed = revoke(spec, [Listing("sudoer", BOB_ID)])
     assert changed.spec == {"users": [user("bob")], "sudoers": [user("alice")]}
     assert changed.words == ("bob is no longer a sudoer",)
-    assert revoke(changed.spec, [Revocation("sudoer", BOB_ID)]).words == ()
+    again = revoke(changed.spec, [Listing("sudoer", BOB_ID)])
+    assert again.words == ()
+    assert again.problems == ('"bob" is not a sudoer (but a user)',)
+
+
+def test_revoking_from_nobody_is_told() -> None:
+    """A slip in a name once was "unchanged", exit code 0, and the person worked on."""
+    spec = {"users": [user("tina")], "managers": [user("alice")]}
+    slip = revoke(spec, [Listing(None, Identity("User", "tinaa", ""))])
+    assert slip.spec == spec
+    assert slip.problems == ('"tinaa" is not on any list; did you mean "tina"?',)
+    nobody = revoke(spec, [Listing("user", Identity("User", "zoe", ""))])
+    assert nobody.problems == ('"zoe" is not on that list',)
+
+
+def test_extending_moves_ends_and_makes_none() -> None:
+    soon, later = NOW + timedelta(hours=1), NOW + timedelta(hours=9)
+    ending = user("bob", expiresAt=format_instant(soon))
+    spec = {"users": [user("bob")], "sudoers": [ending, user("alice")]}
+    extended = extend(spec, [Listing(None, BOB_ID)], later, NOW)
+    assert extended.spec == {
+        "users": [user("bob")],
+        "sudoers": [user("bob", expiresAt=format_instant(later)), user("alice")],
+    }
+    assert extended.problems == ()
+    endless = extend(spec, [Listing("user", BOB_ID)], later, NOW)
+    assert endless.problems == ("bob is a user without end already",)
+    assert extend(spec, [Listing("manager", BOB_ID)], later, NOW).problems
+
+
+def test_pruning_removes_what_has_ended_only() -> None:
+    over = user("bob", expiresAt=format_instant(NOW - timedelta(hours=1)))
+    ending = user("carol", expiresAt=format_instant(NOW + timedelta(hours=1)))
+    pruned = prune({"users": [over, ending, user("alice")], "sudoers": [over]}, NOW)
+    assert pruned.spec == {"users": [ending, user("alice")], "sudoers": []}
+    assert pruned.words == (
+        "removed bob, a user until 2026-06-01T11:00:00Z (60m ago)",
+        "removed bob, a sudoer until 2026-06-01T11:00:00Z (60m ago)",
+    )
+    assert not prune({"users": [ending]}, NOW).words
+
+
+def test_values_are_set_and_taken_away() -> None:
+    spec = {
+        "billing": {"costCenter": "1", "team": "t", "labels": {"a": "b", "c": "d"}},
+        "users": [],
+    }
+    texts = {"cost-center": "2", "team": "", "profile": "big"}
+    changed = set_values(spec, Values(texts, {"a": None, "e": "f"}, deletion_protection=True))
+    assert changed.spec == {
+        "billing": {"costCenter": "2", "labels": {"c": "d", "e": "f"}},
+        "users": [],
+        "profile": "big",
+        "deletionProtection": True,
+    }
+    assert changed.words == (
+        "cost center is now 2 (was 1)",
+        "team is no longer t",
+        "profile is now big",
+        "billing label a is no longer b",
+        "billing label e is now f",
+        "deletion protection is now on",
+    )
+    assert set_values(changed.spec, Values(texts, {}, deletion_protection=True)).words == ()
 
 
 def test_who_is_left_to_change_it() -> None:

@@ -50,7 +50,9 @@ def test_subjects(text: str, identity: tuple[str, str, str]) -> None:
     ("text", "name", "end"),
     [
         ("bob,for=8h", "bob", NOW + timedelta(hours=8)),
-        ("a,b,for=2w", "a,b", NOW + timedelta(weeks=2)),
+        ("user:a,b,for=2w", "a,b", NOW + timedelta(weeks=2)),
+        ("a,b,until=never", "a,b", None),
+        ("user:bob,fro=8h,until=never", "bob,fro=8h", None),
         ("bob,until=2026-12-31T18:00:00-05:00", "bob", datetime(2026, 12, 31, 23, tzinfo=UTC)),
         ("odd,for=1h,until=never", "odd,for=1h", None),
     ],
@@ -84,10 +86,38 @@ def test_subjects_that_are_refused(text: str) -> None:
         parse_subject(text, NOW)
 
 
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("mark,nina", "write each subject with a flag of its own"),
+        ("mark,nina,for=8h", "write each subject with a flag of its own"),
+        ("mark,fro=8h", '"fro=" is not known'),
+        ("group:devs,untill=2030-12-31T18:00:00Z", '"untill=" is not known'),
+        ("CN=mark,For=8h", '"For=" is not known'),
+        ("Group:devs", "did you mean group:devs?"),
+        ("groups:devs", "did you mean group:devs?"),
+        ("User:bob", "did you mean user:bob?"),
+        ("sa:default:default", "did you mean serviceaccount:default:default?"),
+        ("ServiceAccount:ci:deployer", "did you mean serviceaccount:ci:deployer?"),
+        ("system:serviceaccounts:ci", "did you mean group:system:serviceaccounts:ci?"),
+    ],
+)
+def test_a_slip_is_no_person(text: str, advice: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_subject(text, NOW)
+    assert advice in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["mark,nina", "Group:devs", "sa:default:default", "a:b,c"])
+def test_user_in_front_takes_any_name_as_it_is(name: str) -> None:
+    assert parse_subject(f"user:{name}", NOW).identity == Identity("User", name, "")
+
+
 names = st.one_of(
     st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"]), min_size=1, max_size=12),
     st.builds("".join, st.lists(st.sampled_from(
-        ["user:", "group:", "system:", "serviceaccount:", ",for=8h", ",until=never", "x"]
+        ["user:", "group:", "Group:", "system:", "serviceaccount:", ",for=8h", ",until=never",
+         ",fr=", ",", "x"]
     ), min_size=1, max_size=4)),
 )  # fmt: skip
 

@@ -76,7 +76,10 @@ def test_the_namespace_is_found(argv: str, namespace: str | None) -> None:
         ("neat -o x get", "neat --as=me --as-group=g -o x get"),
         # kubectl's own commands go before plugins of the same name
         ("create configmap x", "--as=me --as-group=g create configmap x"),
-        ("unknown x", "--as=me --as-group=g unknown x"),
+        # what nobody knows is for kubectl to complain about, not our flags in front of it
+        ("gett x", "gett --as=me --as-group=g x"),
+        ("-n a gett x", "gett --as=me --as-group=g -n a x"),
+        ("create nothing x", "--as=me --as-group=g create nothing x"),
     ],
 )
 def test_our_flags_stand_where_they_work(argv: str, expected: str) -> None:
@@ -119,6 +122,21 @@ def test_user_is_kubectls_flag_except_in_our_plugins() -> None:
     assert command("lns", "grant", "a", "--user", "u").connection == ()
     with pytest.raises(UsageError):
         command("--user", "u", "lns", "list")
+
+
+@pytest.mark.parametrize(
+    "words", ["create rolebinding r", "create clusterrolebinding r", "set subject rolebinding r"]
+)
+def test_a_person_who_is_bound_is_no_connection(words: str) -> None:
+    """`--user=carol` was once looked up in the kubeconfig, and nobody could be bound by sudo."""
+    bound = command(*words.split(), "--user=carol", "--context", "c")
+    assert bound.connection == ("--context=c",)
+    assert bound.with_flags(FLAGS)[-3:] == ("--user=carol", "--context", "c")
+
+
+def test_files_are_found_as_kubectl_reads_them() -> None:
+    assert command("apply", "-f", "a.yaml,b.yaml", "-f", "-").files == ("a.yaml", "b.yaml", "-")
+    assert command("logs", "-f", "pod").files == ()
 
 
 @pytest.mark.parametrize("flag", ["--as=x", "--as-group=x", "--as-uid", "--as_group=x"])

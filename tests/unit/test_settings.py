@@ -43,7 +43,8 @@ def test_numbers_are_numbers_in_both() -> None:
 
 
 def test_a_limit_of_some_is_json_for_a_user_name_may_have_commas() -> None:
-    assert loaded().limit_per_requester == 0
+    assert loaded().limit_per_requester == 20
+    assert loaded("--limit-per-requester", "0").limit_per_requester == 0
     assert loaded().limits_by_name == {}
     exceptions = loaded(LNAMESPACE_LIMIT_EXCEPTIONS='{"cn=bob,ou=people": 7}').limits_by_name
     assert exceptions == {"cn=bob,ou=people": 7}

@@ -174,3 +174,62 @@ spec:
     matchLabels: {{- include "lnamespace.selector" $ | nindent 6 }}
 {{- end }}
 {{- end }}
+
+{{/* The label by which Kubernetes puts the rules of a ClusterRole into the role of its part in guarded.yaml. */}}
+{{- define "lnamespace.guardedLabel" -}}
+{{ include "lnamespace.group" . }}/guarded
+{{- end }}
+
+{{/* Binds what a ServiceAccount may do only once the guards are in force. An installation that was made before
+guarded.yaml has a binding of its own: it stays, so that an upgrade takes no right away. Takes a dict of root, part
+and name. */}}
+{{- define "lnamespace.guardedBinding" -}}
+{{- $prefix := include "lnamespace.prefix" .root }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ $prefix }}:guarded:{{ .part }}
+  labels: {{- include "lnamespace.labels" .root | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {{ $prefix }}:guarded:{{ .part }}
+subjects: {{- include "lnamespace.subject" . | nindent 2 }}
+{{- $earlier := lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" (printf "%s:%s" $prefix .part) }}
+{{- if and .root.Release.IsUpgrade $earlier }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ $prefix }}:{{ .part }}
+  labels: {{- include "lnamespace.labels" .root | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {{ $prefix }}:{{ .part }}
+subjects: {{- include "lnamespace.subject" . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* All policies, their bindings and webhook configurations of the chart, as a list in JSON. */}}
+{{- define "lnamespace.guards" -}}
+{{- $guards := list }}
+{{- $root := . }}
+{{- range $file := list "policy-billingrecords" "policy-bindings" "policy-controller" "policy-crd" "policy-guard-rails" "policy-lnamespaces" "policy-namespaces" "policy-webhook" "sudo" "webhook" }}
+{{- range $text := regexSplit "(?m)^---$" (include (printf "%s/%s.yaml" $root.Template.BasePath $file) $root) -1 }}
+{{- $object := fromYaml $text }}
+{{- if hasPrefix "admissionregistration.k8s.io/" ($object.apiVersion | default "") }}
+{{- $guards = append $guards (set (omit $object "apiVersion") "metadata" (dict "name" $object.metadata.name)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $guards | toJson }}
+{{- end }}
+
+{{- define "lnamespace.guardNames" -}}
+{{- $names := list }}
+{{- range include "lnamespace.guards" . | fromJsonArray }}
+{{- $names = append $names .metadata.name }}
+{{- end }}
+{{- $names | uniq | sortAlpha | toJson }}
+{{- end }}

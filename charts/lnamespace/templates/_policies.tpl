@@ -27,9 +27,24 @@ spec:
 - name: sort
   expression: >-
     size(variables.part) != 3 || variables.part[0] != '{{ include "lnamespace.prefix" . }}' ? ''
-    : variables.part[2] in ['editor', 'sudoer-impersonator'] ? variables.part[2]
+    : variables.part[2] in ['editor', 'sudoer-impersonator'] && variables.part[1].matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')
+      ? variables.part[2]
     : variables.part[1].matches('^self-impersonator([.][-a-z0-9]+)?$') && variables.part[2].matches('^[a-z2-7]{52}$') ? 'self'
     : ''
+{{- end }}
+
+{{/* Nothing holds what the controller writes up, and it goes with an LNamespace and with nothing else: the garbage
+collector deletes what refers to an owner that is not there. Of what somebody else has put there it may take away. */}}
+{{- define "lnamespace.ownedOnly" -}}
+- expression: >-
+    request.operation == 'DELETE' || [request.operation == 'UPDATE'].all(was,
+      (has(object.metadata.finalizers) ? object.metadata.finalizers : []).all(f,
+        was && has(oldObject.metadata.finalizers) && f in oldObject.metadata.finalizers)
+      && (has(object.metadata.ownerReferences) ? object.metadata.ownerReferences : []).all(r,
+        r.apiVersion.startsWith('{{ include "lnamespace.group" . }}/') && r.kind == 'LNamespace'
+        || was && has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(o, o == r)))
+  message: what the controller writes is owned by LNamespaces only, and no finalizer holds it
+  reason: Forbidden
 {{- end }}
 
 {{/* Labels are power: those of a ClusterRole can pour it into others (aggregation), those of a Namespace
@@ -72,6 +87,13 @@ has(namespaceObject.metadata.labels) && 'app.kubernetes.io/managed-by' in namesp
   && namespaceObject.metadata.labels['app.kubernetes.io/managed-by'] == '{{ include "lnamespace.prefix" . }}'
 || has(namespaceObject.metadata.annotations)
   && '{{ include "lnamespace.group" . }}/owner-uid' in namespaceObject.metadata.annotations
+{{- end }}
+
+{{/* What shows that it is an LNamespace's of another instance. */}}
+{{- define "lnamespace.isAnotherInstances" -}}
+has(namespaceObject.metadata.labels) && 'app.kubernetes.io/managed-by' in namespaceObject.metadata.labels
+&& namespaceObject.metadata.labels['app.kubernetes.io/managed-by'] != '{{ include "lnamespace.prefix" . }}'
+&& namespaceObject.metadata.labels['app.kubernetes.io/managed-by'].matches('^lnamespace([.]|$)')
 {{- end }}
 
 {{/* The labels that profiles put on Namespaces, as key=value, each once. */}}

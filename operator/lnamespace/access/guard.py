@@ -35,16 +35,22 @@ class Guards:
     known: Mapping[str, Guard] = field(default_factory=dict)
     problem: str = ""
 
-    def of(self, lns: LNamespace) -> Guard | None:
-        """The guard rails of an LNamespace; None: what they should be is not known."""
+    def of(self, lns: LNamespace, *, adopted: bool = False) -> Guard | None:
+        """The guard rails of an LNamespace; None: what they should be is not known.
+
+        An ``adopted`` Namespace has those of a profile that is named. Whatever runs in it was made
+        without them: the default profile's quota, network policy or Pod Security could end that.
+        """
+        if adopted and not lns.spec.profile:
+            return Guard()
         name = lns.spec.profile or (DEFAULT_PROFILE if DEFAULT_PROFILE in self.known else "")
         if self.problem:
             return None
         return self.known.get(name) if name else Guard()
 
-    def trouble(self, lns: LNamespace) -> str:
+    def trouble(self, lns: LNamespace, *, adopted: bool = False) -> str:
         """Why it is not known, in words; empty where it is."""
-        if self.of(lns) is not None:
+        if self.of(lns, adopted=adopted) is not None:
             return ""
         if self.problem:
             return f"The profiles cannot be used: {self.problem}"

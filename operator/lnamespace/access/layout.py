@@ -42,6 +42,7 @@ class Layout:
             labels=(names.tenant_label, names.class_label, *mirrors.keys(names)),
             annotations=(
                 names.owner_annotation,
+                names.adopted_annotation,
                 names.labels_annotation,
                 names.person_annotation,
                 *self._counting,

@@ -1,15 +1,20 @@
 """How many LNamespaces one requester may have. Pure.
 
-Who asked for an LNamespace is stamped by the door and never changes, so nobody can spend what is
-another's. A ServiceAccount is different: whoever may work in a namespace makes as many of them as
-they like, and each would be somebody new. So where there is a limit, ServiceAccounts have none at
-all but what an exception gives them, by name or for all of their namespace together.
+Who asked for an LNamespace is stamped by the webhook and never changes, so nobody can spend what is
+another's. A ServiceAccount is different: everybody who works in a namespace makes as many as they
+like, and each would be somebody new. So all ServiceAccounts of a namespace are counted together,
+and those of an LNamespace's own namespace to the account that this Namespace is counted to, which
+the webhook stamps beside the requester (``spec.countedTo``). Otherwise each namespace would be
+worth a limit of its own, and so would those made from it, without end.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
+
+NAMED = 5
+"""So many Namespaces are named in a message; more would make it unreadable."""
 
 _NAMESPACE_GROUP = "system:serviceaccounts:"
 """The group of all ServiceAccounts of a namespace, as Kubernetes calls it."""
@@ -28,19 +33,29 @@ class Limits:
         return any((self.each, *self.exceptions.values()))
 
     def account(self, requester: str) -> str:
-        """To whom it is counted: the requester, or all ServiceAccounts of a namespace."""
+        """Return to whom it is counted: the requester, or all ServiceAccounts of a namespace."""
         if requester in self.exceptions or not requester.startswith(SERVICE_ACCOUNT_PREFIX):
             return requester
-        home = requester.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")[0]
-        together = _NAMESPACE_GROUP + home
-        return together if together in self.exceptions else requester
+        return _NAMESPACE_GROUP + requester.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")[0]
+
+    def follows_home(self, requester: str) -> bool:
+        """Return whether it depends on where a ServiceAccount lives to whom it is counted."""
+        if not self.exist or not requester.startswith(SERVICE_ACCOUNT_PREFIX):
+            return False
+        return not {requester, self.account(requester)} & set(self.exceptions)
+
+    def passed_on(self, account: str) -> str:
+        """Return to whom it is counted what ServiceAccounts in a Namespace of ``account`` create.
+
+        Empty, for themselves, where that account has no limit: it makes namespaces for others, and
+        these others are to have one.
+        """
+        return account if self.of(self.account(account)) is not None else ""
 
     def of(self, account: str) -> int | None:
         """How many it may have; None for as many as it likes."""
         if account in self.exceptions:
             return self.exceptions[account] or None
-        if self.each and account.startswith(SERVICE_ACCOUNT_PREFIX):
-            return 0
         return self.each or None
 
     def exceeded(self, requester: str, used: int) -> str:
@@ -51,13 +66,22 @@ class Limits:
     def refusal(self, requester: str, used: int) -> str:
         """Why there is none for the requester, how many of how many, and what to do."""
         account = self.account(requester)
-        limit = self.of(account) or 0
-        if not limit:
-            return (
-                f'exceeded limit: "{requester}" is a ServiceAccount, which may have LNamespaces '
-                "only where a cluster administrator says how many (limitExceptions)"
-            )
         return (
-            f'exceeded limit: "{account}" has {max(used, limit)} of {limit} LNamespaces; delete '
-            "one that is no longer needed, or ask a cluster administrator for more"
+            f'exceeded limit: "{account}" has {max(used, self.of(account) or 0)} of '
+            f"{self.of(account) or 0} LNamespaces; delete one that is no longer needed, or ask a "
+            "cluster administrator for more"
         )
+
+
+def left_over(names: Sequence[str]) -> str:
+    """Return what to add about Namespaces that take slots and whose LNamespaces are gone.
+
+    Whoever asked for them may neither see nor delete them, so they have to be told what to ask for.
+    """
+    if not names:
+        return ""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return (
+        f". It counts what deleted LNamespaces have left ({', '.join(names[:NAMED])}{more}): ask a "
+        "cluster administrator to delete it or to have a new LNamespace adopt it"
+    )

@@ -9,7 +9,7 @@ from lnamespace.access.grants import Grants, owner
 from lnamespace.access.guard import Guard
 from lnamespace.access.layout import Layout
 from lnamespace.access.mirrors import mirrors
-from lnamespace.access.ownership import Ownership
+from lnamespace.access.ownership import Ownership, adopted
 from lnamespace.access.sudo import former, identity, sudo
 from lnamespace.access.sudo import places as sudo_places
 from lnamespace.kube.objects import Key, Object, ObjectMeta, PolicyRule, Seen, Wanted, wanted
@@ -72,6 +72,7 @@ def namespace(lns: LNamespace, space: Space, layout: Layout) -> Wanted:
         name=lns.name,
         labels={key: value for key, value in further.items() if value is not None} | ours,
         annotations={layout.names.owner_annotation: lns.uid}
+        | _adopted(lns, space, layout)
         | guard.annotation(further, layout)
         | _requester(lns, layout),
         owner_references=() if retain else (owner(lns, layout),),
@@ -79,10 +80,15 @@ def namespace(lns: LNamespace, space: Space, layout: Layout) -> Wanted:
     return wanted(NAMESPACE, Object(meta, "v1", "Namespace"), layout.marks, further)
 
 
+def _adopted(lns: LNamespace, space: Space, layout: Layout) -> dict[str, str]:
+    there_before = adopted(lns, space.seen, layout)
+    return {layout.names.adopted_annotation: "true"} if there_before else {}
+
+
 def _requester(lns: LNamespace, layout: Layout) -> dict[str, str]:
-    if not layout.counted or not lns.spec.requester:
+    if not layout.counted or not lns.spec.account:
         return {}
-    return {layout.names.requester_annotation: lns.spec.requester}
+    return {layout.names.requester_annotation: lns.spec.account}
 
 
 def waiting(lns: LNamespace, entries: Entries, layout: Layout) -> tuple[Wanted, ...]:

@@ -188,6 +188,11 @@ def expiry(pair: Pair) -> datetime:
     return _leaf(pair.certificate).not_valid_after_utc
 
 
+def beginning(pair: Pair) -> datetime:
+    """Return from when on the serving certificate is good."""
+    return _leaf(pair.certificate).not_valid_before_utc
+
+
 def _usable(held: Held | None, seen: Situation) -> Held | None:
     if held is None or problem(held.pair, seen.now) or not _signed(held.pair):
         return None

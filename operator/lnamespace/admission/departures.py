@@ -11,10 +11,14 @@ server says of the LNamespace. And no deletion fails by it.
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from lnamespace.admission import caller
 from lnamespace.admission.policy import Clock
 from lnamespace.admission.review import Request
 from lnamespace.billing.outbox import Outbox
@@ -26,6 +30,15 @@ from lnamespace.model.lnamespace import LNamespace, decode
 
 PATIENCE = 2.0
 """Seconds that a deletion waits at most; the API server waits three for the whole answer."""
+
+AT_ONCE = 16
+"""So many deletions are looked at together for one address."""
+
+AGAIN = 20.0
+"""Seconds for which what was written is not written again: it is there for 90 at least, and the
+deletion has failed after 60."""
+
+_ADDRESSES_MAX, _WRITTEN_MAX = 1_000, 10_000
 
 log = logging.getLogger(__name__)
 
@@ -53,19 +66,31 @@ class IntoOutbox:
     outbox: Outbox
     clock: Clock
     missed: Callable[[], None]
+    turns: dict[str, asyncio.Semaphore] = field(default_factory=dict)
+    written: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
     async def tell(self, request: Request) -> None:
         """Write down what the ledger must know, for at most :data:`PATIENCE` seconds."""
         if request.operation != "DELETE" or request.dry_run:
             return
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(PATIENCE), self._turn():
                 if lns := await self._look(request.name or _old_name(request)):
                     await self._write(lns)
         except (ClusterError, ModelError, TimeoutError) as error:
             self.missed()
             about = {"uid": request.uid, "error": str(error) or type(error).__name__}
             log.warning("a deletion was let through without a record of it", extra=about)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Let each address have so many under way: a stranger holds up nobody but themselves."""
+        address = caller.address.get()
+        if address not in self.turns and len(self.turns) >= _ADDRESSES_MAX:
+            for known in [a for a, turn in self.turns.items() if not turn.locked()]:
+                del self.turns[known]
+        async with self.turns.setdefault(address, asyncio.Semaphore(AT_ONCE)):
+            yield
 
     async def _look(self, name: str) -> LNamespace | None:
         try:
@@ -78,8 +103,14 @@ class IntoOutbox:
         if not charged(lns):
             return
         now = self.clock()
-        for record in (*due(lns, now), ending(lns, now)):
+        end = ending(lns, now)
+        if self.written.get(end.name, 0.0) > time.monotonic():
+            return
+        for record in (*due(lns, now), end):
             await self.outbox.add(record)
+        self.written[end.name] = time.monotonic() + AGAIN
+        while len(self.written) > _WRITTEN_MAX:
+            self.written.popitem(last=False)
 
 
 def _old_name(request: Request) -> str:

@@ -1,13 +1,14 @@
 """The endpoints: bytes in, bytes out, with all that decides in between."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Self
+from typing import ParamSpec, Self, TypeVar
 
+from lnamespace.admission import caller
+from lnamespace.admission.accounts import Accounts, themselves
 from lnamespace.admission.convert import convert
 from lnamespace.admission.decision import Decision
 from lnamespace.admission.departures import Departures, IntoOutbox, NoDepartures
@@ -17,10 +18,11 @@ from lnamespace.admission.mutate import mutate
 from lnamespace.admission.policy import Circumstances, Clock, Policy
 from lnamespace.admission.review import Request, allow, deny, read
 from lnamespace.admission.server import Endpoint
+from lnamespace.admission.threads import in_thread
 from lnamespace.admission.validate import validate
 from lnamespace.billing.directory import Directories
 from lnamespace.billing.outbox import Outbox
-from lnamespace.billing.payers import Payers, Requester
+from lnamespace.billing.payers import Payers
 from lnamespace.billing.payers_file import PayersFile
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
@@ -28,13 +30,21 @@ from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings, items
 
-ADMISSION_MAX = 8 * 1024**2
-"""Bytes; an object may have 3 MiB, and an update shows it twice."""
+ADMISSION_MAX = 4 * 1024**2
+"""Bytes; etcd takes objects of 1.5 MiB, and an update shows it twice."""
+
+ASIDE = 2**15
+GROUPS_ASIDE = 100
+"""Bytes of a review, and groups of who asks, from which on a thread decides: an ordinary review has
+a few thousand bytes and takes a millisecond."""
 
 CONVERSION_MAX = 128 * 1024**2
 """Bytes; a list is converted in one review."""
 
 log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Directory = Callable[[Payers, str], frozenset[str] | None]
 """The groups that a directory knows of a user; None while it is still being asked. Never waits."""
@@ -57,6 +67,7 @@ class Door:
     departures: Departures
     clock: Clock = _utc_now
     decided: Callable[[str, Decision], None] = lambda _, __: None
+    accounts: Accounts = themselves
     exceeded: Callable[[str], str] = lambda _: ""
 
     @classmethod
@@ -83,8 +94,10 @@ class Door:
                 never_impersonate=frozenset(items(settings.never_impersonate)),
             ),
             payers=lambda: file.current,
-            inheritance=FromCluster(client, resource) if client else NoInheritance(),
-            directory=lambda payers, user: directories.groups_of(payers.directory, user),
+            inheritance=FromCluster(client, resource, _utc_now) if client else NoInheritance(),
+            directory=lambda payers, user: directories.groups_of(
+                payers.directory, user, caller.address.get()
+            ),
             departures=(
                 IntoOutbox(client, resource, Outbox(client, names), _utc_now, missed)
                 if client
@@ -106,13 +119,21 @@ class Door:
 
     def _endpoint(self, path: str, decide: Decide, *, administrator: bool) -> Endpoint:
         async def answer(body: bytes) -> bytes:
-            request = read(body, self.policy.names)
+            long = len(body) > ASIDE
+            request = await _run(long, read, body, self.policy.names)
             known = await self._circumstances(request, administrator)
-            decision = decide(request, self.policy, known)
+            long = long or len(request.user_info.groups) > GROUPS_ASIDE
+            decision, reply = await _run(long, self._judge, decide, request, known)
             self.decided(path, decision)
-            return _answer(request, self.policy.names, decision)
+            return reply
 
         return Endpoint(path, answer, ADMISSION_MAX)
+
+    def _judge(
+        self, decide: Decide, request: Request, known: Circumstances
+    ) -> tuple[Decision, bytes]:
+        decision = decide(request, self.policy, known)
+        return decision, _answer(request, self.policy.names, decision)
 
     async def _depart(self, body: bytes) -> bytes:
         request = read(body, self.policy.names)
@@ -120,14 +141,18 @@ class Door:
         return allow(request)
 
     async def _circumstances(self, request: Request, administrator: bool) -> Circumstances:
-        payers = self.payers()
+        payers, user = self.payers(), request.user_info.username
+        account = await self.accounts(user) if request.operation == "CREATE" else ""
+        home = await self.inheritance.of(user)
         return Circumstances(
             now=self.clock(),
             payers=payers,
             administrator=administrator,
-            found=self.directory(payers, request.user_info.username),
-            inherited=await self.inheritance.of(Requester(request.user_info.username).home),
-            exceeded=self.exceeded(request.user_info.username),
+            found=self.directory(payers, user),
+            inherited=home.inherited,
+            unlisted=home.unlisted,
+            counted_to=account,
+            exceeded=self.exceeded(account or user),
         )
 
 
@@ -148,4 +173,9 @@ def _name_of(request: Request) -> str:
 
 async def _converted(policy: Policy, body: bytes) -> bytes:
     # A list of thousands takes a second; other requests must not wait for it.
-    return await asyncio.to_thread(convert, body, policy.names)
+    return await in_thread(convert, body, policy.names)
+
+
+async def _run(long: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function, in a thread if it may take long: other requests must not wait for it."""
+    return await in_thread(work, *args, **kwargs) if long else work(*args, **kwargs)

@@ -10,6 +10,7 @@ from collections import Counter
 import msgspec
 
 from lnamespace.access.limit import Limits
+from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
 from lnamespace.kube.reflector import Reflector
@@ -22,7 +23,7 @@ class Holding(msgspec.Struct, frozen=True):
 
     key: Key
     version: int
-    requester: str
+    account: str
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -32,6 +33,7 @@ class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Spec(msgspec.Struct, frozen=True):
     requester: str = ""
+    counted_to: str = msgspec.field(default="", name="countedTo")
 
 
 class _LNamespace(msgspec.Struct, frozen=True):
@@ -51,9 +53,9 @@ class Holdings:
         self.store: Store[Holding] = Store(self._changed)
         """What there is, by name."""
 
-    def exceeded(self, requester: str) -> str:
-        """Why the requester gets no further one, or nothing."""
-        return self._limits.exceeded(requester, self._used[self._limits.account(requester)])
+    def exceeded(self, account: str) -> str:
+        """Return why no further one is counted to the account, or nothing."""
+        return self._limits.exceeded(account, self._used[self._limits.account(account)])
 
     def reflector(self, client: Client, resource: Resource) -> Reflector[Holding]:
         """What keeps the numbers true for as long as it runs."""
@@ -61,13 +63,14 @@ class Holdings:
 
     def _changed(self, old: Holding | None, new: Holding | None) -> None:
         if old:
-            self._used[self._limits.account(old.requester)] -= 1
+            self._used[self._limits.account(old.account)] -= 1
         if new:
-            self._used[self._limits.account(new.requester)] += 1
+            self._used[self._limits.account(new.account)] += 1
 
 
 def read(raw: bytes | msgspec.Raw) -> Holding:
     """Keep of an LNamespace whose it is."""
-    found = _decoder.decode(raw)
-    requester = found.spec.requester if found.spec else ""
-    return Holding(("", found.metadata.name), int(found.metadata.resource_version), requester)
+    found = answers.decode(_decoder, raw)
+    spec = found.spec or _Spec()
+    version = answers.version_of(found.metadata.resource_version)
+    return Holding(("", found.metadata.name), version, spec.counted_to or spec.requester)

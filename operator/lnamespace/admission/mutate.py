@@ -15,9 +15,10 @@ from lnamespace.admission.decision import Decision
 from lnamespace.admission.patch import difference
 from lnamespace.admission.policy import Circumstances, Policy
 from lnamespace.admission.review import Request
+from lnamespace.billing.refusals import inherits_not, quoted
 from lnamespace.model import v1alpha1
 from lnamespace.model.conversion import annotation, restored
-from lnamespace.model.lnamespace import BILLING_LABELS_MAX, LIST_MAX_ITEMS
+from lnamespace.model.lnamespace import BILLING_LABELS_MAX, LIST_MAX_ITEMS, BillingSource
 from lnamespace.model.rules import member_problem, sudoer_problem
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Member, SubjectKind
 
@@ -68,17 +69,32 @@ def _created(
 ) -> tuple[Json, tuple[str, ...]]:
     requester = request.user_info.username
     lists, warnings = _default_lists(spec, requester, policy)
-    stamped = spec | lists | {"requester": requester}
-    return charged(stamped, request, policy, known), warnings
+    stamped = {k: v for k, v in spec.items() if k != "countedTo"} | lists | {"requester": requester}
+    if known.counted_to:
+        stamped["countedTo"] = known.counted_to
+    after = charged(stamped, request, policy, known)
+    return after, (*warnings, *_of_default(after, request, policy, known))
+
+
+def _of_default(
+    spec: Json, request: Request, policy: Policy, known: Circumstances
+) -> tuple[str, ...]:
+    """Tell a ServiceAccount that does not inherit who pays instead."""
+    if not known.unlisted or source_of(spec) != BillingSource.DEFAULT:
+        return ()
+    cost_center = spec["billing"]["costCenter"]
+    why = inherits_not(known.requester(request, policy.names))
+    return (f"charged to {quoted(cost_center)}: {why}",)
 
 
 def _updated(spec: Json, request: Request, policy: Policy, known: Circumstances) -> Json:
     old = request.old.get("spec") or {}
     if request.sent_version == v1alpha1.VERSION:
         spec = restored(spec, old)
-    if "requester" in old and "requester" not in spec:
-        # `kubectl replace` of the file that it was created from: nobody means to take it away.
-        spec = spec | {"requester": old["requester"]}
+    for field in ("requester", "countedTo"):
+        if field in old and field not in spec:
+            # `kubectl replace` of the file that it was created from: nobody means to take it away.
+            spec = spec | {field: old[field]}
     return charged(spec, request, policy, known)
 
 

@@ -1,7 +1,7 @@
 """What the door goes by: fixed for the life of the process, but for who pays."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lnamespace.admission.review import Request
@@ -31,7 +31,10 @@ class Circumstances:
 
     ``administrator``: the API server found that the caller may ``administer`` LNamespaces.
     ``found``: the caller's groups that a directory knows, None while it is still being asked.
-    ``inherited``: what the LNamespace in which a calling ServiceAccount lives is charged to.
+    ``inherited``: what a calling ServiceAccount may charge, for the LNamespace in which it lives
+    lists it; ``unlisted`` is the name of one that does not.
+    ``counted_to``: to whom it is counted what the caller creates, where that is somebody else; None
+    where that could not be found out.
     ``exceeded``: why the caller gets no further LNamespace, as far as is known here; or nothing.
     """
 
@@ -40,12 +43,15 @@ class Circumstances:
     administrator: bool = False
     found: frozenset[str] | None = frozenset()
     inherited: Charge | None = None
+    unlisted: str = ""
+    counted_to: str | None = ""
     exceeded: str = ""
 
     def requester(self, request: Request, names: Names) -> Requester:
         """Who pays is decided by this."""
         user = request.user_info
-        return requester(user.username, user.groups, names, self.found)
+        found = requester(user.username, user.groups, names, self.found)
+        return replace(found, unlisted=self.unlisted)
 
 
 Clock = Callable[[], datetime]

@@ -17,6 +17,7 @@ from typing import cast
 
 from aiohttp import web
 
+from lnamespace.admission import caller
 from lnamespace.errors import ReviewError
 from lnamespace.listener import Address, Connection, Limits, Listener
 from lnamespace.metrics import WebhookMetrics
@@ -128,6 +129,7 @@ class Server:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = cast(Connection, request.protocol)
         connection.begin()
+        caller.address.set(connection.peer)
         endpoint = request.path if request.path in self._endpoints else "other"
         self._metrics.in_flight.inc()
         try:
@@ -189,8 +191,8 @@ class Server:
             return await self._in_time(endpoint, body)
         finally:
             gc.enable()
-            # For as long as it took, there is time for small ones only.
-            loop.call_later(min(loop.time() - begun, _REST), self._turn.release)
+            # For four times as long as it took, there is time for small ones only.
+            loop.call_later(min(4 * (loop.time() - begun), _REST), self._turn.release)
 
     async def _in_time(self, endpoint: Endpoint, body: bytes) -> bytes:
         async with asyncio.timeout(self._bounds.answer):

@@ -47,6 +47,7 @@ class Identity:
         self.pair = pair
         expires = certificates.expiry(pair)
         self._metrics.certificate_expiry.set(expires.timestamp())
+        self._metrics.certificate_not_before.set(certificates.beginning(pair).timestamp())
         log.info("serving a certificate", extra={"expires": expires.isoformat()})
 
 

@@ -21,6 +21,7 @@ from lnamespace.admission import certificates
 from lnamespace.admission.certificates import Held, Pair, Situation, State, Terms
 from lnamespace.admission.tls import Identity
 from lnamespace.errors import ClusterError, Conflict, NotFound
+from lnamespace.kube import answers
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
@@ -30,6 +31,7 @@ from lnamespace.model.names import Names
 log = logging.getLogger(__name__)
 
 Manifest = dict[str, Any]
+_manifest = msgspec.json.Decoder(dict[str, Any])
 
 SECRET = Resource("", "v1", "Secret", "secrets", namespaced=True)
 _ADMISSION = "admissionregistration.k8s.io"
@@ -161,7 +163,7 @@ class SelfMade:
 
     async def _get(self, path: str) -> Manifest:
         try:
-            found: Manifest = msgspec.json.decode(await self._client.get(path))
+            found = answers.decode(_manifest, await self._client.get(path))
         except NotFound:
             return {}
         return found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from lnamespace.access.entries import entries
-from lnamespace.admission.charge import written
+from lnamespace.admission.bounds import endless, sizes, texts
 from lnamespace.admission.decision import Decision
 from lnamespace.admission.fields import FieldError, forbidden, invalid, required, too_long
 from lnamespace.admission.mutate import LISTS
@@ -20,7 +20,7 @@ from lnamespace.admission.review import Request
 from lnamespace.admission.warnings import warnings
 from lnamespace.billing.resolve import Refusal, entitled, resolve
 from lnamespace.model.conversion import ANNOTATIONS_MAX, room
-from lnamespace.model.lnamespace import BILLING_MAX_BYTES, Billing, LNamespace, Spec
+from lnamespace.model.lnamespace import LNamespace, Spec
 from lnamespace.model.rules import member_problem, name_problem, sudoer_problem
 from lnamespace.model.subject import Member, Subject, SubjectKind
 
@@ -29,6 +29,8 @@ def validate(request: Request, policy: Policy, known: Circumstances) -> Decision
     """Judge an object that is created or updated."""
     if request.operation not in ("CREATE", "UPDATE"):
         return Decision()
+    if errors := tuple(endless(request)):
+        return Decision(errors)
     try:
         new = msgspec.convert(request.new, LNamespace)
     except msgspec.ValidationError as error:
@@ -39,9 +41,11 @@ def validate(request: Request, policy: Policy, known: Circumstances) -> Decision
         *limit,
         *_name(new, request, policy),
         *_requester(new.spec, before, request, policy),
+        *_account(new.spec, before, request, known),
         *_members(new.spec, before),
         *_editors(new, policy, known),
-        *_size(new.spec.billing, before.billing),
+        *sizes(new.spec, before, request),
+        *texts(new.spec.billing, before.billing),
         *_room(request, policy),
         *_billing(new.spec, before, request, policy, known),
     )
@@ -49,11 +53,22 @@ def validate(request: Request, policy: Policy, known: Circumstances) -> Decision
 
 
 def _spec_before(request: Request) -> Spec:
-    """The spec as it is; empty for a creation, and for one that cannot be read."""
+    """Return the spec as it is, without the fields that cannot be read; empty for a creation.
+
+    Were all of it empty then, what never changes would seem to be changed by whoever repairs it.
+    """
+    spec = request.old.get("spec")
+    fields = spec if isinstance(spec, dict) else {}
+    readable = {key: value for key, value in fields.items() if _is_readable(key, value)}
+    return msgspec.convert(readable, Spec)
+
+
+def _is_readable(key: str, value: object) -> bool:
     try:
-        return msgspec.convert(request.old.get("spec") or {}, Spec)
+        msgspec.convert({key: value}, Spec)
     except msgspec.ValidationError:
-        return Spec()
+        return False
+    return True
 
 
 def _unreadable(error: msgspec.ValidationError) -> FieldError:
@@ -81,6 +96,19 @@ def _requester(new: Spec, before: Spec, request: Request, policy: Policy) -> Ite
         yield invalid(path, new.requester, "must be who creates it: leave it out")
     elif policy.names.is_sudo_account(new.requester):
         yield invalid(path, new.requester, "is nobody: create it as yourself, without sudo")
+
+
+def _account(
+    new: Spec, before: Spec, request: Request, known: Circumstances
+) -> Iterator[FieldError]:
+    path = "spec.countedTo"
+    if request.operation == "UPDATE":
+        if new.counted_to != before.counted_to:
+            yield invalid(path, new.counted_to, "field is immutable")
+    elif known.counted_to is None:
+        yield forbidden(path, "it cannot be found out now to whom this is counted: try again")
+    elif new.counted_to != known.counted_to:
+        yield invalid(path, new.counted_to, "is written by the webhook: leave it out")
 
 
 def _members(new: Spec, before: Spec) -> Iterator[FieldError]:
@@ -111,12 +139,6 @@ def _editors(new: LNamespace, policy: Policy, known: Circumstances) -> Iterator[
             "somebody must be able to edit it: name a manager or a sudoer whose entry has not "
             "expired",
         )
-
-
-def _size(new: Billing, before: Billing) -> Iterator[FieldError]:
-    size = len(msgspec.json.encode(written(new)))
-    if size > BILLING_MAX_BYTES and written(new) != written(before):
-        yield too_long("spec.billing", f"may not be more than {BILLING_MAX_BYTES} bytes")
 
 
 def _room(request: Request, policy: Policy) -> Iterator[FieldError]:

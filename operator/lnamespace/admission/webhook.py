@@ -13,6 +13,7 @@ from typing import Any
 
 from lnamespace.access.limit import Limits
 from lnamespace.admission import trust
+from lnamespace.admission.accounts import FromNamespaces, themselves
 from lnamespace.admission.certificate_files import CertificateFiles
 from lnamespace.admission.decision import Decision
 from lnamespace.admission.door import Door
@@ -54,22 +55,28 @@ async def _serve(settings: Settings) -> None:
         payers = PayersFile(settings.payers_file)
         count = partial(_count, metrics)
         door = Door.of(settings, client, payers, count, metrics.unrecorded.inc)
-        limited = replace(door, exceeded=await _holdings(stack, settings, client))
+        limits = Limits(settings.limit_per_requester, settings.limits_by_name)
+        names = Names(settings.api_group_suffix)
+        limited = replace(
+            door,
+            exceeded=await _holdings(stack, settings, client, limits),
+            accounts=FromNamespaces(client, names, limits).of if client else themselves,
+        )
         server = Server(limited.endpoints(), metrics)
         await _listen(settings, server, identity)
         probes = Probes(
             lambda: server.problem() or identity.problem(), partial(_measure, payers, metrics)
         )
         await stack.enter_async_context(answering(settings.health_listen, probes))
+        await stack.enter_async_context(_running(payers.keep()))
         await stack.enter_async_context(_running(trust.keep(source, metrics)))
         await _until_told(settings, server)
 
 
 async def _holdings(
-    stack: AsyncExitStack, settings: Settings, client: Client | None
+    stack: AsyncExitStack, settings: Settings, client: Client | None, limits: Limits
 ) -> Callable[[str], str]:
-    """Who has as many LNamespaces as they may have; without a client, only who may have none."""
-    limits = Limits(settings.limit_per_requester, settings.limits_by_name)
+    """Return what says who has as many LNamespaces as they may; without a client, nobody has."""
     holdings = Holdings(limits)
     if client and limits.exist:
         resource = Resource(Names(settings.api_group_suffix).group, VERSION, KIND, PLURAL)
@@ -87,8 +94,7 @@ def _count(metrics: WebhookMetrics, path: str, decision: Decision) -> None:
 
 
 def _measure(payers: PayersFile, metrics: WebhookMetrics) -> bytes:
-    """All metrics; the file is looked at now, for nobody may have asked since it changed."""
-    _ = payers.current
+    """Return all metrics."""
     metrics.payers_problem.set(bool(payers.problem))
     return metrics.text()
 
@@ -109,6 +115,8 @@ def _source(
     settings: Settings, client: Client | None, identity: Identity, metrics: WebhookMetrics
 ) -> Source:
     if client is None or settings.certificate_directory:
+        # It may not look whom the API server trusts: a 0 would say for ever that nobody is.
+        metrics.registry.unregister(metrics.trusted)
         return CertificateFiles(Path(settings.certificate_directory), identity)
     namespace, slash, name = settings.certificate_secret.partition("/")
     if not slash or not namespace or not name:

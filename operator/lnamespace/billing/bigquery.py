@@ -52,3 +52,9 @@ def client(project: str, location: str) -> bigquery.Client:
         options["credentials"] = AnonymousCredentials()  # type: ignore[no-untyped-call]
         options["client_options"] = ClientOptions(api_endpoint=endpoint)
     return BoundedClient(**options)
+
+
+def layout(partition: str, clusters: list[str]) -> dict[str, Any]:
+    """Return the options of a table that is kept by day, and within a day by these columns."""
+    daily = bigquery.TimePartitioning(type_=bigquery.TimePartitioningType.DAY, field=partition)
+    return {"bigquery_time_partitioning": daily, "bigquery_clustering_fields": clusters}

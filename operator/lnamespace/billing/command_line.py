@@ -18,31 +18,110 @@ _COMMANDS = {
 }
 
 
+_COSTS = """
+
+The sum is always the bill's: what nobody pays for is a row UNALLOCATED, what is the cluster's own
+is SHARED, and lines that are left out are counted on standard error.
+
+A bill is a CSV file with namespace, usage_start_time, usage_end_time, cost and currency; or
+OpenCost's, with Date, Namespace and TotalCost; or Google's billing export, saved as CSV.
+
+  lnamespace ledger costs october.csv --month 2026-10
+  lnamespace ledger costs october.csv --by namespace,team,day -o csv > october-by-day.csv
+  lnamespace ledger costs october.csv --shared proportional
+  lnamespace ledger costs opencost.csv --currency USD --cluster-name main
+"""
+
+
 def add_commands(parser: argparse.ArgumentParser) -> None:
     """Give the parser the commands; which one is chosen is ``ledger_command``."""
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, meaning in _COMMANDS.items():
         text = f"{meaning[0].upper()}{meaning[1:]}."
-        command = commands.add_parser(name, help=meaning, description=text)
+        command = commands.add_parser(
+            name,
+            aliases=["events"] if name == "show" else [],
+            help=meaning,
+            description=f"{text}{_COSTS if name == 'costs' else ''}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         if name in ("show", "intervals"):
             _add_filters(command)
         if name == "costs":
-            command.add_argument("file", metavar="FILE", help="CSV of costs (docs/ledger.md)")
-            command.add_argument("-o", "--output", choices=FORMATS, default="table")
+            _add_costs(command)
         if name == "status":
             command.add_argument("-o", "--output", choices=("table", "json"), default="table")
         if name in ("reconcile", "replay", "create-table"):
             command.add_argument(
                 "--dry-run", action="store_true", help="say what would be done, and change nothing"
             )
+        if name == "reconcile":
+            _add_overrides(command)
         options.add_options(command, "ledger")
         command.set_defaults(ledger_command=name)
 
 
+def _add_overrides(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--end-all",
+        action="store_true",
+        help="end all that is gone, however much that is (docs/ledger.md)",
+    )
+    command.add_argument(
+        "--former-cluster",
+        metavar="UID",
+        help="a cluster that had these names and is gone, whose LNamespaces are to be ended; "
+        "'' for rows of before there were UIDs",
+    )
+
+
 def _add_filters(command: argparse.ArgumentParser) -> None:
-    command.add_argument("-o", "--output", choices=FORMATS, default="table")
     command.add_argument("-n", "--namespace", help="of this namespace only")
     command.add_argument("--cost-center", help="of this cost centre only")
+    _add_output(command)
+
+
+def _add_costs(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help="the bill, a CSV file; - is standard input")
+    command.add_argument(
+        "--month",
+        default="",
+        metavar="YYYY-MM",
+        help="only this month: of the invoice, if the bill says it, or else in which usage begins",
+    )
+    command.add_argument(
+        "--by",
+        default="",
+        metavar="PART,...",
+        help="a row for each cluster, namespace, owner, team, environment or day (UTC), or for "
+        "several of these",
+    )
+    command.add_argument(
+        "--shared",
+        choices=("none", "proportional", "even"),
+        default="none",
+        help="what becomes of the cluster's own cost: a row SHARED (none, the default), or each "
+        "cost centre's part in proportion to its own cost, or the same part for each",
+    )
+    command.add_argument(
+        "--shared-namespaces",
+        default="",
+        metavar="PATTERN,...",
+        help="further namespaces that are the cluster's own, such as ingress-*,monitoring",
+    )
+    command.add_argument(
+        "--currency", default="", metavar="CAD", help="of a bill without such a column"
+    )
+    command.add_argument(
+        "--decimal",
+        choices=("point", "comma"),
+        help="the decimal mark of the bill, where 1.234 may be a thousand",
+    )
+    _add_output(command)
+
+
+def _add_output(command: argparse.ArgumentParser) -> None:
+    command.add_argument("-o", "--output", choices=FORMATS, default="table")
     command.add_argument(
         "--all-clusters", action="store_true", help="of all clusters that share the ledger"
     )

@@ -2,22 +2,25 @@
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Collection, Sequence
-from datetime import UTC, datetime
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
 from lnamespace import logs
-from lnamespace.billing import engines, publisher, reconcile
-from lnamespace.billing.costs_file import COLUMNS, read_lines, totals
-from lnamespace.billing.ledger import Ledger, row
+from lnamespace.billing import costs_command, engines, publisher, reconcile
+from lnamespace.billing.costs import Cluster
+from lnamespace.billing.ledger import Ledger, Place, row
 from lnamespace.billing.outbox import Outbox, pages, read_queued
 from lnamespace.billing.output import patience, visible, write
 from lnamespace.billing.record import BillingRecord, Operation, billingrecords, since
-from lnamespace.billing.table import PLACE, events
+from lnamespace.billing.table import PLACE
 from lnamespace.errors import (
     ClusterError,
     LedgerError,
@@ -32,12 +35,22 @@ from lnamespace.settings import Settings
 EVENTS = (
     *("valid_from", "operation", "namespace", "cost_center", "owner", "team", "environment"),
     *("labels", "billing_source", "billing_source_group", "requester", "changed_by"),
-    *("generation", "event_id"),
+    *("generation", "event_id", "recorded_at", "lnamespace_uid", "cluster_uid", "corrects"),
 )
-INTERVALS = ("namespace", "valid_from", "valid_to", *EVENTS[3:])
-BRIEF = frozenset({"labels", "billing_source_group", "generation", "event_id", "requester"})
+INTERVALS = (
+    *("namespace", "valid_from", "valid_to"),
+    *EVENTS[3:],
+)
+BRIEF = frozenset(
+    {"labels", "billing_source_group", "generation", "event_id", "requester"}
+    | {"recorded_at", "lnamespace_uid", "cluster_uid", "corrects"}
+)
 """Columns that are not in a table, for it must fit a terminal; CSV and JSON have them."""
 
+STUCK = timedelta(minutes=15)
+"""After so long in the outbox a record is named."""
+
+_NAMED = 5
 _BATCH = 100
 
 
@@ -52,6 +65,12 @@ def run(name: str, settings: Settings, arguments: argparse.Namespace) -> int:
     """
     try:
         return _COMMANDS[name](settings, arguments)
+    except BrokenPipeError:
+        # Who reads has enough, as `head` has; the interpreter would complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
     except LedgerError as error:
         silent = isinstance(error, LedgerUnavailable)
         what = "does not answer" if silent else "refuses"
@@ -81,16 +100,15 @@ def _status(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def _database(settings: Settings) -> tuple[dict[str, Any], LedgerError | None]:
-    facts: dict[str, Any] = {"database": sa.make_url(settings.ledger_url).drivername}
+    facts: dict[str, Any] = {"database": settings.ledger_url.partition(":")[0]}
     facts["table"] = settings.ledger_table
     try:
-        ledger = _existing(settings)
-        columns = ledger.table.c
-        query = sa.select(
-            sa.func.count().label("rows"),
-            sa.func.max(columns.recorded_at, type_=columns.recorded_at.type).label("newest"),
-        )
-        with patience("asking the database"):
+        with closing(_existing(settings)) as ledger, patience("asking the database"):
+            columns = ledger.table.c
+            query = sa.select(
+                sa.func.count().label("rows"),
+                sa.func.max(columns.recorded_at, type_=columns.recorded_at.type).label("newest"),
+            )
             (found,) = ledger.read(query)
     except LedgerError as error:
         return facts | {"reachable": False}, error
@@ -101,15 +119,30 @@ async def _waiting(settings: Settings) -> dict[str, Any]:
     try:
         async with connect(Access(settings.kubeconfig, settings.context)) as client:
             records = await _outbox(client, Names(settings.api_group_suffix))
+    except SettingsError as error:
+        # An analyst has the database and no cluster; the database alone says whether it is there.
+        return {"outbox": f"left out, for it is in the cluster: {error}"}
     except ClusterError as error:
-        return {"outbox": f"the cluster does not answer: {error}"}
+        return {"outbox": f"not known: {error}"}
     oldest = min((record.recorded_at for record in records), default=None)
-    return {"outbox": len(records), "oldest_in_outbox": oldest}
+    return {"outbox": len(records), "oldest_in_outbox": oldest, "stuck_in_outbox": _stuck(records)}
+
+
+def _stuck(records: Collection[BillingRecord]) -> str:
+    """Name the oldest of those that wait for long: the database is away, or refuses them.
+
+    An announced end waits for as long as its Namespace is there.
+    """
+    limit = datetime.now(UTC) - STUCK
+    waiting = (r for r in records if r.recorded_at < limit and r.operation is not Operation.ENDING)
+    stuck = sorted(waiting, key=lambda record: record.recorded_at)
+    more = f" and {len(stuck) - _NAMED} more" if len(stuck) > _NAMED else ""
+    return ", ".join(record.name for record in stuck[:_NAMED]) + more
 
 
 def _show(settings: Settings, arguments: argparse.Namespace) -> int:
     ledger = _existing(settings)
-    found = events(ledger.table).subquery("found")
+    found = ledger.events().subquery("found")
     order = (found.c.valid_from, found.c.generation, found.c.event_id)
     query = _filtered(found, settings, arguments).order_by(*order)
     return _print(ledger, query, EVENTS, settings, arguments)
@@ -140,18 +173,20 @@ def _print(
     settings: Settings,
     arguments: argparse.Namespace,
 ) -> int:
-    with patience("asking the database"):
+    with closing(ledger), patience("asking the database"):
         rows = ledger.read(query)
         clusters = () if rows or arguments.all_clusters else _clusters(ledger)
+    here = [] if arguments.all_clusters else [reconcile.place_of(settings).columns()]
     wide = [*PLACE, *columns] if arguments.all_clusters or arguments.output != "table" else columns
     shown = [c for c in wide if c not in BRIEF] if arguments.output == "table" else wide
     write(rows, shown, arguments.output, arguments.exact)
-    _tell_of_others(clusters, [reconcile.place_of(settings).columns()])
+    _tell_of_others(clusters, here)
     return 0
 
 
 def _clusters(ledger: Ledger) -> list[dict[str, Any]]:
-    columns = [ledger.table.c[name] for name in PLACE]
+    found = ledger.intervals().subquery("found")
+    columns = [found.c[name] for name in PLACE]
     return [dict(found) for found in ledger.read(sa.select(*columns).distinct().order_by(*columns))]
 
 
@@ -169,42 +204,49 @@ def _tell_of_others(
 
 
 def _costs(settings: Settings, arguments: argparse.Namespace) -> int:
-    try:
-        with Path(arguments.file).open(newline="", encoding="utf-8") as file:
-            lines = read_lines(file, reconcile.place_of(settings))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read the file of costs: {error}") from error
-    ledger = _existing(settings)
-    with patience("asking the database"):
-        known = ledger.read(events(ledger.table))
-        clusters = _clusters(ledger)
-    write(totals(known, lines), COLUMNS, arguments.output)
-    _tell_of_others(clusters, [{name: line[name] for name in PLACE} for line in lines])
+    asked = costs_command.chosen(arguments, _cluster(settings, arguments))
+    with closing(_existing(settings)) as ledger:
+        rows, is_known = costs_command.report(ledger, asked)
+        clusters = [] if is_known else _clusters(ledger)
+    costs_command.show(rows, asked, arguments.output, arguments.exact)
+    _tell_of_others(clusters, [])
     return 0
+
+
+def _cluster(settings: Settings, arguments: argparse.Namespace) -> Cluster:
+    if arguments.all_clusters:
+        return (settings.project_id, settings.cluster_location, settings.cluster_name)
+    place = reconcile.place_of(settings)
+    return (place.project_id, place.cluster_location, place.cluster_name)
 
 
 def _reconcile(settings: Settings, arguments: argparse.Namespace) -> int:
-    return asyncio.run(_repair(settings, dry_run=arguments.dry_run))
+    former = None if arguments.former_cluster is None else frozenset([arguments.former_cluster])
+    request = reconcile.Request(arguments.end_all, former or frozenset())
+    return asyncio.run(_repair(settings, request, dry_run=arguments.dry_run))
 
 
-async def _repair(settings: Settings, *, dry_run: bool) -> int:
+async def _repair(settings: Settings, request: reconcile.Request, *, dry_run: bool) -> int:
     names, ledger = Names(settings.api_group_suffix), Ledger.of(settings)
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         with patience("comparing the ledger with the cluster"):
-            found = await reconcile.find(client, names, ledger, reconcile.place_of(settings))
+            place = await _place(client, settings)
+            found = await reconcile.find(client, names, ledger, place, request)
             made = 0 if dry_run else await reconcile.repair(Outbox(client, names), found)
-    kinds = (("missing", found.missing), ("changed", found.changed), ("gone", found.gone))
-    for kind, records in kinds:
+    for kind, records in found.kinds.items():
         for record in records:
             print(f"{kind}: {visible(record.namespace)} {record.event_id}")
+    if found.strangers:
+        print(f"{found.strangers} LNamespaces of these names may be another cluster's: left alone")
     total = len(found.records)
     print(f"{total} differences" + ("" if dry_run else f", {made} records put into the outbox"))
-    return 0
+    if found.suspicion:
+        print(found.suspicion, file=sys.stderr)
+    return 1 if found.suspicion else 0
 
 
 def _replay(settings: Settings, arguments: argparse.Namespace) -> int:
-    records = asyncio.run(_all_known(settings))
-    place = reconcile.place_of(settings)
+    records, place = asyncio.run(_all_known(settings))
     rows = [row(record, place) for record in records]
     if arguments.dry_run:
         print(f"{len(rows)} events are known to the cluster")
@@ -218,14 +260,20 @@ def _replay(settings: Settings, arguments: argparse.Namespace) -> int:
     return 0
 
 
-async def _all_known(settings: Settings) -> list[BillingRecord]:
+async def _place(client: Client, settings: Settings) -> Place:
+    uid = await reconcile.cluster_uid(client)
+    return replace(reconcile.place_of(settings), cluster_uid=uid)
+
+
+async def _all_known(settings: Settings) -> tuple[list[BillingRecord], Place]:
     """All events that the cluster can still tell of: present LNamespaces, and the outbox."""
     names, now = Names(settings.api_group_suffix), datetime.now(UTC)
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         waiting = await _outbox(client, names)
         tenants = await reconcile.tenants(client, names)
+        place = await _place(client, settings)
     events = (record for record in waiting if record.operation is not Operation.ENDING)
-    return [*events, *(record for lns in tenants.readable for record in since(lns, 0, now))]
+    return [*events, *(r for lns in tenants.readable for r in since(lns, 0, now))], place
 
 
 def _create_table(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -253,7 +301,7 @@ def _existing(settings: Settings) -> Ledger:
     LedgerMisconfigured
         There is no such file.
     """
-    file = engines.file_of(settings.ledger_url)
+    file = _file(settings)
     if file and not file.exists():
         raise LedgerMisconfigured(
             f"there is no {file}; it is made when the first record is published "
@@ -262,8 +310,24 @@ def _existing(settings: Settings) -> Ledger:
     return Ledger.of(settings)
 
 
+def _file(settings: Settings) -> Path | None:
+    """Return the file of the database, if it is kept in one.
+
+    Raises
+    ------
+    SettingsError
+        The URL is none.
+    """
+    try:
+        return engines.file_of(settings.ledger_url)
+    except (sa.exc.ArgumentError, ValueError):
+        raise SettingsError(
+            "--ledger-url is no URL of a database, such as sqlite:////var/lib/lnamespace/ledger.db"
+        ) from None
+
+
 def _make_folder(settings: Settings) -> None:
-    file = engines.file_of(settings.ledger_url)
+    file = _file(settings)
     if file:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)

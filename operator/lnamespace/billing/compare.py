@@ -4,8 +4,8 @@ Whatever is made here has the id that its event would have had, so that to make 
 controller does, or a second time, is to make nothing.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,30 +16,67 @@ from lnamespace.billing.record import (
     RECONCILE,
     BillingRecord,
     Operation,
-    come_true,
     end_id,
     found,
     newest,
+    reopening,
     since,
 )
 from lnamespace.model.lnamespace import LNamespace
+
+_NOTHING: Mapping[str, str] = {}
 
 FIELDS = ("cost_center", "owner", "team", "environment", "labels")
 """What makes a difference."""
 
 
+LEAST_ENDS = 20
+"""So many LNamespaces a comparison may end of however few there are."""
+
+SHARE_OF_ENDS = 0.1
+"""Of those that are open; more than that look like another cluster, or a lost or empty etcd."""
+
+
 @dataclass(frozen=True)
 class Differences:
-    """Records to be made: events that are missing, changes that nobody told, ends."""
+    """Records to be made: events that are missing, changes that nobody told, ends, corrections.
+
+    ``withheld`` are ends that are too many to be believed; ``strangers`` is how many rows of these
+    names are another cluster's, or may be.
+    """
 
     missing: tuple[BillingRecord, ...] = ()
     changed: tuple[BillingRecord, ...] = ()
     gone: tuple[BillingRecord, ...] = ()
+    reopened: tuple[BillingRecord, ...] = ()
+    withheld: tuple[BillingRecord, ...] = ()
+    open: int = field(default=0, compare=False)
+    strangers: int = 0
+
+    @property
+    def kinds(self) -> Mapping[str, tuple[BillingRecord, ...]]:
+        """The records to be made, by why."""
+        return {
+            "missing": self.missing,
+            "changed": self.changed,
+            "gone": self.gone,
+            "reopened": self.reopened,
+        }
 
     @property
     def records(self) -> tuple[BillingRecord, ...]:
         """All of them."""
-        return self.missing + self.changed + self.gone
+        return tuple(record for records in self.kinds.values() for record in records)
+
+    @property
+    def suspicion(self) -> str:
+        """Why ends were withheld, or ""."""
+        if not self.withheld:
+            return ""
+        return (
+            f"this comparison would end {len(self.withheld)} of {self.open} LNamespaces: it ends "
+            "none. If they are gone: lnamespace ledger reconcile --end-all"
+        )
 
 
 @dataclass(frozen=True)
@@ -54,22 +91,64 @@ class Listed:
     announced: Mapping[str, BillingRecord] = field(default_factory=dict)
 
 
-def differences(rows: Iterable[Row], cluster: Listed, now: datetime) -> Differences:
+def differences(
+    rows: Iterable[Row], cluster: Listed, now: datetime, ended: Mapping[str, str] = _NOTHING
+) -> Differences:
     """Compare this cluster's open rows with its LNamespaces.
 
-    Read the rows first: what is in them and in no later list of the cluster is gone.
+    Read the rows first: what is in them and in no later list of the cluster is gone, but for what
+    an announcement tells of, which comes true by itself. ``ended`` are LNamespaces that
+    live, as was seen after the ledger was asked, with the ids of the ends that it has of them.
     """
     known = {row["lnamespace_uid"]: row for row in rows}
     missing: list[BillingRecord] = []
     changed: list[BillingRecord] = []
     for lns in cluster.readable:
         row = known.get(lns.uid)
-        events = _missing(lns, row, now)
+        events = () if lns.uid in ended else _missing(lns, row, now)
         missing += events
         if row is not None and not events and _differs(lns, row, now):
             changed.append(found(lns, now))
-    gone = (_ended(row, cluster, now) for uid, row in known.items() if uid not in cluster.uids)
-    return Differences(tuple(missing), tuple(changed), tuple(gone))
+    gone = (
+        _ended(row, now)
+        for uid, row in known.items()
+        if uid not in cluster.uids and uid not in cluster.announced
+    )
+    reopened = (reopening(lns, ended[lns.uid], now) for lns in cluster.readable if lns.uid in ended)
+    return Differences(
+        tuple(missing), tuple(changed), tuple(gone), tuple(reopened), open=len(known)
+    )
+
+
+def bounded(found: Differences) -> Differences:
+    """Withhold all ends where they are too many to be believed."""
+    most = max(LEAST_ENDS, int(SHARE_OF_ENDS * found.open))
+    if len(found.gone) <= most:
+        return found
+    return replace(found, gone=(), withheld=found.gone)
+
+
+def ours(
+    rows: Iterable[Row], cluster_uid: str, living: Container[str], former: Container[str] = ()
+) -> tuple[list[Row], int]:
+    """Return the rows that are of this cluster, and how many of its names are not.
+
+    Rows from before they had an identity are ours if more than half of the LNamespaces that they
+    are of live here; else another cluster of these names may have written them. ``former`` are
+    identities of clusters that an administrator says are gone; "" is that of rows without one.
+    """
+    rows = list(rows)
+    nameless = [row for row in rows if not row["cluster_uid"]]
+    alive = [row for row in nameless if row["lnamespace_uid"] in living]
+    adopted = "" in former or 2 * len(alive) > len(nameless)
+    mine = [
+        row
+        for row in rows
+        if row["cluster_uid"] == cluster_uid
+        or row["lnamespace_uid"] in living
+        or (adopted if not row["cluster_uid"] else row["cluster_uid"] in former)
+    ]
+    return mine, len(rows) - len(mine)
 
 
 def _missing(lns: LNamespace, row: Row | None, now: datetime) -> tuple[BillingRecord, ...]:
@@ -93,12 +172,7 @@ def _differs(lns: LNamespace, row: Mapping[str, Any], now: datetime) -> bool:
     return any((row[name] or "") != wanted[name] for name in FIELDS if name in row)
 
 
-def _ended(row: Mapping[str, Any], cluster: Listed, now: datetime) -> BillingRecord:
-    announced = cluster.announced.get(row["lnamespace_uid"])
-    return come_true(announced) if announced else ended(row, now)
-
-
-def ended(row: Mapping[str, Any], now: datetime) -> BillingRecord:
+def _ended(row: Mapping[str, Any], now: datetime) -> BillingRecord:
     """That an LNamespace, of which only the ledger knows, is gone; nobody knows since when."""
     return BillingRecord(
         event_id=end_id(row["lnamespace_uid"]),

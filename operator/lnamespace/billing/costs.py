@@ -1,97 +1,263 @@
-"""What each cost centre cost: the ledger joined with what the cloud says its namespaces cost.
+"""Divide the lines of a bill among the payers of their namespaces.
 
-The same rules as ``docs/sql/cost-per-cost-centre.sql``, which reads Google's export, for any
-database and a plain table of costs.
+The rules are those of ``docs/sql/cost-per-cost-centre.sql``:
+
+1. The payers of a line are those who paid for its namespace within the line's window.
+2. Several payers share a line in proportion to the time for which each of them paid. Time of the
+   window in which the ledger knows no payer does not count: the namespace was not there.
+3. A line without any payer is ``shared`` if it is the cluster's own, and ``unallocated`` if not.
+
+All amounts are decimals, and the context traps what is inexact: the sum of what is charged is the
+sum of the lines, to the last decimal.
 """
 
-from datetime import datetime
-from typing import Any
+import decimal
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
-import sqlalchemy as sa
+EXACT = decimal.Context(prec=100, traps=[decimal.InvalidOperation, decimal.Inexact])
+"""Arithmetic that raises before it loses a digit."""
 
-from lnamespace.billing.table import INSTANT, PLACE, intervals
+DECIMALS = 9
+"""Decimals of a part of a line, as BigQuery's NUMERIC has them; a line with more keeps them."""
 
-SHARED = "SHARED"
-"""Who is charged for what is the cluster's own."""
+PAYER, SHARED, UNALLOCATED = "payer", "shared", "unallocated"
+"""The kinds of rows. A cost centre may be called SHARED too, and is another row then."""
 
-UNALLOCATED = "UNALLOCATED"
-"""Who is charged where the ledger does not know."""
+LABELS = {SHARED: "SHARED", UNALLOCATED: "UNALLOCATED"}
+"""The words that stand for a cost centre where there is none."""
 
-_SHARED_PREFIXES = ("kube:", "kube-", "goog-k8s-")
-"""GKE's names for what is no namespace's, and the system's namespaces."""
+SYSTEM = ("kube:*", "kube-*", "goog-k8s-*", "__*__")
+"""Namespaces of the cluster itself: Kubernetes', GKE's and OpenCost's (``__idle__``)."""
 
-_NAMESPACE = (*PLACE, "namespace")
+FOREVER = 2**62
+"""The end, in microseconds, of a span that has none yet."""
+
+_DAY = 86_400_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+Cluster = tuple[str, str, str]
+"""Project, location and name of a cluster."""
 
 
-def costs(name: str, schema: str | None = None) -> sa.Table:
-    """A table of costs: lines of one namespace and one usage window each.
+class Payer(NamedTuple):
+    """Who pays, as the ledger has it."""
 
-    ``namespace`` is NULL for what belongs to a cluster and to no namespace of it. ``cost`` is net
-    of credits, in units of ``currency``. The window's end is excluded.
+    cost_center: str
+    owner: str = ""
+    team: str = ""
+    environment: str = ""
+
+
+class Span(NamedTuple):
+    """A time in which one payer paid for a namespace: microseconds since 1970, end excluded."""
+
+    start: int
+    end: int
+    payer: Payer
+
+
+Spans = Mapping[tuple[Cluster, str], Sequence[Span]]
+"""The spans of each namespace in order of time; no two of a namespace overlap."""
+
+
+class Line(NamedTuple):
+    """A line of the bill: what one namespace cost in one window of time, its end excluded.
+
+    ``cluster`` is None for a cost of no cluster, ``namespace`` is empty for a cost of a cluster as
+    a whole. ``cost`` is net of credits. ``month`` is the month of the invoice, such as 202611, and
+    empty where the bill does not say it.
     """
-    return sa.Table(
-        name,
-        sa.MetaData(),
-        *(sa.Column(column, sa.String) for column in _NAMESPACE),
-        sa.Column("usage_start_time", INSTANT),
-        sa.Column("usage_end_time", INSTANT),
-        sa.Column("cost", sa.Double),
-        sa.Column("currency", sa.String),
-        schema=schema,
-    )
+
+    cluster: Cluster | None
+    namespace: str
+    start: int
+    end: int
+    cost: Decimal
+    currency: str
+    month: str = ""
 
 
-def per_cost_center(
-    events: sa.Table, lines: sa.Table, since: datetime | None = None, until: datetime | None = None
-) -> sa.Select[Any]:
-    """Cost centre, currency and cost of the usage that starts in a span, the dearest first.
+class Key(NamedTuple):
+    """What a row is about; ``by`` has a value for each part that was asked for."""
 
-    ``since`` is included, ``until`` is not; None is no bound.
+    currency: str
+    kind: str
+    cost_center: str
+    by: tuple[str, ...]
 
-    A line goes as a whole to the last payer within its window: so a namespace is paid for from
-    its first second, and no line is counted twice.
+
+Totals = dict[Key, Decimal]
+
+
+class Window(NamedTuple):
+    """What all lines of one namespace, window of time and currency have in common."""
+
+    cluster: Cluster | None
+    namespace: str
+    start: int
+    end: int
+    currency: str
+
+
+_Part = Callable[[Window, Payer, str], tuple[str, ...]]
+
+PARTS: Mapping[str, tuple[tuple[str, ...], _Part]] = {
+    "cluster": (
+        ("project_id", "cluster_location", "cluster_name"),
+        lambda window, _, __: window.cluster or ("", "", ""),
+    ),
+    "namespace": (("namespace",), lambda window, _, __: (window.namespace,)),
+    "owner": (("owner",), lambda _, payer, __: (payer.owner,)),
+    "team": (("team",), lambda _, payer, __: (payer.team,)),
+    "environment": (("environment",), lambda _, payer, __: (payer.environment,)),
+    "day": (("day",), lambda _, __, day: (day,)),
+}
+"""What a report can be broken down by: the names of the columns, and their values."""
+
+
+@dataclass(frozen=True)
+class Charging:
+    """How a bill is charged: by which parts, and which namespaces are shared."""
+
+    by: tuple[str, ...] = ()
+    shared_namespaces: tuple[str, ...] = ()
+
+    def is_shared(self, namespace: str) -> bool:
+        """Return whether a namespace without a payer is the cluster's own."""
+        patterns = (*SYSTEM, *self.shared_namespaces)
+        return not namespace or any(fnmatchcase(namespace, pattern) for pattern in patterns)
+
+
+@dataclass
+class Tally:
+    """What has been charged so far. Run it in the context :data:`EXACT`.
+
+    Lines to be divided are gathered by their window first: however a bill cuts a window into
+    lines, its parts are the same.
     """
-    paid = _with_next(intervals(events).subquery("paid")).subquery("ledger")
-    payer = sa.and_(
-        *(paid.c[column] == lines.c[column] for column in _NAMESPACE),
-        paid.c.valid_from < lines.c.usage_end_time,
-        paid.c.valid_to.is_(None) | (paid.c.valid_to > lines.c.usage_start_time),
-        paid.c.next_from.is_(None) | (paid.c.next_from >= lines.c.usage_end_time),
-    )
-    starts = lines.c.usage_start_time
-    first = [] if since is None else [starts >= since]
-    last = [] if until is None else [starts < until]
-    charged = (
-        sa.select(
-            _charged(paid.c.cost_center, lines.c.namespace).label("cost_center"),
-            lines.c.currency,
-            lines.c.cost,
+
+    charging: Charging
+    spans: Spans
+    lines: int = 0
+    _whole: Totals = field(default_factory=dict)
+    _divided: dict[Window, Decimal] = field(default_factory=dict)
+
+    def add(self, line: Line) -> None:
+        """Charge a line."""
+        self.lines += 1
+        window = Window(line.cluster, line.namespace, line.start, line.end, line.currency)
+        pieces = _pieces(window, self.spans)
+        if len(pieces) == 1 and not ("day" in self.charging.by and _is_long(window)):
+            key = self._key(window, pieces[0].payer, _day(line.start // _DAY))
+            self._whole[key] = self._whole.get(key, Decimal(0)) + line.cost
+        else:
+            self._divided[window] = self._divided.get(window, Decimal(0)) + line.cost
+
+    def totals(self) -> Totals:
+        """Return what each row of the report costs."""
+        totals = dict(self._whole)
+        for window, cost in self._divided.items():
+            pieces = _pieces(window, self.spans)
+            costs = divide(cost, [piece.end - piece.start for piece in pieces])
+            for piece, part in zip(pieces, costs, strict=True):
+                for day, of_day in self._by_day(piece, part):
+                    key = self._key(window, piece.payer, day)
+                    totals[key] = totals.get(key, Decimal(0)) + of_day
+        return totals
+
+    def _by_day(self, piece: Span, cost: Decimal) -> Iterable[tuple[str, Decimal]]:
+        return _days(piece, cost) if "day" in self.charging.by else (("", cost),)
+
+    def _key(self, window: Window, payer: Payer, day: str) -> Key:
+        kind, cost_center = PAYER, payer.cost_center
+        if not cost_center:
+            kind = SHARED if self.charging.is_shared(window.namespace) else UNALLOCATED
+            cost_center = LABELS[kind]
+        by = tuple(
+            value for name in self.charging.by for value in PARTS[name][1](window, payer, day)
         )
-        .select_from(lines.outerjoin(paid, payer))
-        .where(*first, *last)
-        .subquery("charged")
-    )
-    total = sa.func.sum(charged.c.cost).label("cost")
-    return (
-        sa.select(charged.c.cost_center, charged.c.currency, total)
-        .group_by(charged.c.cost_center, charged.c.currency)
-        .order_by(charged.c.currency, total.desc(), charged.c.cost_center)
-    )
+        return Key(window.currency, kind, cost_center, by)
 
 
-def _with_next(paid: sa.Subquery) -> sa.Select[Any]:
-    following = sa.func.lead(paid.c.valid_from, type_=INSTANT).over(
-        partition_by=[paid.c[column] for column in _NAMESPACE], order_by=paid.c.valid_from
-    )
-    return sa.select(*paid.c, following.label("next_from"))
+def charge(lines: Iterable[Line], spans: Spans, charging: Charging | None = None) -> Totals:
+    """Return what each row of the report costs."""
+    tally = Tally(charging or Charging(), spans)
+    with decimal.localcontext(EXACT):
+        for line in lines:
+            tally.add(line)
+        return tally.totals()
 
 
-def _charged(
-    cost_center: sa.ColumnElement[str], namespace: sa.ColumnElement[str]
-) -> sa.ColumnElement[str]:
-    is_shared = sa.or_(
-        namespace.is_(None),
-        *(namespace.startswith(prefix, autoescape=True) for prefix in _SHARED_PREFIXES),
-    )
-    otherwise = sa.case((is_shared, SHARED), else_=UNALLOCATED)
-    return sa.func.coalesce(sa.func.nullif(cost_center, ""), otherwise, type_=sa.String)
+def divide(amount: Decimal, weights: Sequence[int]) -> list[Decimal]:
+    """Divide an amount in proportion to weights, so that the parts add up to the amount.
+
+    Each part is the difference of two truncated running totals: what is cut off one part is in
+    the next.
+
+    Parameters
+    ----------
+    weights
+        None is negative, and not all of them are 0.
+    """
+    decimals = max(DECIMALS, -_exponent(amount.normalize(EXACT)))
+    units = int(amount.scaleb(decimals, EXACT))
+    total = sum(weights)
+    running = (_truncated(units * upto, total) for upto in accumulate(weights, initial=0))
+    return [Decimal(b - a).scaleb(-decimals, EXACT) for a, b in pairwise(running)]
+
+
+def microseconds(moment: datetime) -> int:
+    """Return an instant as microseconds since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def _pieces(window: Window, spans: Spans) -> Sequence[Span]:
+    """Return who paid within a window; nobody, for all of it, if the ledger knows nobody."""
+    known = spans.get((window.cluster, window.namespace), ()) if window.cluster else ()
+    first = last = bisect_left(known, (window.end,))
+    while first and known[first - 1].end > window.start:
+        first -= 1
+    if first == last:
+        return (Span(window.start, window.end, Payer("")),)
+    return [
+        Span(max(span.start, window.start), min(span.end, window.end), span.payer)
+        for span in known[first:last]
+    ]
+
+
+def _is_long(window: Window) -> bool:
+    return window.start // _DAY != (window.end - 1) // _DAY
+
+
+def _days(piece: Span, cost: Decimal) -> Iterable[tuple[str, Decimal]]:
+    first, last = piece.start // _DAY, (piece.end - 1) // _DAY
+    edges = [piece.start, *(day * _DAY for day in range(first + 1, last + 1)), piece.end]
+    costs = divide(cost, [end - start for start, end in pairwise(edges)])
+    return zip((_day(day) for day in range(first, last + 1)), costs, strict=True)
+
+
+@lru_cache(maxsize=4096)
+def _day(number: int) -> str:
+    return (_EPOCH + timedelta(days=number)).date().isoformat()
+
+
+def _exponent(amount: Decimal) -> int:
+    exponent = amount.as_tuple().exponent
+    if not isinstance(exponent, int):
+        raise TypeError(f"{amount} is no amount")
+    return exponent
+
+
+def _truncated(numerator: int, denominator: int) -> int:
+    """Return a quotient without its fraction, as SQL's DIV: towards zero, not down."""
+    quotient = abs(numerator) // denominator
+    return quotient if numerator >= 0 else -quotient

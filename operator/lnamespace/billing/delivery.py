@@ -4,10 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lnamespace.billing.ledger import Row
-from lnamespace.errors import LedgerMisconfigured, RowsRefused
+from lnamespace.errors import RowsRefused
 
 HOPELESS = 8
-"""So many rows refused one after the other, and none taken: it is not the rows."""
+"""So many rows refused one after the other, and none taken: it may not be the rows.
+
+The others of the batch are not tried now, for each is a statement; neither do they wait for these.
+"""
 
 Append = Callable[[Sequence[Row]], int]
 
@@ -16,12 +19,18 @@ Append = Callable[[Sequence[Row]], int]
 class Delivery:
     """What became of a batch: event ids that are in the ledger now, and those it refuses.
 
-    ``new`` is how many of the former were not there before.
+    ``new`` is how many of the former were not there before. ``hopeless``: what is in neither was
+    not tried.
     """
 
     delivered: tuple[str, ...] = ()
     new: int = 0
     refused: tuple[tuple[str, RowsRefused], ...] = ()
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether nothing was taken of so many that the database may refuse whatever it gets."""
+        return len(self.refused) >= HOPELESS and not self.delivered
 
     def __add__(self, other: "Delivery") -> "Delivery":
         return Delivery(
@@ -44,14 +53,13 @@ def deliver(append: Append, rows: Sequence[Row]) -> Delivery:
 
 
 def _deliver(append: Append, rows: Sequence[Row], before: Delivery) -> Delivery:
+    if before.hopeless:
+        return before
     try:
         new = append(rows)
     except RowsRefused as error:
         if len(rows) > 1:
             middle = len(rows) // 2
             return _deliver(append, rows[middle:], _deliver(append, rows[:middle], before))
-        after = before + Delivery(refused=((rows[0]["event_id"], error),))
-        if len(after.refused) >= HOPELESS and not after.delivered:
-            raise LedgerMisconfigured(f"the database refuses every row: {error}") from error
-        return after
+        return before + Delivery(refused=((rows[0]["event_id"], error),))
     return before + Delivery(tuple(row["event_id"] for row in rows), new)

@@ -12,6 +12,8 @@ from lnamespace.billing.failures import message, translated
 from lnamespace.billing.silence import Watchdog
 from lnamespace.errors import LedgerMisconfigured, SettingsError
 
+_ESCAPE = "in a password, @ : / ? # and % are written as %40 %3A %2F %3F %23 and %25"
+
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 30
 SILENCE_SECONDS = 60.0
@@ -29,8 +31,8 @@ def engine(url: str) -> sa.Engine:
     LedgerMisconfigured
         There are no credentials for it.
     """
+    parsed = parse(url)
     try:
-        parsed = sa.make_url(url)
         return _maker(parsed)(parsed)
     except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError, ValueError) as error:
         raise SettingsError(f"--ledger-url: {message(error)}") from None
@@ -41,15 +43,41 @@ def engine(url: str) -> sa.Engine:
         raise LedgerMisconfigured(str(failure)) from error
 
 
+def parse(url: str) -> sa.URL:
+    """Return the parts of a URL.
+
+    Raises
+    ------
+    SettingsError
+        It is none. The message has nothing of it: where an ``@`` of a password is not escaped, the
+        rest of the password is read as a host, a port or a database.
+    """
+    try:
+        parsed = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):
+        raise SettingsError(
+            "--ledger-url is no URL such as sqlite:////var/lib/lnamespace/ledger.db or "
+            f"postgresql+psycopg://USER:PASSWORD@HOST/DATABASE; {_ESCAPE}"
+        ) from None
+    if parsed.password is not None and "@" in _after_colon(url):
+        raise SettingsError(f"--ledger-url has more than one @: {_ESCAPE}")
+    return parsed
+
+
+def _after_colon(url: str) -> str:
+    """Return what is between the colon of a password and the last @, for nothing else has one."""
+    return url.partition("://")[2].rpartition("@")[0].partition(":")[2]
+
+
 def default_schema(url: str) -> str:
     """The dataset that a BigQuery URL names; other databases know their own default."""
-    parsed = sa.make_url(url)
+    parsed = parse(url)
     return parsed.database or "" if parsed.drivername == "bigquery" else ""
 
 
 def file_of(url: str) -> Path | None:
     """The file that an embedded database is kept in; None where it is none, or in memory."""
-    parsed = sa.make_url(url)
+    parsed = parse(url)
     name = parsed.database or ""
     if parsed.drivername.partition("+")[0] not in ("sqlite", "duckdb") or name in ("", ":memory:"):
         return None

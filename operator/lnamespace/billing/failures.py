@@ -4,6 +4,7 @@ Read from codes, never from the words of a message where there is a code. Driver
 imported here, for most installations have use for one of them.
 """
 
+import re
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,6 +18,10 @@ _POSTGRES: dict[str, type[LedgerError]] = {
     **dict.fromkeys(("22", "23", "54"), RowsRefused),
     **dict.fromkeys(("28", "3D", "3F", "42", "0A"), LedgerMisconfigured),
 }
+_REFUSED_BY_POSTGRES = re.compile(
+    r"authentication failed|no password supplied|no pg_hba\.conf entry"
+    r'|(role|database) ".*" does not exist|permission denied for database'
+)
 _BIGQUERY: dict[str, type[LedgerError]] = {
     # Reasons (BigQuery, error messages). A quota is used up for hours, a rate for seconds.
     **dict.fromkeys(("invalid", "invalidQuery", "tooLarge", "responseTooLarge"), RowsRefused),
@@ -78,7 +83,12 @@ def _of_driver(error: sa.exc.DBAPIError) -> type[LedgerError]:
 
 
 def _of_postgres(original: Any) -> type[LedgerError]:
-    """By SQLSTATE; without one nothing was answered, and all other classes pass by themselves."""
+    """By SQLSTATE; without one nothing was answered, and all other classes pass by themselves.
+
+    Of a connection that the server refused libpq keeps the words alone.
+    """
+    if not original.sqlstate and _REFUSED_BY_POSTGRES.search(str(original)):
+        return LedgerMisconfigured
     return _POSTGRES.get((original.sqlstate or "")[:2], LedgerUnavailable)
 
 

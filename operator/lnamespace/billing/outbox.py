@@ -2,14 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from heapq import heappop, heappush
 
 import msgspec
 
 from lnamespace.billing.record import BillingRecord, Operation, billingrecords, manifest
-from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NotFound
+from lnamespace.errors import AlreadyExists, Conflict, NotFound
+from lnamespace.kube import answers
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
@@ -18,6 +21,9 @@ from lnamespace.model.names import Names
 
 PAGE = 500
 CONCURRENCY = 16
+
+PARKING = Backoff(first=60.0, longest=3600.0)
+"""How long a record that the database refuses is out of the way, longer each time."""
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +66,6 @@ class _Page(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw] | None = None
 
 
-_BACKOFF = Backoff()
 _page = msgspec.json.Decoder(_Page)
 _decoder = msgspec.json.Decoder(_Object)
 _record = msgspec.json.Decoder(BillingRecord)
@@ -68,13 +73,14 @@ _record = msgspec.json.Decoder(BillingRecord)
 
 def read_queued(raw: bytes | msgspec.Raw) -> Queued:
     """Read an object of the outbox; one that breaks its schema must not stop the others."""
-    shown = _decoder.decode(raw)
+    shown = answers.decode(_decoder, raw)
     try:
         record, problem = _record.decode(shown.spec), ""
     except msgspec.DecodeError as error:
         record, problem = _unreadable(shown.metadata.name), str(error)
     meta = shown.metadata
-    return Queued(("", meta.name), meta.uid, int(meta.resource_version), record, problem)
+    version = answers.version_of(meta.resource_version)
+    return Queued(("", meta.name), meta.uid, version, record, problem)
 
 
 def _unreadable(name: str) -> BillingRecord:
@@ -83,12 +89,17 @@ def _unreadable(name: str) -> BillingRecord:
 
 
 class Backlog:
-    """What is yet to be written, oldest first. What is refused is parked, out of the way."""
+    """What is yet to be written, oldest first. What is refused is set aside, out of the way."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._known: dict[Key, Queued] = {}
-        self._heap: list[tuple[tuple[float, int, str], Key]] = []
-        self._parked: set[Key] = set()
+        self._heap: list[tuple[int, tuple[float, int, str], Key]] = []
+        """How often each was refused, for what never was must not wait for what always is."""
+        self._refusals: dict[Key, list[str]] = {}
+        """What was said each time, of those that have not been taken since."""
+        self._aside: dict[Key, float] = {}
+        """Until when a record is not tried."""
         self.arrived = asyncio.Event()
 
     def __len__(self) -> int:
@@ -100,54 +111,65 @@ class Backlog:
         return len(self._heap)
 
     @property
-    def parked(self) -> int:
-        """How many are out of the way."""
-        return len(self._parked)
+    def parked(self) -> Mapping[str, str]:
+        """The records that do not get into the ledger, with what is wrong with each."""
+        unreadable = {key[1]: one.problem for key, one in self._known.items() if one.problem}
+        return unreadable | {key[1]: said[-1] for key, said in self._refusals.items()}
 
     def changed(self, old: Queued | None, new: Queued | None) -> None:
         """Take in news of the outbox: a listener of its store."""
         if new is not None:
             self._known[new.key] = new
             if new.problem:
-                self._parked.add(new.key)
                 about = {"record": new.key[1], "error": new.problem}
                 log.error("a record cannot be read; it is left in the outbox", extra=about)
-            else:
+            elif new.key not in self._aside:
                 self._push(new)
         elif old is not None:
-            self.done(old)
+            self._known.pop(old.key, None)
+            self._refusals.pop(old.key, None)
+            self._aside.pop(old.key, None)
 
     def take(self, most: int) -> list[Queued]:
-        """The next to be written, at most so many; give them back, park them or say done."""
+        """Return the next to be written, at most so many; each is taken once.
+
+        It stays known until its object is gone: one whose deletion fails counts as waiting.
+        """
         taken: dict[Key, Queued] = {}
         while self._heap and len(taken) < most:
-            key = heappop(self._heap)[1]
-            if key in self._known and key not in self._parked:
+            key = heappop(self._heap)[-1]
+            if key in self._known and key not in self._aside:
                 taken[key] = self._known[key]
         if not self._heap:
             self.arrived.clear()
         return list(taken.values())
 
-    def give_back(self, items: list[Queued]) -> None:
-        """They could not be written."""
+    def give_back(self, items: Iterable[Queued]) -> None:
+        """Queue again what could not be written."""
         for item in items:
             if item.key in self._known:
                 self._push(item)
 
-    def done(self, item: Queued) -> None:
-        """It is in the ledger, or gone."""
-        self._known.pop(item.key, None)
-        self._parked.discard(item.key)
+    def park(self, item: Queued, error: str) -> None:
+        """Set a record aside that is refused, for longer each time."""
+        if item.key in self._known:
+            said = self._refusals.setdefault(item.key, [])
+            said.append(error)
+            self._aside[item.key] = self._clock() + PARKING.delay(len(said))
 
-    def park(self, item: Queued) -> None:
-        """It is refused, so that the others need not wait for it."""
-        self._parked.add(item.key)
+    def accepted(self, items: Iterable[Queued]) -> None:
+        """Forget refusals of what was taken; who refused one of them may take the others too."""
+        refused = [item.key for item in items if item.key in self._refusals]
+        for key in refused:
+            del self._refusals[key]
+        if refused:
+            self.unpark(everything=True)
 
-    def unpark(self) -> None:
-        """Try again what was refused."""
-        keys = {key for key in self._parked if not self._known[key].problem}
-        self._parked -= keys
-        for key in keys:
+    def unpark(self, everything: bool = False) -> None:
+        """Queue what has been set aside for long enough, or everything."""
+        now = self._clock()
+        for key in [key for key, until in self._aside.items() if everything or until <= now]:
+            del self._aside[key]
             self._push(self._known[key])
 
     def oldest(self) -> float | None:
@@ -155,7 +177,8 @@ class Backlog:
         return min((item.rank[0] for item in self._known.values()), default=None)
 
     def _push(self, item: Queued) -> None:
-        heappush(self._heap, (item.rank, item.key))
+        refused = len(self._refusals.get(item.key, ()))
+        heappush(self._heap, (refused, item.rank, item.key))
         self.arrived.set()
 
 
@@ -185,32 +208,26 @@ class Outbox:
         return True
 
     async def remove(self, item: Queued) -> None:
-        """Delete the object of a record that is in the ledger, for as long as it takes.
+        """Delete the object of a record that is in the ledger, if it is there.
 
-        One that is made anew meanwhile is another object, and is written again to no effect.
+        Whatever happened to its metadata: a record itself cannot be edited. One that was made anew
+        meanwhile is another object, by its UID, of which the watch tells.
+
+        Raises
+        ------
+        ClusterError
+            It may be there still.
         """
-        failures = 0
-        while True:
-            try:
-                async with self._slots:
-                    await self._client.delete(
-                        self.resource.path(item.key[1]), item.uid, item.version
-                    )
-            except (NotFound, Conflict):
-                return
-            except ClusterError as error:
-                failures += 1
-                log.warning("record not removed", extra={"error": str(error)})
-                await asyncio.sleep(_BACKOFF.delay(failures))
-            else:
-                return
+        with suppress(NotFound, Conflict):
+            async with self._slots:
+                await self._client.delete(self.resource.path(item.key[1]), item.uid)
 
 
 async def pages(client: Client, resource: Resource) -> AsyncIterator[msgspec.Raw]:
     """All objects of a kind as they are now, page by page; raises ClusterError."""
     params = {"limit": str(PAGE)}
     while True:
-        page = _page.decode(await client.get(resource.path(), **params))
+        page = answers.decode(_page, await client.get(resource.path(), **params))
         for item in page.items or ():
             yield item
         if not page.metadata.continue_:

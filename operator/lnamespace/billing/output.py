@@ -9,9 +9,11 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
 from threading import Timer
 from typing import Any, TextIO
 
@@ -20,12 +22,14 @@ from rich.table import Table
 from rich.text import Text
 
 from lnamespace.billing.compare import labels_of
+from lnamespace.billing.costs import EXACT
 
 PATIENCE_SECONDS = 2.0
 
 # What Excel, LibreOffice and Google Sheets take for the beginning of a formula (OWASP, CSV
 # injection), in full width too; and what has been made harmless before.
 _FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")  # noqa: RUF001 - these are the ones meant
+_CENT = Decimal("0.01")
 _CELL_WIDTH = 48
 _WIDE = 1_000_000
 
@@ -36,9 +40,7 @@ def write(rows: Sequence[Row], columns: Sequence[str], form: str, exact: bool = 
     """Write rows to standard output; ``exact`` leaves CSV as it is, formulas and all."""
     match form:
         case "json":
-            # ASCII, for a terminal may act upon characters beyond it.
-            json.dump([_value_row(row, columns) for row in rows], sys.stdout, indent=2)
-            sys.stdout.write("\n")
+            _json(rows, columns, sys.stdout)
         case "csv":
             _csv(rows, columns, sys.stdout, exact)
         case _:
@@ -62,14 +64,19 @@ def visible(text: str) -> str:
 
 
 @contextmanager
-def patience(what: str) -> Iterator[None]:
-    """Say what is being waited for, on a terminal, if it takes longer than two seconds."""
-    status = Console(stderr=True).status(f"{what} ...")
-    timer = Timer(PATIENCE_SECONDS, status.start)
+def patience(what: str) -> Iterator[Callable[[str], None]]:
+    """Say on standard error what is being waited for, if it takes longer than two seconds.
+
+    Gives a function that says how far it is; a terminal shows it, a log has the first words only.
+    """
+    console = Console(stderr=True)
+    status = console.status(f"{what} ...")
+    start = status.start if console.is_terminal else partial(print, f"{what} ...", file=sys.stderr)
+    timer = Timer(PATIENCE_SECONDS, start)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield lambda news: status.update(f"{what}: {news} ...")
     finally:
         timer.cancel()
         status.stop()
@@ -90,10 +97,35 @@ def _instant(moment: datetime, timespec: str = "auto") -> str:
     return moment.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
+def amount(value: Decimal) -> str:
+    """Return an amount with all of its decimals, and two at least."""
+    short = value.normalize(EXACT)
+    if int(short.as_tuple().exponent) >= -2:
+        short = short.quantize(_CENT, context=EXACT)
+    return f"{short:f}"
+
+
 def _cell(value: Any, timespec: str = "auto") -> str:
     if value is None:
         return ""
+    if isinstance(value, Decimal):
+        return amount(value)
     return _instant(value, timespec) if isinstance(value, datetime) else str(value)
+
+
+def _json(rows: Sequence[Row], columns: Sequence[str], out: TextIO) -> None:
+    """Write JSON, in which a decimal is a number with all of its digits: json knows floats only."""
+    objects = ",\n".join(
+        "  {\n" + ",\n".join(_member(k, v) for k, v in _value_row(row, columns).items()) + "\n  }"
+        for row in rows
+    )
+    out.write(f"[\n{objects}\n]\n" if objects else "[]\n")
+
+
+def _member(name: str, value: Any) -> str:
+    # ASCII, for a terminal may act upon characters beyond it.
+    text = amount(value) if isinstance(value, Decimal) else json.dumps(value)
+    return f"    {json.dumps(name)}: {text}"
 
 
 def _csv(rows: Sequence[Row], columns: Sequence[str], out: TextIO, exact: bool) -> None:
@@ -102,15 +134,19 @@ def _csv(rows: Sequence[Row], columns: Sequence[str], out: TextIO, exact: bool) 
     writer = csv.writer(out, quoting=csv.QUOTE_ALL)
     writer.writerow(columns)
     for row in rows:
-        cells = [_cell(row[name]) for name in columns]
-        writer.writerow([last(cell if exact else harmless(cell)) for cell in cells])
+        values = (row[name] for name in columns)
+        # A number is no formula: -5.00 must not become text.
+        safe = ((v, str if exact or not isinstance(v, str) else harmless) for v in values)
+        writer.writerow([last(defused(_cell(value))) for value, defused in safe])
 
 
 def _table(rows: Sequence[Row], columns: Sequence[str]) -> None:
     limit = _CELL_WIDTH if sys.stdout.isatty() else _WIDE
     shown = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in columns:
-        shown.add_column(name.upper().replace("_", " "), no_wrap=True)
+        right = any(isinstance(row[name], Decimal) for row in rows[:1])
+        heading = name.upper().replace("_", " ")
+        shown.add_column(heading, no_wrap=True, justify="right" if right else "left")
     for row in rows:
         cells = (visible(_cell(row[name], "seconds")) for name in columns)
         shown.add_row(*(Text(_short(cell, limit)) for cell in cells))

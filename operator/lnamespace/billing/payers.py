@@ -6,14 +6,14 @@ them is decided in :mod:`lnamespace.billing.resolve`. How it is written down: do
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
 import msgspec
 
-from lnamespace.billing.group_pattern import captured
+from lnamespace.billing.group_pattern import GroupPattern
 from lnamespace.model.lnamespace import BillingSource, Charge
 from lnamespace.model.names import Names
 from lnamespace.model.rules import DNS_LABEL
@@ -21,6 +21,10 @@ from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 
 UNALLOCATED = Charge(cost_center="unallocated")
 """Who pays where nothing says who does: to be seen in every report, until somebody does."""
+
+GROUPS_MAX = 1000
+"""So many groups of a person are looked at. A Kerberos ticket names at most 1,015, a token of
+Entra ID 200; a request says as many as its sender likes, and each is compared with each pattern."""
 
 
 class Fallback(StrEnum):
@@ -36,13 +40,22 @@ class Requester:
 
     ``groups`` are those that are evidence of who somebody is. ``sudo``: they ask under
     ``kubectl sudo``, which hides their own groups. ``pending``: a directory is being asked for
-    more of their groups.
+    more of their groups. ``crowded``: they are in more than :data:`GROUPS_MAX` groups, so that
+    none is looked at. ``unlisted``: the LNamespace that a ServiceAccount lives in, which does
+    not list it.
     """
 
     username: str
     groups: frozenset[str] = frozenset()
     sudo: bool = False
     pending: bool = False
+    crowded: bool = False
+    unlisted: str = ""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether not all of their groups are known here."""
+        return self.sudo or self.pending or self.crowded
 
     @property
     def home(self) -> str:
@@ -54,7 +67,7 @@ class Requester:
 
 def requester(
     username: str,
-    groups: Iterable[str],
+    groups: Collection[str],
     names: Names,
     found: frozenset[str] | None = frozenset(),
 ) -> Requester:
@@ -65,6 +78,8 @@ def requester(
     such a group must not say who pays.
     """
     known = frozenset(groups) | (found or frozenset())
+    if len(known) > GROUPS_MAX:
+        return Requester(username, sudo=names.is_sudo_account(username), crowded=True)
     sudoers = {group for group in known if _is_sudoers(group, names)}
     others = known - sudoers - {"system:authenticated"}
     return Requester(
@@ -92,7 +107,7 @@ class Entry:
     charge: Charge
     user: str = ""
     group: str = ""
-    pattern: re.Pattern[str] | None = None
+    pattern: GroupPattern | None = None
     priority: int = 0
 
 
@@ -147,14 +162,17 @@ class Payers:
         return not self.entries or not self.free_choice_groups.isdisjoint(who.groups)
 
     def _matches(self, who: Requester) -> Iterable[Claim]:
-        for entry in self.entries:
-            if entry.pattern is None:
-                continue
-            for group in sorted(who.groups):
-                fields = captured(entry.pattern, group)
+        groups = sorted(who.groups) if self._patterns else ()
+        for entry, pattern in self._patterns:
+            for group in groups:
+                fields = pattern.captured(group)
                 charge = msgspec.structs.replace(entry.charge, **fields) if fields else entry.charge
                 if fields is not None and charge.cost_center:
                     yield Claim(charge, BillingSource.GROUP, group, entry.priority, entry.position)
+
+    @cached_property
+    def _patterns(self) -> tuple[tuple[Entry, GroupPattern], ...]:
+        return tuple((entry, entry.pattern) for entry in self.entries if entry.pattern)
 
     @cached_property
     def _by_user(self) -> Mapping[str, list[Entry]]:

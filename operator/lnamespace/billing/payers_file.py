@@ -1,11 +1,14 @@
 """The payers' file, read anew when it changes.
 
-A content that cannot be used changes nothing; what was good before goes on.
+A content that cannot be used changes nothing; what was good before goes on. That is so of an empty
+one too: a file that is being written, or a volume that went wrong, must not open every cost centre.
 """
 
+import asyncio
 import logging
 import os
 from pathlib import Path
+from typing import NoReturn
 
 from lnamespace.billing.payers import Payers
 from lnamespace.billing.payers_yaml import decode
@@ -15,10 +18,15 @@ from lnamespace.errors import PayersError
 logger = logging.getLogger(__name__)
 
 
+LOOK = 1.0
+"""Seconds between two looks at the file; each is one at its inode."""
+
+
 class PayersFile:
     """A file of payers; no path is an empty one.
 
-    ``problem`` says what is wrong with the present content; empty: nothing, it is in force.
+    ``current`` is what is in force, and costs nothing. ``problem`` says what is wrong with the
+    present content; empty: nothing, it is in force.
 
     Raises
     ------
@@ -28,22 +36,24 @@ class PayersFile:
 
     def __init__(self, path: str) -> None:
         self._file = ChangingFile(Path(path)) if path else None
-        self._payers = Payers()
-        self._content = b""
+        self._content: bytes | None = None
+        self.current = Payers()
         self.problem = ""
         if self._file:
             self._take(self._file)
 
-    @property
-    def current(self) -> Payers:
-        """What is in force now. Costs a look at the file's inode, and a read if that is new."""
-        if self._file:
-            self._refresh(self._file)
-        return self._payers
+    async def keep(self) -> NoReturn:
+        """Read it anew whenever it changes, in a thread: a large one takes seconds to check."""
+        while True:
+            await asyncio.sleep(LOOK)
+            await asyncio.to_thread(self.refresh)
 
-    def _refresh(self, file: ChangingFile) -> None:
+    def refresh(self) -> None:
+        """Look at the file, and read it if it is new."""
+        if not self._file:
+            return
         try:
-            self._take(file)
+            self._take(self._file)
         except PayersError as error:
             if str(error) != self.problem:
                 self.problem = str(error)
@@ -60,7 +70,16 @@ class PayersFile:
         if content is None:
             return
         if content != self._content or self.problem:
-            self._payers = decode(content, str(file.path))
-            self._content = content
-            logger.info("read who pays by default", extra={"entries": len(self._payers.entries)})
+            payers = decode(content, str(file.path))
+            self._check_change(payers, content, file.path)
+            self.current, self._content = payers, content
+            logger.info("read who pays by default", extra={"entries": len(self.current.entries)})
         self.problem = ""
+
+    def _check_change(self, payers: Payers, content: bytes, path: Path) -> None:
+        """Refuse a file that has lost its entries without a word, such as one of no values."""
+        if self.current.entries and not payers.entries and b"entries" not in content:
+            raise PayersError(
+                f"{path}: has no entries, and {len(self.current.entries)} are in force; if "
+                "everybody may choose any cost centre from now on, write entries: []"
+            )

@@ -3,7 +3,6 @@
 A cost centre that is not what was written would be charged for ever.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -12,9 +11,18 @@ from msgspec import Meta
 
 from lnamespace import strict_yaml
 from lnamespace.billing import group_pattern
+from lnamespace.billing.group_pattern import GroupPattern
 from lnamespace.billing.payers import UNALLOCATED, Entry, Fallback, Lookup, Payers
 from lnamespace.errors import PayersError
-from lnamespace.model.lnamespace import BILLING_LABELS_MAX, BillingText, Charge
+from lnamespace.model.lnamespace import (
+    BILLING_LABELS_MAX,
+    BILLING_MAX_BYTES,
+    BILLING_TEXT_MAX,
+    LABEL_KEY_MAX_LENGTH,
+    BillingText,
+    Charge,
+)
+from lnamespace.model.rules import cost_center_problem, text_problem
 from lnamespace.strict_yaml import Words, YamlProblem
 
 BYTES_MAX = 1024 * 1024
@@ -75,7 +83,7 @@ class _Problem(Exception):
 
 
 def decode(content: bytes, source: str) -> Payers:
-    """The payers that a file's content says; an empty file says nothing.
+    """The payers that a file's content says; ``{}`` says that nothing is configured.
 
     Raises
     ------
@@ -88,6 +96,8 @@ def decode(content: bytes, source: str) -> Payers:
         file, place = strict_yaml.read(content, source, _File, Words(_KEYS, Fallback))
     except YamlProblem as error:
         raise PayersError(str(error)) from error
+    if place.node is None:
+        raise PayersError(f"{source}: is empty; to configure nothing, write {{}}")
     try:
         return _payers(file)
     except _Problem as error:
@@ -98,7 +108,7 @@ def _payers(file: _File) -> Payers:
     default = file.default.charge() if file.default else UNALLOCATED
     if not default.cost_center:
         raise _Problem("default", "needs a costCenter")
-    _check_texts("default", msgspec.to_builtins(default))
+    _check_charge("default", default)
     entries = tuple(_entry(position, entry) for position, entry in enumerate(file.entries))
     if sum(entry.pattern is not None for entry in entries) > PATTERNS_MAX:
         raise _Problem("entries", f"at most {PATTERNS_MAX} entries may have a groupPattern")
@@ -120,17 +130,17 @@ def _entry(position: int, entry: _Entry) -> Entry:
     _check_texts(path, {"user": entry.user, "group": entry.group})
     charge = entry.billing.charge()
     pattern = _pattern(path, entry.group_pattern) if entry.group_pattern else None
-    filled = set(pattern.groupindex) if pattern else set()
+    filled = pattern.fields if pattern else frozenset()
     for field in sorted(filled):
         if getattr(charge, group_pattern.FIELDS[field]):
             raise _Problem(f"{path}.billing.{field}", "the groupPattern fills this in: say it once")
     if not charge.cost_center and "costCenter" not in filled:
         raise _Problem(path, "needs a billing.costCenter, for somebody must pay")
-    _check_texts(f"{path}.billing", msgspec.to_builtins(charge))
+    _check_charge(f"{path}.billing", charge)
     return Entry(position, charge, entry.user, entry.group, pattern, entry.priority)
 
 
-def _pattern(path: str, text: str) -> re.Pattern[str]:
+def _pattern(path: str, text: str) -> GroupPattern:
     try:
         return group_pattern.compiled(text)
     except PayersError as error:
@@ -145,6 +155,27 @@ def _lookup(directory: _Directory | None) -> Lookup | None:
     return Lookup(directory.provider, directory.refresh_minutes)
 
 
+def _check_charge(path: str, charge: Charge) -> None:
+    """Refuse what no LNamespace may say: whom it is for could not create any."""
+    fields = msgspec.to_builtins(charge)
+    _check_texts(path, fields)
+    labels = fields.pop("labels", {})
+    for where, texts in ((path, fields), (f"{path}.labels", labels)):
+        for key, text in texts.items():
+            if len(text) > BILLING_TEXT_MAX:
+                detail = f"may not be more than {BILLING_TEXT_MAX} characters"
+                raise _Problem(f"{where}.{key}", detail)
+            if problem := text_problem(text):
+                raise _Problem(f"{where}.{key}", problem)
+    if any(len(key) > LABEL_KEY_MAX_LENGTH for key in labels):
+        detail = f"keys may have at most {LABEL_KEY_MAX_LENGTH} characters"
+        raise _Problem(f"{path}.labels", detail)
+    if problem := next(filter(None, map(text_problem, labels)), None):
+        raise _Problem(f"{path}.labels", problem)
+    if len(msgspec.json.encode(charge)) > BILLING_MAX_BYTES:
+        raise _Problem(path, f"may not be more than {BILLING_MAX_BYTES} bytes as JSON")
+
+
 def _check_texts(path: str, texts: Mapping[Any, Any]) -> None:
     """Refuse what nobody could read in a ledger or type into a command."""
     for key, text in texts.items():
@@ -153,3 +184,5 @@ def _check_texts(path: str, texts: Mapping[Any, Any]) -> None:
         elif text != text.strip() or not text.isprintable() or not str(key).isprintable():
             where = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}"
             raise _Problem(where, "must have no control characters, nor white space around it")
+        elif key == "costCenter" and (problem := cost_center_problem(text)):
+            raise _Problem(f"{path}.{key}", problem)

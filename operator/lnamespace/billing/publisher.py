@@ -11,15 +11,18 @@ import signal
 import time
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from lnamespace.billing import reconcile
+from lnamespace.billing.compare import Differences
 from lnamespace.billing.delivery import Delivery, deliver
 from lnamespace.billing.ledger import Ledger, Place, row
 from lnamespace.billing.outbox import Backlog, Outbox, Queued, read_queued
 from lnamespace.billing.record import Operation
 from lnamespace.billing.witness import Witness
 from lnamespace.errors import (
+    ClusterError,
     LedgerError,
     LedgerMisconfigured,
     LNamespaceError,
@@ -39,8 +42,11 @@ OUTBOX_MAX = 10_000
 RETRY = Backoff(first=5.0, longest=300.0)
 """Seconds before a database that failed is asked again."""
 
-SLOW_RETRY = 300.0
-"""Seconds before a row that was refused is tried again."""
+LOOK_AT_PARKED = 5.0
+"""Seconds between two looks whether a record that was refused is to be tried again."""
+
+REMOVAL = Backoff(longest=300.0)
+"""Before a record that could not be removed is tried again."""
 
 STOP_SECONDS = 25.0
 """How long to finish what is under way after being told to stop; Kubernetes kills after 30."""
@@ -83,6 +89,7 @@ class Publisher:
         self._client = client
         self._ledger = ledger
         self._place: Place = reconcile.place_of(settings)
+        self._compare_now = asyncio.Event()
         self._outbox = Outbox(client, self._names)
         self.backlog = Backlog()
         self._store: Store[Queued] = Store(self._changed)
@@ -103,7 +110,8 @@ class Publisher:
         oldest = self.backlog.oldest()
         self.metrics.outbox.set(len(self._store))
         self.metrics.oldest.set(max(time.time() - oldest, 0) if oldest else 0)
-        self.metrics.parked.set(self.backlog.parked)
+        self.metrics.parked.set(len(self.backlog.parked))
+        self.metrics.views_outdated.set(bool(self._ledger.view_problem))
         return self.metrics.text()
 
     def _changed(self, old: Queued | None, new: Queued | None) -> None:
@@ -138,6 +146,7 @@ class Publisher:
 
     async def _publish(self, stop: asyncio.Event) -> None:
         await _first(stop.wait(), self._source.synced.wait())
+        await _first(stop.wait(), self._identify())
         self._problem = None
         while not stop.is_set():
             self._look_whether_drained()
@@ -147,6 +156,20 @@ class Publisher:
                 self._look_whether_drained()
                 if self._failures or self.backlog.waiting < self._settings.batch_size:
                     await _first(stop.wait(), asyncio.sleep(pause))
+
+    async def _identify(self) -> None:
+        """Learn which cluster this is: no row is written without that."""
+        failures = 0
+        while not self._place.cluster_uid:
+            try:
+                uid = await reconcile.cluster_uid(self._client)
+            except ClusterError as error:
+                failures += 1
+                self._problem = f"Namespace kube-system, by which the cluster is known: {error}"
+                log.warning("not publishing yet", extra={"error": self._problem})
+                await asyncio.sleep(RETRY.delay(failures))
+            else:
+                self._place = replace(self._place, cluster_uid=uid)
 
     def _look_whether_drained(self) -> None:
         if self.backlog.arrived.is_set():
@@ -169,6 +192,8 @@ class Publisher:
 
     def _failed(self, error: LedgerError) -> float:
         self._failures += 1
+        if isinstance(error, LedgerMisconfigured):
+            self._compare_now.set()  # The table may be another when it can be written again.
         self._problem = f"the ledger: {error}"
         reason = "misconfigured" if isinstance(error, LedgerMisconfigured) else "unavailable"
         self.metrics.failures.labels(reason).inc()
@@ -180,69 +205,99 @@ class Publisher:
         return pause
 
     def _settle(self, batch: Sequence[Queued], delivery: Delivery) -> None:
-        self._failures, self._problem = 0, None
+        self._failures = 0
         self.metrics.written.inc(delivery.new)
         self.metrics.known.inc(max(len(delivery.delivered) - delivery.new, 0))
-        self.metrics.last_success.set_to_current_time()
         delivered, refused = set(delivery.delivered), dict(delivery.refused)
         gone = [item for item in batch if item.record.event_id in delivered]
-        for item in gone:
-            self.backlog.done(item)
         for item in batch:
             if error := refused.get(item.record.event_id):
                 self._park(item, str(error))
+            elif item.record.event_id not in delivered:
+                self.backlog.give_back([item])
+        self.backlog.accepted(gone)
+        self._problem = None
+        if delivery.hopeless:
+            _, error = delivery.refused[-1]
+            self._problem = f"the ledger refused all that was tried last: {error}"
+        else:
+            self.metrics.last_success.set_to_current_time()
         log.info("written", extra={"rows": len(delivered), "new": delivery.new})
-        removal = asyncio.create_task(self._remove(gone))
-        self._removals.add(removal)
-        removal.add_done_callback(self._removals.discard)
+        for item in gone:
+            removal = asyncio.create_task(self._remove(item))
+            self._removals.add(removal)
+            removal.add_done_callback(self._removals.discard)
 
     def _park(self, item: Queued, error: str) -> None:
-        self.backlog.park(item)
+        self.backlog.park(item, error)
         self.metrics.failures.labels("refused").inc()
         log.error(
             "the ledger refuses a record; it is left in the outbox and tried again later",
             extra={"record": item.key[1], "error": error},
         )
 
-    async def _remove(self, items: Sequence[Queued]) -> None:
-        await asyncio.gather(*map(self._outbox.remove, items))
+    async def _remove(self, item: Queued) -> None:
+        """Remove a record that is in the ledger, for as long as it takes; no other waits for it."""
+        failures = 0
+        while True:
+            try:
+                await self._outbox.remove(item)
+            except ClusterError as error:
+                failures += 1
+                about = {"record": item.key[1], "error": str(error)}
+                log.warning("record not removed", extra=about)
+                await asyncio.sleep(REMOVAL.delay(failures))
+            else:
+                return
 
     async def _unpark_regularly(self) -> None:
         while True:
-            await asyncio.sleep(SLOW_RETRY)
+            await asyncio.sleep(LOOK_AT_PARKED)
             self.backlog.unpark()
 
     async def _compare_regularly(self) -> None:
-        failures = 0
+        failures, again = 0, False
         while True:
             # What is on its way is no difference, and takes a database that answers.
             await self._drained.wait()
+            self._compare_now.clear()
             try:
-                await self._compare()
+                found = await self._compare()
             except LNamespaceError as error:
                 failures += 1
                 log.warning("ledger and cluster not compared", extra={"error": str(error)})
                 await asyncio.sleep(RETRY.delay(failures))
             else:
-                failures = 0
-                await asyncio.sleep(self._settings.compare_hours * 3600)
+                # What was ended wrongly may lack more, which is seen once it lives again.
+                failures, again = 0, bool(found.reopened) and not again
+                if not again:
+                    pause = asyncio.sleep(self._settings.compare_hours * 3600)
+                    await _first(pause, self._compare_now.wait())
 
-    async def _compare(self) -> None:
+    async def _compare(self) -> Differences:
         if len(self._store) > OUTBOX_MAX:
             raise LedgerError(f"more than {OUTBOX_MAX} records wait in the outbox")
+        await self._identify()
         found = await reconcile.find(self._client, self._names, self._ledger, self._place)
         waiting = {item.record.event_id for item in self._store}
-        for kind, records in (
-            ("missing", found.missing),
-            ("changed", found.changed),
-            ("gone", found.gone),
-        ):
+        for kind, records in found.kinds.items():
             differences = sum(record.event_id not in waiting for record in records)
             self.metrics.drift.labels(kind).inc(differences)
             self.metrics.differences.labels(kind).set(differences)
+        self.metrics.withheld.set(len(found.withheld))
+        self.metrics.strangers.set(found.strangers)
         self.metrics.compared.set_to_current_time()
+        if found.suspicion:
+            log.error(found.suspicion)
+        if found.strangers:
+            log.warning(
+                "the ledger has LNamespaces of another cluster of these names, or of before rows "
+                "had an identity; they are left alone",
+                extra={"rows": found.strangers, "cluster_uid": self._place.cluster_uid},
+            )
         made = await reconcile.repair(self._outbox, found)
         log.info("ledger and cluster compared", extra={"records_made": made})
+        return found
 
 
 async def _first(*waits: Coroutine[Any, Any, Any]) -> None:

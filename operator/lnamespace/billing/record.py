@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, UnsetType
+from msgspec import Meta
 
 from lnamespace.errors import ModelError
 from lnamespace.kube.resources import Resource
@@ -36,6 +36,7 @@ class Operation(StrEnum):
 
     APPLY = "APPLY"
     DELETE = "DELETE"
+    RETRACT = "RETRACT"
     ENDING = "ENDING"
 
 
@@ -50,14 +51,16 @@ class BillingRecord(msgspec.Struct, frozen=True, rename="camel"):
         str,
         Meta(
             max_length=512,
-            description="UID/GENERATION/APPLY, UID/DELETE or UID/GENERATION/ENDING: once for ever.",
+            description="UID/GENERATION/APPLY, UID/DELETE, UID/GENERATION/ENDING, or the id of a "
+            "wrong end and /RETRACT: once for ever.",
         ),
     ]
     operation: Annotated[
         Operation,
         Meta(
             description="APPLY: from then on it is so. DELETE: it ended. ENDING: its deletion was "
-            "asked for; it becomes a DELETE when it is gone, and nothing if it stays."
+            "asked for; it becomes a DELETE when it is gone, and nothing if it stays. RETRACT: the "
+            "end that `corrects` names was wrong and counts no more; from then on it is as it says."
         ),
     ]
     namespace: Annotated[str, Meta(max_length=253, description="The namespace.")]
@@ -89,6 +92,9 @@ class BillingRecord(msgspec.Struct, frozen=True, rename="camel"):
     labels: Annotated[dict[str, Text], Meta(max_length=64, description="Further keys.")] = {}
     operator_version: Annotated[
         str, Meta(max_length=253, description="Which version of the operator made the record.")
+    ] = ""
+    corrects: Annotated[
+        str, Meta(max_length=512, description="The eventId of the end that a RETRACT takes back.")
     ] = ""
 
     @property
@@ -152,16 +158,33 @@ def found(lns: LNamespace, now: datetime) -> BillingRecord:
     )
 
 
-def closing(lns: LNamespace, now: datetime) -> BillingRecord:
-    """That an LNamespace is gone, as it was last seen.
+def reopening(lns: LNamespace, end: str, now: datetime) -> BillingRecord:
+    """Return the event that takes back an end of an LNamespace which lives, by the end's id.
 
-    It ended when its deletion was asked for, if that was seen, else ``now``; not before its last
-    change: the API server's time of a deletion has no fractions of a second, and clocks differ.
+    It also says who pays from now on: another LNamespace may have had the name in between, and
+    from its end on the bill would be nobody's.
+    """
+    return msgspec.structs.replace(
+        _applied(lns, lns.spec.billing, now),
+        event_id=f"{end}/{Operation.RETRACT}",
+        operation=Operation.RETRACT,
+        corrects=end,
+        valid_from=now,
+        billing_source=RECONCILE,
+        billing_source_group="",
+        changed_by="",
+    )
+
+
+def closing(lns: LNamespace, now: datetime) -> BillingRecord:
+    """That an LNamespace and its Namespace are gone, as the LNamespace was last seen.
+
+    It ended ``now``, when they were seen to be gone, and not when the deletion was asked for: what
+    finalizers hold costs what it did. Not before its last change, for clocks differ.
     An LNamespace ends once, so this is one event, whoever tells it and whatever generation they
     last saw.
     """
-    deleted, origin = lns.metadata.deletion_timestamp, lns.spec.billing.provenance
-    ended = now if isinstance(deleted, UnsetType) else deleted
+    ended, origin = now, lns.spec.billing.provenance
     if isinstance(origin, Provenance):
         ended = max(ended, origin.effective_at)
     return msgspec.structs.replace(
@@ -179,25 +202,34 @@ def ending(lns: LNamespace, now: datetime) -> BillingRecord:
 
     One for each state of it, so that many who ask make one.
     """
+    return announcing(closing(lns, now))
+
+
+def announcing(end: BillingRecord) -> BillingRecord:
+    """Return the announcement of an end that has not come yet: the Namespace is there still."""
     return msgspec.structs.replace(
-        closing(lns, now),
-        event_id=f"{lns.uid}/{lns.metadata.generation}/{Operation.ENDING}",
+        end,
+        event_id=f"{end.lnamespace_uid}/{end.generation}/{Operation.ENDING}",
         operation=Operation.ENDING,
     )
 
 
-def come_true(announced: BillingRecord) -> BillingRecord:
-    """The end that an ENDING told of; the same event as :func:`closing`."""
+def come_true(announced: BillingRecord, gone: datetime | None = None) -> BillingRecord:
+    """The end that an ENDING told of; the same event as :func:`closing`.
+
+    ``gone`` is when it was seen to be gone, by who had seen it there after the ENDING.
+    """
     return msgspec.structs.replace(
         announced,
         event_id=end_id(announced.lnamespace_uid),
         operation=Operation.DELETE,
+        valid_from=max(gone, announced.valid_from) if gone else announced.valid_from,
     )
 
 
-def end_id(uid: str) -> str:
-    """The id of the event that an LNamespace ended."""
-    return f"{uid}/{Operation.DELETE}"
+def end_id(uid: str, retractions: int = 0) -> str:
+    """Return the id of the event that an LNamespace ended, after so many ends were taken back."""
+    return f"{uid}/{Operation.DELETE}" + (f"/{retractions}" if retractions else "")
 
 
 def manifest(record: BillingRecord, names: Names) -> dict[str, Any]:
@@ -220,11 +252,17 @@ def read(raw: bytes | msgspec.Raw) -> BillingRecord:
     """
     try:
         return _decoder.decode(raw).spec
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(str(error)) from error
 
 
 def _applied(lns: LNamespace, charge: Charge, now: datetime) -> BillingRecord:
+    """Return the event that somebody pays; it takes effect when a webhook said, and not later.
+
+    The clock of a webhook's replica may be ahead. Of a name that was used again at once, an event
+    in the future would begin after its successor's and so end the one that lives. So would one
+    of the successor's that a clock which is behind puts before its own creation.
+    """
     origin = charge.provenance
     if isinstance(origin, Provenance):
         source = origin.source.value
@@ -236,7 +274,7 @@ def _applied(lns: LNamespace, charge: Charge, now: datetime) -> BillingRecord:
         namespace=lns.name,
         lnamespace_uid=lns.uid,
         generation=origin.generation,
-        valid_from=origin.effective_at.astimezone(UTC),
+        valid_from=min(max(origin.effective_at, _created(lns, origin)), now).astimezone(UTC),
         recorded_at=now,
         requester=_storable(lns.spec.requester),
         billing_source=source,
@@ -249,6 +287,12 @@ def _applied(lns: LNamespace, charge: Charge, now: datetime) -> BillingRecord:
         labels={_storable(key): _storable(value) for key, value in charge.labels.items()},
         operator_version=_operator_version(),
     )
+
+
+def _created(lns: LNamespace, origin: Provenance) -> datetime:
+    """Return when it was made, by the API server; where that is not said, it does not matter."""
+    made = lns.metadata.creation_timestamp
+    return datetime.fromisoformat(made) if made else origin.effective_at
 
 
 def _apply_id(lns: LNamespace, generation: int) -> str:

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lnamespace.billing.payers import Claim, Requester
+from lnamespace.billing.payers import GROUPS_MAX, Claim, Requester
 
 COST_CENTER = "spec.billing.costCenter"
 _SHOWN_MAX = 200
@@ -44,7 +44,8 @@ def not_claimed(requester: Requester, cost_center: str, claims: Sequence[Claim])
 
 def missing(requester: Requester) -> Refusal:
     """R7: nobody pays for what they create."""
-    return Refusal(f"nobody pays for you yet; {_ask_for_entry(requester, '...')}", missing=True)
+    asked = f"{_ask_for_entry(requester, '...')}{_hint(requester)}"
+    return Refusal(f"nobody pays for you yet; {asked}", missing=True)
 
 
 def unknown(requester: Requester) -> Refusal:
@@ -89,11 +90,27 @@ def _choice(cost_center: str, claim: Claim) -> tuple[str, str, str]:
     )
 
 
+def inherits_not(requester: Requester) -> str:
+    """R8: why a ServiceAccount does not charge whom the LNamespace it lives in charges."""
+    home = quoted(requester.unlisted)
+    return (
+        f"a ServiceAccount of LNamespace {home} charges the same cost centre only if a manager "
+        "lists it there as a manager too, for everybody who works there can act as it"
+    )
+
+
 def _hint(requester: Requester) -> str:
     if requester.sudo:
         return "\nYour groups do not count under `kubectl sudo`: do it without."
     if requester.pending:
         return "\nYour groups are just being looked up: try again in a few seconds."
+    if requester.crowded:
+        return (
+            f"\nYou are in more than {GROUPS_MAX} groups, so that none of them counts here: ask "
+            "your platform team for an entry for your user."
+        )
+    if requester.unlisted:
+        return f"\n{inherits_not(requester)}."
     return ""
 
 

@@ -10,9 +10,10 @@ The rules, each named where it is applied:
 * R5  Otherwise the highest priority wins.
 * R6  Still several: refused, with the claims and what to write; or the default.
 * R7  None: the default; or refused.
-* R8  A ServiceAccount without claims inherits from the LNamespace that it lives in.
+* R8  A ServiceAccount without claims inherits from the LNamespace it lives in, if listed there.
 * R9  All that happens at creation. Later a person changes it, and R1 applies to them.
-* R10 Under ``kubectl sudo`` a person's groups are hidden: what would depend on them is refused.
+* R10 Under ``kubectl sudo`` a person's groups are hidden, and too many are not looked at: what
+  would depend on them is refused.
 
 Only the cost centre is claimed, for it is what is charged. Owner, team, environment and labels
 describe: an entry fills in those that were not asked for (docs/decisions/0014-payers.md).
@@ -60,7 +61,7 @@ def resolve(
     if home:  # R8
         why = "as the LNamespace that the ServiceAccount lives in"
         return Resolution(_completed(asked, home), BillingSource.INHERITED, why=why)
-    if payers.entries and (requester.sudo or requester.pending):  # R10
+    if payers.entries and requester.hidden:  # R10
         return refusals.unknown(requester)
     if payers.entries and payers.on_missing is Fallback.REJECT:  # R7
         return refusals.missing(requester)

@@ -5,6 +5,7 @@ depend on who pays for it today. The same code serves sqlite, PostgreSQL, DuckDB
 what differs between them is forced and all of it is here.
 """
 
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -16,12 +17,23 @@ from lnamespace.billing.record import Operation
 from lnamespace.errors import SettingsError
 from lnamespace.model.names import Names
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""The version of the table's columns and of the views; each change of either is one more.
+
+1: the first. 2: ``cluster_uid`` and ``corrects``; views know of corrections.
+"""
 VIEW_SUFFIX = "_intervals"
+VERSION_SUFFIX = "_version"
+"""Of a view with one row: the version of the views, which a query without cost tells."""
 PLACE = ("project_id", "cluster_location", "cluster_name")
 """The columns that say in which cluster; with ``namespace`` they join the cloud's bill."""
 
+SINCE = "known_since"
+"""The parameter of :func:`insertion` that bounds where an event is looked for."""
+
 _COPY = "copy_number"
+_STARTS = (Operation.APPLY.value, Operation.RETRACT.value)
+"""From these on somebody pays."""
 _DEFAULT_GROUP = Names().group
 
 
@@ -83,13 +95,21 @@ def table(name: str, default_schema: str = "") -> sa.Table:
             )
         ),
         sa.Column("schema_version", sa.BigInteger),
+        # New columns come last: a view can be replaced in place if columns are only appended.
+        sa.Column("cluster_uid", sa.String),
+        sa.Column("corrects", sa.String),
         schema=".".join(schema) or default_schema or None,
     )
 
 
 @lru_cache(maxsize=16)
-def insertion(target: sa.Table, columns: tuple[str, ...], rows: int) -> sa.Insert:
+def insertion(
+    target: sa.Table, columns: tuple[str, ...], rows: int, bounded: bool = False
+) -> sa.Insert:
     """INSERT so many rows, but those whose event is there: to repeat it is to do nothing.
+
+    ``bounded``: look for it from the parameter :data:`SINCE` on only, where every look at a day
+    costs. What was written before that twice, the views count once; a key would refuse it.
 
     The values are parameters named by :func:`parameter`. A batch must not hold an event
     twice. Kept, for to build a statement takes longer than sqlite does for the rows.
@@ -107,7 +127,10 @@ def insertion(target: sa.Table, columns: tuple[str, ...], rows: int) -> sa.Inser
     )
     batch = sa.union_all(*selects).subquery("batch")
     known = sa.exists(
-        sa.select(sa.literal_column("1")).where(target.c.event_id == batch.c.event_id)
+        sa.select(sa.literal_column("1")).where(
+            target.c.event_id == batch.c.event_id,
+            *([target.c.valid_from >= sa.bindparam(SINCE, type_=INSTANT)] if bounded else []),
+        )
     )
     return target.insert().from_select(list(columns), sa.select(batch).where(~known))
 
@@ -117,8 +140,8 @@ def parameter(column: str, row: int) -> str:
     return f"{column}_{row}"
 
 
-def events(source: sa.Table) -> sa.Select[Any]:
-    """The events, each once, oldest first within a namespace.
+def events(source: sa.FromClause) -> sa.Select[Any]:
+    """Return the query for the events, each once.
 
     Two publishers at once could write an event twice where no key is enforced.
     """
@@ -126,86 +149,169 @@ def events(source: sa.Table) -> sa.Select[Any]:
     return sa.select(*(once.c[column.name] for column in source.c)).where(once.c[_COPY] == 1)
 
 
-def intervals(source: sa.Table) -> sa.Select[Any]:
-    """Who pays for which namespace from ``valid_from`` to ``valid_to`` (excluded; NULL: still).
+def intervals(source: sa.FromClause, unique: bool = False) -> sa.Select[Any]:
+    """Return the query for who pays from ``valid_from`` to ``valid_to`` (excluded; NULL: still).
 
-    No two intervals of one namespace overlap. An interval ends with the next one of its place,
-    whatever the LNamespace, or with the end of its own LNamespace: a DELETE that was told late
-    must not close the namespace that has been created anew meanwhile. Clocks of several webhooks
-    differ, so within an LNamespace the generation decides, and time never runs backwards.
+    No two intervals of one namespace of one cluster overlap. An interval ends with the next one
+    of its place, whatever the LNamespace, or with the end of its own LNamespace: a DELETE that was
+    told late must not close the namespace that has been created anew meanwhile. Clocks of several
+    webhooks differ, so within an LNamespace the generation decides, and time never runs backwards.
+
+    An end that was taken back counts no more; its RETRACT begins an interval as an APPLY does,
+    for another LNamespace may have had the name meanwhile.
+
+    ``unique``: a key sees to it that no event is there twice. To look costs PostgreSQL a sort of
+    the whole table.
+
+    Every window is partitioned by the place first: a condition on the namespace is applied
+    before anything is sorted, and PostgreSQL sorts within a namespace only.
     """
     place = (*PLACE, "namespace")
-    applied, seen = Operation.APPLY.value, events(source).subquery("seen")
-    is_end = seen.c.operation == Operation.DELETE.value
-    own = [seen.c[name] for name in (*PLACE, "lnamespace_uid")]
-    begins = sa.func.max(seen.c.valid_from, type_=INSTANT).over(
-        partition_by=[*own, seen.c.operation], order_by=seen.c.generation
-    )
-    ended = sa.func.max(sa.case((is_end, seen.c.valid_from)), type_=INSTANT).over(partition_by=own)
-    kept = [c for c in seen.c if c.name not in ("valid_from", "operation", "recorded_at")]
-    ordered = sa.select(
-        *kept, seen.c.operation, begins.label("begins"), ended.label("ended")
-    ).subquery("ordered")
+    ordered = _ordered(source, unique)
     follows = sa.func.lead(ordered.c.begins, type_=INSTANT).over(
-        partition_by=[ordered.c[name] for name in place],
+        partition_by=[*(ordered.c[name] for name in place), ordered.c.identity],
         order_by=[
             ordered.c.begins,
             sa.case((ordered.c.ended.is_(None), 1), else_=0),
             ordered.c.ended,
             ordered.c.generation,
+            ordered.c.operation,
         ],
     )
-    applies = (
-        sa.select(*ordered.c, follows.label("follows"))
-        .where(ordered.c.operation == applied)
-        .subquery("applies")
+    starts = (
+        sa.select(*ordered.c, follows.label("follows")).where(_is_start(ordered)).subquery("starts")
     )
     until = sa.case(
-        (applies.c.follows.is_(None), applies.c.ended),
-        (applies.c.ended < applies.c.follows, applies.c.ended),
-        else_=applies.c.follows,
+        (starts.c.follows.is_(None), starts.c.ended),
+        (starts.c.ended < starts.c.follows, starts.c.ended),
+        else_=starts.c.follows,
     )
-    bounded = sa.select(*applies.c, sa.type_coerce(until, INSTANT).label("valid_to")).subquery(
+    bounded = sa.select(*starts.c, sa.type_coerce(until, INSTANT).label("valid_to")).subquery(
         "bounded"
     )
+    computed = ("operation", "valid_from", "recorded_at", "cluster_uid", "corrects", *place)
     return sa.select(
         *(bounded.c[name] for name in place),
         bounded.c.begins.label("valid_from"),
         bounded.c.valid_to,
-        *(bounded.c[c.name] for c in kept if c.name not in place),
+        *(bounded.c[c.name] for c in source.c if c.name not in computed),
+        bounded.c.identity.label("cluster_uid"),
+        bounded.c.corrects,
+        bounded.c.recorded_at,
     ).where(bounded.c.valid_to.is_(None) | (bounded.c.valid_to > bounded.c.begins))
 
 
-def latest(source: sa.Table, place: dict[str, str], api_group: str) -> sa.Select[Any]:
-    """The newest APPLY of each LNamespace of a cluster that the ledger does not know as ended.
+def latest(source: sa.FromClause, place: dict[str, str], api_group: str) -> sa.Select[Any]:
+    """Return the query for the newest state of each LNamespace that is not known as ended.
 
     Of one instance, by its API group: another's LNamespaces are not gone. Rows that name none
-    are the default instance's.
+    are the default instance's. ``cluster_uid`` is that of any row of the LNamespace: rows from
+    before there was this column have none.
     """
-    known = "api_group" in source.c
-    instance = [sa.func.coalesce(source.c.api_group, _DEFAULT_GROUP) == api_group] if known else []
-    ended = source.alias("ended")
+    ended, uid = _ends(source).subquery("ended"), source.c.lnamespace_uid
     newest = sa.func.row_number().over(
-        partition_by=source.c.lnamespace_uid,
-        order_by=[source.c.generation.desc(), source.c.recorded_at],
+        partition_by=uid, order_by=[source.c.generation.desc(), source.c.recorded_at]
     )
+    identity = sa.func.max(source.c.cluster_uid).over(partition_by=uid)
+    others = [column for column in source.c if column.name != "cluster_uid"]
     applied = (
-        sa.select(*source.c, newest.label(_COPY))
-        .where(source.c.operation == Operation.APPLY.value)
-        .where(*(source.c[name] == value for name, value in place.items()), *instance)
-        .where(
-            ~sa.exists(
-                sa.select(sa.literal_column("1")).where(
-                    ended.c.operation == Operation.DELETE.value,
-                    ended.c.lnamespace_uid == source.c.lnamespace_uid,
-                )
-            )
-        )
+        sa.select(*others, identity.label("cluster_uid"), newest.label(_COPY))
+        .select_from(source.outerjoin(ended, ended.c.lnamespace_uid == uid))
+        .where(_is_start(source), ended.c.lnamespace_uid.is_(None))
+        .where(*(source.c[name] == value for name, value in place.items()))
+        .where(sa.func.coalesce(source.c.api_group, _DEFAULT_GROUP) == api_group)
         .subquery("applied")
     )
     return sa.select(*(applied.c[column.name] for column in source.c)).where(applied.c[_COPY] == 1)
 
 
-def _once(source: sa.Table) -> sa.Subquery:
-    copy = sa.func.row_number().over(partition_by=source.c.event_id, order_by=source.c.recorded_at)
+def ends_of(source: sa.FromClause, uids: Sequence[str]) -> sa.Select[Any]:
+    """Return the query for the ends that count of these LNamespaces."""
+    return _ends(source, source.c.lnamespace_uid.in_(uids))
+
+
+def retracted(source: sa.FromClause) -> sa.Select[Any]:
+    """Return the query for the ends that were taken back: their id, LNamespace and time of record.
+
+    There are few: each is a mistake that somebody made.
+    """
+    back = _taken_back(source)
+    return sa.select(source.c.event_id, source.c.lnamespace_uid, source.c.recorded_at).join_from(
+        source, back, back.c.corrects == source.c.event_id
+    )
+
+
+def whole(source: sa.Table, present: Collection[str]) -> sa.FromClause:
+    """Return the table with all columns, NULL for those that somebody else's does not have."""
+    if all(column.name in present for column in source.c):
+        return source
+    columns = (
+        c if c.name in present else sa.cast(sa.null(), c.type).label(c.name) for c in source.c
+    )
+    return sa.select(*columns).select_from(source).subquery("whole")
+
+
+def _ends(source: sa.FromClause, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """The ends that nobody has taken back, each LNamespace's once."""
+    back = _taken_back(source)
+    return (
+        sa.select(source.c.lnamespace_uid, sa.func.max(source.c.event_id).label("event_id"))
+        .select_from(source.outerjoin(back, back.c.corrects == source.c.event_id))
+        .where(source.c.operation == Operation.DELETE.value, back.c.corrects.is_(None))
+        .where(*conditions)
+        .group_by(source.c.lnamespace_uid)
+    )
+
+
+def _ordered(source: sa.FromClause, unique: bool) -> sa.Subquery:
+    """Each event with when its LNamespace ended, and when it itself takes effect."""
+    once = sa.select(*source.c) if unique else events(source)
+    seen, back = once.subquery("seen"), _taken_back(source)
+    taken = sa.and_(
+        back.c.corrects == seen.c.event_id,
+        # So that a condition on the namespace holds for both.
+        back.c.namespace == seen.c.namespace,
+    )
+    own = [seen.c[name] for name in (*PLACE, "namespace", "lnamespace_uid")]
+    is_end = sa.and_(seen.c.operation == Operation.DELETE.value, back.c.corrects.is_(None))
+    begins = sa.func.max(sa.case((_is_start(seen), seen.c.valid_from)), type_=INSTANT).over(
+        partition_by=own,
+        # A RETRACT of the same generation follows its APPLY.
+        order_by=[seen.c.generation, seen.c.operation, seen.c.valid_from],
+    )
+    ended = sa.func.max(sa.case((is_end, seen.c.valid_from)), type_=INSTANT).over(partition_by=own)
+    own_uid = sa.case((_is_start(seen), seen.c.cluster_uid))
+    # Another cluster of these names may have ended it wrongly; of rows from before there was an
+    # identity the end alone may have one.
+    identity = sa.func.coalesce(
+        sa.func.max(own_uid).over(partition_by=own),
+        sa.func.max(seen.c.cluster_uid).over(partition_by=own),
+    )
+    return (
+        sa.select(*seen.c, begins.label("begins"), ended.label("ended"), identity.label("identity"))
+        .select_from(seen.outerjoin(back, taken))
+        .subquery("ordered")
+    )
+
+
+def _is_start(events_: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Whether somebody pays from an event on."""
+    return sa.or_(*(events_.c.operation == name for name in _STARTS))
+
+
+def _taken_back(source: sa.FromClause) -> sa.Subquery:
+    """The ends that a RETRACT takes back, each once."""
+    return (
+        sa.select(source.c.corrects, source.c.namespace)
+        .where(source.c.operation == Operation.RETRACT.value)
+        .distinct()
+        .subquery("taken_back")
+    )
+
+
+def _once(source: sa.FromClause) -> sa.Subquery:
+    copy = sa.func.row_number().over(
+        partition_by=[*(source.c[name] for name in (*PLACE, "namespace")), source.c.event_id],
+        order_by=source.c.recorded_at,
+    )
     return sa.select(*source.c, copy.label(_COPY)).subquery("once")

@@ -16,8 +16,9 @@ import msgspec
 
 from lnamespace.billing.announcements import Announcements
 from lnamespace.billing.outbox import Outbox
-from lnamespace.billing.record import BillingRecord, charged, closing, due
+from lnamespace.billing.record import BillingRecord, charged, due, ending
 from lnamespace.errors import ClusterError, ModelError
+from lnamespace.kube import answers
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
@@ -50,19 +51,20 @@ def read_watched(raw: bytes | msgspec.Raw) -> Watched:
     try:
         lns = decode(raw)
     except ModelError:
-        lns = LNamespace(_head.decode(raw).metadata)
-    return Watched(("", lns.name), int(lns.metadata.resource_version), lns)
+        lns = LNamespace(answers.decode(_head, raw).metadata)
+    return Watched(("", lns.name), answers.version_of(lns.metadata.resource_version), lns)
 
 
 class Witness:
     """Sees LNamespaces go, and puts what the ledger must know of it into the outbox.
 
-    ``announcements`` are the ends that somebody else has told of before they came.
+    ``announcements`` are the ends that were told of before they came; it makes one of each that
+    it sees, which comes true when the Namespace is gone, too.
     """
 
     def __init__(self, client: Client, names: Names, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._unsaid: asyncio.Queue[tuple[BillingRecord, ...]] = asyncio.Queue()
+        self._telling: set[asyncio.Task[None]] = set()
         self._store: Store[Watched] = Store(self._changed)
         resource = Resource(names.group, VERSION, KIND, PLURAL)
         self._source = Reflector(client, resource, self._store, read_watched)
@@ -70,11 +72,14 @@ class Witness:
 
     async def run(self) -> NoReturn:
         """Watch and tell, until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._source.run())
-            tasks.create_task(self.announcements.run())
-            while True:
-                await self._tell(await self._unsaid.get())
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._source.run())
+                tasks.create_task(self.announcements.run())
+            raise AssertionError("neither of them ends")
+        finally:
+            for task in list(self._telling):
+                task.cancel()
 
     def _known(self, name: str) -> Metadata | None:
         watched = self._store.get(("", name))
@@ -84,18 +89,20 @@ class Witness:
         if old is None or not charged(old.lns) or (new and new.lns.uid == old.lns.uid):
             return
         now = datetime.now(UTC)
-        self._unsaid.put_nowait((*due(old.lns, now), closing(old.lns, now)))
+        # A task each: one that cannot be written must not stop the others.
+        task = asyncio.create_task(self._tell((*due(old.lns, now), ending(old.lns, now))))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
 
     async def _tell(self, records: tuple[BillingRecord, ...]) -> None:
-        failures, backoff = 0, Backoff()
-        while True:
-            try:
-                for record in records:
+        for record in records:
+            failures, backoff = 0, Backoff()
+            while True:
+                try:
                     await self._outbox.add(record)
-            except ClusterError as error:
-                failures += 1
-                log.warning("an end was not recorded yet", extra={"error": str(error)})
-                await asyncio.sleep(backoff.delay(failures))
-            else:
-                self.announcements.told(records[-1].lnamespace_uid)
-                return
+                except ClusterError as error:
+                    failures += 1
+                    log.warning("an end was not recorded yet", extra={"error": str(error)})
+                    await asyncio.sleep(backoff.delay(failures))
+                else:
+                    break

@@ -1,19 +1,22 @@
 """What is known of the cluster, and whom a piece of news concerns."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 import msgspec
 
 from lnamespace.access.layout import Layout
-from lnamespace.access.limit import Limits
+from lnamespace.access.limit import Limits, left_over
 from lnamespace.access.person import Person
+from lnamespace.controller.departures import Departures
 from lnamespace.controller.outbox import Departed, Departure
 from lnamespace.controller.people import People
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.slots import Place, Slots
 from lnamespace.errors import ModelError
+from lnamespace.kube import answers
 from lnamespace.kube.objects import Key, Seen
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
@@ -28,6 +31,13 @@ from lnamespace.model.lnamespace import LNamespace, Metadata, Spec, Status, deco
 from lnamespace.model.names import ACCOUNT_BINDING, RAILS_NAME, SUDOERS_BINDING, USERS_BINDING
 
 NO_LIMITS = Limits()
+
+STANDBY_MEMORY = timedelta(hours=1)
+"""How long a standby remembers that an LNamespace is gone.
+
+Who leads tells the ledger within seconds, and a failover takes less than a minute. Where nobody
+has led for longer, the webhook's announcements and the publisher's comparison tell it.
+"""
 
 SPONSOR_DELAY = 0.5
 """Seconds to wait before a person's owner references follow a change of the lists.
@@ -91,12 +101,15 @@ def read_listed(raw: bytes | msgspec.Raw) -> Listed:
         lns, problem = decode(raw), ""
     except ModelError as error:
         lns, problem = _without_spec(raw), str(error)
-    return Listed(("", lns.name), int(lns.metadata.resource_version), lns, problem)
+    return Listed(("", lns.name), answers.version_of(lns.metadata.resource_version), lns, problem)
 
 
 def _without_spec(raw: bytes | msgspec.Raw) -> LNamespace:
-    """Keep the status even so: it proves whose the Namespace is; and the class, if it has one."""
-    head = _head.decode(raw)
+    """Keep the status even so: it proves whose the Namespace is; and the class, if it has one.
+
+    Whom it lists is not known then, which is not the same as nobody.
+    """
+    head = answers.decode(_head, raw)
     return LNamespace(head.metadata, Spec(class_name=_class_of(head.spec)), _status_of(head.status))
 
 
@@ -130,9 +143,12 @@ class Cache:
         self._queue = queue
         self._news = news
         self.people = People()
+        self._uids: dict[str, Listed] = {}
+        """The LNamespaces that there are, by UID."""
+        self._last_read: dict[str, LNamespace | None] = {}
+        """Those that cannot be read, by UID, as they were when they could be."""
         self._slots = Slots(layout, limits, reserved, lambda name: queue.add(Tenant(name)))
-        self.departures: dict[str, Departure] = {}
-        """LNamespaces that are gone, by UID, until the ledger has been told."""
+        self.departures = Departures()
         self.lnamespaces: Store[Listed] = Store(self._lnamespace_changed)
         self.objects: dict[Resource, Store[Seen]] = {
             NAMESPACE: Store(self._namespace_changed),
@@ -168,7 +184,16 @@ class Cache:
         """Why one that is in line has to wait."""
         if place is Place.NEXT:
             return "It is made as soon as another namespace that is being deleted is gone."
-        return self._slots.limits.refusal(lns.spec.requester, self._slots.used(lns.name))
+        refusal = self._slots.limits.refusal(lns.spec.account, self._slots.used(lns.name))
+        return refusal + left_over([n for n in self._slots.left(lns.name) if not self._lives(n)])
+
+    def _lives(self, name: str) -> bool:
+        """Return whether a Namespace that is nobody's may be of an LNamespace that is there.
+
+        Whose it is cannot be told for one of another class, or one that cannot be read.
+        """
+        listed = self.tenant(name)
+        return listed is not None and (bool(listed.problem) or self.ours(listed) is None)
 
     def doubts(self, name: str) -> bool:
         """Whether a Namespace may have been made of which nothing is known, for one that is gone.
@@ -186,31 +211,104 @@ class Cache:
             lns = self.ours(self.tenant(name))
             self._recount(name, lns, lns, self._slots.settle)
 
-    def enqueue_all(self) -> None:
-        """Have everything compared again."""
-        for person in self.people:
-            self._queue.add(person)
+    def announced(self, uid: str) -> None:
+        """Note that the outbox says of an LNamespace which is gone that its Namespace goes."""
+        if departure := self.departures.get(uid):
+            self.departures[uid] = msgspec.structs.replace(departure, announced=True)
+
+    def everything(self) -> Iterator[WorkKey]:
+        """Return the keys of everything that there is to compare, people first."""
+        yield from self.people
+        yield from map(Departed, list(self.departures))
         for listed in self.lnamespaces:
-            self._queue.add(Tenant(listed.lns.name))
+            yield Tenant(listed.lns.name)
+
+    def known(self) -> Iterator[WorkKey]:
+        """Return the keys of all that is known, leftovers included: for who begins to lead."""
+        yield from self.everything()
+        for kind, store in self.objects.items():
+            for seen in store:
+                if kind is NAMESPACE and seen.managed:
+                    yield Tenant(seen.key[1])
+                elif kind is not NAMESPACE and (key := self._concerned(*seen.key)):
+                    yield key
+        yield from map(Departed, list(self.departures))
 
     def ours(self, listed: Listed | None) -> LNamespace | None:
         """The LNamespace, if it is for our class; another's is none of our business."""
         return listed.lns if listed and listed.of_class(self._names.class_name) else None
 
+    def never_read(self, uid: str) -> str:
+        """Return the name of an LNamespace of ours that could not be read since the start, if any.
+
+        Whom it lists is not known, so nothing that it may need is to be taken away.
+        """
+        listed = self._uids.get(uid)
+        return listed.lns.name if listed and self._last_read.get(uid, listed) is None else ""
+
+    def is_sponsored(self, person: Person, uid: str) -> bool:
+        """Return whether the person's objects stay if nothing else but that LNamespace owns them.
+
+        They do if it is one of those that own them, or if two others do, of which one may go.
+        """
+        seen = self._own_binding(person)
+        if seen is None:
+            return False
+        return uid in seen.owners or self._staying(person, seen) > 1
+
     def _lnamespace_changed(self, old: Listed | None, new: Listed | None) -> None:
         was, is_ = self.ours(old), self.ours(new)
-        self._news(old, new)
+        self._news(old if was else None, new if is_ else None)
         waited = was is not None and self._slots.waits(was.name)
+        listed_before = self._as_read(was)
+        self._note_uids(old, new)
         # People first: by the time the LNamespace is done, its sudoers are, and it need not wait.
         if known := was or is_:
-            self._recount(known.name, was, is_, self._slots.note)
+            self._recount(known.name, listed_before, self._as_read(is_), self._slots.note)
         for lns in (was, is_):
             if lns is not None:
                 self._queue.add(Tenant(lns.name))
         # One that is handed to another class is not gone; one that waited never cost anything.
         if was is not None and not waited and (new is None or new.lns.uid != was.uid):
+            self._forget_departures()
             self.departures[was.uid] = Departure(was, datetime.now(UTC))
             self._queue.add(Departed(was.uid))
+
+    def _note_uids(self, old: Listed | None, new: Listed | None) -> None:
+        """Know by UID what there is, and what was last read of those that cannot be read."""
+        same = old is not None and new is not None and old.lns.uid == new.lns.uid
+        if old is not None and not same:
+            self._uids.pop(old.lns.uid, None)
+            self._forget_unread(old.lns.uid)
+        if new is None or self.ours(new) is None:
+            return
+        self._uids[new.lns.uid] = new
+        if not new.problem:
+            self._forget_unread(new.lns.uid)
+        elif new.lns.uid not in self._last_read:
+            self._last_read[new.lns.uid] = old.lns if same and old else None
+
+    def _forget_unread(self, uid: str) -> None:
+        """Have those looked at whose objects were kept because it could not be read."""
+        if uid not in self._last_read or self._last_read.pop(uid) is not None:
+            return
+        for binding in (CLUSTER_ROLE_BINDING, ROLE_BINDING):
+            for seen in self.objects[binding]:
+                if uid in seen.owners and (person := self._names.person_of(seen.key[1])):
+                    self._queue.add(Person(person, seen.key[0]))
+
+    def _as_read(self, lns: LNamespace | None) -> LNamespace | None:
+        """Return the LNamespace as it was when it could be read the last time."""
+        return (self._last_read.get(lns.uid) or lns) if lns else None
+
+    def _forget_departures(self) -> None:
+        """Drop on a standby what another process has long told the ledger."""
+        before = datetime.now(UTC) - STANDBY_MEMORY
+        while self._queue.closed and self.departures:
+            oldest = next(iter(self.departures))
+            if self.departures[oldest].at >= before:
+                break
+            del self.departures[oldest]
 
     def _recount(
         self, name: str, was: LNamespace | None, is_: LNamespace | None, take_in: TakeIn
@@ -227,12 +325,27 @@ class Cache:
             self._person_changed(person)
 
     def _person_changed(self, person: Person) -> None:
-        key = (person.namespace, self._names.self_impersonator(person.digest))
-        binding = ROLE_BINDING if person.namespace else CLUSTER_ROLE_BINDING
-        if self.look(binding, key) is None:
+        seen = self._own_binding(person)
+        # The garbage collector takes the objects with the last of their owners, at once.
+        if seen is None or self._staying(person, seen) < 2:
             self._queue.add(person)
         else:
             self._queue.add_after(person, SPONSOR_DELAY)
+
+    def _own_binding(self, person: Person) -> Seen | None:
+        key = (person.namespace, self._names.self_impersonator(person.digest))
+        return self.look(ROLE_BINDING if person.namespace else CLUSTER_ROLE_BINDING, key)
+
+    def _staying(self, person: Person, seen: Seen) -> int:
+        """Return how many LNamespaces own the person's objects and are to stay, up to two."""
+        needed = (uid for uid in seen.owners if self._needs(uid, person))
+        return sum(1 for _ in islice(needed, 2))
+
+    def _needs(self, uid: str, person: Person) -> bool:
+        listed = self._uids.get(uid)
+        if listed is None or listed.going:
+            return False
+        return self.people.is_sponsor(person, listed.lns.name, uid)
 
     def _namespace_changed(self, old: Seen | None, new: Seen | None) -> None:
         if self.limited and (known := new or old):
@@ -243,6 +356,16 @@ class Cache:
                 self._queue.add(Tenant(seen.key[1]))
         if old is None and new is not None:
             self._namespace_appeared(new.key[1])
+        if old is not None:
+            self._namespace_left(old, new)
+
+    def _namespace_left(self, old: Seen, new: Seen | None) -> None:
+        """The end of what is gone already is when its Namespace is."""
+        now = datetime.now(UTC)
+        for uid, departure in self.departures.of(old.key[1]):
+            if departure.lingers(old) and (new is None or new.uid != old.uid):
+                self.departures[uid] = msgspec.structs.replace(departure, at=now)
+            self._queue.add(Departed(uid))
 
     def _namespace_appeared(self, name: str) -> None:
         """What belongs there could not be made where there was no namespace."""
@@ -251,6 +374,8 @@ class Cache:
                 self._queue.add(Tenant(listed.lns.name))
         for person in self.people.problems:
             if person.namespace == name:
+                # Its ServiceAccounts come in a moment, not in the minutes that it has failed for.
+                self._queue.forget(person)
                 self._queue.add(person)
 
     def _grant_changed(self, old: Seen | None, new: Seen | None) -> None:

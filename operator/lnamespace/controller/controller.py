@@ -11,8 +11,10 @@ from functools import partial
 from lnamespace.access.layout import Layout, SudoLayout
 from lnamespace.access.limit import Limits
 from lnamespace.access.person import Person
+from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import Cache, Listed, Tenant, WorkKey, read_listed
 from lnamespace.controller.events import Recorder
+from lnamespace.controller.guards import GuardWatch
 from lnamespace.controller.measures import DEFECT, DONE, Measures
 from lnamespace.controller.outbox import Departed, Outbox
 from lnamespace.controller.outcome import Outcome
@@ -80,12 +82,16 @@ class Controller:
         self._election = election_of(client, settings)
         if self._election:
             client = client.fenced(self._election.check)
+        self._client = client
         self._queue: WorkQueue[WorkKey] = WorkQueue(
             urgent=self._is_urgent, waited=self._measures.metrics.queue_wait.observe
         )
+        if self._election:
+            self._queue.close()
         self._profiles = Profiles(
             client, settings.profiles_file, layout.names, settings.resync_seconds
         )
+        self._guards = GuardWatch(client, settings.guards_file, self._measures.metrics)
         self._cache = Cache(
             layout,
             self._queue,
@@ -108,7 +114,11 @@ class Controller:
             guards=lambda: self._profiles.current,
         )
         self._people = PersonReconciler(
-            self._cache, applier, layout, lambda name: self._queue.add(Tenant(name))
+            self._cache,
+            Accounts(client, self._cache, layout),
+            applier,
+            layout,
+            lambda name: self._queue.add(Tenant(name)),
         )
         self._source = Reflector(
             client,
@@ -144,20 +154,30 @@ class Controller:
             raise
         finally:
             if self._election:
-                await self._election.release()
+                await self._step_down(self._election)
+
+    async def _step_down(self, election: Election) -> None:
+        """Let the next one lead, but not while a write of ours is under way."""
+        if election.leads:
+            await self._client.written()
+        await election.release()
 
     async def _start(self, tasks: asyncio.TaskGroup) -> None:
         for reflector in self._reflectors:
             tasks.create_task(reflector.run())
+        tasks.create_task(self._guards.keep())
         await asyncio.gather(*(r.synced.wait() for r in self._reflectors))
         log.info("caches are complete", extra={"lnamespaces": len(self._cache.lnamespaces)})
         if self._election:
             await self._election.win()
+            self._queue.open()
+            for key in self._cache.known():
+                self._queue.add(key)
             tasks.create_task(self._election.keep())
             if self._cache.limited:
                 await self._look_again()
         await self._profiles.refresh()
-        tasks.create_task(self._profiles.keep(self._look_at_all))
+        tasks.create_task(self._profiles.keep(self._compare_all))
         self._measures.active = True
         for _ in range(self._settings.workers):
             tasks.create_task(self._work())
@@ -262,16 +282,16 @@ class Controller:
         ours = filter(self._cache.ours, self._cache.lnamespaces)
         return self._measures.text(leads, len(self._queue), ours)
 
-    async def _look_at_all(self) -> None:
-        """Each LNamespace anew, a few at a time: a revocation must not wait for all of them."""
-        for listed in self._cache.lnamespaces:
+    async def _compare_all(self) -> None:
+        """Compare everything anew, a few at a time: a revocation must not wait for all of it."""
+        for key in self._cache.everything():
             await self._queue.room(self._settings.workers)
-            self._queue.add(Tenant(listed.lns.name))
+            self._queue.add(key)
 
     async def _resync(self) -> None:
         while True:
             await asyncio.sleep(self._settings.resync_seconds)
-            self._cache.enqueue_all()
+            await self._compare_all()
 
 
 def _seconds_until(moment: datetime) -> float:

@@ -10,7 +10,7 @@ from time import time_ns
 
 import msgspec
 
-from lnamespace.controller.status import LIMIT_EXCEEDED, READY
+from lnamespace.controller.status import BEING_DELETED, LIMIT_EXCEEDED, READY
 from lnamespace.errors import ClusterError
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import EVENT, Resource
@@ -34,8 +34,8 @@ class Recorder:
         before, after = lns.status.condition(READY), new.condition(READY)
         if after is None or (before and before.reason == after.reason):
             return
-        if after.reason == LIMIT_EXCEEDED:
-            return  # There may be thousands, and who made them was told.
+        if after.reason in (LIMIT_EXCEEDED, BEING_DELETED):
+            return  # There may be thousands, and who made or deleted them was told.
         if after.status == "True" and (before is None or before.status == "True"):
             return
         kind = "Normal" if after.status == "True" else "Warning"

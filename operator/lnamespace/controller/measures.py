@@ -80,8 +80,8 @@ class Measures:
         lns, now = known.lns, self._clock()
         if old is None and new is not None and not new.lns.status.conditions:
             self._created.setdefault(lns.uid, now)
-        if new is None:
-            self._created.pop(lns.uid, None)
+        if old is not None and (new is None or new.lns.uid != old.lns.uid):
+            self._created.pop(old.lns.uid, None)
         if old is not None and _takes(old, new):
             self._taken.setdefault(lns.name, now)
         if not self.active and is_ready(lns):
@@ -103,6 +103,15 @@ class Measures:
         since = self._taken.pop(name, None)
         if since is not None and actions:
             self.metrics.edit_to_revoked.observe(self._clock() - since)
+
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """How many creations and how many revocations people are known to wait for."""
+        return len(self._created), len(self._taken)
+
+    def forget(self, name: str) -> None:
+        """It is another controller's now, which does what people wait for."""
+        self._taken.pop(name, None)
 
     def repaired(self, actions: Iterable[Action]) -> None:
         """These were necessary though nobody had asked for anything."""

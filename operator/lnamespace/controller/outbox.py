@@ -10,9 +10,18 @@ from datetime import datetime
 
 import msgspec
 
-from lnamespace.billing.record import BillingRecord, billingrecords, closing, due, manifest
+from lnamespace.billing.record import (
+    BillingRecord,
+    billingrecords,
+    closing,
+    due,
+    ending,
+    manifest,
+)
+from lnamespace.controller.status import has_waited
 from lnamespace.errors import AlreadyExists, ClusterError
 from lnamespace.kube.client import Client
+from lnamespace.kube.objects import Seen
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import Names
 
@@ -25,10 +34,25 @@ class Departed:
 
 
 class Departure(msgspec.Struct, frozen=True):
-    """An LNamespace as it was last seen, and when it was seen to be gone."""
+    """An LNamespace as it was last seen, and when it, or its Namespace, was seen to be gone.
+
+    ``announced``: the outbox says that it goes, should nobody see the rest.
+    """
 
     lns: LNamespace
     at: datetime
+    announced: bool = False
+
+    def lingers(self, namespace: Seen | None) -> bool:
+        """Whether its Namespace is there still: what finalizers hold costs what it did before.
+
+        One that stays (deletionPolicy Retain, or an orphaning deletion) has no owner and is not
+        being deleted: it is nobody's since the LNamespace is gone.
+        """
+        if namespace is None:
+            return False
+        own = namespace.uid == self.lns.status.namespace_uid
+        return self.lns.uid in namespace.owners or (own and namespace.terminating)
 
 
 @dataclass(frozen=True)
@@ -36,24 +60,61 @@ class Outbox:
     """Makes records; whoever makes one twice has made one.
 
     ``told`` are the UIDs of the LNamespaces of which something was recorded, whether or not their
-    status came to say so.
+    status came to say so. ``waited`` are those that have waited for a Namespace of
+    their name to go; of those of before a restart the status says it. ``begun`` is when what
+    waited had its own: not when that could be recorded at last.
     """
 
     client: Client
     names: Names
     told: set[str] = field(default_factory=set)
+    waited: set[str] = field(default_factory=set)
+    begun: dict[str, datetime] = field(default_factory=dict)
+
+    def wait(self, uid: str) -> None:
+        """Note that one waits for a Namespace of its name to go."""
+        self.waited.add(uid)
+        self.begun.pop(uid, None)
 
     async def record(self, lns: LNamespace, now: datetime) -> list[ClusterError]:
-        """Record what the ledger does not know yet of who pays."""
-        return await self._make(lns.uid, due(lns, now))
+        """Record what the ledger does not know yet of who pays.
+
+        What waited for another Namespace of its name pays from when it has its own: until then
+        whoever the other was of did.
+        """
+        failures = await self._make(lns.uid, self._due(lns, now))
+        if not failures:
+            self.forget(lns.uid)
+        return failures
+
+    async def announce(self, departure: Departure) -> list[ClusterError]:
+        """Write down that an LNamespace is gone whose Namespace is not: the publisher waits, too.
+
+        Should this process end meanwhile, nobody else would know of it.
+        """
+        lns, at = departure.lns, departure.at
+        return await self._make(lns.uid, (*due(lns, at), ending(lns, at)))
 
     async def close(self, departure: Departure) -> list[ClusterError]:
         """Record that an LNamespace is gone, and before that what had not been recorded."""
         lns, at = departure.lns, departure.at
-        failures = await self._make(lns.uid, (*due(lns, at), closing(lns, at)))
+        failures = await self._make(lns.uid, (*self._due(lns, at), closing(lns, at)))
         if not failures:
             self.told.discard(lns.uid)
+            self.forget(lns.uid)
         return failures
+
+    def forget(self, uid: str) -> None:
+        """Forget that one has waited."""
+        self.waited.discard(uid)
+        self.begun.pop(uid, None)
+
+    def _due(self, lns: LNamespace, now: datetime) -> tuple[BillingRecord, ...]:
+        records = due(lns, now)
+        if lns.uid in self.waited or has_waited(lns.status):
+            begun = self.begun.setdefault(lns.uid, now)
+            return tuple(_not_before(record, begun) for record in records)
+        return records
 
     async def _make(self, uid: str, records: Iterable[BillingRecord]) -> list[ClusterError]:
         """One after the other: what came first must not be missing where what followed is there."""
@@ -68,3 +129,7 @@ class Outbox:
                 return [error]
             self.told.add(uid)
         return []
+
+
+def _not_before(record: BillingRecord, moment: datetime) -> BillingRecord:
+    return msgspec.structs.replace(record, valid_from=max(record.valid_from, moment))

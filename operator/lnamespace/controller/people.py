@@ -56,6 +56,11 @@ class People:
         listed = self._sponsors.get(person, {})
         return {name: s.uid for name, s in listed.items() if s.until is None or s.until > now}
 
+    def is_sponsor(self, person: Person, name: str, uid: str) -> bool:
+        """Return whether that LNamespace lists the person."""
+        sponsor = self._sponsors.get(person, {}).get(name)
+        return sponsor is not None and sponsor.uid == uid
+
     def changes_at(self, person: Person, now: datetime) -> datetime | None:
         """When time alone will end the next LNamespace's need of the person."""
         ends = (s.until for s in self._sponsors.get(person, {}).values())

@@ -4,20 +4,22 @@ Its only writer: were it left to the LNamespaces, a thousand of them would race 
 owner references.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 
 from lnamespace.access.layout import Layout, SudoLayout
 from lnamespace.access.person import Person, places, self_impersonator
 from lnamespace.access.sudo import lingers
+from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.status import is_ready
 from lnamespace.controller.tenant import PATIENCE, SWITCH_DELAY, utc_now
-from lnamespace.errors import ClusterError
+from lnamespace.errors import ClusterError, Invalid, NoNamespace, NoServiceAccount
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.plan import plan
+from lnamespace.model.subject import Subject, SubjectKind
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class PersonReconciler:
     """Reconciles people; ``wake`` has an LNamespace that waited for one looked at again."""
 
     cache: Cache
+    accounts: Accounts
     applier: Applier
     layout: Layout
     wake: Callable[[str], None]
@@ -34,15 +37,23 @@ class PersonReconciler:
         """Make it so, as far as it can be done."""
         now = self.clock()
         people = self.cache.people
-        sponsors = people.sponsors(person, now)
+        sponsors, kept = people.sponsors(person, now), self._kept(person)
+        subject = people.subject(person)
+        if kept and (subject is None or self.layout.sudo is SudoLayout.SERVICE_ACCOUNT):
+            return Outcome()
         if self.layout.sudo is SudoLayout.SERVICE_ACCOUNT:
             if any(map(self._lingers, sponsors)):
                 return Outcome(changes_at=now + SWITCH_DELAY)
             sponsors = {}
-        subject = people.subject(person)
-        wanted = self_impersonator(subject, sponsors, self.layout) if subject else ()
+        await self.applier.refresh(places(person, self.layout))
+        missing = await self._missing(subject, sponsors) if sponsors else None
+        if missing and not isinstance(missing, NoServiceAccount | NoNamespace | Invalid):
+            return Outcome([missing], people.changes_at(person, now))
+        owners = {} if missing else sponsors | kept
+        wanted = self_impersonator(subject, owners, self.layout) if subject else ()
         actions = plan(wanted, self.cache.look, places(person, self.layout))
         failures = await self.applier.apply(actions)
+        failures += [missing] if missing else []
         news = self._note(person, failures, failed_before)
         # Also when nothing was to be done: what was made may be known by the watch alone.
         for name in sponsors:
@@ -50,11 +61,32 @@ class PersonReconciler:
                 self.wake(name)
         return Outcome(failures, people.changes_at(person, now))
 
+    async def _missing(
+        self, subject: Subject | None, sponsors: Collection[str]
+    ) -> ClusterError | None:
+        """Return why nothing is to be made for a ServiceAccount, or why it is not known whether."""
+        if subject is None or subject.kind is not SubjectKind.SERVICE_ACCOUNT:
+            return None
+        try:
+            await self.accounts.check(subject, sponsors)
+        except ClusterError as error:
+            return error
+        return None
+
+    def _kept(self, person: Person) -> dict[str, str]:
+        """Return the LNamespaces that own the person's objects and cannot be read, name to UID.
+
+        They may list the person as before: what was granted stays until they can be read.
+        """
+        found = (self.cache.look(*place) for place in places(person, self.layout))
+        owners = {uid for seen in found if seen for uid in seen.owners}
+        return {name: uid for uid in owners if (name := self.cache.never_read(uid))}
+
     def _note(self, person: Person, failures: list[ClusterError], failed_before: int) -> bool:
         """Remember what is wrong, for the LNamespaces to tell; True if that is new."""
         people = self.cache.people
         known = people.problems.pop(person, None)
-        lasting = [f for f in failures if not f.retryable or failed_before >= PATIENCE]
+        lasting = [f for f in failures if _is_told(f, failed_before)]
         subject = people.subject(person)
         if lasting and subject:
             people.problems[person] = f"{subject.username}: {lasting[0]}"
@@ -66,3 +98,9 @@ class PersonReconciler:
 
     def _lingers(self, name: str) -> bool:
         return lingers(name, self.layout, self.cache.look)
+
+
+def _is_told(failure: ClusterError, failed_before: int) -> bool:
+    """Return whether people should know: what passes by itself, in a moment, they need not."""
+    passes = failure.retryable and not isinstance(failure, NoServiceAccount)
+    return not passes or failed_before >= PATIENCE

@@ -20,6 +20,7 @@ import msgspec
 from lnamespace.access.guard import Guard, Guards
 from lnamespace.changing_file import ChangingFile
 from lnamespace.errors import ClusterError, LostLease, ProfilesError
+from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import canonical
 from lnamespace.kube.resources import (
@@ -143,7 +144,7 @@ class Profiles:
         }
         path = kind.path(namespace=NAMESPACE)
         answer = await self._client.create(path, msgspec.json.encode(body), dry_run=True)
-        return canonical(bytes(_made.decode(answer).spec))
+        return canonical(bytes(answers.decode(_made, answer).spec))
 
     def _complain(self, problem: str) -> bool:
         """Say it once. Those before go on; where there are none, it is told why."""

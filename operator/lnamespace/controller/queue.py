@@ -41,12 +41,23 @@ class WorkQueue(Generic[K]):
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._wakeup = asyncio.Event()
         self._taken = asyncio.Event()
+        self.closed = False
 
     def __len__(self) -> int:
         return len(self._urgent) + len(self._ready)
 
+    def close(self) -> None:
+        """Take in nothing until :meth:`open`: where nobody works, keys would pile up."""
+        self.closed = True
+
+    def open(self) -> None:
+        """Take in keys from now on. Of those before nothing is known."""
+        self.closed = False
+
     def add(self, key: K) -> None:
         """Have the key worked on as soon as a worker is free."""
+        if self.closed:
+            return
         self._cancel(key)
         if key in self._dirty:
             return
@@ -56,7 +67,7 @@ class WorkQueue(Generic[K]):
 
     def add_after(self, key: K, delay: float) -> None:
         """Have the key worked on in ``delay`` seconds, or earlier if that was said before."""
-        if key in self._dirty and key not in self._working:
+        if self.closed or (key in self._dirty and key not in self._working):
             return
         loop = asyncio.get_running_loop()
         timer = self._timers.get(key)

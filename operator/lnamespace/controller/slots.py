@@ -69,6 +69,8 @@ class Slots:
         self._held: Counter[str] = Counter()
         self._leaving: Counter[str] = Counter()
         self._lines: dict[str, list[tuple[str, str]]] = {}
+        self._left: dict[str, set[str]] = {}
+        """The Namespaces of an account whose LNamespaces are gone, and that are to stay."""
 
     def waits(self, name: str) -> bool:
         """Whether the LNamespace is in line."""
@@ -83,6 +85,10 @@ class Slots:
     def used(self, name: str) -> int:
         """How many slots are taken of the account that one in line is counted to."""
         return self._held[self._claims[name].account]
+
+    def left(self, name: str) -> list[str]:
+        """Return the Namespaces that take slots of that account and are nobody's any more."""
+        return sorted(self._left.get(self._claims[name].account, ()))
 
     def note(self, name: str, lns: LNamespace | None, namespace: Seen | None) -> None:
         """Take in news of an LNamespace or its Namespace.
@@ -154,6 +160,8 @@ class Slots:
         if claim.holds:
             self._held[claim.account] += 1
             self._leaving[claim.account] += claim.leaving
+            if not claim.uid and not claim.leaving:
+                self._left.setdefault(claim.account, set()).add(name)
             return
         line = self._lines.setdefault(claim.account, [])
         insort(line, (claim.since, name))
@@ -164,6 +172,10 @@ class Slots:
         if claim.holds:
             self._held[claim.account] -= 1
             self._leaving[claim.account] -= claim.leaving
+            if (left := self._left.get(claim.account)) is not None:
+                left.discard(name)
+                if not left:
+                    del self._left[claim.account]
             return
         line = self._lines[claim.account]
         del line[bisect_left(line, (claim.since, name))]
@@ -176,4 +188,4 @@ class Slots:
 
 def _claim_of(lns: LNamespace, *, holds: bool) -> Claim:
     since = lns.metadata.creation_timestamp or ""
-    return Claim(lns.spec.requester, holds, lns.uid, since)
+    return Claim(lns.spec.account, holds, lns.uid, since)

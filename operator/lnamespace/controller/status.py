@@ -1,6 +1,6 @@
 """What to say of an LNamespace. Pure: from what was found to the status and its conditions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -20,7 +20,11 @@ ACCESS_READY = "AccessReady"
 BILLING_RECORDED = "BillingRecorded"
 
 RESERVED_NAME = "ReservedName"
+BEING_DELETED = "Terminating"
+"""The reason of one that is being deleted, and held by somebody's finalizer."""
 TERMINATING = "NamespaceTerminating"
+CONFLICT = "Conflict"
+"""The reason of one whose name is that of somebody else's Namespace."""
 LIMIT_EXCEEDED = "LimitExceeded"
 """The reason of one that waits until its requester has fewer others."""
 
@@ -67,6 +71,13 @@ class Findings:
     held: bool = False
 
 
+def has_waited(said: Status) -> bool:
+    """Return whether somebody else's Namespace had the name, by what the status said last."""
+    told = said.condition(NAMESPACE_READY)
+    reason = told.reason if told and not said.namespace_uid else ""
+    return reason in (TERMINATING, CONFLICT)
+
+
 def status(lns: LNamespace, found: Findings, now: datetime) -> Status:
     """The status of an LNamespace; equal to the one it has if nothing changed but the time."""
     namespace = _refused(found) or _namespace(lns, found)
@@ -107,6 +118,26 @@ def unreadable(lns: LNamespace, problem: str, now: datetime) -> Status:
     )
 
 
+def terminating(lns: LNamespace, failures: Sequence[ClusterError], now: datetime) -> Status:
+    """Return the status of an LNamespace that is being deleted: nobody has access any more.
+
+    What became of its billing stays: a ledger that is not told yet will be.
+    """
+    held = ", ".join(lns.metadata.finalizers) or "none"
+    message = f"It is being deleted: it goes with the last of its finalizers ({held})."
+    verdict = Verdict(False, BEING_DELETED, message[:1024])
+    access = _failed(tuple(failures), "Access could not be taken away") if failures else verdict
+    verdicts = {READY: verdict, NAMESPACE_READY: verdict, ACCESS_READY: access}
+    billing = lns.status.condition(BILLING_RECORDED)
+    conditions = tuple(_condition(lns, t, one, now) for t, one in verdicts.items())
+    return msgspec.structs.replace(
+        lns.status,
+        observed_generation=lns.metadata.generation,
+        counts=Counts(),
+        conditions=(*conditions, billing) if billing else conditions,
+    )
+
+
 def is_ready(lns: LNamespace) -> bool:
     """Whether the status says that the present generation is Ready."""
     ready = lns.status.condition(READY)
@@ -143,7 +174,7 @@ def _namespace(lns: LNamespace, found: Findings) -> Verdict:
         case Ownership.FOREIGN:
             return Verdict(
                 False,
-                "Conflict",
+                CONFLICT,
                 f'namespaces "{lns.name}" already exists and is not this LNamespace\'s. Choose '
                 "another name, or have a cluster admin adopt it (docs/adoption.md).",
             )

@@ -5,13 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-import msgspec
-
 from lnamespace.access import guard, person
 from lnamespace.access.entries import Entries, entries
 from lnamespace.access.guard import Guard, Guards
 from lnamespace.access.layout import Layout, SudoLayout
-from lnamespace.access.ownership import Ownership, ownership
+from lnamespace.access.ownership import Ownership, adopted, ownership
 from lnamespace.access.person import Person
 from lnamespace.access.sudo import former, impersonated, lingering, lingers, serves
 from lnamespace.access.sudo import places as sudo_places
@@ -26,7 +24,7 @@ from lnamespace.access.tenant import (
 from lnamespace.controller.cache import Cache, Listed, read_listed
 from lnamespace.controller.events import Recorder
 from lnamespace.controller.measures import Measures
-from lnamespace.controller.outbox import Departed, Outbox
+from lnamespace.controller.outbox import Departed, Departure, Outbox
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.slots import Place
 from lnamespace.controller.status import (
@@ -38,6 +36,7 @@ from lnamespace.controller.status import (
     counts,
     is_ready,
     status,
+    terminating,
     unreadable,
 )
 from lnamespace.errors import ClusterError, NotFound
@@ -111,36 +110,56 @@ class TenantReconciler:
         self.cache.settle(name)
         listed = self.cache.tenant(name)
         if listed is not None and self.cache.ours(listed) is None:
+            self.measures.forget(name)
             return Outcome()
-        if listed is None or listed.going:
+        if listed is None:
             return Outcome(await self._withdraw(name))
         now = self.clock()
         second = now.replace(microsecond=0)
+        if listed.going:
+            failures = await self._withdraw(name)
+            said = await self._say(listed, terminating(listed.lns, failures, second))
+            return Outcome([*failures, *said])
         if listed.problem:
             return Outcome(await self._say(listed, unreadable(listed.lns, listed.problem, second)))
         found = await self._make_so(listed.lns, now)
         failures = [*found.unrailed, *found.failures]
-        if self._worth_telling(found, failed_before):
+        if self._worth_telling(listed.lns, found, failed_before):
             failures += await self._say(listed, status(listed.lns, found, second))
         moments = (found.entries.changes_at, now + SWITCH_DELAY if found.moving else None)
         return Outcome([*failures, *found.unrecorded], min(filter(None, moments), default=None))
 
     async def close(self, key: Departed) -> Outcome:
-        """Tell the ledger that an LNamespace is gone, if its namespace can have cost anything."""
+        """Tell the ledger that an LNamespace is gone, if its namespace can have cost anything.
+
+        Not before its Namespace is: until then it costs, and whoever paid for it pays.
+        """
         departure = self.cache.departures.get(key.uid)
         if departure is None:
             return Outcome()
-        lns = departure.lns
-        was_ours = bool(lns.status.namespace_uid) or lns.uid in self.outbox.told
-        never_made = self.cache.look(NAMESPACE, ("", lns.name)) is None
-        charged = was_ours or (never_made and not self._reserved(lns))
+        lns, namespace = departure.lns, self.cache.look(NAMESPACE, ("", departure.lns.name))
+        if departure.lingers(namespace):
+            failures = await self._announce(departure)
+            return Outcome(failures) if failures else Outcome()
+        # By the Namespace too: a reconcile that is still under way may record it after this.
+        had = self._ownership(lns) in (Ownership.OURS, Ownership.LEAVING)
+        was_ours = had or bool(lns.status.namespace_uid) or lns.uid in self.outbox.told
+        charged = was_ours or (namespace is None and not self._reserved(lns))
         if charged and (failures := await self.outbox.close(departure)):
             return Outcome(failures)
+        self.outbox.forget(key.uid)
         del self.cache.departures[key.uid]
         return Outcome()
 
+    async def _announce(self, departure: Departure) -> list[ClusterError]:
+        failures = [] if departure.announced else await self.outbox.announce(departure)
+        if not failures:
+            self.cache.announced(departure.lns.uid)
+        return failures
+
     async def _make_so(self, lns: LNamespace, now: datetime) -> Findings:
         current = entries(lns.spec, now)
+        await self._refresh(lns.name)
         refused = self._refusal(lns)
         first = self._plan(lns, current, refused)
         made = await self._carry_out(lns, first)
@@ -170,8 +189,8 @@ class TenantReconciler:
             people=self._people_problems(current),
             failures=made.failures,
             unrecorded=tuple(unrecorded),
-            guarded=self.guards().of(lns) not in (None, Guard()),
-            unknown=self.guards().trouble(lns),
+            guarded=self._guard(lns) not in (None, Guard()),
+            unknown=self.guards().trouble(lns, adopted=self._adopted(lns)),
             unrailed=made.unrailed,
             held=made.held,
         )
@@ -200,7 +219,7 @@ class TenantReconciler:
         others = [action for action in actions if action not in rails]
         unrailed = await self.applier.apply(rails)
         held = []
-        if (unrailed or self.guards().of(lns) is None) and not self._anybody_in(lns):
+        if (unrailed or self._guard(lns) is None) and not self._anybody_in(lns):
             held = [action for action in others if _lets_in(action, lns)]
         failures = await self.applier.apply(action for action in others if action not in held)
         return Made(tuple(failures), tuple(unrailed), bool(held))
@@ -213,6 +232,8 @@ class TenantReconciler:
         self, lns: LNamespace, whose: Ownership, refused: Refusal | None, now: datetime
     ) -> list[ClusterError]:
         """What is not its own Namespace must never be charged to it."""
+        if not refused and whose in (Ownership.PREDECESSOR, Ownership.FOREIGN):
+            self.outbox.wait(lns.uid)
         if not _grants(whose, refused):
             return []
         return await self.outbox.record(lns, now)
@@ -233,7 +254,7 @@ class TenantReconciler:
     def _space(self, lns: LNamespace) -> Space:
         seen = self.cache.look(NAMESPACE, ("", lns.name))
         moving = serves(lns.name, self.layout, self.cache.look)
-        return Space(self._ownership(lns), seen, self.guards().of(lns), moving)
+        return Space(self._ownership(lns), seen, self._guard(lns), moving)
 
     def _rails_places(
         self, lns: LNamespace, refused: Refusal | None
@@ -248,7 +269,7 @@ class TenantReconciler:
 
     def _acting(self, lns: LNamespace, current: Entries, made: Made) -> Layout:
         """The layout that sudoers go by: the former one until the present works for all."""
-        works = not made.failed and all(map(self._is_settled, current.sudoers))
+        works = not made.failed and self._are_settled(lns, current)
         stays = not works and serves(lns.name, self.layout, self.cache.look)
         return former(self.layout) if stays else self.layout
 
@@ -278,14 +299,26 @@ class TenantReconciler:
 
         Its Namespace is left to the collector: should we ever be wrong, no data is lost.
         """
+        await self._refresh(name)
         actions = plan((), self.cache.look, all_places(name, self.layout))
         failures = await self.applier.apply(actions)
         if not failures:
             self.measures.applied(name, actions)
         return failures
 
+    async def _refresh(self, name: str) -> None:
+        """Know what others have put in our places now; what cannot be asked is as last known."""
+        rails = (p for p in guard.places(name) if p[0] in self.cache.objects)
+        await self.applier.refresh((*all_places(name, self.layout), *rails))
+
     def _ownership(self, lns: LNamespace) -> Ownership:
         return ownership(lns, self.cache.look(NAMESPACE, ("", lns.name)), self.layout)
+
+    def _adopted(self, lns: LNamespace) -> bool:
+        return adopted(lns, self.cache.look(NAMESPACE, ("", lns.name)), self.layout)
+
+    def _guard(self, lns: LNamespace) -> Guard | None:
+        return self.guards().of(lns, adopted=self._adopted(lns))
 
     def _namespace_uid(self, lns: LNamespace, whose: Ownership) -> str:
         seen = self.cache.look(NAMESPACE, ("", lns.name))
@@ -296,31 +329,40 @@ class TenantReconciler:
         problems = self.cache.people.problems
         return tuple(problems[one] for one in people if one in problems)
 
-    def _worth_telling(self, found: Findings, failed_before: int) -> bool:
+    def _worth_telling(self, lns: LNamespace, found: Findings, failed_before: int) -> bool:
         """Whether there is something to say yet: of what is about to pass or to come, nothing.
 
         A person's reconcile that is still under way puts us back into the queue when it ends.
         """
         if troubles := (*found.unrailed, *found.failures, *found.unrecorded):
             return failed_before >= PATIENCE or not all(f.retryable for f in troubles)
-        return bool(found.refused) or all(map(self._is_settled, found.entries.sudoers))
+        return bool(found.refused) or self._are_settled(lns, found.entries)
 
-    def _is_settled(self, sudoer: Subject) -> bool:
-        """Whether the sudoer's own objects are there, or known to be impossible."""
+    def _are_settled(self, lns: LNamespace, current: Entries) -> bool:
+        return all(self._is_settled(lns.uid, sudoer) for sudoer in current.sudoers)
+
+    def _is_settled(self, uid: str, sudoer: Subject) -> bool:
+        """Whether the sudoer's own objects are there to stay, or known to be impossible."""
         if self.layout.sudo is SudoLayout.SERVICE_ACCOUNT:
             return True
         one = Person.of(sudoer)
         there = all(self.cache.look(*place) for place in person.places(one, self.layout))
-        return there or one in self.cache.people.problems
+        kept = there and self.cache.is_sponsored(one, uid)
+        return kept or one in self.cache.people.problems
 
     async def _say(self, listed: Listed, new: Status) -> list[ClusterError]:
         lns = listed.lns
         if new == lns.status:
             return []
         path = lnamespaces(self.layout).path(lns.name, subresource="status")
-        body = {"metadata": {"uid": lns.uid}, "status": new}
+        # A UID in a merge patch is ignored on `/status`: one that was deleted and made anew by its
+        # name would have had its predecessor's status, and with it the Namespace.
+        operations = (
+            {"op": "test", "path": "/metadata/uid", "value": lns.uid},
+            {"op": "add", "path": "/status", "value": new},
+        )
         try:
-            answer = read_listed(await self.client.patch(path, msgspec.json.encode(body)))
+            answer = read_listed(await self.client.patch_json(path, operations))
         except NotFound:
             return []
         except ClusterError as error:

@@ -50,6 +50,19 @@ class Applier:
             failures += await self._all(list(stage))
         return failures
 
+    async def refresh(self, places: Iterable[tuple[Resource, Key]]) -> list[ClusterError]:
+        """Get again what stands in our places by somebody else's hand, where no watch tells of it.
+
+        It may have been changed or deleted since. Namespaces are watched whosever they are.
+        """
+        known = ((place, self._stores[place[0]].get(place[1])) for place in places)
+        outside = [
+            self.look(*place)
+            for place, seen in known
+            if seen and not seen.watched and place[0] is not NAMESPACE
+        ]
+        return [error for found in await asyncio.gather(*outside) for error in found]
+
     async def look(self, resource: Resource, key: Key) -> list[ClusterError]:
         """See whether something is there, whatever the watch has told. Returns the failure."""
         try:
@@ -99,10 +112,13 @@ class Applier:
 
     async def _look(self, resource: Resource, key: Key) -> None:
         namespace, name = key
+        known = self._stores[resource].get(key)
         with self._stores[resource].looking(key) as look:
             try:
                 answer = await self._client.get(resource.path(name, namespace))
             except NotFound:
+                if known:
+                    self._stores[resource].forget(key, known.version)
                 return
             self._stores[resource].meet(read(answer, self._marks), look)
 
@@ -112,7 +128,7 @@ class Applier:
         try:
             answer = await self._client.patch(want.resource.path(name, namespace), body)
         except NotFound as error:
-            self._stores[want.resource].remove(seen.key, seen.version)
+            self._stores[want.resource].forget(seen.key, seen.version)
             raise Conflict("deleted while it was being changed", status=404) from error
         self._stores[want.resource].learn(read(answer, self._marks))
 
@@ -126,4 +142,4 @@ class Applier:
             await self._client.delete(path, seen.uid, seen.version)
         except NotFound:
             pass
-        self._stores[resource].remove(seen.key, seen.version)
+        self._stores[resource].forget(seen.key, seen.version)

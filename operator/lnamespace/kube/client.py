@@ -8,8 +8,9 @@ import asyncio
 import copy
 import logging
 import os
+import socket
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -24,17 +25,29 @@ from kubernetes.aio.client.rest import RESTClientObject
 from yarl import URL
 
 from lnamespace import errors
+from lnamespace.kube.answers import does_not_apply, error_of
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 FIELD_MANAGER = "lnamespace"
 
 _RENEWAL_PAUSE = 60.0
 log = logging.getLogger(__name__)
 
+_KEEPALIVE = {
+    "TCP_KEEPIDLE": 15,
+    "TCP_KEEPINTVL": 5,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 30_000,
+}
+"""Seconds, a number, and milliseconds: see tcp(7)."""
 _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
+_READ_TIMEOUT = aiohttp.ClientTimeout(total=60, sock_connect=5, sock_read=30)
+"""Of what is read it counts how long nothing comes: a page of a list may be large and the way
+slow. The API server itself gives up after 60 s."""
 _WATCH_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=90)
-"""A silent watch is a dead one: the server sends a bookmark about every minute."""
+"""A watch that is silent for so long is a dead one: the server was asked to end it before."""
 
 
 @dataclass(frozen=True)
@@ -65,20 +78,28 @@ class _Request:
     limits: aiohttp.ClientTimeout = _TIMEOUT
 
 
-class _Cause(msgspec.Struct, frozen=True):
-    reason: str = ""
+class _InFlight:
+    """Requests that go on to their end though nobody waits for their answers any more."""
 
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[bytes]] = set()
 
-class _Details(msgspec.Struct, frozen=True, rename="camel"):
-    causes: tuple[_Cause, ...] = ()
-    retry_after_seconds: int = 0
+    async def finish(self, request: Coroutine[Any, Any, bytes]) -> bytes:
+        """Wait for a request; if the caller is cancelled, the request is not."""
+        task = asyncio.create_task(request)
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+        return await asyncio.shield(task)
 
+    async def ended(self) -> None:
+        """Wait until none is under way; each ends by its own time-out at the latest."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
-class _Status(msgspec.Struct, frozen=True):
-    message: str = ""
-    reason: str = ""
-    code: int = 0
-    details: _Details = _Details()
+    def _end(self, task: asyncio.Task[bytes]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # Nobody may be left to whom it could be raised.
 
 
 class Client:
@@ -89,6 +110,7 @@ class Client:
         self._configuration = configuration
         self.fence: Fence | None = None
         self.observer: Observer | None = None
+        self._writes = _InFlight()
         self._server = configuration.host.rstrip("/")
         self._options: dict[str, Any] = {
             "server_hostname": configuration.tls_server_name or None,
@@ -96,7 +118,9 @@ class Client:
             "proxy_headers": rest.proxy_headers,
         }
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=rest.ssl_context, limit=0, keepalive_timeout=60),
+            connector=aiohttp.TCPConnector(
+                ssl=rest.ssl_context, limit=0, keepalive_timeout=60, socket_factory=_make_socket
+            ),
             headers={"User-Agent": "lnamespace", "Accept": JSON},
             auto_decompress=True,
             read_bufsize=2**20,
@@ -127,6 +151,7 @@ class Client:
         """The same connection for a process that may lose the right to write.
 
         ``fence`` is asked before each write and says how many seconds it may take, or raises.
+        A write that was sent is not given up when its caller is cancelled: :meth:`written`.
         """
         twin = copy.copy(self)
         twin.fence = fence
@@ -138,9 +163,17 @@ class Client:
         twin.observer = observer
         return twin
 
+    async def written(self) -> None:
+        """Wait until no fenced write is under way.
+
+        A write that is cancelled is cut off and may be carried out all the same, perhaps after
+        somebody else has been told to go ahead.
+        """
+        await self._writes.ended()
+
     async def get(self, path: str, **params: str) -> bytes:
         """Read an object or a list."""
-        return await self._answer(_Request("GET", path, params))
+        return await self._answer(_Request("GET", path, params, limits=_READ_TIMEOUT))
 
     async def create(self, path: str, body: bytes, *, dry_run: bool = False) -> bytes:
         """Create an object in a collection.
@@ -154,9 +187,23 @@ class Client:
         """Change an object by a JSON merge patch (RFC 7386)."""
         return await self._answer(_Request("PATCH", path, _AS_US, body, MERGE_PATCH))
 
-    async def delete(self, path: str, uid: str, version: int) -> bytes:
-        """Delete an object if it still is the one meant, unchanged since it was seen."""
-        preconditions = {"uid": uid, "resourceVersion": str(version)}
+    async def patch_json(self, path: str, operations: Sequence[Mapping[str, Any]]) -> bytes:
+        """Change an object by a JSON patch (RFC 6902), all of it or nothing.
+
+        An operation ``test`` is a precondition that also holds on ``/status``: there the API
+        server takes nothing but the status out of a merge patch, and ignores its ``metadata``.
+
+        Raises
+        ------
+        Conflict
+            The object is not as a ``test`` says, or an operation names what is not there.
+        """
+        body = msgspec.json.encode(operations)
+        return await self._answer(_Request("PATCH", path, _AS_US, body, JSON_PATCH))
+
+    async def delete(self, path: str, uid: str, version: int = 0) -> bytes:
+        """Delete an object if it still is the one meant; with a version: if it is unchanged."""
+        preconditions = {"uid": uid} | ({"resourceVersion": str(version)} if version else {})
         body = msgspec.json.encode({"preconditions": preconditions})
         return await self._answer(_Request("DELETE", path, {}, body))
 
@@ -181,12 +228,19 @@ class Client:
             raise errors.Unreachable(f"watch interrupted: {error!r}") from error
 
     async def _answer(self, request: _Request) -> bytes:
+        if self.fence and request.method != "GET":
+            return await self._writes.finish(self._exchange(request))
+        return await self._exchange(request)
+
+    async def _exchange(self, request: _Request) -> bytes:
         try:
             async with await self._send(request) as response:
                 answer = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.Unreachable(f"{request.method} {request.path}: {error!r}") from error
         if response.status >= 300:
+            if request.content_type == JSON_PATCH and does_not_apply(response.status, answer):
+                raise errors.Conflict("not as the patch assumes", status=response.status)
             raise error_of(response.status, answer, response.headers.get("Retry-After", ""))
         return answer
 
@@ -221,6 +275,21 @@ class Client:
                 took = time.perf_counter() - started
                 self.observer(request.method, request.path, status, took)
         return response
+
+
+def _make_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Make a socket that notices within half a minute that nobody is at the other end.
+
+    A watch waits for news and sends nothing: of a machine that is gone without a word it would
+    hear nothing for as long as its silence is taken for quiet.
+    """
+    family, kind, protocol, *_ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE.items():
+        if option := getattr(socket, name, None):  # Not all of them are there on macOS.
+            made.setsockopt(socket.IPPROTO_TCP, option, value)
+    return made
 
 
 def _fenced_once_connected() -> aiohttp.TraceConfig:
@@ -296,41 +365,3 @@ async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
         for line in lines:
             if line:
                 yield line
-
-
-def error_of(status: int, body: bytes, retry_after: str = "") -> errors.ClusterError:
-    """The typed error for an answer of the API server that is not a success.
-
-    ``retry_after`` is the header: priority and fairness sends no JSON, only that.
-    """
-    answer = _read_status(body)
-    advised = int(retry_after) if retry_after.isdecimal() else 0
-    return _error_type(status, answer)(
-        answer.message or f"HTTP {status}",
-        status=status,
-        retry_after=max(answer.details.retry_after_seconds, advised),
-    )
-
-
-def _read_status(body: bytes) -> _Status:
-    try:
-        return msgspec.json.decode(body, type=_Status)
-    except msgspec.DecodeError:
-        return _Status(message=body[:200].decode(errors="replace"))
-
-
-def _error_type(status: int, answer: _Status) -> type[errors.ClusterError]:
-    if any(cause.reason == "NamespaceTerminating" for cause in answer.details.causes):
-        return errors.Terminating
-    if answer.reason == "AlreadyExists":
-        return errors.AlreadyExists
-    if status >= 500:
-        return errors.ServerFault
-    return {
-        401: errors.Unauthenticated,
-        403: errors.Forbidden,
-        404: errors.NotFound,
-        409: errors.Conflict,
-        410: errors.Expired,
-        429: errors.Throttled,
-    }.get(status, errors.Invalid)

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from lnamespace.errors import ClusterError, Conflict, LostLease, NotFound
+from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
 
@@ -113,9 +114,19 @@ class Election:
             return
         self._ends = 0.0
         try:
-            await self._write(self._seen, holder="")
+            await self._let_go(self._seen)
         except ClusterError as error:
             log.info("lease not released", extra={"error": str(error)})
+
+    async def _let_go(self, known: _Lease) -> None:
+        try:
+            await self._write(known, holder="")
+        except Conflict:
+            # A renewal of ours may have been cancelled after it had been carried out.
+            lease = await self._read()
+            if lease is None or lease.spec.holder_identity != self._terms.identity:
+                raise
+            await self._write(lease, holder="")
 
     async def _try(self) -> bool:
         """Take or renew the Lease if that is possible now."""
@@ -138,7 +149,7 @@ class Election:
 
     async def _read(self) -> _Lease | None:
         try:
-            return _decoder.decode(await self._client.get(self._path))
+            return decode(_decoder, await self._client.get(self._path))
         except NotFound:
             return None
 
@@ -168,9 +179,8 @@ class Election:
         if lease is None:
             body = {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata}
             path = LEASE.path(namespace=self._terms.namespace)
-            return _decoder.decode(
-                await self._client.create(path, msgspec.json.encode(body | {"spec": spec}))
-            )
+            made = await self._client.create(path, msgspec.json.encode(body | {"spec": spec}))
+            return decode(_decoder, made)
         version = {"resourceVersion": lease.metadata.resource_version}
         body = {"metadata": version, "spec": spec}
-        return _decoder.decode(await self._client.patch(self._path, msgspec.json.encode(body)))
+        return decode(_decoder, await self._client.patch(self._path, msgspec.json.encode(body)))

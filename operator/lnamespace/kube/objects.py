@@ -4,6 +4,7 @@ One type serves both sides: what should be is built from it, what is is decoded 
 not named here is not ours, is never read and never overwritten.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -12,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from lnamespace.kube import merge
+from lnamespace.kube.answers import decode, version_of
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -142,7 +144,8 @@ class Wanted(msgspec.Struct, frozen=True):
 class Seen(msgspec.Struct, frozen=True):
     """What we keep of an object that is: enough to tell whether it is as it should be.
 
-    ``labels`` are those that are not ours; ``spec`` is a limit's, one copy for all that are equal.
+    ``labels`` are those that are not ours; they and ``annotations`` are kept of Namespaces only.
+    ``spec`` is a limit's, one copy for all that are equal.
     """
 
     key: Key
@@ -156,6 +159,8 @@ class Seen(msgspec.Struct, frozen=True):
     fingerprint: bytes
     held: bool = False
     """By a finalizer, somebody's: deleting it would not end it."""
+    watched: bool = True
+    """Whether our watch tells of it: not of what has not the labels of what is ours."""
     labels: dict[str, str] = {}
     spec: bytes = b""
 
@@ -173,6 +178,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 _decoder = msgspec.json.Decoder(Object)
+_anything = msgspec.json.Decoder()
 
 
 def wanted(
@@ -186,24 +192,38 @@ def wanted(
 
 
 def read(raw: bytes | Raw, marks: Marks) -> Seen:
-    """Keep of an object what the plan needs."""
-    found = _decoder.decode(raw)
+    """Keep of an object what the plan needs; raises Unreadable."""
+    found = decode(_decoder, raw)
     meta = found.metadata
+    managed = meta.labels.get(MANAGED_BY) == marks.manager
+    among = all(meta.labels.get(key, "") == value for key, value in marks.among.items())
     ours = (MANAGED_BY, NAME_LABEL, *marks.labels)
+    # What is written on it is asked of Namespaces only; of all others the fingerprint says whether
+    # they are as they should be, however much people write there.
+    whole = not (meta.namespace or found.role_ref or found.rules)
     return Seen(
         key=(meta.namespace, meta.name),
         uid=meta.uid,
-        version=int(meta.resource_version),
+        version=version_of(meta.resource_version),
         terminating=meta.deletion_timestamp is not UNSET,
-        managed=meta.labels.get(MANAGED_BY) == marks.manager,
+        managed=managed,
         owners=tuple(reference.uid for reference in meta.owner_references),
-        annotations={k: v for k, v in meta.annotations.items() if k in marks.annotations},
+        annotations=_kept(meta.annotations, lambda key: whole and key in marks.annotations),
         role_ref=found.role_ref or None,
         fingerprint=_fingerprint(found, marks),
         held=bool(meta.finalizers),
-        labels={key: value for key, value in meta.labels.items() if key not in ours},
+        watched=managed and among,
+        labels=_kept(meta.labels, lambda key: whole and key not in ours),
         spec=_spec(found),
     )
+
+
+_NOTHING: dict[str, str] = {}
+
+
+def _kept(pairs: dict[str, str], wanted_key: Callable[[str], bool]) -> dict[str, str]:
+    """Keep some of the pairs; none at all cost no memory."""
+    return {key: value for key, value in pairs.items() if wanted_key(key)} or _NOTHING
 
 
 def patch(want: Wanted, seen: Seen, marks: Marks) -> dict[str, Any]:
@@ -268,7 +288,7 @@ def _spec(obj: Object) -> bytes:
 @lru_cache(maxsize=1024)
 def canonical(spec: bytes) -> bytes:
     """The same JSON with its keys in order, as one object in memory however many have it."""
-    return msgspec.json.encode(msgspec.json.decode(spec), order="sorted")
+    return msgspec.json.encode(decode(_anything, spec), order="sorted")
 
 
 def _fields(spec: bytes) -> dict[str, Any]:

@@ -10,34 +10,37 @@ import logging
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic
 
 import msgspec
 
-from lnamespace.errors import ClusterError, Expired, NotFound, ServerFault, Throttled, Unreachable
+from lnamespace.errors import ClusterError, Expired, NotFound, Throttled, Unreachable, Unreadable
+from lnamespace.kube.answers import decode, error_of, version_of
 from lnamespace.kube.backoff import Backoff
-from lnamespace.kube.client import Client, error_of
+from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
+from lnamespace.kube.pages import PageSize
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.store import Store, T
 
-PAGE = 1000
-WATCH_SECONDS = 300
+WATCH_SECONDS = 60
+"""About how long the API server is asked to keep a watch open. A quiet kind may have nothing to
+tell for hours, not even by a bookmark: a watch that ends in good order is how we know that the
+connection lives, so it must end before the client gives up a silent one."""
 _BACKOFF = Backoff(longest=5.0)
 _PATIENCE = 3
 """Refusals of a watch in a row before its place is given up."""
-_SURE = 3.0
-"""Seconds after a confirmation in which no cluster can have been restored from a backup."""
-
-D = TypeVar("D")
+_SPREAD = (0.75, 1.25)
+"""Not all watches of all processes end in the same second."""
+_RESTORABLE = 1.0
+"""Seconds without the API server in which a cluster may have been restored from a backup: no API
+server may run meanwhile, and one takes longer than this to start."""
+_LASTING = 5.0
+"""Seconds after which a watch that ends has not failed, though it may have told nothing."""
 
 log = logging.getLogger(__name__)
-
-
-class _Unreadable(ServerFault):
-    """A proxy's web page, say: one kind's bad answer must not end the watches of all others."""
 
 
 class _Versioned(msgspec.Struct, frozen=True, rename="camel"):
@@ -46,10 +49,7 @@ class _Versioned(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def version(self) -> int:
         """As a number; raises where it is none."""
-        try:
-            return int(self.resource_version)
-        except ValueError as error:
-            raise _Unreadable(f"resourceVersion: {error}") from error
+        return version_of(self.resource_version)
 
 
 class _ListMeta(_Versioned, frozen=True):
@@ -130,10 +130,12 @@ class Reflector(Generic[T]):
         self._failed = failed
         self._recovered = recovered
         self._ails = False
-        self._confirmed = -math.inf
+        self._down_since = math.inf
+        self._let_in = math.inf
         self._version = 0
         self._newest = 0
         """Our place in the watch when it was lost the last time."""
+        self._page_size = PageSize()
         self.resource = resource
         self.pulse = Pulse()
         self.synced = asyncio.Event()
@@ -143,24 +145,51 @@ class Reflector(Generic[T]):
         failures = 0
         while True:
             before = self._version
+            self._let_in = math.inf
             self.pulse.beat(heard=False)
             try:
-                if not before:
+                if not before or self._may_be_restored():
+                    self.synced.clear()
                     await self._list(alone=True)
+                    before = min(before, self._version)
                 await self._watch()
             except ClusterError as error:
-                lost = _lost(error, failures)
-                self._ails = True
-                self._failed(self.resource.plural)
-                log.warning("listing again" if lost else "watch failed", extra=self._about(error))
-                if lost:
-                    self._newest = max(self._newest, self._version)
-                    self._version = 0
-                    self.synced.clear()
+                self._note(error, _lost(error, failures))
                 await asyncio.sleep(error.retry_after)
-            # What told us anything worked; what did not must not be asked without a pause.
-            failures = 0 if self._version > before else failures + 1
+            # What told us anything worked, as did what lasted though there was nothing to tell;
+            # what did not must not be asked without a pause.
+            worked = self._version > before or time.monotonic() - self._let_in > _LASTING
+            failures = 0 if worked else failures + 1
             await asyncio.sleep(_BACKOFF.delay(failures))
+
+    def _note(self, error: ClusterError, lost: bool) -> None:
+        """Take note of a failure; ``lost``: our place in the watch is lost by it."""
+        self._ails = True
+        if not isinstance(error, Throttled):
+            self._down_since = min(self._down_since, self._last_sign())
+        self._failed(self.resource.plural)
+        log.warning("listing again" if lost else "watch failed", extra=self._about(error))
+        if lost:
+            self._newest = max(self._newest, self._version)
+            self._version = 0
+        if lost or self._may_be_restored():
+            # Of a cluster that was restored another kind may be known already: what is there of it
+            # and was not wanted any more in the lost future was taken away again.
+            self.synced.clear()
+
+    def _last_sign(self) -> float:
+        """Return when the API server was still there; long ago if it was silent for too long."""
+        now = time.monotonic()
+        return self.pulse.heard if now - self.pulse.heard > WATCH_SECONDS * _SPREAD[1] else now
+
+    def _may_be_restored(self) -> bool:
+        """Return whether the API server was away for long enough to have been restored.
+
+        One that was restored from a backup lets a watch in from our place, which it has not
+        reached, and tells it nothing until then (seen of kube-apiserver 1.36). If it has passed
+        that place already, by writes of its own, no resource version tells the difference.
+        """
+        return time.monotonic() - self._down_since > _RESTORABLE
 
     async def look(self) -> None:
         """List once more beside the watch: what was written before this is known after it."""
@@ -176,21 +205,31 @@ class Reflector(Generic[T]):
     def _read_item(self, raw: msgspec.Raw) -> T:
         try:
             return self._read(raw)
-        except (msgspec.DecodeError, ValueError) as error:
-            raise _Unreadable(str(error)) from error
+        except (ValueError, RecursionError) as error:
+            raise Unreadable(str(error)) from error
+
+    async def _next_page(self, params: Mapping[str, str]) -> _Page:
+        limit = {"limit": str(self._page_size.limit)}
+        try:
+            answer = await self._client.get(self.resource.path(), **params, **limit)
+        except ClusterError:
+            self._page_size.failed()
+            raise
+        self.pulse.beat(heard=True)
+        self._page_size.arrived(len(answer))
+        return decode(_page, answer)
 
     async def _list(self, *, alone: bool) -> None:
         """Read all there is; ``alone``: while no watch goes on, which might be ahead of it."""
         items: list[T] = []
-        params = self._params | {"limit": str(PAGE)}
+        params = self._params
         while True:
-            answer = await self._client.get(self.resource.path(), **params)
-            page = _decode(_page, answer)
-            self.pulse.beat(heard=True)
+            page = await self._next_page(params)
             items += [self._read_item(raw) for raw in page.items or ()]
             if not page.metadata.continue_:
                 break
             params = params | {"continue": page.metadata.continue_}
+        self._newest = max(self._newest, self._version)
         self._version = page.metadata.version
         if alone and self._version < self._newest:
             log.warning("the cluster went back in time", extra={"resource": self.resource.plural})
@@ -198,52 +237,32 @@ class Reflector(Generic[T]):
             self._store.restore(items, self._version)
         else:
             self._store.replace(items, self._version)
+        self._down_since = math.inf
         self.synced.set()
-
-    async def _confirm(self) -> None:
-        """Make sure that the cluster has not gone back behind our place in the watch.
-
-        One that was restored from a backup lets a watch in from there, and tells it nothing, not
-        even that it lives, until it has caught up (seen of kube-apiserver 1.36). The watch waits
-        for the answer, but goes on without one when it does not come.
-        """
-        for failures in range(1, _PATIENCE + 1):
-            try:
-                answer = await self._client.get(self.resource.path(), **self._params, limit="1")
-                newest = _decode(_page, answer).metadata.version
-            except ClusterError as error:
-                log.warning("list failed", extra=self._about(error))
-                await asyncio.sleep(max(error.retry_after, _BACKOFF.delay(failures)))
-            else:
-                if newest < self._version:
-                    raise Expired("our place in the watch is ahead of the cluster")
-                self._confirmed = time.monotonic()
-                return
 
     async def _watch(self) -> None:
         params = self._params | {
             "resourceVersion": str(self._version),
-            # Not all watches of all processes at the same second.
-            "timeoutSeconds": str(int(WATCH_SECONDS * random.uniform(1, 2))),
+            "timeoutSeconds": str(int(WATCH_SECONDS * random.uniform(*_SPREAD))),
         }
         async with self._client.watch(self.resource.path(), **params) as lines:
             self.pulse.beat(heard=True)
+            self._let_in = time.monotonic()
+            self._down_since = math.inf
             if self._ails:
-                if time.monotonic() - self._confirmed > _SURE:
-                    await self._confirm()
                 self._ails = False
                 self._recovered()
             async for line in lines:
                 self.pulse.beat(heard=True)
-                self._take(_decode(_event, line))
+                self._take(decode(_event, line))
 
     def _take(self, event: _Event) -> None:
         if event.type == "ERROR":
-            raise error_of(_decode(_failure, event.object).code, bytes(event.object))
+            raise error_of(decode(_failure, event.object).code, bytes(event.object))
         if event.type == "BOOKMARK":
-            self._version = _decode(_head, event.object).metadata.version
+            self._version = decode(_head, event.object).metadata.version
             return
-        head = _decode(_head, event.object).metadata
+        head = decode(_head, event.object).metadata
         self._version = head.version
         if event.type != "DELETED" and self._store.knows(head.key, head.version):
             # The echo of our own write, by far the most of all events: not worth reading.
@@ -266,11 +285,4 @@ def _lost(error: ClusterError, failures: int) -> bool:
     """
     if isinstance(error, Unreachable | Throttled):
         return False
-    return isinstance(error, Expired | NotFound | _Unreadable) or failures >= _PATIENCE
-
-
-def _decode(decoder: msgspec.json.Decoder[D], raw: bytes | msgspec.Raw) -> D:
-    try:
-        return decoder.decode(raw)
-    except msgspec.DecodeError as error:
-        raise _Unreadable(str(error)) from error
+    return isinstance(error, Expired | NotFound | Unreadable) or failures >= _PATIENCE

@@ -39,6 +39,7 @@ def resource_of(path: str) -> str:
 RBAC = "rbac.authorization.k8s.io"
 
 NAMESPACE = Resource("", "v1", "Namespace", "namespaces")
+SERVICE_ACCOUNT = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 EVENT = Resource("", "v1", "Event", "events", namespaced=True)
 ROLE = Resource(RBAC, "v1", "Role", "roles", namespaced=True)
 ROLE_BINDING = Resource(RBAC, "v1", "RoleBinding", "rolebindings", namespaced=True)

@@ -46,6 +46,8 @@ class Store(Generic[T]):
         self._listener = listener
         self._told = 0
         """The newest version that the watch or a list has told of anything."""
+        self._gone: dict[Key, int] = {}
+        """Up to which version objects are gone of whose end no watch or list has told yet."""
         self._looks: list[Look] = []
 
     def get(self, key: Key) -> T | None:
@@ -70,15 +72,17 @@ class Store(Generic[T]):
         an answer that comes later than that must not bring a deleted object back.
         """
         known = self._items.get(item.key)
-        if item.version > self._told and (known is None or known.version < item.version):
-            self._items[item.key] = item
+        told = max(self._told, self._gone.get(item.key, 0))
+        if item.version > told and (known is None or known.version < item.version):
+            self._keep(item)
             if news:
                 self._listener(known, item)
 
     def put(self, item: T) -> None:
         """Take in what the watch says is."""
         self._told = max(self._told, item.version)
-        self._take(item)
+        if item.version > self._gone.get(item.key, 0):
+            self._take(item)
 
     @contextmanager
     def looking(self, key: Key) -> Iterator[Look]:
@@ -99,8 +103,23 @@ class Store(Generic[T]):
             self._take(item)
 
     def remove(self, key: Key, version: int) -> None:
-        """Take in that what was known up to ``version`` is gone."""
+        """Take in what the watch says is gone, up to ``version``."""
         self._told = max(self._told, version)
+        if self._gone.get(key, 0) <= version:
+            self._gone.pop(key, None)
+        self._end(key, version)
+
+    def forget(self, key: Key, version: int) -> None:
+        """Take in what we found to be gone or deleted ourselves, as it was at ``version``.
+
+        It says nothing about other objects: the watch may be far from that version, and the answer
+        to an earlier write of ours that comes now is news.
+        """
+        if version > self._told:
+            self._gone[key] = max(self._gone.get(key, 0), version)
+        self._end(key, version)
+
+    def _end(self, key: Key, version: int) -> None:
         for look in self._looks:
             if look.key == key:
                 look.gone = max(look.gone, version)
@@ -116,6 +135,7 @@ class Store(Generic[T]):
         list should have, and does not, never was: the cluster has been restored from a backup, and
         its revisions raised (``etcdutl snapshot restore --bump-revision``).
         """
+        self._gone = {key: gone for key, gone in self._gone.items() if gone > version}
         present = set()
         for item in items:
             present.add(item.key)
@@ -131,7 +151,7 @@ class Store(Generic[T]):
     def restore(self, items: Iterable[T], version: int) -> None:
         """Take in a list of a cluster that went back to an earlier state: versions say nothing."""
         before, self._items = self._items, {}
-        self._told = version
+        self._told, self._gone = version, {}
         for item in items:
             self._set(before.pop(item.key, None), item)
         for gone in before.values():
@@ -143,6 +163,10 @@ class Store(Generic[T]):
             self._set(known, item)
 
     def _set(self, known: T | None, item: T) -> None:
-        self._items[item.key] = item
+        self._keep(item)
         if known != item:
             self._listener(known, item)
+
+    def _keep(self, item: T) -> None:
+        self._items[item.key] = item
+        self._gone.pop(item.key, None)

@@ -106,12 +106,22 @@ def restored(spec: Json, old: Json) -> Json:
     """What ``v1alpha1`` cannot say, kept through an update that came in ``v1alpha1``.
 
     Both are specs in ``v1beta1``. Who replaces an object with a file in ``v1alpha1`` that lacks the
-    annotation does not mean to let everybody stay for ever: what is not said is as it was.
+    annotation does not mean to let everybody stay for ever: what is not said is as it was. And who
+    applies an old file does not mean to bring back an end that was shortened since, which that
+    version does not show: who was listed before has the end they had, or none.
     """
     _, kept = _flattened(old)
     flat, said = _flattened(spec)
+    for name in LISTS:
+        listed = {_key(entry) for entry in _entries(old, name)}
+        said[name] = {k: v for k, v in said.get(name, {}).items() if k not in listed}
     result: Json = _deepened(flat, _merged(kept, said))
     return result
+
+
+def _entries(spec: Any, name: str) -> list[Json]:
+    entries = spec.get(name) if isinstance(spec, dict) else None
+    return [e for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
 
 
 def _version(api_version: object, names: Names) -> str:

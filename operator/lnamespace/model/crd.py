@@ -12,7 +12,17 @@ import msgspec
 import yaml
 
 from lnamespace.model import rules, v1alpha1
-from lnamespace.model.lnamespace import KIND, LABEL_KEY_MAX_LENGTH, PLURAL, VERSION, Spec, Status
+from lnamespace.model.lnamespace import (
+    BILLING_TEXT_MAX,
+    ENTRIES_MAX,
+    KIND,
+    LABEL_KEY_MAX_LENGTH,
+    NAME_MAX,
+    PLURAL,
+    VERSION,
+    Spec,
+    Status,
+)
 from lnamespace.model.names import Names
 
 Schema = dict[str, Any]
@@ -149,6 +159,9 @@ def _spec_schema() -> Schema:
             rules.SYSTEM_SUDOER_PROBLEM,
         ),
     ]
+    for key, most in ENTRIES_MAX.items():
+        properties[key].setdefault("x-kubernetes-validations", []).append(_at_most(most))
+    _as_read_by_people(properties["billing"]["properties"])
     properties["deletionPolicy"]["default"] = "Delete"
     properties["billing"]["properties"]["labels"]["x-kubernetes-validations"] = [
         rule(
@@ -162,7 +175,12 @@ def _spec_schema() -> Schema:
             "has(self.requester) == has(oldSelf.requester) && "
             "(!has(self.requester) || self.requester == oldSelf.requester)",
             "requester is set when the LNamespace is created and never changes",
-        )
+        ),
+        rule(
+            "has(self.countedTo) == has(oldSelf.countedTo) && "
+            "(!has(self.countedTo) || self.countedTo == oldSelf.countedTo)",
+            "countedTo is set when the LNamespace is created and never changes",
+        ),
     ]
     return schema
 
@@ -175,6 +193,47 @@ def _as_member_list(schema: Schema) -> None:
     member["properties"]["kind"]["default"] = "User"
     member["properties"]["namespace"]["default"] = ""
     member["x-kubernetes-validations"] = _member_rules()
+    end = member["properties"]["expiresAt"]
+    del end["format"], end["pattern"]
+    end |= {
+        "maxLength": 64,
+        # The API server drops a null that is not allowed, and the entry would be for ever without a
+        # word; so it is let through to the webhook, which refuses it.
+        "nullable": True,
+        "x-kubernetes-validations": [
+            rule(f"self.matches('^({_escaped(rules.MOMENT)})$')", rules.MOMENT_PROBLEM)
+        ],
+    }
+
+
+def _at_most(most: int) -> Schema:
+    """Nobody exceeds it anew; a list of before may be longer, and each step back is one."""
+    return rule(
+        f"self.size() <= {most} || (oldSelf.hasValue() && self.size() <= oldSelf.value().size())",
+        f"must have at most {most} entries; remove who is no longer needed",
+    ) | {"optionalOldSelf": True}
+
+
+def _as_read_by_people(billing: dict[str, Schema]) -> None:
+    """Refuse texts that are not what they look like. The API server lets those of before be."""
+    texts = [billing[field] for field in v1alpha1.BILLING_FIELDS]
+    for text in (*texts, billing["labels"]["additionalProperties"]):
+        text["maxLength"] = BILLING_TEXT_MAX
+        text["x-kubernetes-validations"] = [
+            rule(
+                f"!self.matches('{_escaped(rules.UNPRINTABLE)}|{_escaped(rules.BLANK)}') "
+                "&& self == self.trim()",
+                rules.TEXT_PROBLEM,
+            )
+        ]
+    reserved = ", ".join(f"'{word}'" for word in rules.RESERVED_COST_CENTERS)
+    billing["costCenter"]["x-kubernetes-validations"] += [
+        rule(f"!self.matches('{_escaped(rules.FORMS)}')", rules.FORMS_PROBLEM),
+        rule(
+            f"self == 'unallocated' || !(self.lowerAscii() in [{reserved}])",
+            rules.RESERVED_PROBLEM,
+        ),
+    ]
 
 
 def _status_schema() -> Schema:
@@ -220,6 +279,11 @@ def _member_rules() -> list[Schema]:
             f"!self.name.matches('{_escaped(rules.UNPRINTABLE)}|{_escaped(rules.BLANK)}')",
             f"name {rules.INVISIBLE_PROBLEM}",
         ),
+        rule(
+            f"self.name.size() <= {NAME_MAX} || oldSelf.hasValue()",
+            f"name may have at most {NAME_MAX} characters",
+        )
+        | {"optionalOldSelf": True},
         rule("self.name == self.name.trim()", "name must not start or end with white space"),
         rule("self.name != '*'", "name must be one name, not a pattern"),
         rule(

@@ -18,6 +18,23 @@ KIND = "LNamespace"
 PLURAL = "lnamespaces"
 VERSION = "v1beta1"
 LIST_MAX_ITEMS = 500
+"""What is read at most. An LNamespace of before may have so many; see :data:`ENTRIES_MAX`."""
+
+ENTRIES_MAX = {"users": 250, "managers": 50, "sudoers": 50}
+"""What nobody can exceed anew. Each sudoer costs objects that every request pays for."""
+
+NAME_MAX = 256
+"""Characters of a name that is listed anew; addresses have at most 254."""
+
+SPEC_MAX_BYTES = 64 * 1024
+"""Of the spec as JSON, without what the webhook keeps there. Kept by the webhook."""
+
+METADATA_MAX_BYTES = 96 * 1024
+"""Of labels, annotations and the like: the whole spec fits, for `kubectl apply` keeps it there."""
+
+MANAGED_MAX_BYTES = 256 * 1024
+"""Of metadata.managedFields, which grow with each who applies."""
+
 LABEL_KEY_MAX_LENGTH = 63
 CLASS_NAME_MAX_LENGTH = 63
 PROFILE_MAX_LENGTH = 63
@@ -32,9 +49,12 @@ class DeletionPolicy(StrEnum):
     RETAIN = "Retain"
 
 
-BILLING_MAX_BYTES = 64 * 1024
+BILLING_MAX_BYTES = 8 * 1024
 """Of all that a person writes in ``spec.billing``, as JSON: several states of it must fit into one
 object (etcd takes 1.5 MiB). Kept by the webhook; a schema cannot sum up."""
+
+BILLING_TEXT_MAX = 1024
+"""Characters of a text that is written anew; one of before may have more."""
 
 BillingText = Annotated[str, Meta(max_length=16384, pattern=r"^[^\x00]*$")]
 """Any text but U+0000, which PostgreSQL cannot keep."""
@@ -133,6 +153,15 @@ class Spec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         str,
         Meta(max_length=1024, description="Who created it. Set when it is created, never changed."),
     ] = ""
+    counted_to: Annotated[
+        str,
+        Meta(
+            max_length=1024,
+            description="To whom it is counted under the limit, where that is not the requester: "
+            "what a ServiceAccount creates is counted like the namespace it lives in. Written by "
+            "the webhook, never changed.",
+        ),
+    ] = ""
     billing: Annotated[Billing, Meta(description="Who pays for the namespace.")] = Billing()
     deletion_policy: Annotated[
         DeletionPolicy,
@@ -163,6 +192,11 @@ class Spec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
             "verb `use` on resource `profiles` of this name.",
         ),
     ] = ""
+
+    @property
+    def account(self) -> str:
+        """To whom it is counted under the limit, before exceptions are looked at."""
+        return self.counted_to or self.requester
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -250,6 +284,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     creation_timestamp: str | None = None
     deletion_timestamp: datetime | UnsetType = UNSET
     labels: dict[str, str] = {}
+    finalizers: tuple[str, ...] = ()
 
 
 class LNamespace(msgspec.Struct, frozen=True, rename="camel"):
@@ -284,5 +319,5 @@ def decode(raw: bytes | msgspec.Raw) -> LNamespace:
     """
     try:
         return _decoder.decode(raw)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(str(error)) from error

@@ -28,6 +28,13 @@ _EDITOR = "editor"
 _SUDOER = "sudoer-impersonator"
 _SELF = "self-impersonator"
 
+PARTS = (_EDITOR, _SUDOER)
+"""What the names of an LNamespace's cluster-wide objects end in.
+
+The chart calls the ClusterRole of a profile PREFIX:profile:NAME. LNamespace "profile" took that of
+profile "editor" for its own, so no profile has one of these names.
+"""
+
 
 @dataclass(frozen=True)
 class Names:
@@ -63,6 +70,11 @@ class Names:
     def owner_annotation(self) -> str:
         """Says on a Namespace which LNamespace (by UID) it belongs to; an admin's way to adopt."""
         return f"{self.group}/owner-uid"
+
+    @cached_property
+    def adopted_annotation(self) -> str:
+        """Says on a Namespace that it was there before its LNamespace: `default` is not for it."""
+        return f"{self.group}/adopted"
 
     @cached_property
     def requester_annotation(self) -> str:
@@ -135,7 +147,7 @@ class Names:
     def tenant_of(self, name: str) -> str | None:
         """Whose cluster-wide object is called ``name``; None where it is not a tenant's."""
         match name.split(":"):
-            case [self.prefix, tenant, part] if part in (_EDITOR, _SUDOER):
+            case [self.prefix, tenant, part] if part in PARTS:
                 return tenant
         return None
 

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from lnamespace import strict_yaml
 from lnamespace.errors import ProfilesError
-from lnamespace.model.names import Names
+from lnamespace.model.names import PARTS, Names
 from lnamespace.model.rules import DNS_LABEL, DNS_LABEL_MAX_LENGTH, DNS_SUBDOMAIN
 from lnamespace.strict_yaml import Words, YamlProblem
 
@@ -70,6 +70,8 @@ def decode(content: bytes, source: str, names: Names) -> dict[str, Profile]:
 def _problem(name: str, profile: Profile, names: Names) -> tuple[str, str] | None:
     if len(name) > DNS_LABEL_MAX_LENGTH or not re.fullmatch(DNS_LABEL, name):
         return name, "a profile's name must be a DNS label of at most 63 characters"
+    if name in PARTS:
+        return name, f"no profile may be called {name}: a role of an LNamespace ends so"
     for key, value in profile.labels.items():
         if problem := label_problem(key, value, names):
             return f"{name}.labels", f"{key}: {problem}"

@@ -27,6 +27,25 @@ RESERVED_NAMES = ("default", "kube-*", "openshift", "openshift-*", "lnamespace",
 TIMESTAMP = r"2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)"
 """Narrower than the API server's date-time, which takes offsets that no clock has."""
 
+MOMENT = (
+    r"2\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)"
+    r"|02-(0[1-9]|1\d|2[0-8]))T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?"
+    r"(Z|[+-]([01]\d|2[0-3]):[0-5]\d)"
+    r"|2(000|400|800|\d(0[48]|[2468][048]|[13579][26]))-02-29"
+    r"T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)"
+)
+"""The same to the day, for a rule whose message says what to write: the API server's own check of
+dates answers with a regular expression."""
+
+MOMENT_PROBLEM = (
+    "must be a time with its zone from the year 2000 on, such as 2030-01-31T17:00:00Z or "
+    "2030-01-31T17:00:00+01:00; without expiresAt the entry does not end"
+)
+NULL_PROBLEM = (
+    "may not be null, which would be for ever: write when the entry ends, or leave expiresAt out "
+    "if it is not to end"
+)
+
 UNPRINTABLE = r"[^\p{L}\p{M}\p{N}\p{P}\p{S} ]"
 """All but letters, marks, digits, punctuation, symbols and the ordinary space, as RE2 spells it.
 
@@ -51,6 +70,21 @@ GROUP_SUDOER_PROBLEM = (
     "themselves; list its people"
 )
 INVISIBLE_PROBLEM = "must have no control or invisible characters, and no space but the ordinary"
+
+TEXT_PROBLEM = (
+    "must have no control or invisible characters, no space but the ordinary, and none around it"
+)
+
+FORMS = r"[\x{FF00}-\x{FFEF}]"
+"""Letters and digits in another width, which look like others and are not."""
+
+FORMS_PROBLEM = "must be written in ordinary letters and digits, not in full-width ones"
+
+RESERVED_COST_CENTERS = ("shared", "unallocated")
+RESERVED_PROBLEM = (
+    "shared and unallocated are words of the reports, in whatever case: name who pays, or leave "
+    "it out"
+)
 
 _PRINTABLE = frozenset("LMNPS")
 _BLANK = re.compile(re.sub(r"\\x\{(\w+)\}", lambda found: chr(int(found[1], 16)), BLANK))
@@ -93,6 +127,25 @@ def sudoer_problem(member: Member) -> str | None:
     if member.subject.namespace.startswith(SYSTEM_NAMESPACES):
         return SYSTEM_SUDOER_PROBLEM
     return member_problem(member)
+
+
+def text_problem(text: str) -> str | None:
+    """Return why a text of the bill cannot be read by people as it stands, or None."""
+    return TEXT_PROBLEM if _has_invisible(text) or text != text.strip() else None
+
+
+def cost_center_problem(text: str) -> str | None:
+    """Return why nobody may be charged by this name, or None.
+
+    ``unallocated``, letter by letter, is what the default writes.
+    """
+    if problem := text_problem(text):
+        return problem
+    if unicodedata.normalize("NFKC", text) != text:
+        return FORMS_PROBLEM
+    if text.casefold() in RESERVED_COST_CENTERS and text != "unallocated":
+        return RESERVED_PROBLEM
+    return None
 
 
 def lookalike(name: str) -> str | None:

@@ -84,8 +84,17 @@ def one_of(arguments: Arguments, name: str, choices: Sequence[str], default: str
     """The value of a flag that has a fixed choice of values."""
     value = arguments.one(name, default)
     if value not in choices:
-        raise UsageError(f'invalid argument "{value}" for --{name}: must be {" or ".join(choices)}')
+        named = " or ".join(choice for choice in choices if choice)
+        raise UsageError(f'invalid argument "{value}" for --{name}: must be {named}')
     return value
+
+
+def keyed(flag: str, text: str) -> tuple[str, str]:
+    """The two parts of KEY=VALUE."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UsageError(f'invalid {flag.replace("-", " ")} "{text}": write KEY=VALUE')
+    return key, value
 
 
 def dry_run(arguments: Arguments) -> str:

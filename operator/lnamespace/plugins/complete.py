@@ -14,12 +14,13 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from lnamespace.plugins.creation import FLAGS as CREATE_FLAGS
+from lnamespace.plugins.creation import POLICIES
 from lnamespace.plugins.entry import run
 from lnamespace.plugins.flags import CommandLine, FlagTable, scan
 from lnamespace.plugins.kubectl import Kubectl, executable
 from lnamespace.plugins.kubectl_flags import CONNECTION
-from lnamespace.plugins.lnamespaces import check_name, collection, name_of, path
-from lnamespace.plugins.lns import FLAGS, SUBCOMMANDS
+from lnamespace.plugins.lnamespaces import collection, name_of, path, read_name
+from lnamespace.plugins.lns import ALIASES, CREATE, FLAGS, SUBCOMMANDS
 from lnamespace.plugins.subjects import LISTS, entries
 from lnamespace.plugins.sudo_command import connection, drop_repeated
 from lnamespace.plugins.terminal import printable
@@ -28,19 +29,30 @@ NO_FILES = 4  # ShellCompDirectiveNoFileComp
 NO_SPACE = 2  # ShellCompDirectiveNoSpace
 VALUES = {
     "dry-run": ("none", "client", "server"),
-    "deletion-policy": ("Delete", "Retain"),
-    "output": ("json", "yaml", "name", "table", "csv"),
+    "deletion-policy": POLICIES,
     "wait": ("true", "false"),
+    "deletion-protection": ("true", "false"),
 }
+CHANGED = ("json", "yaml", "name")
+OUTPUTS = {
+    "list": ("wide", "json", "yaml", "name"),
+    "describe": ("json", "yaml"),
+    "ledger": ("table", "csv", "json"),
+}  # of all others: CHANGED
 SUMMARIES = {
+    "create": "Create an LNamespace",
     "list": "What you have access to",
     "describe": "Who can do what, and why something is not ready",
     "grant": "Give somebody access",
     "revoke": "Take access away",
+    "extend": "Move the end of access that ends by itself",
+    "leave": "Give up your own access",
+    "prune": "Remove entries that have ended",
+    "set": "Change who pays, the profile, or the protection against deletion",
     "ledger": "Who pays, since when, and why",
     "whoami": "Who the cluster says you are",
 }
-NAMED = ("describe", "grant", "revoke", "ledger")
+NAMED = ("describe", "grant", "revoke", "extend", "leave", "prune", "set", "ledger")
 
 
 def lns() -> int:
@@ -67,18 +79,20 @@ def _sudo(argv: list[str]) -> int:
 
 def _create(argv: list[str]) -> int:
     flags = CREATE_FLAGS.valued | CREATE_FLAGS.switches | CREATE_FLAGS.optional
-    return _offer(argv, flags, CREATE_FLAGS.valued)
+    return _offer(argv, flags, CREATE_FLAGS.valued, CHANGED)
 
 
 def _lns(argv: list[str]) -> int:
     line = scan(argv[:-1], FlagTable(FLAGS.valued | CONNECTION - {"user"}, FLAGS.shorts))
-    current = argv[-1] if argv else ""
-    command = SUBCOMMANDS.get(line.words[0]) if line.words else None
+    current, name = argv[-1] if argv else "", line.words[0] if line.words else ""
+    if name == CREATE:
+        return _create(argv[argv.index(CREATE) + 1 :])
+    command = SUBCOMMANDS.get(ALIASES.get(name, name))
     if current.startswith("-") or (argv[-2:-1] and _takes_value(argv[-2])):
         flags = command.flags if command else frozenset({"all", "output"})
-        return _offer(argv, flags, FLAGS.valued)
+        return _offer(argv, flags, FLAGS.valued, OUTPUTS.get(ALIASES.get(name, name), CHANGED))
     if not line.words:
-        return _print(f"{name}\t{SUMMARIES[name]}" for name in _starting(SUBCOMMANDS, current))
+        return _print(f"{name}\t{SUMMARIES[name]}" for name in _starting(SUMMARIES, current))
     return _print(_starting(_names(line), current))
 
 
@@ -94,25 +108,28 @@ def _names(line: CommandLine) -> Sequence[str]:
     if words[0] in NAMED and len(words) == 1:
         reply = kubectl.start_get(collection()).reply()
         return [] if reply.code else [name_of(item) for item in json.loads(reply.out)["items"]]
-    if words[0] == "revoke":
-        reply = kubectl.start_get(path(check_name(words[1]))).reply()
+    if words[0] in ("revoke", "extend"):
+        reply = kubectl.start_get(path(read_name(words[1]))).reply()
         spec = {} if reply.code else json.loads(reply.out)["spec"]
         found = (subject for field in LISTS.values() for subject in entries(spec, field))
         return [name for name in (item.identity.spelling for item in found) if name not in words]
     return []
 
 
-def _offer(argv: Sequence[str], flags: frozenset[str], valued: frozenset[str]) -> int:
-    """Flags, or the values of the flag that is being written."""
+def _offer(
+    argv: Sequence[str], flags: frozenset[str], valued: frozenset[str], outputs: Sequence[str]
+) -> int:
+    """Flags, or the values of the flag that is being written; only what the command takes."""
+    values = VALUES | {"output": outputs}
     current = argv[-1] if argv else ""
     flag, equals, value = current.partition("=")
     if equals:
-        choices = VALUES.get(flag.removeprefix("--"), ())
+        choices = values.get(flag.removeprefix("--"), ())
         return _print(f"{flag}={choice}" for choice in _starting(choices, value))
     previous = argv[-2].removeprefix("--") if len(argv) > 1 else ""
     if argv[-2:-1] == ["-o"] or (argv[-2:-1] == [f"--{previous}"] and previous in valued):
         return _print(
-            _starting(VALUES.get("output" if previous == "-o" else previous, ()), current)
+            _starting(values.get("output" if previous == "-o" else previous, ()), current)
         )
     if current.startswith("-"):
         written = (f"--{name}=" if name in valued else f"--{name}" for name in sorted(flags))

@@ -23,9 +23,12 @@ from lnamespace.plugins.kubectl import (
     no_door,
     spawn,
 )
+from lnamespace.plugins.lnamespaces import advised
 from lnamespace.plugins.subjects import covering, entries
 from lnamespace.plugins.terminal import say
 from lnamespace.plugins.waiting import wait_ready, wait_usable
+
+STRICT = b"; if you choose to ignore these errors, turn validation off with --validate=false"
 
 HELP = """\
 Create an LNamespace: a namespace of that name, with the access it needs.
@@ -120,16 +123,22 @@ def submit(creation: Creation) -> int:
     return exit_code(process.returncode)
 
 
+PLUMBING = (b'error when creating "STDIN": ', b'error validating "STDIN": ', STRICT)
+
+
 def _tee(stream: IO[bytes], told: list[bytes]) -> None:
     """Show what kubectl says while it says it: a login may ask the user to do something.
 
-    But for what may yet turn out otherwise: that there is no such kind, or no leave.
+    But for what may yet turn out otherwise, that there is no such kind, or no leave; and for what
+    is about how we call kubectl: the user has no STDIN there, and no --validate.
     """
     with stream:
         while data := os.read(stream.fileno(), 65536):
-            if not elsewhere(data.decode("utf-8", "replace")):
-                os.write(sys.stderr.fileno(), data)
             told.append(data)
+            if not elsewhere(data.decode("utf-8", "replace")):
+                for part in PLUMBING:
+                    data = data.replace(part, b"")
+                os.write(sys.stderr.fileno(), data)
 
 
 def wait(kubectl: Kubectl, creation: Creation) -> int:
@@ -142,7 +151,7 @@ def wait(kubectl: Kubectl, creation: Creation) -> int:
     except KeyboardInterrupt:
         say(
             f'LNamespace "{creation.name}" exists and goes on by itself; '
-            f"see: kubectl lns describe {creation.name}"
+            f"see: {advised(f'kubectl lns describe {creation.name}')}"
         )
         return INTERRUPTED
     return 0

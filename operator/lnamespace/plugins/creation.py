@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from lnamespace.plugins.arguments import Arguments, Flags, dry_run, one_of, parse
+from lnamespace.plugins.arguments import Arguments, Flags, dry_run, keyed, one_of, parse
+from lnamespace.plugins.changes import BILLING
 from lnamespace.plugins.durations import parse_duration
 from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.lnamespaces import KIND, VERSION, Object, check_name, group
 from lnamespace.plugins.subjects import LISTS, Subject, manifest, parse_subject
 
-BILLING = {
-    "cost-center": "costCenter",
-    "owner": "owner",
-    "team": "team",
-    "environment": "environment",
-}
+POLICIES = ("Delete", "Retain")
 KEYED = ("label", "billing-label")
 FLAGS = Flags(
     valued=frozenset((*LISTS, *BILLING, *KEYED, "profile", "deletion-policy", "timeout", "output")),
@@ -54,7 +50,7 @@ def read(arguments: Arguments, now: datetime) -> Creation:
         billing=_billing(arguments),
         labels=_keyed(arguments, "label"),
         profile=arguments.one("profile"),
-        deletion_policy=one_of(arguments, "deletion-policy", ("Delete", "Retain", ""), ""),
+        deletion_policy=one_of(arguments, "deletion-policy", (*POLICIES, ""), ""),
         deletion_protection=arguments.switch("deletion-protection"),
         wait=arguments.switch("wait", default=True),
         timeout=parse_duration(arguments.one("timeout", "60s")).total_seconds(),
@@ -96,13 +92,7 @@ def _billing(arguments: Arguments) -> dict[str, Any]:
 
 
 def _keyed(arguments: Arguments, flag: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in arguments.all(flag):
-        key, equals, value = text.partition("=")
-        if not key or not equals:
-            raise UsageError(f'invalid {flag.replace("-", " ")} "{text}": write KEY=VALUE')
-        found[key] = value
-    return found
+    return dict(keyed(flag, text) for text in arguments.all(flag))
 
 
 def lnamespace(creation: Creation) -> Object:

@@ -13,11 +13,11 @@ from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.kubectl import Kubectl, caller, missing
 from lnamespace.plugins.lnamespaces import (
     Object,
-    check_name,
     conditions,
     current,
     name_of,
     path,
+    read_name,
     ready,
     sudo_identity,
 )
@@ -44,8 +44,8 @@ def describe(arguments: Arguments) -> int:
     """Show one LNamespace."""
     if len(arguments.words) != 2:
         raise UsageError("exactly one NAME is required")
-    output = one_of(arguments, "output", ("json", ""), "")
-    name = check_name(arguments.words[1])
+    output = one_of(arguments, "output", ("json", "yaml", ""), "")
+    name = read_name(arguments.words[1])
     kubectl = Kubectl(arguments.connection)
     who, found = kubectl.start_whoami(), kubectl.start_get(path(name))
     me, reply = caller(who.reply()), found.reply()
@@ -54,6 +54,8 @@ def describe(arguments: Arguments) -> int:
     lns = reply.document()
     if output == "json":
         print(json.dumps(lns, indent=4, ensure_ascii=False))
+    elif output == "yaml":
+        print(kubectl.as_yaml(lns), end="")
     else:
         print(description(lns, me, datetime.now(UTC), colours(sys.stdout)), end="")
     return 0

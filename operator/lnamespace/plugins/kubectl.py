@@ -13,7 +13,7 @@ import subprocess
 from typing import Any, NamedTuple
 
 from lnamespace.plugins.errors import KubectlError, NotHere, PluginError
-from lnamespace.plugins.lnamespaces import KIND, group
+from lnamespace.plugins.lnamespaces import KIND, advised, group
 from lnamespace.plugins.subjects import Caller
 
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -120,6 +120,14 @@ class Kubectl(NamedTuple):
         """Ask the API server who we are; the login on this machine means nothing to it."""
         return self.start("auth", "whoami", "-o", "json")
 
+    def as_yaml(self, manifest: object) -> str:
+        """Write an object as YAML: a dry run of kubectl prints what it is given."""
+        flags = ("--dry-run=client", "--validate=false", "-o", "yaml")
+        reply = self.run("create", *flags, "-f", "-", body=manifest)
+        if reply.code:
+            raise reply.failure()
+        return reply.out
+
     def may(self, **attributes: str) -> bool:
         """Ask whether we may do something; a question that cannot be asked counts as no."""
         return allowed(self.start_may(**attributes).reply())
@@ -156,7 +164,7 @@ def missing(reply: Reply, kubectl: Kubectl, name: str = "") -> PluginError:
         told = PluginError(f"this cluster has no LNamespaces (API group {group()})")
         return NotHere(told, kubectl.connection)
     if reply.reason == "NotFound":
-        told = PluginError(f'no LNamespace "{name}" (list yours: kubectl lns list)')
+        told = PluginError(f'no LNamespace "{name}" (list yours: {advised("kubectl lns list")})')
         return NotHere(told, kubectl.connection, name)
     if reply.reason == "Forbidden":
         return NotHere(reply.failure(), kubectl.connection, name)

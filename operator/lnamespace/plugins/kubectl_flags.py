@@ -67,8 +67,8 @@ SHORTS_OF = {
 
 # Flags of our own plugins that take a value.
 OURS = words(
-    "billing-label cost-center deletion-policy environment for manager owner sudoer team timeout"
-    " until"
+    "billing-label cost-center deletion-policy environment for manager owner profile sudoer team"
+    " timeout until"
 )
 
 BUILTIN = words(
@@ -89,7 +89,10 @@ BUILTIN_CREATE = words(
 def read(argv: tuple[str, ...]) -> CommandLine:
     """A kubectl command line in pieces."""
     line = scan(argv, FlagTable(VALUED, SHORTS))
-    if line.words[:1] == ("lns",) or line.words[:2] == ("create", "lns"):
+    if line.words[:1] == ("lns",) or line.words[:2] in (
+        ("create", "lns"),
+        ("create", "lnamespace"),
+    ):
         return scan(argv, FlagTable(VALUED | OURS, SHORTS))
     shorts = SHORTS_OF.get(line.words[0]) if line.words else None
     return scan(argv, FlagTable(VALUED, shorts)) if shorts else line

@@ -10,7 +10,7 @@ from lnamespace.plugins.arguments import Arguments, one_of
 from lnamespace.plugins.durations import format_instant, read_instant
 from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.kubectl import Call, Kubectl, missing
-from lnamespace.plugins.lnamespaces import VERSION, Object, check_name, group
+from lnamespace.plugins.lnamespaces import VERSION, Object, group, read_name
 from lnamespace.plugins.lnamespaces import path as path_of
 from lnamespace.plugins.payment import COLUMNS, Payment, as_json, cells, harmless, payments
 from lnamespace.plugins.tables import render
@@ -24,7 +24,7 @@ def ledger(arguments: Arguments) -> int:
     if len(arguments.words) != 2:
         raise UsageError("exactly one NAME is required")
     output = one_of(arguments, "output", ("table", "csv", "json", ""), "")
-    name = check_name(arguments.words[1])
+    name = read_name(arguments.words[1])
     kubectl = Kubectl(arguments.connection)
     found = kubectl.start_get(path_of(name))
     outbox = kubectl.start_get(f"/apis/{group()}/{VERSION}/billingrecords")

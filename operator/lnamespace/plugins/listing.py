@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 from lnamespace.plugins.arguments import Arguments, one_of
 from lnamespace.plugins.durations import age
@@ -14,6 +15,7 @@ from lnamespace.plugins.lnamespaces import (
     VERSION,
     Object,
     collection,
+    current,
     group,
     name_of,
     qualified,
@@ -22,8 +24,9 @@ from lnamespace.plugins.lnamespaces import (
 )
 from lnamespace.plugins.roles import access
 from lnamespace.plugins.subjects import LISTS, Caller
-from lnamespace.plugins.tables import render
+from lnamespace.plugins.tables import Layout, render
 from lnamespace.plugins.terminal import printable, say
+from lnamespace.plugins.watching import changes
 
 HEADER = ("NAME", "READY", "MY ACCESS", "UNTIL", "REQUESTER", "COST CENTER", "AGE")
 WIDE = ("USERS", "MANAGERS", "SUDOERS", "OWNER", "TEAM", "ENVIRONMENT", "SUDO AS")
@@ -33,24 +36,39 @@ def listing(arguments: Arguments) -> int:
     """Show the caller's LNamespaces, or all of them."""
     if len(arguments.words) > 1:
         raise UsageError("list takes no names; for one LNamespace: kubectl lns describe NAME")
-    output = one_of(arguments, "output", ("wide", "json", "name", ""), "")
+    output = one_of(arguments, "output", ("wide", "json", "yaml", "name", ""), "")
     me, items = fetch(arguments)
-    now = datetime.now(UTC)
-    everything = arguments.switch("all")
-    chosen = sorted((lns for lns in items if everything or access(lns, me, now).any), key=name_of)
-    if not chosen and output != "json":
+    chosen = _chosen(arguments, items, me)
+    if arguments.switch("watch"):
+        return _follow(arguments, me, chosen, output)
+    if not chosen and output not in ("json", "yaml"):
         say("No lnamespaces found.")
+    elif output == "yaml":
+        print(Kubectl(arguments.connection).as_yaml(whole(chosen)), end="")
     else:
-        print(shown(chosen, me, now, output), end="")
+        print(shown(chosen, me, datetime.now(UTC), output), end="")
     return 0
+
+
+def _chosen(arguments: Arguments, items: Iterable[Object], me: Caller) -> list[Object]:
+    now, everything = datetime.now(UTC), arguments.switch("all")
+    return sorted((lns for lns in items if everything or access(lns, me, now).any), key=name_of)
 
 
 def fetch(arguments: Arguments) -> tuple[Caller, list[Object]]:
     """Who we are and all LNamespaces, asked for at the same time."""
     kubectl = Kubectl(arguments.connection)
-    who, found = kubectl.start_whoami(), kubectl.start_get(collection())
+    who, found = kubectl.start_whoami(), kubectl.start_get(collection() + _query(arguments))
     me = caller(who.reply())
     return me, _items(kubectl, found.reply())
+
+
+def _query(arguments: Arguments, **more: str) -> str:
+    """The query of a list or a watch; what the user typed is escaped."""
+    selector = arguments.one("selector")
+    parameters = more | ({"labelSelector": selector} if selector else {})
+    encoded = "&".join(f"{key}={quote(value)}" for key, value in parameters.items())
+    return f"?{encoded}" if encoded else ""
 
 
 def _items(kubectl: Kubectl, reply: Reply) -> list[Object]:
@@ -60,14 +78,41 @@ def _items(kubectl: Kubectl, reply: Reply) -> list[Object]:
     return items
 
 
+def _follow(arguments: Arguments, me: Caller, chosen: Sequence[Object], output: str) -> int:
+    """Show what there is, then a line for each change, until interrupted, as kubectl does."""
+    if output in ("json", "yaml"):
+        raise UsageError("--watch shows a table or names; for objects: kubectl get -w -o json")
+    known = {name_of(lns): _row_of(lns, me, output) for lns in chosen}
+    header = [] if output == "name" else [HEADER + (WIDE if output == "wide" else ())]
+    layout = Layout([*header, *known.values()])
+    for line in layout.lines:
+        print(line, flush=True)
+    for lns in changes(Kubectl(arguments.connection), _query(arguments, watch="true")):
+        name = name_of(lns)
+        if lns in _chosen(arguments, (lns,), me) or name in known:
+            cells = _row_of(lns, me, output)
+            if known.get(name) != cells:
+                known[name] = cells
+                print(layout.line(cells), flush=True)
+    return 0
+
+
+def _row_of(lns: Object, me: Caller, output: str) -> tuple[str, ...]:
+    if output == "name":
+        return (qualified(name_of(lns)),)
+    return row(lns, me, datetime.now(UTC)) + (wide_cells(lns) if output == "wide" else ())
+
+
+def whole(chosen: Sequence[Object]) -> Object:
+    """The objects as one, for programs."""
+    items = [{"apiVersion": f"{group()}/{VERSION}", "kind": "LNamespace", **lns} for lns in chosen]
+    return {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items}
+
+
 def shown(chosen: Sequence[Object], me: Caller, now: datetime, output: str) -> str:
     """The list in the form that was asked for."""
     if output == "json":
-        items = [
-            {"apiVersion": f"{group()}/{VERSION}", "kind": "LNamespace", **lns} for lns in chosen
-        ]
-        whole = {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items}
-        return json.dumps(whole, indent=4, ensure_ascii=False) + "\n"
+        return json.dumps(whole(chosen), indent=4, ensure_ascii=False) + "\n"
     if output == "name":
         return "".join(f"{qualified(name_of(lns))}\n" for lns in chosen)
     return table(chosen, me, now, wide=output == "wide")
@@ -81,11 +126,10 @@ def table(chosen: Iterable[Object], me: Caller, now: datetime, wide: bool) -> st
 
 def row(lns: Object, me: Caller, now: datetime) -> tuple[str, ...]:
     """One line of the table."""
-    summary = ready(lns)
     mine = access(lns, me, now)
     return (
         name_of(lns),
-        _ready_cell(summary.status, summary.reason) if summary else "<unknown>",
+        _ready_cell(lns),
         mine.names,
         mine.ends(now),
         _cell(lns["spec"].get("requester")),
@@ -94,8 +138,15 @@ def row(lns: Object, me: Caller, now: datetime) -> tuple[str, ...]:
     )
 
 
-def _ready_cell(status: str, reason: str) -> str:
-    return status if status == "True" or not reason else f"{status} ({reason})"
+def _ready_cell(lns: Object) -> str:
+    """Whether it is ready, of the spec as it is now: what was said of an earlier one is over."""
+    summary = ready(lns)
+    if summary is None:
+        return "<unknown>"
+    if not current(lns):
+        return "Pending"
+    told = summary.status == "True" or not summary.reason
+    return summary.status if told else f"{summary.status} ({summary.reason})"
 
 
 def wide_cells(lns: Object) -> tuple[str, ...]:

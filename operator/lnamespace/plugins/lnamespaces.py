@@ -9,7 +9,7 @@ import os
 import re
 from typing import Any, NamedTuple
 
-from lnamespace.plugins.errors import KubectlError
+from lnamespace.plugins.errors import KubectlError, UsageError
 
 Object = dict[str, Any]
 
@@ -44,6 +44,32 @@ def path(name: str) -> str:
 def qualified(name: str) -> str:
     """The name as kubectl writes it in its own messages."""
     return f"lnamespace.{group()}/{name}"
+
+
+def resource() -> str:
+    """The resource as kubectl takes it, of this instance and no other.
+
+    `kubectl delete lns tina` deletes the default instance's LNamespace, whichever was meant.
+    """
+    default = f"{GROUP_PREFIX}{DEFAULT_SUFFIX}"
+    return "lns" if group() == default else f"lnamespaces.{group()}"
+
+
+def advised(command: str) -> str:
+    """One of our own commands as advice that works where it is pasted: for this instance."""
+    suffix = group().removeprefix(GROUP_PREFIX)
+    return command if suffix == DEFAULT_SUFFIX else f"{SUFFIX_VARIABLE}={suffix} {command}"
+
+
+def read_name(word: str) -> str:
+    """The name on a command line, also as `kubectl get -o name` writes it."""
+    kind, slash, name = word.partition("/")
+    if not slash:
+        return check_name(word)
+    plain, _, its_group = kind.partition(".")
+    if plain.lower() not in ("lns", "lnamespace", "lnamespaces") or its_group not in ("", group()):
+        raise UsageError(f'"{word}" is no LNamespace of {group()}; write its name')
+    return check_name(name)
 
 
 def name_fault(name: str) -> str | None:

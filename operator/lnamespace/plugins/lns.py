@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lnamespace.plugins.arguments import Arguments, Flags, parse
+from lnamespace.plugins.changes import BILLING, SETTINGS
 from lnamespace.plugins.entry import run
 from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.lnamespaces import resource
 from lnamespace.plugins.lns_help import HELP, HELP_OF
 
 ROLES = ("user", "manager", "sudoer")
+COMMON = ("dry-run", "output", "wait", "timeout")  # of all commands that change something
 
 
 class Subcommand(NamedTuple):
@@ -22,26 +25,45 @@ class Subcommand(NamedTuple):
     flags: frozenset[str]
 
 
+def _edit(function: str, *flags: str) -> Subcommand:
+    return Subcommand("edits", function, frozenset((*flags, *COMMON)))
+
+
 SUBCOMMANDS: Mapping[str, Subcommand] = {
-    "list": Subcommand("listing", "listing", frozenset(("all", "output"))),
+    "list": Subcommand("listing", "listing", frozenset(("all", "output", "selector", "watch"))),
     "describe": Subcommand("description", "describe", frozenset(("output",))),
-    "grant": Subcommand(
-        "modify", "grant_command", frozenset((*ROLES, "for", "until", "dry-run", "output"))
-    ),
-    "revoke": Subcommand(
-        "modify", "revoke_command", frozenset((*ROLES, "force", "dry-run", "output"))
-    ),
+    "grant": _edit("grant_command", *ROLES, "for", "until"),
+    "revoke": _edit("revoke_command", *ROLES, "force", "ignore-not-found"),
+    "extend": _edit("extend_command", *ROLES, "for", "until"),
+    "set": _edit("set_command", *BILLING, *SETTINGS, "billing-label", "deletion-protection"),
+    "leave": _edit("leave_command", "force"),
+    "prune": _edit("prune_command"),
     "ledger": Subcommand("ledger", "ledger", frozenset(("output", "exact"))),
     "whoami": Subcommand("listing", "whoami", frozenset()),
 }
 ALIASES = {"ls": "list", "get": "list"}
+CREATE = "create"  # a command of its own, kubectl create lns, which kubectl knows from 1.31 on
 
 # All flags of all subcommands, because flags may also stand before the subcommand.
 FLAGS = Flags(
-    valued=frozenset((*ROLES, "for", "until", "output")),
-    switches=frozenset(("all", "force", "exact")),
+    valued=frozenset(
+        (
+            *ROLES,
+            *BILLING,
+            *SETTINGS,
+            "billing-label",
+            "for",
+            "until",
+            "output",
+            "selector",
+            "timeout",
+        )
+    ),
+    switches=frozenset(
+        ("all", "force", "exact", "ignore-not-found", "deletion-protection", "wait", "watch")
+    ),
     optional=frozenset(("dry-run",)),
-    shorts={"o": "output", "A": "all"},
+    shorts={"o": "output", "A": "all", "l": "selector", "w": "watch"},
 )
 
 
@@ -52,10 +74,14 @@ def main() -> int:
 
 def lns(argv: list[str]) -> int:
     """Find the subcommand and hand over."""
+    if argv[:1] == [CREATE]:
+        return _load(Subcommand("create", "create", frozenset()))(argv[1:])
     arguments = parse(argv, FLAGS)
     words = arguments.words
     if not words or words[0] == "help":
         return _help(words[1:])
+    if words[0] == CREATE:
+        raise UsageError("write kubectl lns create NAME, with the flags behind it")
     name = ALIASES.get(words[0], words[0])
     if name not in SUBCOMMANDS:
         raise UsageError(f'unknown command "{words[0]}" for "kubectl lns"{_suggestion(words[0])}')
@@ -77,13 +103,16 @@ def _check_flags(name: str, arguments: Arguments) -> None:
             raise UsageError(f"unknown flag for kubectl lns {name}: --{option.name}")
 
 
-def _load(subcommand: Subcommand) -> Callable[[Arguments], int]:
+def _load(subcommand: Subcommand) -> Callable[[Any], int]:
     module = import_module(f"lnamespace.plugins.{subcommand.module}")
-    function: Callable[[Arguments], int] = getattr(module, subcommand.function)
+    function: Callable[[Any], int] = getattr(module, subcommand.function)
     return function
 
 
 def _suggestion(word: str) -> str:
+    if word in ("delete", "edit", "explain"):
+        return f"\nThat is kubectl's own: kubectl {word} {resource()}"
     # Only a typing error needs it, so nobody else waits for it.
-    near = import_module("difflib").get_close_matches(word, SUBCOMMANDS, n=1, cutoff=0.5)
+    known = (*SUBCOMMANDS, CREATE)
+    near = import_module("difflib").get_close_matches(word, known, n=1, cutoff=0.6)
     return f"\nDid you mean this?\n\t{near[0]}" if near else ""

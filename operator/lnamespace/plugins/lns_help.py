@@ -6,10 +6,15 @@ HELP = """\
 Your LNamespaces: namespaces with a list of users, managers and sudoers.
 
 Commands:
+  create     Create an LNamespace, as kubectl create lns does
   list       What you have access to, as what, and until when
   describe   One LNamespace: who can do what, and why something is not ready
   grant      Give somebody access
   revoke     Take it away
+  extend     Let access that ends by itself end later, or sooner
+  leave      Give up your own access
+  prune      Remove entries that have ended
+  set        Change who pays, the profile, or the protection against deletion
   ledger     Who pays for one, since when, and why
   whoami     Who the cluster says you are, and what that gives you
 
@@ -36,13 +41,18 @@ List your LNamespaces: where you are a user, manager, sudoer or requester, by na
 Examples:
   kubectl lns list
   kubectl lns list --all -o wide
-  kubectl lns list -o name
+  kubectl lns list -o name | xargs -n 1 kubectl lns describe
+  kubectl lns list -l stage=test --watch
 
 Options:
     -A, --all=false:
         Everybody's LNamespaces.
+    -l, --selector='':
+        Only those with these labels, as in kubectl get.
     -o, --output='':
-        wide, json or name.
+        wide, json, yaml or name.
+    -w, --watch=false:
+        Then show each that changes, until interrupted.
 
 Usage:
   kubectl lns list [options]
@@ -56,7 +66,7 @@ Examples:
 
 Options:
     -o, --output='':
-        json.
+        json or yaml.
 
 Usage:
   kubectl lns describe NAME [options]
@@ -64,11 +74,18 @@ Usage:
 
 SUBJECT = """\
 A SUBJECT is NAME, group:NAME or serviceaccount:NAMESPACE:NAME, one per flag. A name that itself
-begins with such a prefix is written user:NAME.
+begins with such a prefix, or has a comma in it, is written user:NAME.
+"""
+
+EDIT = """\
+    --wait=true, --timeout=30s:
+        Return when it is in force; exit with 1 if it is not, and say why.
+    --dry-run=none|client|server, -o, --output=json|yaml|name:
+        As in kubectl.
 """
 
 GRANT = f"""\
-Give access to an LNamespace. Somebody who has it already gets the end that is said now, or none.
+Give access to an LNamespace. An entry that is there already keeps its end if you say none.
 
 {SUBJECT}An end is said for all with --for or --until, or for one with ',for=8h',
 ',until=2030-12-31T18:00:00Z' or ',until=never' behind the name.
@@ -83,10 +100,8 @@ Options:
     --user=SUBJECT, --manager=SUBJECT, --sudoer=SUBJECT:
         Whom to give which access; each may be repeated. A group cannot be a sudoer.
     --for=DURATION, --until=TIME:
-        When the access ends by itself: 30m, 8h, 14d, or a time with its zone.
-    --dry-run=none|client|server, -o, --output=json|yaml|name:
-        As in kubectl.
-
+        When the access ends by itself: 30m, 8h, 14d, or a time with its zone; --until never.
+{EDIT}
 Usage:
   kubectl lns grant NAME [--user=SUBJECT] [--manager=SUBJECT] [--sudoer=SUBJECT] [options]
 """
@@ -105,13 +120,79 @@ Examples:
 Options:
     --user=SUBJECT, --manager=SUBJECT, --sudoer=SUBJECT:
         Whom to take which access from; each may be repeated.
+    --ignore-not-found=false:
+        Somebody who is on no list is no error.
     --force=false:
         For cluster administrators: even if nobody is left who could change the LNamespace.
-    --dry-run=none|client|server, -o, --output=json|yaml|name:
-        As in kubectl.
-
+{EDIT}
 Usage:
   kubectl lns revoke NAME [SUBJECT ...] [--user=SUBJECT] [--manager=SUBJECT] [--sudoer=SUBJECT]
+"""
+
+EXTEND = f"""\
+Move the end of access that ends by itself. Access without an end stays so.
+
+{SUBJECT}
+Examples:
+  # On every list
+  kubectl lns extend team-a bob@example.com --for 2w
+
+  # Only sudo
+  kubectl lns extend team-a --sudoer alice@example.com --until 2030-12-31T18:00:00Z
+
+Options:
+    --user=SUBJECT, --manager=SUBJECT, --sudoer=SUBJECT:
+        Whose entry on which list; each may be repeated.
+    --for=DURATION, --until=TIME:
+        The new end, counted from now.
+{EDIT}
+Usage:
+  kubectl lns extend NAME [SUBJECT ...] [--user=SUBJECT] [--manager=SUBJECT] [--sudoer=SUBJECT] \
+--for=DURATION|--until=TIME
+"""
+
+LEAVE = f"""\
+Take yourself off all lists of an LNamespace. What you have by a group stays.
+
+Options:
+    --force=false:
+        For cluster administrators: even if nobody is left who could change the LNamespace.
+{EDIT}
+Usage:
+  kubectl lns leave NAME
+"""
+
+PRUNE = f"""\
+Remove the entries of an LNamespace that have ended. They give nobody anything any more.
+
+Options:
+{EDIT}
+Usage:
+  kubectl lns prune NAME
+"""
+
+SET = f"""\
+Change an LNamespace besides its lists. An empty value takes a value away.
+
+Examples:
+  kubectl lns set team-a --cost-center R-42
+  kubectl lns set team-a --environment production --billing-label app=shop --billing-label old-
+  kubectl lns set team-a --deletion-protection
+
+Options:
+    --cost-center='', --owner='', --team='', --environment='':
+        Who pays, from now on.
+    --billing-label=KEY=VALUE, --billing-label=KEY-:
+        A further label of the bill, or one less; may be repeated.
+    --profile='':
+        The guard rails of the namespace.
+    --deletion-policy=Delete|Retain:
+        What becomes of the namespace when the LNamespace is deleted.
+    --deletion-protection=true|false:
+        Whether to refuse to delete the LNamespace.
+{EDIT}
+Usage:
+  kubectl lns set NAME [options]
 """
 
 LEDGER = """\
@@ -145,6 +226,10 @@ HELP_OF = {
     "describe": DESCRIBE,
     "grant": GRANT,
     "revoke": REVOKE,
+    "extend": EXTEND,
+    "leave": LEAVE,
+    "prune": PRUNE,
+    "set": SET,
     "ledger": LEDGER,
     "whoami": WHOAMI,
 }

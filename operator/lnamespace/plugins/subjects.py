@@ -5,7 +5,8 @@ On the command line a subject is
 (also system:serviceaccount:NAMESPACE:NAME, as the API server calls it) with an optional end:
 `,for=8h`, `,until=2030-12-31T18:00:00Z` or `,until=never`. User names may hold
 `@`, `:`, `,` and spaces, so only a last `,for=` or `,until=` is ours; a name that itself ends like
-that is written with `,until=never` behind it.
+that is written with `,until=never` behind it. A bare name that looks like a slip (`mark,nina`,
+`Group:devs`) is refused with the way to write what was meant; `user:` in front takes it as it is.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from lnamespace.plugins.durations import (
@@ -31,6 +33,21 @@ LISTS = {
 ACCOUNT_USERNAME = "system:serviceaccount:"
 KINDS = {"user:": "User", "group:": "Group"}
 ACCOUNT_PREFIXES = ("serviceaccount:", ACCOUNT_USERNAME)
+LOOKALIKES = {
+    "user": "user:",
+    "users": "user:",
+    "group": "group:",
+    "groups": "group:",
+    "sa": "serviceaccount:",
+    "svc": "serviceaccount:",
+    "serviceaccount": "serviceaccount:",
+    "serviceaccounts": "serviceaccount:",
+    "service-account": "serviceaccount:",
+    "system:serviceaccount": "serviceaccount:",
+    "system:serviceaccounts": "group:system:serviceaccounts:",
+}  # what people write for a prefix, and what they mean
+DISTINGUISHED_NAME = re.compile(r"\s*[A-Za-z][A-Za-z0-9.-]*\s*=[^,]+")  # one part of it, RFC 4514
+END_KEYS = ("for", "until")
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 ACCOUNT = re.compile(rf"({LABEL}):({LABEL}(\.{LABEL})*)")
 
@@ -61,10 +78,10 @@ class Identity(NamedTuple):
         if self.kind == "ServiceAccount":
             return f"serviceaccount:{self.namespace}:{self.name}"
         prefix = "group:" if self.kind == "Group" else ""
-        if not prefix and self.name.startswith((*KINDS, *ACCOUNT_PREFIXES)):
+        if not prefix and (self.name.startswith((*KINDS, *ACCOUNT_PREFIXES)) or _slip(self.name)):
             prefix = "user:"
-        suffix = ",until=never" if _split_end(self.name)[1] else ""
-        return f"{prefix}{self.name}{suffix}"
+        unclear = _split_end(self.name)[1] or _misspelt_end(self.name)
+        return f"{prefix}{self.name}{',until=never' if unclear else ''}"
 
 
 class Caller(NamedTuple):
@@ -104,7 +121,13 @@ class Typed(NamedTuple):
 def parse_subject(text: str, now: datetime) -> Typed:
     """A subject from the command line."""
     name, end = _split_end(text)
-    return Typed(_identity(name, text), bool(end), parse_end(end, now) if end else None)
+    if not end and (key := _misspelt_end(name)):
+        raise UsageError(
+            f'invalid subject "{text}": "{key}=" is not known; an end is written ,for=8h or '
+            ",until=2030-12-31T18:00:00Z (a name that really ends so: put ,until=never behind it)"
+        )
+    literal = end == "until=never"  # who writes that means the name as it stands before it
+    return Typed(_identity(name, text, literal), bool(end), parse_end(end, now) if end else None)
 
 
 def parse_end(end: str, now: datetime) -> datetime | None:
@@ -125,7 +148,37 @@ def _split_end(text: str) -> tuple[str, str]:
     return (name, end) if comma and end.startswith(("for=", "until=")) else (text, "")
 
 
-def _identity(name: str, typed: str) -> Identity:
+def _misspelt_end(name: str) -> str:
+    """The key of a last `,KEY=VALUE` that is nearly `for` or `until`; empty where there is none.
+
+    `mark,fro=8h` would otherwise be a person of that name, who has access without an end.
+    """
+    key, equals, _ = name.rpartition(",")[2].partition("=")
+    if "," not in name or not equals or key in END_KEYS:
+        return ""
+    near = import_module("difflib").get_close_matches(key.strip().lower(), END_KEYS, cutoff=0.6)
+    return key if near else ""
+
+
+def _slip(name: str) -> str:
+    """What a bare name was probably meant to be, as advice; empty for a name that looks like one.
+
+    RBAC compares names exactly and knows no list of people, so a slip would give access to nobody,
+    or later to whoever comes to have that name.
+    """
+    found = max((key for key in LOOKALIKES if _begins(name, f"{key}:")), key=len, default="")
+    if found:
+        return f"did you mean {LOOKALIKES[found]}{name[len(found) + 1 :]}?"
+    if "," in name and not all(map(DISTINGUISHED_NAME.fullmatch, name.split(","))):
+        return "write each subject with a flag of its own"
+    return ""
+
+
+def _begins(name: str, prefix: str) -> bool:
+    return name[: len(prefix)].lower() == prefix
+
+
+def _identity(name: str, typed: str, literal: bool) -> Identity:
     for prefix in ACCOUNT_PREFIXES:
         if name.startswith(prefix):
             found = ACCOUNT.fullmatch(name.removeprefix(prefix))
@@ -135,6 +188,10 @@ def _identity(name: str, typed: str) -> Identity:
     for prefix, kind in KINDS.items():
         if name.startswith(prefix):
             return Identity(kind, _checked(name.removeprefix(prefix), typed), "")
+    if not literal and (advice := _slip(name)):
+        raise UsageError(
+            f'invalid subject "{typed}": {advice} (a user who is really called that: user:{typed})'
+        )
     return Identity("User", _checked(name, typed), "")
 
 

@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import NoReturn
+from typing import IO, NoReturn
 
 from lnamespace.plugins.entry import run
 from lnamespace.plugins.errors import NotHere, PluginError
@@ -24,6 +24,7 @@ from lnamespace.plugins.lnamespaces import (
     current,
     default_sudoers_group,
     path,
+    ready,
     sudo_identity,
     sudo_namespace,
 )
@@ -34,6 +35,7 @@ from lnamespace.plugins.terminal import say
 
 # What kubectl says where there is no kubeconfig, or none that names a current context.
 POD_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+MANIFEST_BYTES = 4 * 2**20  # so much of a file is looked at for its namespace
 NO_CONTEXT = "current-context must exist"
 
 HELP = """\
@@ -43,7 +45,7 @@ The rights are those of NAME's sudoers: everything inside the namespace NAME, an
 LNamespace NAME. You need to be on its list of sudoers; see: kubectl lns list
 
 The namespace is taken from -n, else from the LNamespace that the command names, else from the
-current context.
+files that it is given, else from the current context.
 
 Examples:
   # Delete a role binding in namespace team-a
@@ -51,6 +53,9 @@ Examples:
 
   # Repeat the last command, with sudo
   kubectl sudo !!
+
+  # A file that says which namespace it is for
+  kubectl sudo apply -f role.yaml
 
   # Edit the LNamespace itself; its name also is the namespace
   kubectl sudo edit lns team-a
@@ -81,11 +86,64 @@ def sudo(argv: list[str]) -> int:
         become_kubectl(command.with_flags(()))
     kubectl = Kubectl(command.connection)
     who = kubectl.start_whoami()
-    namespace = check_name(command.namespace or context_namespace(kubectl))
+    namespace = check_name(
+        command.namespace or file_namespace(command.files) or context_namespace(kubectl)
+    )
     found = kubectl.start_get(path(namespace))
     me = caller(who.reply())
     act_as = permitted(kubectl, namespace, me, found)
     return become_kubectl(command.with_flags(act_as.flags(me.username)))
+
+
+def file_namespace(files: Sequence[str]) -> str:
+    """The one namespace that the files of a command are for; empty where they name none."""
+    if not files:
+        return ""
+    from lnamespace.plugins.manifests import namespaces  # noqa: PLC0415 - seldom needed
+
+    found = sorted(set().union(*(namespaces(_content(file)) for file in files)))
+    if len(found) > 1:
+        raise PluginError(
+            f"the files are for several namespaces ({', '.join(found)}), and sudo is for one: "
+            "apply them one by one"
+        )
+    return found[0] if found else ""
+
+
+def _content(file: str) -> str:
+    """What is in a file, as far as it can be known before kubectl reads it.
+
+    Standard input is kept in a file without a name, for kubectl to read it from the start again. A
+    folder, an address or what cannot be read names no namespace: it is kubectl that says so.
+    """
+    try:
+        if file == "-":
+            if os.isatty(0):
+                return ""
+            os.dup2(_kept(sys.stdin.buffer), 0)
+            with open(0, "rb", closefd=False) as kept:
+                return _start(kept)
+        with open(file, "rb") as opened:  # noqa: PTH123 - pathlib is slow to load
+            return _start(opened) if os.path.isfile(file) else ""  # noqa: PTH113
+    except OSError:
+        return ""
+
+
+def _start(file: IO[bytes]) -> str:
+    text = file.read(MANIFEST_BYTES).decode("utf-8", "replace")
+    file.seek(0)
+    return text
+
+
+def _kept(stream: IO[bytes]) -> int:
+    from tempfile import TemporaryFile  # noqa: PLC0415 - slow to load, seldom needed
+
+    with TemporaryFile() as file:
+        while data := stream.read(65536):
+            file.write(data)
+        file.flush()
+        file.seek(0)
+        return os.dup(file.fileno())
 
 
 def _wants_help(command: SudoCommand) -> bool:
@@ -108,7 +166,11 @@ def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Iden
     lns = reply.document()
     refused = refusal(lns, me, datetime.now(UTC))
     if refused:
-        raise PluginError(refused)
+        summary = ready(lns)
+        # One that is in conflict has no namespace; another instance's may be the one that is meant.
+        elsewhere = summary is not None and summary.reason == "Conflict"
+        told = PluginError(refused)
+        raise NotHere(told, kubectl.connection, namespace) if elsewhere else told
     if not current(lns):
         say(f'note: the latest change of LNamespace "{namespace}" is not in force yet')
     return sudo_identity(lns)

@@ -27,7 +27,9 @@ LNAMESPACE = re.compile(r"(lns|lnamespaces?)(\.[a-z0-9.-]+)?", re.IGNORECASE)
 NAMESPACE = re.compile(r"(ns|namespaces?)", re.IGNORECASE)
 # Where the resource stands among the words, for commands of more than one word.
 RESOURCE_POSITION = {"auth": 3, "rollout": 2, "set": 2, "apply": 2}
-OUR_PLUGINS = (("lns",), ("create", "lns"))
+OUR_PLUGINS = (("lns",), ("create", "lns"), ("create", "lnamespace"))
+# kubectl's own commands whose --user is a person too; there it hides the entry of the kubeconfig.
+BINDING_PEOPLE = (("create", "rolebinding"), ("create", "clusterrolebinding"), ("set", "subject"))
 
 
 class SudoCommand(NamedTuple):
@@ -42,6 +44,17 @@ class SudoCommand(NamedTuple):
         return self.line.words[: self.plugin_words] in OUR_PLUGINS
 
     @property
+    def names_people(self) -> bool:
+        """Whether its --user is a person and not how to connect."""
+        return self.ours or self.line.words[:2] in BINDING_PEOPLE
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files whose objects it is about, as kubectl separates them."""
+        given = (o.value for o in self.line.options if o.name == "filename" and o.value)
+        return tuple(file for value in given for file in value.split(",") if file)
+
+    @property
     def namespace(self) -> str | None:
         """The namespace that the command itself names."""
         return self.line.last("namespace") or named_namespace(self.line.words)
@@ -49,7 +62,7 @@ class SudoCommand(NamedTuple):
     @property
     def connection(self) -> tuple[str, ...]:
         """The flags that lead to the same API server as the same user."""
-        return connection(self.line, CONNECTION - {"user"} if self.ours else CONNECTION)
+        return connection(self.line, CONNECTION - {"user"} if self.names_people else CONNECTION)
 
     def with_flags(self, flags: Sequence[str]) -> tuple[str, ...]:
         """The command with our flags in it.
@@ -103,7 +116,11 @@ def first_words(line: CommandLine) -> tuple[str, ...]:
 
 
 def count_plugin_words(words: Sequence[str], is_plugin: Callable[[str], bool]) -> int:
-    """How many of the words name a plugin: the longest name wins, as in kubectl."""
+    """How many of the words name a plugin: the longest name wins, as in kubectl.
+
+    A first word that is nothing we know stands in front of all flags as well: kubectl then says
+    what is wrong with the word. In front of it, flags of ours would be what it complains about.
+    """
     least = 1
     if words and words[0] in BUILTIN:
         if words[0] != "create" or len(words) < 2 or words[1] in BUILTIN_CREATE:
@@ -112,7 +129,7 @@ def count_plugin_words(words: Sequence[str], is_plugin: Callable[[str], bool]) -
     for count in range(len(words), least - 1, -1):
         if is_plugin("-".join(word.replace("-", "_") for word in words[:count])):
             return count
-    return 0
+    return 1 if words and words[0] not in BUILTIN else 0
 
 
 def connection(line: CommandLine, names: frozenset[str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import shlex
 from datetime import datetime
 
 from lnamespace.plugins.durations import format_instant, human
-from lnamespace.plugins.lnamespaces import Object, name_of
+from lnamespace.plugins.lnamespaces import Object, advised, name_of
 from lnamespace.plugins.subjects import Caller, Identity, Subject, covering, entries
 
 NAMED = 3  # so many managers are named before the message becomes a list
@@ -48,4 +48,4 @@ def active(subjects: tuple[Subject, ...], now: datetime) -> tuple[Subject, ...]:
 
 def grant_command(name: str, role: str, identity: Identity) -> str:
     """The command that gives somebody a role, safe to paste into a shell."""
-    return f"kubectl lns grant {name} --{role} {shlex.quote(identity.spelling)}"
+    return advised(f"kubectl lns grant {name} --{role} {shlex.quote(identity.spelling)}")

@@ -12,14 +12,26 @@ GAP = 3
 
 def render(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """The table as text; every cell has its control characters escaped first."""
-    cells = [[printable(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
-    return "".join(f"{_line(row, widths)}\n" for row in cells)
+    return "".join(f"{line}\n" for line in Layout((header, *rows)).lines)
+
+
+class Layout:
+    """Columns as wide as the first rows need, for rows that follow one by one."""
+
+    def __init__(self, rows: Sequence[Sequence[str]]) -> None:
+        cells = [[printable(cell) for cell in row] for row in rows]
+        self._widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
+        self.lines = [self.line(row) for row in rows]
+
+    def line(self, row: Sequence[str]) -> str:
+        """One row; a cell that is too wide moves the rest of its row."""
+        return _line([printable(cell) for cell in row], self._widths)
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     padded = (
-        cell + " " * (wide - width(cell) + GAP) for cell, wide in zip(row, widths, strict=True)
+        cell + " " * (max(wide - width(cell), 0) + GAP)
+        for cell, wide in zip(row, widths, strict=True)
     )
     return "".join(padded).rstrip()
 

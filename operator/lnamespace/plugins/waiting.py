@@ -1,38 +1,38 @@
-"""Waiting until an LNamespace can be used: one watch, no polling, and a plain word at every end."""
+"""Waiting until an LNamespace can be used, or a change of it is in force."""
 
 from __future__ import annotations
 
-import os
-import select
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lnamespace.plugins.errors import PluginError
-from lnamespace.plugins.json_stream import JsonStream
-from lnamespace.plugins.kubectl import Kubectl, executable, our_stdin, spawn
+from lnamespace.plugins.kubectl import Kubectl, Reply
 from lnamespace.plugins.lnamespaces import (
     TERMINAL_REASONS,
     Condition,
     Object,
-    collection,
+    advised,
     conditions,
     current,
+    name_of,
+    path,
     ready,
+    resource,
 )
 from lnamespace.plugins.terminal import Progress
+from lnamespace.plugins.watching import TICK, observe
 
-TICK = 1.0  # how often the progress line moves on by itself
 ACCESS_DEADLINE = 5.0
+NOT_SEEN = "the operator has not looked at it yet"
 ADVICE = {
-    "Conflict": "Nothing was taken over. Remove this with `kubectl delete lns {name}` and choose"
-    " another name, or ask a cluster administrator to have the namespace adopted.",
-    "ReservedName": "Remove this one with `kubectl delete lns {name}` and choose another name.",
+    "Conflict": "Nothing was taken over. Remove this with `kubectl delete {resource} {name}` and"
+    " choose another name, or ask a cluster administrator to have the namespace adopted.",
+    "ReservedName": "Remove this one with `kubectl delete {resource} {name}` and choose another"
+    " name.",
     "LimitExceeded": "It is made by itself as soon as another one is gone. To remove this one:"
-    " kubectl delete lns {name}",
-    "InvalidSpec": "Correct it with `kubectl edit lns {name}`.",
+    " kubectl delete {resource} {name}",
+    "InvalidSpec": "Correct it with `kubectl edit {resource} {name}`.",
 }
 
 
@@ -48,7 +48,7 @@ def standing(lns: Object) -> Standing:
     """Read the status of an LNamespace."""
     summary = ready(lns)
     if summary is None or not current(lns):
-        return Standing(False, "", "the operator has not looked at it yet")
+        return Standing(False, "", NOT_SEEN)
     if summary.status == "True":
         return Standing(True, "", "ready")
     terminal = summary.status == "False" and summary.reason in TERMINAL_REASONS
@@ -71,7 +71,7 @@ def wait_ready(kubectl: Kubectl, name: str, timeout: float) -> Object:
     """Return it when it is ready; raise with the reason when it will not be, or not in time."""
     progress = Progress(sys.stderr)
     started = time.monotonic()
-    text = "the operator has not looked at it yet"
+    text = NOT_SEEN
     try:
         for lns in observe(kubectl, name, started + timeout):
             if lns is not None:
@@ -86,62 +86,73 @@ def wait_ready(kubectl: Kubectl, name: str, timeout: float) -> Object:
         progress.clear()
     raise PluginError(
         f'LNamespace "{name}" is not ready after {timeout:g}s: {text}\n'
-        f"It goes on by itself; see: kubectl lns describe {name}"
+        f"It goes on by itself; see: {advised(f'kubectl lns describe {name}')}"
     )
 
 
 def _hopeless(name: str, state: Standing) -> str:
-    advice = ADVICE[state.reason].format(name=name)
+    advice = ADVICE[state.reason].format(name=name, resource=resource())
     return f'LNamespace "{name}" cannot become ready: {state.text}\n{advice}'
 
 
-def observe(kubectl: Kubectl, name: str, deadline: float) -> Iterator[Object | None]:
-    """Every state of the object until the deadline, and None each second in between.
+class Trouble(NamedTuple):
+    """Why a change is not in force; ``lasting`` where waiting does not help."""
 
-    A watch that ends early, as proxies and API servers like to do, is begun again.
+    text: str
+    lasting: bool = False
+
+
+LASTING = ("InvalidSubject", "SudoNotReady")  # reasons of AccessReady that are about some entries
+
+
+def wait_in_force(kubectl: Kubectl, before: Object, stored: Object, timeout: float) -> None:
+    """Return when a change that is stored is in force; raise with the reason if it is not.
+
+    ``before`` and ``stored`` are the LNamespace as it was read and as the API server answered the
+    change. Asked by one request after the other, for a manager may get an LNamespace and not
+    watch it; the first one mostly suffices.
     """
-    while (left := deadline - time.monotonic()) > 0:
-        query = f"?watch=true&fieldSelector=metadata.name%3D{name}&timeoutSeconds={int(left) + 1}"
-        process = spawn(
-            [executable(), "get", "--raw", collection() + query, *kubectl.connection],
-            stdin=our_stdin(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        try:
-            yield from _states(process, name, deadline)
-        finally:
-            process.kill()
-            _, err = process.communicate()
-        if err.strip():
-            yield None
-            time.sleep(min(TICK, max(deadline - time.monotonic(), 0)))
+    name, progress, started = name_of(stored), Progress(sys.stderr), time.monotonic()
+    try:
+        while True:
+            trouble = _trouble(kubectl.start_get(path(name)).reply(), before, stored)
+            if not trouble:
+                return
+            waited = time.monotonic() - started
+            if trouble.lasting or waited > timeout:
+                break
+            progress.show(f"{name}: {trouble.text}  {int(waited)}s")
+            time.sleep(min(0.1 + waited / 10, TICK))
+    finally:
+        progress.clear()
+    raise PluginError(
+        f'the change of LNamespace "{name}" is stored, but not in force: {trouble.text}\n'
+        f"See: {advised(f'kubectl lns describe {name}')}"
+    )
 
 
-def _states(
-    process: subprocess.Popen[bytes], name: str, deadline: float
-) -> Iterator[Object | None]:
-    stream = JsonStream()
-    output = process.stdout
-    if output is None:
-        return
-    while (left := deadline - time.monotonic()) > 0:
-        readable, _, _ = select.select([output], [], [], min(left, TICK))
-        if not readable:
-            yield None
-            continue
-        data = os.read(output.fileno(), 65536)
-        if not data:
-            return
-        for event in stream.feed(data):
-            yield from _object(event, name)
+def _trouble(reply: Reply, before: Object, stored: Object) -> Trouble | None:
+    if reply.code:
+        lasting = reply.reason in ("Forbidden", "NotFound")
+        return Trouble(f"its status cannot be read: {reply.failure()}", lasting)
+    lns: Object = reply.document()
+    if lns["metadata"].get("uid") != stored["metadata"].get("uid"):
+        return Trouble("it was deleted, and another has its name", lasting=True)
+    observed = lns.get("status", {}).get("observedGeneration") or 0
+    if observed < stored["metadata"].get("generation", 1):
+        return Trouble(NOT_SEEN)
+    summary, access = ready(lns), _access(lns)
+    if access is None or access.status == "True":
+        return None
+    if access.reason in LASTING:  # known from before, it is not about this change
+        known = _access(before)
+        return None if known == access else Trouble(_worded(access), lasting=True)
+    lasting = summary is not None and summary.reason in TERMINAL_REASONS
+    return Trouble(_worded(summary if lasting and summary else access), lasting)
 
 
-def _object(event: Any, name: str) -> Iterator[Object]:
-    if event.get("type") == "DELETED":
-        raise PluginError(f'LNamespace "{name}" was deleted while waiting for it')
-    if event.get("type") in ("ADDED", "MODIFIED"):
-        yield event["object"]
+def _access(lns: Object) -> Condition | None:
+    return next((one for one in conditions(lns) if one.type == "AccessReady"), None)
 
 
 def wait_usable(kubectl: Kubectl, namespace: str) -> None:

@@ -8,6 +8,7 @@ import msgspec
 
 from lnamespace.access.vetting import Right, rights_of
 from lnamespace.errors import Forbidden, NotFound, SettingsError
+from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import PolicyRule
 from lnamespace.kube.resources import CLUSTER_ROLE
@@ -66,6 +67,11 @@ class _Roles(msgspec.Struct, frozen=True):
     items: tuple[_Role, ...]
 
 
+_version_decoder = msgspec.json.Decoder(_Version)
+_role_decoder = msgspec.json.Decoder(_Role)
+_roles_decoder = msgspec.json.Decoder(_Roles)
+
+
 async def read(client: Client, name: str) -> Role:
     """Read a ClusterRole.
 
@@ -83,8 +89,8 @@ async def read(client: Client, name: str) -> Role:
             f"there is no ClusterRole {name!r} on this cluster; --users-role names the one that "
             "users have in their namespace"
         ) from error
-    role = msgspec.json.decode(raw, type=_Role)
-    version = msgspec.json.decode(await client.get("/version"), type=_Version)
+    role = answers.decode(_role_decoder, raw)
+    version = answers.decode(_version_decoder, await client.get("/version"))
     return Role(
         name, version.git_version, rights_of(role.rules or ()), await _origins(client, role)
     )
@@ -121,7 +127,7 @@ async def _selected(client: Client, role: _Role) -> Sequence[_Role]:
             raw = await client.get(CLUSTER_ROLE.path(), labelSelector=selector.query)
         except Forbidden:
             continue
-        found += msgspec.json.decode(raw, type=_Roles).items
+        found += answers.decode(_roles_decoder, raw).items
     return found
 
 

@@ -46,13 +46,8 @@ class Tamper(Personal, frozen=True, tag=True, kw_only=True):
     label: str = "eve"
 
     def needs(self, layout: Layout) -> Iterator[Need]:
-        rule, work = Power(Ability.RULE, self.name), Power(Ability.WORK, self.name)
-        if self.target not in ("users", "sudo", "decoy"):
-            yield from self.takes(layout)
-        elif self.how == "swap" or (self.target == "sudo" and self.how != "unbind"):
-            yield from self.takes(layout, rule)
-        else:
-            yield from self.takes(layout, rule, work)
+        """None but administrators: also what is in the Namespace is not its sudoers' to write."""
+        yield from self.takes(layout)
 
     def power(self, layout: Layout) -> Power:
         """What the object gives."""

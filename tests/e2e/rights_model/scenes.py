@@ -75,11 +75,13 @@ def _revoked_and_expired() -> Iterator[AnyStep]:
 
 def _tampered() -> Iterator[AnyStep]:
     yield Tamper(actor="robot", sudo=True, name="one", target="users", how="add")
+    yield Tamper(name="one", target="users", how="add")
     yield Tamper(name="one", target="editor", how="widen")
     yield Tamper(name="two", target="sudoer", how="strip")
     yield Tamper(name="two", target="self", how="add", label="ben")
     yield Settle()
     yield Tamper(actor="ben", name="two", target="users", how="unbind")
+    yield Tamper(name="two", target="users", how="unbind")
     yield Tamper(name="one", target="users", how="swap")
     yield Tamper(name="one", target="editor", how="unrole")
     yield Tamper(name="two", target="sudoer", how="add")
@@ -148,12 +150,16 @@ def _mended() -> Iterator[AnyStep]:
     yield Tamper(name="two", target="sudoer", how="add")
     yield Tamper(name="three", target="sudoer", how="strip")
     yield Tamper(actor="ben", sudo=True, name="two", target="sudo", how="add")
+    yield Tamper(name="two", target="sudo", how="add")
     yield Tamper(actor="ben", name="one", target="decoy", how="add")
+    yield Tamper(name="one", target="decoy", how="add")
     yield Settle()
     yield Tamper(name="one", target="sudoer", how="unrole")
     yield Tamper(name="two", target="sudoer", how="unbind")
     yield Tamper(actor="cat", sudo=True, name="three", target="sudo", how="unbind")
+    yield Tamper(name="three", target="sudo", how="unbind")
     yield Tamper(actor="robot", sudo=True, name="one", target="users", how="swap")
+    yield Tamper(name="one", target="users", how="swap")
     yield Settle()
 
 

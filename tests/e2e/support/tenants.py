@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.e2e.support.api import GROUP, LNAMESPACES, Api, Object, lns_path
+from tests.e2e.support.api import GROUP, LNAMESPACES, NAMESPACES, Api, Object, lns_path
 from tests.e2e.support.waiting import PATIENCE, eventually
 
 LISTS = ("users", "managers", "sudoers")
@@ -68,6 +68,13 @@ class Tenants:
     def name(self, stem: str) -> str:
         """A name that no other test has."""
         return f"{stem}-{next(self._numbers)}"
+
+    def account(self, namespace: str, name: str) -> Object:
+        """A service account as an entry, which there is: made if need be."""
+        path = f"{NAMESPACES}/{namespace}/serviceaccounts"
+        if self.admin.find(f"{path}/{name}") is None:
+            self.admin.create(path, {"metadata": {"name": name}})
+        return service_account(namespace, name)
 
     def create(self, name: str, /, **spec: Any) -> Object:
         """Create one, not waiting for anything."""

@@ -82,6 +82,9 @@ class Kind(Enum):
     SILENT = auto()
     """Neither arrives nor is answered, until all is well again."""
 
+    HELD = auto()
+    """Arrives and is answered once all is well again."""
+
     SLOW = auto()
     """Arrives and is answered, each a while later."""
 
@@ -237,6 +240,9 @@ class Wire:
                 return _refusal(trouble)
             case Kind.EXPIRED:
                 return _expiry()
+            case Kind.HELD:
+                await self._well.wait()
+                return await self._forward(request, call)
             case Kind.SLOW:
                 await asyncio.sleep(trouble.seconds)
                 return await self._forward(request, call, trouble.seconds)

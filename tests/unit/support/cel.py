@@ -36,6 +36,9 @@ class Text(str):
         end = r"\Z" if pattern.endswith("$") else ""
         return re.search(pattern.removesuffix("$") + end, self) is not None
 
+    def lowerAscii(self) -> str:  # noqa: N802 - CEL's name
+        return self.lower() if self.isascii() else self
+
     def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[Any]:
         return [Text(part) for part in super().split(sep, maxsplit)]
 
@@ -59,12 +62,34 @@ def value(json: Any) -> Any:
     if isinstance(json, str):
         return Text(json)
     if isinstance(json, list):
-        return [value(item) for item in json]
+        return Items(value(item) for item in json)
     if isinstance(json, dict):
         # CEL spells its own reserved word `namespace` with underscores.
         escaped = {"__namespace__" if k == "namespace" else k: value(v) for k, v in json.items()}
         return SimpleNamespace(**escaped)
     return json
+
+
+class Old:
+    """``oldSelf`` where there need not be one."""
+
+    def __init__(self, json: Any) -> None:
+        self._value = value(json)
+
+    def hasValue(self) -> bool:  # noqa: N802 - CEL's name
+        return self._value is not None
+
+    def value(self) -> Any:
+        return self._value
+
+
+class Items(list[Any]):
+    """A list with the functions that CEL gives it."""
+
+    __slots__ = ()
+
+    def size(self) -> int:
+        return len(self)
 
 
 def compiled(rule: str) -> Rule:

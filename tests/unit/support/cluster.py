@@ -54,9 +54,11 @@ class Cluster:
         if found is None:
             return 404
         meta = found["metadata"]
-        named = sent.get("preconditions", {}) | {
-            k: v for k, v in sent.get("metadata", {}).items() if k == "uid"
-        }
+        if isinstance(sent, list):
+            return 422 if any(_fails(operation, found) for operation in sent) else 0
+        named = dict(sent.get("preconditions", {}))
+        if "uid" in sent.get("metadata", {}) and not path.endswith("/status"):
+            named["uid"] = sent["metadata"]["uid"]
         return 409 if any(meta[key] != value for key, value in named.items()) else 0
 
     def _do(self, method: str, path: str, body: bytes) -> Any:
@@ -65,13 +67,29 @@ class Cluster:
                 sent = json.loads(body)
                 return self.make(f"{path}/{sent['metadata']['name']}", sent)
             case "PATCH":
-                path = path.removesuffix("/status")
-                changed = merged(self.objects[path], json.loads(body))
-                return self.make(path, changed)
+                return self._patch(path, json.loads(body))
             case "DELETE":
                 self.version += 1
                 return self.objects.pop(path)
         return self.objects[path]
+
+    def _patch(self, path: str, sent: Any) -> dict[str, Any]:
+        """Change an object; of a merge patch to its status nothing but the status counts."""
+        place = path.removesuffix("/status")
+        if isinstance(sent, list):
+            sent = {op["path"].strip("/"): op["value"] for op in sent if op["op"] == "add"}
+            return self.make(place, self.objects[place] | sent)
+        if place != path:
+            sent = {"status": sent["status"]}
+        return self.make(place, merged(self.objects[place], sent))
+
+
+def _fails(operation: dict[str, Any], found: Any) -> bool:
+    if operation["op"] != "test":
+        return False
+    for part in operation["path"].strip("/").split("/"):
+        found = found.get(part)
+    return bool(found != operation["value"])
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from lnamespace.access.layout import Layout
 from lnamespace.access.limit import Limits
 from lnamespace.access.person import Person
 from lnamespace.billing.record import billingrecords
+from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import NO_LIMITS, Cache, WorkKey, read_listed
 from lnamespace.controller.events import Recorder
 from lnamespace.controller.outbox import Departed, Outbox
@@ -78,6 +79,12 @@ class Desk:
             kind = NAMESPACE if path == SPACE else ROLE_BINDING
             self.cache.objects[kind].remove(where, self.cluster.version)
 
+    def gone(self) -> None:
+        """Have the LNamespace gone, and its Namespace after it, as the garbage collector does."""
+        self.deleted(LNS)
+        if SPACE in self.cluster.objects:
+            self.deleted(SPACE)
+
     async def reconcile(self, failed_before: int = 0) -> Outcome:
         """Work on the LNamespace."""
         return await self.tenants.reconcile("team-a", failed_before)
@@ -97,10 +104,15 @@ class Desk:
             raw = msgspec.json.encode(self.cluster.objects[LNS])
             cache.lnamespaces.put(read_listed(raw))
         self.cache = cache
+        applier = Applier(client, cache.objects, LAYOUT.marks, 8)
+        accounts = Accounts(client, cache, LAYOUT)
+        self.people = dataclasses.replace(
+            self.people, cache=cache, accounts=accounts, applier=applier
+        )
         self.tenants = dataclasses.replace(
             self.tenants,
             cache=cache,
-            applier=Applier(client, cache.objects, LAYOUT.marks, 8),
+            applier=applier,
             outbox=Outbox(client, NAMES),
         )
 
@@ -134,5 +146,8 @@ async def working(limits: Limits = NO_LIMITS) -> AsyncIterator[Desk]:
         tenants = TenantReconciler(
             client, cache, applier, recorder, outbox, LAYOUT, clock=lambda: now[0]
         )
-        people = PersonReconciler(cache, applier, LAYOUT, woken.append, clock=lambda: now[0])
+        accounts = Accounts(client, cache, LAYOUT)
+        people = PersonReconciler(
+            cache, accounts, applier, LAYOUT, woken.append, clock=lambda: now[0]
+        )
         yield Desk(made, cache, queue, tenants, people, woken, now)

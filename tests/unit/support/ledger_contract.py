@@ -10,9 +10,16 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from lnamespace.billing import schema
 from lnamespace.billing.ledger import Ledger, Place, Row, row
 from lnamespace.billing.record import BillingRecord, Operation
-from lnamespace.billing.table import events, intervals
+from lnamespace.billing.table import (
+    SCHEMA_VERSION,
+    VERSION_SUFFIX,
+    VIEW_SUFFIX,
+    events,
+    intervals,
+)
 from lnamespace.errors import LedgerMisconfigured
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -254,7 +261,10 @@ def test_a_table_that_cannot_tell_instances_apart_serves_one(ledger: Ledger) -> 
 def older(ledger: Ledger) -> None:
     """The table as it was before it had all columns."""
     kept = [
-        c for c in ledger.table.c if c.name not in ("team", "labels", "api_group", "schema_version")
+        c
+        for c in ledger.table.c
+        if c.name not in ("team", "labels", "api_group", "schema_version")
+        and c.name not in ("cluster_uid", "corrects")
     ]
     columns = [sa.Column(c.name, c.type, primary_key=c.primary_key) for c in kept]
     past = sa.Table(ledger.table.name, sa.MetaData(), *columns, schema=ledger.table.schema)
@@ -264,3 +274,179 @@ def older(ledger: Ledger) -> None:
 
 def by_id(rows: Sequence[Row]) -> dict[str, Row]:
     return {found["event_id"]: found for found in rows}
+
+
+def retraction(uid: str, generation: int, since: float, end: str = "", **fields: Any) -> Row:
+    """That an end was wrong, and who pays since then."""
+    corrected = end or f"{uid}/DELETE"
+    first = applied(uid, generation, since, **fields)
+    return first | {
+        "event_id": f"{corrected}/RETRACT",
+        "operation": "RETRACT",
+        "corrects": corrected,
+    }
+
+
+def test_an_end_that_was_taken_back_ends_nothing(ledger: Ledger) -> None:
+    ledger.append([applied("u", 1, 0, cost_center="1"), ended("u", 1, 5)])
+    ledger.append([retraction("u", 1, 8, cost_center="1")])
+    assert spans(ledger) == [("1", 0, 8), ("1", 8, None)]
+    assert [found["lnamespace_uid"] for found in ledger.open(HERE)] == ["u"]
+
+
+def test_who_pays_changes_before_the_end_is_taken_back(ledger: Ledger) -> None:
+    ledger.append([applied("u", 1, 0, cost_center="1"), ended("u", 1, 2)])
+    ledger.append([applied("u", 2, 3, cost_center="2"), retraction("u", 2, 8, cost_center="2")])
+    assert spans(ledger) == [("1", 0, 3), ("2", 3, 8), ("2", 8, None)]
+
+
+def test_after_an_end_was_taken_back_the_next_end_counts(ledger: Ledger) -> None:
+    ledger.append([applied("u", 1, 0, cost_center="1"), ended("u", 1, 5)])
+    assert ledger.append([retraction("u", 1, 8, cost_center="1")]) == 1
+    assert ledger.append([ended("u", 1, 9)]) == 1
+    assert ledger.append([ended("u", 1, 9)]) == 0
+    assert spans(ledger) == [("1", 0, 8), ("1", 8, 9)]
+    assert ledger.open(HERE) == []
+    ledger.append([retraction("u", 1, 10, "u/DELETE/1", cost_center="1"), ended("u", 1, 11)])
+    assert spans(ledger)[-1] == ("1", 10, 11)
+
+
+def test_a_wrong_end_that_is_told_again_is_known(ledger: Ledger) -> None:
+    """Its record waits in the outbox still, while the correction is written."""
+    ledger.append([applied("u", 1, 0, cost_center="1"), ended("u", 1, 5)])
+    ledger.append([retraction("u", 1, 8, cost_center="1"), ended("u", 1, 5)])
+    assert Ledger(ledger.engine, ledger.table).append([ended("u", 1, 5)]) == 0
+    assert spans(ledger)[-1] == ("1", 8, None)
+
+
+def test_an_lnamespace_that_was_restored_pays_again_after_one_of_its_name(ledger: Ledger) -> None:
+    ledger.append([applied("old", 1, 0, cost_center="1"), ended("old", 1, 2)])
+    ledger.append([applied("other", 1, 3, cost_center="2"), ended("other", 1, 5)])
+    ledger.append([retraction("old", 1, 6, cost_center="1")])
+    assert spans(ledger) == [("1", 0, 3), ("2", 3, 5), ("1", 6, None)]
+
+
+def test_clusters_of_the_same_names_do_not_end_each_others_intervals(ledger: Ledger) -> None:
+    """A copied values file: nothing but the cluster's own UID tells them apart."""
+    mine = applied("mine", 1, 0, cost_center="1") | {"cluster_uid": "here"}
+    theirs = applied("theirs", 1, 1, cost_center="2") | {"cluster_uid": "there"}
+    ledger.append([mine, theirs])
+    assert spans(ledger) == [("1", 0, None), ("2", 1, None)]
+
+
+def test_rows_without_identity_are_those_of_the_lnamespaces_cluster(ledger: Ledger) -> None:
+    ledger.append([applied("u", 1, 0, cost_center="1")])
+    ledger.append([applied("u", 2, 3, cost_center="2") | {"cluster_uid": "here"}])
+    assert spans(ledger) == [("1", 0, 3), ("2", 3, None)]
+    assert [found["cluster_uid"] for found in ledger.open(HERE)] == ["here"]
+    query = ledger.intervals()
+    assert {found["cluster_uid"] for found in ledger.read(query)} == {"here"}
+
+
+def test_an_end_by_another_cluster_does_not_say_whose_it_is(ledger: Ledger) -> None:
+    """It ended what was not its own; that was taken back, and its own LNamespace has the name."""
+    wrong = ended("u", 1, 5) | {"cluster_uid": "there"}
+    ledger.append([applied("u", 1, 0, cost_center="1"), wrong])
+    back = retraction("u", 1, 6, cost_center="1") | {"cluster_uid": "here"}
+    theirs = applied("t", 1, 8, cost_center="2") | {"cluster_uid": "there"}
+    ledger.append([back, theirs])
+    assert spans(ledger) == [("1", 0, 6), ("1", 6, None), ("2", 8, None)]
+    ids = {row["lnamespace_uid"]: row["cluster_uid"] for row in ledger.read(ledger.intervals())}
+    assert ids == {"u": "here", "t": "there"}
+
+
+def test_the_ends_that_count_are_told(ledger: Ledger) -> None:
+    ledger.append([applied("u", 1, 0), ended("u", 1, 5), applied("v", 1, 0), ended("v", 1, 5)])
+    ledger.append([retraction("v", 1, 6)])
+    assert ledger.ends(["u", "v", "w"]) == {"u": "u/DELETE"}
+
+
+def test_a_table_that_is_dropped_is_made_again(ledger: Ledger) -> None:
+    ledger.append([applied("u", 1, 0)])
+    with ledger.engine.begin() as connection:
+        connection.execute(sa.schema.DropView(schema.view_of(ledger.table)))
+        ledger.table.drop(connection)
+    with pytest.raises(LedgerMisconfigured):
+        ledger.append([applied("u", 2, 1)])
+    assert ledger.append([applied("u", 2, 1)]) == 1
+
+
+def test_a_corrected_view_reaches_an_existing_table(ledger: Ledger) -> None:
+    """An older view with its own order of columns, as `api_group` once came among others."""
+    ledger.append([applied("u", 1, 0, cost_center="1"), ended("u", 1, 5)])
+    query = intervals(ledger.table)
+    names = ["cost_center", *(c.name for c in query.selected_columns if c.name != "cost_center")]
+    older_view(ledger, names[:8])
+    again = Ledger(ledger.engine, ledger.table)
+    again.prepare()
+    assert again.view_problem == ""
+    with ledger.engine.connect() as connection:
+        known = schema.columns_of(connection, schema.view_of(ledger.table))
+    assert (known[0], sorted(known)) == ("cost_center", sorted(names))
+
+
+def test_a_view_that_a_rolled_back_version_made_anew_is_replaced(ledger: Ledger) -> None:
+    """It made its own view in place of ours, and left the view that says the version."""
+    ledger.append([applied("u", 1, 0, cost_center="1")])
+    names = [c.name for c in intervals(ledger.table).selected_columns]
+    former = [name for name in names if name not in ("cluster_uid", "corrects", "recorded_at")]
+    older_view(ledger, former, version=SCHEMA_VERSION)
+    again = Ledger(ledger.engine, ledger.table)
+    again.prepare()
+    with ledger.engine.connect() as connection:
+        known = schema.columns_of(connection, schema.view_of(ledger.table))
+    assert (again.view_problem, sorted(known)) == ("", sorted(names))
+
+
+def test_a_comparison_sees_to_the_view_again(ledger: Ledger) -> None:
+    """An older publisher of another cluster that shares the table was started after ours."""
+    ledger.append([applied("u", 1, 0, cost_center="1")])
+    older_view(ledger, ["cost_center", "namespace"], version=SCHEMA_VERSION)
+    ledger.open(HERE)
+    with ledger.engine.connect() as connection:
+        known = schema.columns_of(connection, schema.view_of(ledger.table))
+    assert "cluster_uid" in known
+
+
+def test_a_view_of_a_newer_version_is_left_alone(ledger: Ledger) -> None:
+    ledger.append([applied("u", 1, 0, cost_center="1")])
+    older_view(ledger, ["cost_center"], version=SCHEMA_VERSION + 1)
+    Ledger(ledger.engine, ledger.table).prepare()
+    with ledger.engine.connect() as connection:
+        known = schema.columns_of(connection, schema.view_of(ledger.table))
+    assert known == ["cost_center"]
+    assert [found["cost_center"] for found in ledger.read(ledger.intervals())] == ["1"]
+
+
+def test_a_view_of_somebody_elses_does_not_stop_the_ledger(ledger: Ledger) -> None:
+    ledger.append([applied("u", 1, 0, cost_center="1")])
+    older_view(ledger, ["cost_center", "mine"])
+    again = Ledger(ledger.engine, ledger.table)
+    assert again.append([applied("u", 2, 1, cost_center="2")]) == 1
+    assert "mine" in again.view_problem
+
+
+def test_a_newer_command_reads_an_older_table(ledger: Ledger) -> None:
+    older(ledger)
+    theirs = Ledger(ledger.engine, ledger.table, manage=False)
+    theirs.append([applied("u", 1, 0, cost_center="1")])
+    (found,) = theirs.read(theirs.intervals())
+    assert (found["cost_center"], found["team"], found["cluster_uid"]) == ("1", None, None)
+    assert [row["api_group"] for row in theirs.read(theirs.events())] == [None]
+
+
+def older_view(ledger: Ledger, columns: Sequence[str], version: int = 0) -> None:
+    """The views as some other version made them."""
+    names = (VIEW_SUFFIX, VERSION_SUFFIX)
+    query = intervals(ledger.table)
+    known = {c.name: c for c in query.selected_columns}
+    extra = [sa.literal("1").label(name) for name in columns if name not in known]
+    kept = query.with_only_columns(*(known[n] for n in columns if n in known), *extra)
+    number = sa.select(sa.literal(version).label("schema_version"))
+    with ledger.engine.begin() as connection:
+        for name, made in zip(names, (kept, number), strict=True):
+            there = sa.Table(ledger.table.name + name, sa.MetaData(), schema=ledger.table.schema)
+            connection.execute(sa.schema.DropView(there, if_exists=True))
+            connection.execute(
+                sa.schema.CreateView(made, ledger.table.name + name, schema=ledger.table.schema)
+            )

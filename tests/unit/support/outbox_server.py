@@ -25,9 +25,13 @@ class OutboxServer:
     def __init__(self) -> None:
         self.records: dict[str, Any] = {}
         self.lnamespaces: list[LNamespace] = []
+        self.namespaces: dict[str, Any] = {"kube-system": {"metadata": {"uid": "this-cluster"}}}
         self.looks: list[str] = []
+        self.namespace_looks = 0
         """The names of LNamespaces that were asked for one by one."""
         self.refuse_deletes = 0
+        self.refuse_deletes_of: set[str] = set()
+        self.refuse_creates_of: set[str] = set()
         self.refuse_looks = 0
         self.url = ""
         self._version = 1
@@ -100,6 +104,27 @@ class OutboxServer:
                 return web.json_response(msgspec.to_builtins(lns))
         return web.json_response(failure(404), status=404)
 
+    def touch(self, name: str) -> None:
+        """Have somebody put a label onto a record."""
+        self._version += 1
+        shown = self.records[name]
+        shown["metadata"] |= {"resourceVersion": str(self._version), "labels": {"seen": "yes"}}
+        self._tell("MODIFIED", shown)
+
+    async def get_namespace(self, request: web.Request) -> web.Response:
+        self.namespace_looks += 1
+        found = self.namespaces.get(request.match_info["name"])
+        if found is None:
+            return web.json_response(failure(404), status=404)
+        shown = {"metadata": {"name": request.match_info["name"], **found["metadata"]}}
+        return web.json_response(shown)
+
+    def hold(self, name: str, uid: str) -> None:
+        """Have the Namespace of an LNamespace that a finalizer holds."""
+        self.namespaces[name] = {
+            "metadata": {"uid": f"ns-{uid}", "ownerReferences": [{"uid": uid}]}
+        }
+
     async def list_records(self, request: web.Request) -> web.StreamResponse:
         if "watch" in request.query:
             return await self._watch(request)
@@ -127,6 +152,8 @@ class OutboxServer:
 
     async def create(self, request: web.Request) -> web.Response:
         shown = await request.json()
+        if shown["metadata"]["name"] in self.refuse_creates_of:
+            return web.json_response(failure(403), status=403)
         if shown["metadata"]["name"] in self.records:
             return web.json_response(failure(409, "AlreadyExists"), status=409)
         return web.json_response(self._put(shown))
@@ -135,6 +162,8 @@ class OutboxServer:
         if self.refuse_deletes:
             self.refuse_deletes -= 1
             return web.json_response(failure(503), status=503)
+        if request.match_info["name"] in self.refuse_deletes_of:
+            return web.json_response(failure(403), status=403)
         shown = self.records.get(request.match_info["name"])
         if shown is None:
             return web.json_response(failure(404), status=404)
@@ -158,6 +187,7 @@ async def outbox_server() -> AsyncIterator[OutboxServer]:
     app.router.add_delete(f"{GROUP}/billingrecords/{{name}}", made.delete)
     app.router.add_get(f"{GROUP}/lnamespaces", made.list_lnamespaces)
     app.router.add_get(f"{GROUP}/lnamespaces/{{name}}", made.get_lnamespace)
+    app.router.add_get("/api/v1/namespaces/{name}", made.get_namespace)
     runner = web.AppRunner(app, shutdown_timeout=0, access_log=None, handler_cancellation=True)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

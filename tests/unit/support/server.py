@@ -78,13 +78,13 @@ class Server:
         self.arrived: asyncio.Queue[Exchange] = asyncio.Queue()
         self.url = ""
 
-    async def next(self, method: str = "", **query: str) -> Exchange:
-        """The next request; it must be as said."""
+    async def next(self, method: str = "", **query: str | None) -> Exchange:
+        """The next request; it must be as said; None: this must not be in its query."""
         async with asyncio.timeout(DEADLINE):
             exchange = await self.arrived.get()
         if method:
             assert exchange.method == method
-        assert query.items() <= exchange.query.items()
+        assert {key: exchange.query.get(key) for key in query} == query
         return exchange
 
     async def handle(self, request: web.Request) -> web.StreamResponse:

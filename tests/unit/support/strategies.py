@@ -140,7 +140,7 @@ def schema_values(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 def _texts(schema: dict[str, Any]) -> st.SearchStrategy[str]:
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
-    if schema.get("format") == "date-time":
+    if schema.get("format") == "date-time" or schema.get("nullable"):
         return st.sampled_from(MOMENTS)
     if schema.get("pattern") == CLASS_NAME:
         return st.one_of(st.just(""), dns_labels)

@@ -20,5 +20,8 @@ CREATE TABLE `project.dataset`.`lnamespace_billing_events` (
 	`labels` STRING,
 	`api_group` STRING,
 	`operator_version` STRING,
-	`schema_version` INT64
-) CLUSTER BY cluster_name, namespace
+	`schema_version` INT64,
+	`cluster_uid` STRING,
+	`corrects` STRING
+) PARTITION BY TIMESTAMP_TRUNC(valid_from, DAY)
+CLUSTER BY cluster_name, namespace

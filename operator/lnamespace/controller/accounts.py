@@ -1,0 +1,65 @@
+"""Which ServiceAccounts there are: nothing is written into a namespace for one that is not there.
+
+Anybody may list any name. Each costs a Role and a RoleBinding in a namespace that may be somebody
+else's, and 200 that never were used up its quota before its owner got access to it.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from lnamespace.access.layout import Layout
+from lnamespace.access.ownership import Ownership, ownership
+from lnamespace.controller.cache import Cache
+from lnamespace.errors import Invalid, NoNamespace, NoServiceAccount, NotFound
+from lnamespace.kube.client import Client
+from lnamespace.kube.resources import NAMESPACE, ROLE_BINDING, SERVICE_ACCOUNT
+from lnamespace.model.names import SUDOERS_BINDING, USERS_BINDING
+from lnamespace.model.rules import name_problem
+from lnamespace.model.subject import Subject
+
+NEVER = ("kube-*", "lnamespace", "lnamespace-*")
+"""The namespaces of the system, and ours. A platform's own programs may well be sudoers, such as
+the GitOps controller in openshift-gitops."""
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """Looks for ServiceAccounts one by one: who may list them all sees those of everybody."""
+
+    client: Client
+    cache: Cache
+    layout: Layout
+
+    async def check(self, subject: Subject, sponsors: Collection[str]) -> None:
+        """Make sure that the ServiceAccount is there, and that it is its turn.
+
+        An LNamespace may list one of its own Namespace before that is there: what is written for
+        it is written into what is its own.
+
+        Raises
+        ------
+        ClusterError
+            It is not, or it cannot be asked: :class:`NoServiceAccount` if it may come.
+        """
+        name, namespace = subject.name, subject.namespace
+        if name_problem(namespace, NEVER):
+            raise Invalid(f'the ServiceAccounts of namespace "{namespace}" cannot be sudoers')
+        found = self.cache.look(NAMESPACE, ("", namespace))
+        if found is None:
+            raise NoNamespace(f'there is no namespace "{namespace}"')
+        lns = self.cache.ours(self.cache.tenant(namespace))
+        if lns and ownership(lns, found, self.layout) is Ownership.OURS:
+            if not self._has_bindings(namespace):
+                raise NoNamespace(f'namespace "{namespace}" has no access of its own yet')
+            if namespace in sponsors:
+                return
+        try:
+            await self.client.get(SERVICE_ACCOUNT.path(name, namespace))
+        except NotFound as error:
+            words = f'there is no ServiceAccount "{name}" in namespace "{namespace}"'
+            raise NoServiceAccount(words, status=404) from error
+
+    def _has_bindings(self, namespace: str) -> bool:
+        """Return whether the LNamespace's own are there: they come first, should a quota end."""
+        bindings = (USERS_BINDING, SUDOERS_BINDING)
+        return all(self.cache.look(ROLE_BINDING, (namespace, one)) for one in bindings)

@@ -1,0 +1,32 @@
+"""LNamespaces that are gone, until the ledger has been told."""
+
+from collections import UserDict
+
+from lnamespace.controller.outbox import Departure
+
+
+class Departures(UserDict[str, Departure]):
+    """By UID, in the order in which they went; and by name, for news of their Namespaces.
+
+    Each deletion of a Namespace makes five events. Of 10,000 LNamespaces that were deleted at once
+    each event looked through all of them: 19 ms, for which nobody's revocation went on.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: dict[str, set[str]] = {}
+
+    def __setitem__(self, uid: str, departure: Departure) -> None:
+        super().__setitem__(uid, departure)
+        self._names.setdefault(departure.lns.name, set()).add(uid)
+
+    def __delitem__(self, uid: str) -> None:
+        name = self[uid].lns.name
+        super().__delitem__(uid)
+        self._names[name].discard(uid)
+        if not self._names[name]:
+            del self._names[name]
+
+    def of(self, name: str) -> list[tuple[str, Departure]]:
+        """Return those that had that name, with their UIDs."""
+        return [(uid, self[uid]) for uid in sorted(self._names.get(name, ()))]

@@ -1,0 +1,155 @@
+"""Whether what guards us and everybody else is in force as the chart made it.
+
+A policy or a webhook configuration that somebody deletes or weakens stops nothing: it is noticed by
+nobody but those who then do what it refused. So the chart writes its guards into a file as well,
+and the controller compares the file with the cluster.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lnamespace.changing_file import ChangingFile
+from lnamespace.errors import ClusterError, NotFound
+from lnamespace.kube.answers import decode
+from lnamespace.kube.client import Client
+from lnamespace.kube.resources import Resource
+from lnamespace.metrics import ControllerMetrics
+
+PAUSE = 30.0
+"""Seconds between two comparisons."""
+
+GROUP = "admissionregistration.k8s.io"
+
+_KINDS = {
+    kind.lower(): Resource(GROUP, "v1", kind, f"{kind.lower()}s")
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+} | {
+    "validatingadmissionpolicy": Resource(
+        GROUP, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies"
+    ),
+    "validatingadmissionpolicybinding": Resource(
+        GROUP, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"
+    ),
+}
+
+_DEFAULTS: Mapping[str, tuple[Any, ...]] = {
+    "matchPolicy": ("Equivalent",),
+    "namespaceSelector": ({},),
+    "objectSelector": ({},),
+    "reinvocationPolicy": ("Never",),
+    "scope": ("*",),
+}
+"""What the API server fills in where the chart says nothing. Anything else is somebody's change."""
+
+_CONTENT = ("spec", "webhooks")
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+_found = msgspec.json.Decoder(Object)
+
+
+def difference(wanted: Any, found: Any, path: str = "") -> str:
+    """Return where an object of the cluster is not as it was made; empty if it is.
+
+    ``caBundle`` is the webhook's own to write. A webhook's ``namespaceSelector`` says nothing of
+    what is in no namespace, as LNamespaces are; AKS, for one, puts its own on every configuration.
+    """
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return next(_differences(wanted, found, path), "")
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        parts = (
+            difference(one, other, f"{path}[{index}]")
+            for index, (one, other) in enumerate(zip(wanted, found, strict=True))
+        )
+        return next(filter(None, parts), "")
+    return "" if wanted == found else path
+
+
+def _differences(wanted: Object, found: Object, path: str) -> Iterator[str]:
+    for key in {**wanted, **found}:
+        where = f"{path}.{key}" if path else key
+        if key == "caBundle" or (key == "namespaceSelector" and path.startswith("webhooks")):
+            continue
+        if key not in wanted:
+            if found[key] not in _DEFAULTS.get(key, ()):
+                yield where
+        elif part := difference(wanted[key], found.get(key), where):
+            yield part
+
+
+def problem(wanted: Object, found: Object | None) -> str:
+    """Return in words what is wrong with a guard; empty if nothing is."""
+    if found is None:
+        return "it is not there"
+    metadata = found.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("deletionTimestamp"):
+        return "it is being deleted"
+    for part in _CONTENT:
+        if where := difference(wanted.get(part), found.get(part), part):
+            return f"it was changed: {where}"
+    return ""
+
+
+class GuardWatch:
+    """Compare the guards of a file with the cluster; no path: there are none to compare."""
+
+    def __init__(self, client: Client, path: str, metrics: ControllerMetrics) -> None:
+        self._client = client
+        self._file = ChangingFile(Path(path)) if path else None
+        self._metrics = metrics
+        self._guards: list[Object] = []
+        self._problems: dict[str, str] = {}
+
+    async def keep(self) -> None:
+        """Compare for ever; a cluster that does not answer is asked again."""
+        while self._file:
+            try:
+                await self.compare()
+            except (ClusterError, OSError, msgspec.MsgspecError) as error:
+                log.warning("the guards cannot be compared", extra={"error": str(error)})
+            await asyncio.sleep(PAUSE)
+
+    async def compare(self) -> None:
+        """Compare once, and record what is missing.
+
+        Raises
+        ------
+        ClusterError
+            The cluster could not be asked. What was known stays.
+        OSError, MsgspecError
+            The file cannot be used.
+        """
+        if self._file and (content := self._file.changed()) is not None:
+            self._guards = msgspec.json.decode(content, type=list[Object])
+            self._metrics.guards_missing.clear()
+        found = {_title(guard): await self._problem(guard) for guard in self._guards}
+        for guard, wrong in found.items():
+            self._metrics.guards_missing.labels(guard).set(bool(wrong))
+            _record(guard, wrong, self._problems.get(guard, ""))
+        self._problems = found
+
+    async def _problem(self, guard: Object) -> str:
+        resource = _KINDS[guard["kind"].lower()]
+        try:
+            answer = await self._client.get(resource.path(guard["metadata"]["name"]))
+        except NotFound:
+            return problem(guard, None)
+        return problem(guard, decode(_found, answer))
+
+
+def _title(guard: Object) -> str:
+    return f"{guard['kind']} {guard['metadata']['name']}"
+
+
+def _record(guard: str, wrong: str, before: str) -> None:
+    """Log each problem once, and that it is over."""
+    if wrong and wrong != before:
+        log.error("a guard is missing", extra={"guard": guard, "problem": wrong})
+    if before and not wrong:
+        log.info("a guard is back", extra={"guard": guard})

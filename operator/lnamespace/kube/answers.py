@@ -1,0 +1,120 @@
+"""Read the API server's answers: objects as values, refusals as typed errors.
+
+Between us and the API server there may be a proxy or a load balancer that answers in its place, in
+its own words: whatever the bytes are, nothing but a ClusterError leaves this module.
+"""
+
+from typing import TypeVar
+
+import msgspec
+
+from lnamespace import errors
+
+LONGEST_ADVICE = 30.0
+"""Seconds of a server's advice to wait that are followed. The API server itself asks for a few; a
+maintenance page that asked for a day would have kept people in who were to lose access."""
+
+D = TypeVar("D")
+
+
+class _Cause(msgspec.Struct, frozen=True):
+    reason: str = ""
+    field: str = ""
+
+
+class _Details(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    causes: tuple[_Cause, ...] = ()
+    retry_after_seconds: int = 0
+
+
+class _Status(msgspec.Struct, frozen=True):
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+    details: _Details = _Details()
+
+
+_status = msgspec.json.Decoder(_Status)
+
+
+def decode(decoder: msgspec.json.Decoder[D], answer: bytes | msgspec.Raw) -> D:
+    """Decode an answer, or a part of one.
+
+    Raises
+    ------
+    Unreadable
+        It is not JSON, or not of that form.
+    """
+    try:
+        return decoder.decode(answer)
+    except (ValueError, RecursionError) as error:
+        raise errors.Unreadable(f"an answer that cannot be read: {error}") from error
+
+
+def version_of(text: str) -> int:
+    """Return a resource version as a number (KEP-5504 makes them comparable).
+
+    Raises
+    ------
+    Unreadable
+        It is not a number.
+    """
+    try:
+        return int(text)
+    except ValueError as error:
+        raise errors.Unreadable(f"resourceVersion: {error}") from error
+
+
+def error_of(status: int, body: bytes, retry_after: str = "") -> errors.ClusterError:
+    """Return the typed error for an answer of the API server that is not a success.
+
+    ``retry_after`` is the header: priority and fairness sends no JSON, only that.
+    """
+    answer = _read_status(body)
+    # As float: a number of 5,000 digits is infinite then, and no ValueError.
+    advised = float(retry_after) if retry_after.isdecimal() else 0.0
+    return _error_type(status, answer)(
+        answer.message or f"HTTP {status}",
+        status=status,
+        retry_after=min(max(answer.details.retry_after_seconds, advised), LONGEST_ADVICE),
+    )
+
+
+def does_not_apply(status: int, body: bytes) -> bool:
+    """Return whether a JSON patch was refused because the object is not as the patch assumes.
+
+    The API server says so by a 422 without details (seen of kube-apiserver 1.36); a 422 for a
+    value that is not allowed names the object and the field.
+    """
+    details = _read_status(body).details
+    return status == 422 and not details.name and not details.causes
+
+
+def _read_status(body: bytes) -> _Status:
+    try:
+        return decode(_status, body)
+    except errors.Unreadable:
+        return _Status(message=body[:200].decode(errors="replace"))
+
+
+def _error_type(status: int, answer: _Status) -> type[errors.ClusterError]:
+    causes = answer.details.causes
+    if any(cause.reason == "NamespaceTerminating" for cause in causes):
+        return errors.Terminating
+    if status == 422 and any(cause.field == "metadata.uid" for cause in causes):
+        # The UID of a merge patch is a precondition; of Namespaces and RBAC objects it is refused
+        # as a change of an immutable field, of custom resources as a conflict.
+        return errors.Conflict
+    if answer.reason == "AlreadyExists":
+        return errors.AlreadyExists
+    if status >= 500:
+        return errors.ServerFault
+    return {
+        401: errors.Unauthenticated,
+        403: errors.Forbidden,
+        404: errors.NotFound,
+        409: errors.Conflict,
+        410: errors.Expired,
+        429: errors.Throttled,
+    }.get(status, errors.Invalid)

@@ -1,0 +1,311 @@
+"""No right before its guard: while the chart is installed, changed and removed, nothing gets by.
+
+Somebody who can log in and thieves of our three tokens ask all the time for what the webhook and
+the policies refuse. The tests run in order, as one life of a release.
+"""
+
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.support.api import CONFIGURATIONS, JSON_PATCH, Api, ns_path, rbac_path
+from tests.e2e.support.cluster import Cluster
+from tests.e2e.support.commands import environment
+from tests.e2e.support.instances import CHART, Instance
+from tests.e2e.support.people import People, Person
+from tests.e2e.support.probes import said
+from tests.e2e.support.processes import Controller
+from tests.e2e.support.thieves import Asked, asking
+from tests.e2e.support.waiting import eventually
+
+RESERVED = "--set=reservedNames={vault}"
+PARTS = ("authenticated", "controller", "ledger", "webhook", "webhook-secrets")
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+    """A cluster on which nothing is installed yet."""
+    cluster = Cluster(tmp_path_factory.mktemp("order"))
+    try:
+        cluster.up()
+        yield Instance(cluster)
+    finally:
+        cluster.down()
+
+
+@pytest.fixture(scope="module")
+def admin(release: Instance) -> Api:
+    """The administrator."""
+    return release.cluster.admin
+
+
+@pytest.fixture(scope="module")
+def mallory(release: Instance) -> Person:
+    """Somebody who can log in."""
+    return People(release.cluster).person("mallory")
+
+
+def nothing_got_by(release: Instance, asked: Asked, least: int) -> None:
+    """Much was asked, by everybody, and nothing accepted or stored that is not as it should be."""
+    assert asked.accepted == []
+    assert asked.answers.total() > least, asked.answers
+    for what in ("requester", "cluster-admin", "token of another account", "record of an end"):
+        assert asked.of(what) > 0, asked.answers
+    stored = release.cluster.admin.items(release.path())
+    assert [item for item in stored if item["metadata"]["name"].startswith("forged-")] == []
+
+
+def refused_by_policy(asked: Asked) -> bool:
+    """Whether the rights came while we asked: what a policy refuses passed the authorizer."""
+    return asked.answers["record of another event", 422] > 0
+
+
+def all_refused(asked: Asked) -> bool:
+    """Ask everything three times more; whether nothing was accepted. What was before is forgotten.
+
+    A number of seconds would not do: on a busy machine one round of all questions outlasts it.
+    """
+    asked.accepted.clear()
+    before = {what: asked.of(what) for what, _ in list(asked.answers)}
+    eventually(lambda: all(asked.of(what) >= n + 3 for what, n in before.items()), 120)
+    return not asked.accepted
+
+
+def guarded(release: Instance) -> set[str]:
+    """For which parts there is a role that waits for its guards."""
+    prefix = f"{release.prefix}:guarded:"
+    names = [
+        item["metadata"]["name"] for item in release.cluster.admin.items(rbac_path("clusterroles"))
+    ]
+    return {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+
+
+def works(release: Instance, mallory: Person) -> None:
+    """Everybody has their rights: people create, the processes do their work."""
+    for name in ("controller", "door"):
+        release.__dict__.pop(name, None)
+    release.start()
+    try:
+        name = f"works-{len(release.cluster.admin.items(release.path()))}"
+        eventually(lambda: release.create(name, mallory.api, users=["mallory"]))
+        assert release.wait(name)["spec"]["requester"] == "mallory"
+    finally:
+        release.stop()
+
+
+def test_from_nothing(release: Instance, mallory: Person) -> None:
+    with asking(release, mallory) as asked:
+        release.install(RESERVED)
+        eventually(lambda: refused_by_policy(asked), what="the ledger has no rights")
+    nothing_got_by(release, asked, 1000)
+    assert guarded(release) == set(PARTS)
+    works(release, mallory)
+
+
+def test_removed_and_installed_again_over_kept_definitions(
+    release: Instance, admin: Api, mallory: Person
+) -> None:
+    with asking(release, mallory) as asked:
+        release.uninstall()
+        assert guarded(release) == set()
+        assert admin.find(release.crd)
+        release.install(RESERVED)
+        eventually(lambda: refused_by_policy(asked), what="the ledger has no rights")
+    nothing_got_by(release, asked, 1000)
+    works(release, mallory)
+
+
+def test_what_a_removal_without_hooks_leaves_gives_nothing_at_the_next_installation(
+    release: Instance, mallory: Person
+) -> None:
+    with asking(release, mallory) as asked:
+        command = ("helm", "uninstall", release.release, "-n", release.namespace)
+        release.cluster.run(*command, "--no-hooks", "--wait").ok()
+        assert guarded(release) == set(PARTS)
+        release.install(RESERVED)
+        eventually(lambda: refused_by_policy(asked), what="the ledger has no rights")
+    nothing_got_by(release, asked, 1000)
+    works(release, mallory)
+
+
+def test_an_upgrade_and_a_roll_back_leave_the_roles_alone(
+    release: Instance, admin: Api, mallory: Person
+) -> None:
+    before = [admin.get(role(release, part))["metadata"]["uid"] for part in PARTS]
+    with asking(release, mallory) as asked:
+        release.upgrade(RESERVED, "--set=authenticated.view=false")
+        release.cluster.run("helm", "rollback", release.release, "-n", release.namespace).ok()
+    nothing_got_by(release, asked, 300)
+    assert [admin.get(role(release, part))["metadata"]["uid"] for part in PARTS] == before
+    works(release, mallory)
+
+
+def test_nobody_creates_where_values_say_so(release: Instance, mallory: Person) -> None:
+    release.upgrade(RESERVED, "--set=authenticated.create=false")
+    eventually(lambda: not may_create(mallory), what="people may still create")
+    release.upgrade(RESERVED, "--set=authenticated.create=true")
+    eventually(lambda: may_create(mallory), what="people may not create")
+
+
+def test_an_installation_that_is_killed_gives_no_right_and_is_done_again(
+    release: Instance, mallory: Person
+) -> None:
+    release.uninstall()
+    with asking(release, mallory) as asked:
+        killed = helm_that_is_killed(release)
+        assert killed < 0
+        assert guarded(release) == set()
+        release.uninstall()
+        release.install(RESERVED)
+        eventually(lambda: refused_by_policy(asked), what="the ledger has no rights")
+    nothing_got_by(release, asked, 1000)
+    works(release, mallory)
+
+
+def test_upgraded_from_a_chart_that_bound_at_once_nobody_loses_a_right(
+    release: Instance, admin: Api, mallory: Person, tmp_path: Path
+) -> None:
+    release.uninstall()
+    earlier = Instance(release.cluster, chart=earlier_chart(tmp_path), port=release.port)
+    earlier.install(RESERVED)
+    eventually(lambda: may_create(mallory))
+    assert guarded(release) == set()
+    with asking(release, mallory) as asked:
+        # Its policies need a moment each; what gets by in that is the earlier chart's defect.
+        eventually(lambda: refused_by_policy(asked))
+        eventually(lambda: all_refused(asked), 120)
+        binding = admin.get(rbac_path("clusterrolebindings", "lnamespace:controller"))
+        release.upgrade(RESERVED)
+        assert admin.get(rbac_path("clusterrolebindings", "lnamespace:controller")) == binding
+        assert guarded(release) == set(PARTS)
+        release.cluster.run("helm", "rollback", release.release, "-n", release.namespace).ok()
+        release.upgrade(RESERVED)
+    for path in admin_forged(admin, release):
+        admin.delete(path)
+    nothing_got_by(release, asked, 1000)
+    works(release, mallory)
+
+
+def test_installed_again_where_service_and_address_have_changed_places(
+    release: Instance, admin: Api
+) -> None:
+    release.uninstall()
+    release.install(RESERVED, "--set=webhook.url=")
+    client = admin.get(release.crd)["spec"]["conversion"]["webhook"]["clientConfig"]
+    assert "url" not in client
+    assert client["service"]["namespace"] == release.namespace
+    release.uninstall()
+    release.install(RESERVED)
+    client = admin.get(release.crd)["spec"]["conversion"]["webhook"]["clientConfig"]
+    assert "service" not in client
+    assert client["url"].startswith(f"https://127.0.0.1:{release.port}")
+
+
+def test_a_guard_that_is_deleted_or_weakened_is_told(
+    release: Instance, admin: Api, tmp_path: Path
+) -> None:
+    quota = '--set-json=profiles={"default":{"resourceQuota":{"hard":{"pods":"9"}}}}'
+    release.upgrade(RESERVED, quota)
+    data = admin.get(ns_path(release.namespace, "configmaps", "lnamespace-controller-guards"))
+    file = tmp_path / "guards.json"
+    file.write_text(data["data"]["guards.json"])
+    release.__dict__.pop("controller", None)
+    watcher = release.another_controller("guards", LNAMESPACE_GUARDS_FILE=str(file))
+    watcher.start()
+    try:
+        # All that the API server filled in is known: on an untouched cluster nothing is missing.
+        eventually(lambda: len(guards(watcher)) > 25 and not missing(watcher), what="missed")
+        policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+        admin.delete(f"{policies}/lnamespace-lnamespaces")
+        admin.patch(CONFIGURATIONS[0], [ASKED_NEVER], JSON_PATCH)
+        told = {
+            "ValidatingAdmissionPolicy lnamespace-lnamespaces",
+            "MutatingWebhookConfiguration lnamespace-webhook",
+        }
+        eventually(lambda: missing(watcher) == told, 90)
+        log = watcher.log()
+        assert "it is not there" in log
+        assert "it was changed: webhooks[0].objectSelector" in log
+        admin.patch(CONFIGURATIONS[0], [ASKED_ALWAYS], JSON_PATCH)
+        release.upgrade(RESERVED, quota)
+        eventually(lambda: not missing(watcher), 90)
+        assert "cannot be compared" not in watcher.log()
+    finally:
+        watcher.stop()
+
+
+_MISSING = re.compile(r'^lnamespace_controller_guard_missing{guard="(.*)"} (\S+)$', re.MULTILINE)
+
+ASKED_NEVER = {
+    "op": "add",
+    "path": "/webhooks/0/objectSelector/matchLabels",
+    "value": {"nobody": "has"},
+}
+ASKED_ALWAYS = {"op": "remove", "path": "/webhooks/0/objectSelector/matchLabels"}
+
+
+def guards(watcher: Controller) -> dict[str, float]:
+    """What a controller says of the guards."""
+    text = said(watcher, "/metrics")[1]
+    return {guard: float(value) for guard, value in _MISSING.findall(text)}
+
+
+def missing(watcher: Controller) -> set[str]:
+    """Which guards are missing."""
+    return {guard for guard, value in guards(watcher).items() if value}
+
+
+def role(release: Instance, part: str) -> str:
+    """Where the role of a part is."""
+    return rbac_path("clusterroles", f"{release.prefix}:guarded:{part}")
+
+
+def may_create(mallory: Person) -> bool:
+    """Whether the authorizer lets people create LNamespaces."""
+    return mallory.kubectl("auth", "can-i", "create", "lns").code == 0
+
+
+def helm_that_is_killed(release: Instance) -> int:
+    """Kill `helm install` when everything but the hook's roles is there; its exit code."""
+    outside = ("controller.deploy=false", "ledger.deploy=false", "webhook.deploy=false")
+    url = f"webhook.url=https://127.0.0.1:{release.port}"
+    words = ["helm", "install", release.release, str(release.chart), "-n", release.namespace]
+    words += [f"--set={value}" for value in (*outside, url)]
+    process = subprocess.Popen(words, env=environment(release.cluster.environment))
+    policy = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    eventually(lambda: release.cluster.admin.find(f"{policy}/{release.prefix}-webhook"))
+    process.send_signal(signal.SIGKILL)
+    return process.wait()
+
+
+def admin_forged(admin: Api, release: Instance) -> list[str]:
+    """Where the forged LNamespaces are that the earlier chart let in."""
+    names = [item["metadata"]["name"] for item in admin.items(release.path())]
+    return [release.path(name) for name in names if name.startswith("forged-")]
+
+
+def earlier_chart(folder: Path) -> Path:
+    """The chart as it was when Helm's order alone decided when somebody gets a right."""
+    made = Path(shutil.copytree(CHART, folder / "lnamespace"))
+    templates = made / "templates"
+    (templates / "guarded.yaml").unlink()
+    change(templates / "authenticated.yaml", "and .Release.IsUpgrade (hasKey", "or true (hasKey")
+    helpers = templates / "_helpers.tpl"
+    change(helpers, "and .root.Release.IsUpgrade $earlier", "true")
+    change(helpers, "{{ $prefix }}:guarded:{{ .part }}", "{{ $prefix }}:unused:{{ .part }}")
+    webhook = templates / "webhook-rbac.yaml"
+    kept, _, _ = webhook.read_text().partition("---\n# It makes the Secret again")
+    webhook.write_text(kept + "{{- end }}\n")
+    return made
+
+
+def change(file: Path, before: str, after: str) -> None:
+    """Put a text in the place of another that is there."""
+    text = file.read_text()
+    assert before in text
+    file.write_text(text.replace(before, after))

@@ -1,0 +1,163 @@
+"""ServiceAccounts as sudoers: nothing is written for one that is not there."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+import pytest
+import pytest_asyncio
+from lnamespace import errors
+from lnamespace.access.person import Person, places
+from lnamespace.controller.cache import read_listed
+from lnamespace.controller.tenant import lnamespaces
+from lnamespace.kube.objects import read
+from lnamespace.kube.resources import NAMESPACE, ROLE_BINDING, SERVICE_ACCOUNT
+from lnamespace.model.subject import Subject, SubjectKind
+
+from tests.unit.support.desk import LAYOUT, LNS, Desk, working
+
+BOT = Subject(SubjectKind.SERVICE_ACCOUNT, "bot", "ci")
+PERSON = Person.of(BOT)
+(_BINDING, KEY), (_ROLE, _) = places(PERSON, LAYOUT)
+OWN = unquote(_BINDING.path(KEY[1], "ci")), unquote(_ROLE.path(KEY[1], "ci"))
+ACCOUNT = SERVICE_ACCOUNT.path("bot", "ci")
+ENTRY = {"kind": "ServiceAccount", "namespace": "ci", "name": "bot"}
+
+
+@pytest_asyncio.fixture
+async def desk() -> AsyncIterator[Desk]:
+    async with working() as desk:
+        yield desk
+
+
+def namespace(desk: Desk, name: str = "ci", **meta: Any) -> None:
+    path = NAMESPACE.path(name)
+    desk.cluster.make(path, {"metadata": {"name": name} | meta})
+    raw = msgspec.json.encode(desk.cluster.objects[path])
+    desk.cache.objects[NAMESPACE].put(read(raw, LAYOUT.marks))
+
+
+def account(desk: Desk) -> None:
+    desk.cluster.make(ACCOUNT, {"metadata": {"name": "bot", "namespace": "ci"}})
+
+
+def made(desk: Desk) -> list[str]:
+    return [path for path in OWN if path in desk.cluster.objects]
+
+
+async def test_nothing_is_made_for_one_that_is_not_there(desk: Desk) -> None:
+    namespace(desk)
+    desk.lnamespace(sudoers=[ENTRY])
+    outcome = await desk.people.reconcile(PERSON)
+    assert isinstance(outcome.worst, errors.NoServiceAccount)
+    assert outcome.worst.retryable
+    assert made(desk) == []
+    await desk.reconcile()
+    await desk.reconcile()
+    assert desk.conditions["AccessReady"] == ("False", "SudoNotReady")
+    told = desk.cluster.objects[LNS]["status"]["conditions"][0]["message"]
+    assert 'there is no ServiceAccount "bot" in namespace "ci"' in told
+
+    account(desk)
+    assert (await desk.people.reconcile(PERSON)).worst is None
+    assert made(desk) == [*OWN]
+    await desk.reconcile()
+    assert desk.conditions["Ready"] == ("True", "Ready")
+
+
+async def test_where_there_is_no_namespace_nobody_is_asked(desk: Desk) -> None:
+    desk.lnamespace(sudoers=[ENTRY])
+    desk.cluster.written()
+    outcome = await desk.people.reconcile(PERSON)
+    assert isinstance(outcome.worst, errors.NoNamespace)
+    assert desk.cluster.written() == []
+
+
+async def test_what_a_platform_brings_along_may_be_a_sudoer(desk: Desk) -> None:
+    """GitOps and pipelines of OpenShift: those that were sudoers lost sudo by an upgrade."""
+    namespace(desk, "openshift-gitops")
+    path = SERVICE_ACCOUNT.path("bot", "openshift-gitops")
+    desk.cluster.make(path, {"metadata": {"name": "bot", "namespace": "openshift-gitops"}})
+    desk.lnamespace(sudoers=[ENTRY | {"namespace": "openshift-gitops"}])
+    (person,) = desk.cache.people
+    assert (await desk.people.reconcile(person)).worst is None
+    assert any("/openshift-gitops/rolebindings" in path for path in desk.cluster.objects)
+
+
+@pytest.mark.parametrize("name", ["kube-public", "lnamespace-system", "lnamespace-sudo"])
+async def test_nothing_is_made_in_the_systems_namespaces(desk: Desk, name: str) -> None:
+    namespace(desk, name)
+    path = SERVICE_ACCOUNT.path("bot", name)
+    desk.cluster.make(path, {"metadata": {"name": "bot", "namespace": name}})
+    desk.lnamespace(sudoers=[ENTRY | {"namespace": name}])
+    for person in desk.cache.people:
+        await desk.people.reconcile(person)
+    assert not any(f"/{name}/rolebindings" in path for path in desk.cluster.objects)
+
+
+async def test_one_that_is_gone_leaves_nothing_of_ours(desk: Desk) -> None:
+    namespace(desk)
+    account(desk)
+    desk.lnamespace(sudoers=[ENTRY])
+    await desk.people.reconcile(PERSON)
+    assert made(desk) == [*OWN]
+    del desk.cluster.objects[ACCOUNT]
+    await desk.people.reconcile(PERSON)
+    assert made(desk) == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_what_cannot_be_asked_changes_nothing(desk: Desk, there: bool) -> None:
+    namespace(desk)
+    account(desk)
+    desk.lnamespace(sudoers=[ENTRY])
+    if there:
+        await desk.people.reconcile(PERSON)
+    desk.cluster.refusals["GET", ACCOUNT] = 403
+    outcome = await desk.people.reconcile(PERSON)
+    assert isinstance(outcome.worst, errors.Forbidden)
+    assert made(desk) == ([*OWN] if there else [])
+
+
+async def test_who_is_revoked_loses_it_without_a_question(desk: Desk) -> None:
+    namespace(desk)
+    account(desk)
+    desk.lnamespace(sudoers=[ENTRY])
+    await desk.people.reconcile(PERSON)
+    desk.cluster.refusals["GET", ACCOUNT] = 503
+    desk.lnamespace()
+    assert (await desk.people.reconcile(PERSON)).worst is None
+    assert made(desk) == []
+
+
+def lnamespace(desk: Desk, name: str, **spec: Any) -> None:
+    shown = {"metadata": {"name": name, "uid": f"uid-{name}", "generation": 1}, "spec": spec}
+    made = desk.cluster.make(lnamespaces(LAYOUT).path(name), shown)
+    desk.cache.lnamespaces.put(read_listed(msgspec.json.encode(made)))
+
+
+@pytest.mark.parametrize("own", [True, False])
+async def test_an_lnamespaces_own_access_comes_first(desk: Desk, own: bool) -> None:
+    """Its own list may name who is not there yet: that is written into what is its own."""
+    lnamespace(desk, "ci", sudoers=[ENTRY] if own else [])
+    if not own:
+        desk.lnamespace(sudoers=[ENTRY])
+    owner = {LAYOUT.names.owner_annotation: "uid-ci"}
+    namespace(desk, annotations=owner, labels={"app.kubernetes.io/managed-by": "lnamespace"})
+    outcome = await desk.people.reconcile(PERSON)
+    assert isinstance(outcome.worst, errors.NoNamespace)
+    await desk.tenants.reconcile("ci")
+    assert desk.cache.look(ROLE_BINDING, ("ci", "lnamespace-users"))
+    await desk.people.reconcile(PERSON)
+    assert made(desk) == ([*OWN] if own else [])
+
+
+async def test_whose_name_is_taken_by_a_namespace_of_others_writes_nothing_there(
+    desk: Desk,
+) -> None:
+    """An LNamespace in Conflict lists what is in a Namespace that is not its own."""
+    namespace(desk)
+    lnamespace(desk, "ci", sudoers=[ENTRY])
+    assert isinstance((await desk.people.reconcile(PERSON)).worst, errors.NoServiceAccount)
+    assert made(desk) == []

@@ -1,0 +1,215 @@
+"""Whether a guard that is deleted, or weakened in whatever way, is noticed."""
+
+import asyncio
+import copy
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from lnamespace.controller.guards import GuardWatch, difference, problem
+from lnamespace.errors import NotFound, ServerFault
+from lnamespace.metrics import ControllerMetrics
+
+POLICY: dict[str, Any] = {
+    "kind": "ValidatingAdmissionPolicy",
+    "metadata": {"name": "lnamespace-crd"},
+    "spec": {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [{"operations": ["DELETE"], "resources": ["x"]}]},
+        "validations": [{"expression": "false", "message": "no"}],
+    },
+}
+WEBHOOK: dict[str, Any] = {
+    "kind": "MutatingWebhookConfiguration",
+    "metadata": {"name": "lnamespace-webhook"},
+    "webhooks": [
+        {"name": "a", "clientConfig": {"url": "https://x"}, "failurePolicy": "Fail"},
+        {"name": "b", "clientConfig": {"url": "https://y"}, "failurePolicy": "Fail"},
+    ],
+}
+
+
+def as_served(guard: dict[str, Any]) -> dict[str, Any]:
+    """What the API server makes of it, and the webhook's CA."""
+    found = copy.deepcopy(guard)
+    found["metadata"] |= {"uid": "u", "resourceVersion": "7", "generation": 1}
+    for webhook in found.get("webhooks", ()):
+        webhook["clientConfig"]["caBundle"] = "Q0E="
+        webhook |= {"namespaceSelector": {}, "objectSelector": {}, "reinvocationPolicy": "Never"}
+    if constraints := found.get("spec", {}).get("matchConstraints"):
+        constraints |= {"namespaceSelector": {}, "matchPolicy": "Equivalent"}
+        constraints["resourceRules"][0]["scope"] = "*"
+        found["status"] = {"observedGeneration": 1}
+    return found
+
+
+@pytest.mark.parametrize("guard", [POLICY, WEBHOOK])
+def test_a_guard_as_the_chart_made_it_is_in_force(guard: dict[str, Any]) -> None:
+    assert problem(guard, as_served(guard)) == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("failurePolicy", "Ignore"),
+        ("matchConstraints.namespaceSelector", {"matchLabels": {"a": "b"}}),
+        ("matchConstraints.resourceRules[0].operations", []),
+        ("matchConstraints.excludeResourceRules", [{"resources": ["*"]}]),
+        ("matchConditions", [{"name": "never", "expression": "false"}]),
+        ("validations[0].expression", "true"),
+        ("validations", []),
+        ("paramKind", {"kind": "ConfigMap"}),
+    ],
+)
+def test_a_policy_that_was_weakened_is_told_by_what_was_changed(path: str, value: Any) -> None:
+    found = as_served(POLICY)
+    *way, last = path.replace("[0]", ".0").split(".")
+    at: Any = found["spec"]
+    for part in way:
+        at = at[int(part)] if part == "0" else at[part]
+    at[last] = value
+    assert problem(POLICY, found) == f"it was changed: spec.{path}"
+
+
+def test_a_webhook_that_is_left_out_or_asked_of_less_is_noticed() -> None:
+    found = as_served(WEBHOOK)
+    found["webhooks"].pop()
+    assert problem(WEBHOOK, found) == "it was changed: webhooks"
+    found = as_served(WEBHOOK)
+    found["webhooks"][1]["objectSelector"] = {"matchLabels": {"a": "b"}}
+    assert problem(WEBHOOK, found) == "it was changed: webhooks[1].objectSelector"
+
+
+def test_a_selector_of_namespaces_takes_nothing_off_a_webhook_for_what_is_in_none() -> None:
+    """Clouds put one on every configuration, to keep webhooks out of their own namespaces."""
+    found = as_served(WEBHOOK)
+    expression = {"key": "kubernetes.azure.com/managedby", "operator": "NotIn", "values": ["aks"]}
+    for webhook in found["webhooks"]:
+        webhook["namespaceSelector"] = {"matchExpressions": [expression]}
+    assert problem(WEBHOOK, found) == ""
+
+
+def test_a_guard_that_is_gone_or_going_is_noticed() -> None:
+    assert problem(POLICY, None) == "it is not there"
+    found = as_served(POLICY)
+    found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert problem(POLICY, found) == "it is being deleted"
+
+
+def test_what_is_of_another_type_differs() -> None:
+    assert difference({"a": [1]}, {"a": {"b": 1}}) == "a"
+    assert difference({"a": None}, {"a": None}) == ""
+
+
+class Cluster:
+    """What the API server has; ``down``: it does not answer."""
+
+    def __init__(self, *guards: dict[str, Any]) -> None:
+        self.down = False
+        self.found = {guard["metadata"]["name"]: as_served(guard) for guard in guards}
+
+    async def get(self, path: str) -> bytes:
+        """Answer as a client does."""
+        if self.down:
+            raise ServerFault("down")
+        name = path.rsplit("/", 1)[-1]
+        if name not in self.found:
+            raise NotFound("no")
+        return msgspec.json.encode(self.found[name])
+
+
+class Proxy:
+    """Something that answers in the API server's place."""
+
+    def __init__(self, answer: bytes) -> None:
+        self._answer = answer
+
+    async def get(self, _: str) -> bytes:
+        """Answer whatever is asked."""
+        return self._answer
+
+
+def watch(
+    tmp_path: Path, cluster: Cluster | Proxy, *guards: dict[str, Any]
+) -> tuple[GuardWatch, ControllerMetrics]:
+    """A watch of a file with these guards, and what it counts."""
+    file = tmp_path / "guards.json"
+    file.write_bytes(msgspec.json.encode(guards))
+    metrics = ControllerMetrics.new("g")
+    return GuardWatch(cluster, str(file), metrics), metrics  # type: ignore[arg-type]
+
+
+def missing(metrics: ControllerMetrics) -> dict[str, float]:
+    """What Prometheus is told, by guard."""
+    family = next(iter(metrics.guards_missing.collect()))
+    return {sample.labels["guard"]: sample.value for sample in family.samples}
+
+
+def test_a_guard_that_goes_and_comes_back_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = Cluster(POLICY, WEBHOOK)
+    guards, metrics = watch(tmp_path, cluster, POLICY, WEBHOOK)
+    crd, webhook = (
+        "ValidatingAdmissionPolicy lnamespace-crd",
+        "MutatingWebhookConfiguration lnamespace-webhook",
+    )
+    asyncio.run(guards.compare())
+    assert missing(metrics) == {crd: 0, webhook: 0}
+    kept = cluster.found.pop("lnamespace-crd")
+    for _ in range(2):
+        asyncio.run(guards.compare())
+        assert missing(metrics) == {crd: 1, webhook: 0}
+    assert [record.message for record in caplog.records] == ["a guard is missing"]
+    cluster.down = True
+    with pytest.raises(ServerFault):
+        asyncio.run(guards.compare())
+    assert missing(metrics) == {crd: 1, webhook: 0}
+    cluster.down = False
+    cluster.found["lnamespace-crd"] = kept
+    asyncio.run(guards.compare())
+    assert missing(metrics) == {crd: 0, webhook: 0}
+
+
+def test_a_guard_that_the_values_switched_off_is_not_missed(tmp_path: Path) -> None:
+    cluster = Cluster(WEBHOOK)
+    guards, metrics = watch(tmp_path, cluster, POLICY, WEBHOOK)
+    asyncio.run(guards.compare())
+    (tmp_path / "guards.json").write_bytes(msgspec.json.encode([WEBHOOK]))
+    asyncio.run(guards.compare())
+    assert missing(metrics) == {"MutatingWebhookConfiguration lnamespace-webhook": 0}
+
+
+def test_every_template_with_a_guard_is_among_those_that_the_chart_writes_down() -> None:
+    templates = Path(__file__).parents[2] / "charts" / "lnamespace" / "templates"
+    helpers = (templates / "_helpers.tpl").read_text()
+    line = next(line for line in helpers.splitlines() if "range $file := list" in line)
+    kinds = ("kind: ValidatingAdmissionPolicy", "kind: MutatingWebhook", "lnamespace.policyBinding")
+    for file in templates.glob("*.yaml"):
+        if any(kind in file.read_text() for kind in kinds):
+            assert f'"{file.stem}"' in line, file.name
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"<html>",
+        b"\xff",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"metadata":null}',
+        b'{"metadata":"x"}',
+        b'{"spec":' + b'{"a":' * 100_000,
+    ],
+)
+def test_no_answer_ends_the_process(tmp_path: Path, answer: bytes) -> None:
+    """The leader runs the comparison beside all else: what one raises ends them all."""
+    guards, _ = watch(tmp_path, Proxy(answer), POLICY)
+
+    async def for_a_moment() -> None:
+        await asyncio.wait_for(guards.keep(), 0.05)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(for_a_moment())

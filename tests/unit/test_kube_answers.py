@@ -1,0 +1,134 @@
+"""Whatever bytes come as an answer, they are a value or one of our errors."""
+
+import asyncio
+import json
+import zlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lnamespace import errors
+from lnamespace.admission import holdings
+from lnamespace.billing.outbox import pages, read_queued
+from lnamespace.billing.witness import read_watched
+from lnamespace.controller.cache import read_listed
+from lnamespace.controller.profiles import Profiles
+from lnamespace.kube.answers import LONGEST_ADVICE, error_of
+from lnamespace.kube.client import Client
+from lnamespace.kube.lease import Election, Terms
+from lnamespace.kube.objects import Marks, read
+from lnamespace.kube.resources import NAMESPACE
+from lnamespace.model.names import Names
+
+from tests.unit.support.server import DEADLINE, Server, client_of, failure, serving
+
+GARBAGE = (
+    b"",
+    b"<html>Sign in, please</html>",
+    b"null",
+    b"[]",
+    b"{}",
+    b'{"metadata":7}',
+    b'{"metadata":{"name":"a","uid":"u","resourceVersion":"soon"},"spec":{}}',
+    b'{"metadata":{"name":"\xff"}}',
+    b'{"metadata":' + b"[" * 100_000,
+)
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[Server]:
+    async with serving() as server:
+        yield server
+
+
+@pytest_asyncio.fixture
+async def client(server: Server) -> AsyncIterator[Client]:
+    async with client_of(server.url) as client:
+        yield client
+
+
+def read_object(raw: bytes) -> object:
+    return read(raw, Marks("lnamespace"))
+
+
+@pytest.mark.parametrize(
+    "reader", [read_object, read_listed, read_queued, read_watched, holdings.read]
+)
+@pytest.mark.parametrize("garbage", GARBAGE)
+def test_what_is_no_object_is_an_error_that_may_pass(
+    reader: Callable[[bytes], object], garbage: bytes
+) -> None:
+    with pytest.raises(errors.Unreadable) as error:
+        reader(garbage)
+    assert error.value.retryable
+
+
+@pytest.mark.parametrize("advice", ["86400", "9" * 5000])
+def test_the_servers_advice_is_followed_for_half_a_minute_at_most(advice: str) -> None:
+    """A maintenance page asked for a day, and a revocation waited for it."""
+    assert error_of(503, b"", advice).retry_after == LONGEST_ADVICE
+    body = json.dumps(failure(503, retryAfterSeconds=86_400)).encode()
+    assert error_of(503, body).retry_after == LONGEST_ADVICE
+
+
+@pytest.mark.parametrize("advice", ["", "-5", "soon", "Wed, 21 Oct 2026 07:28:00 GMT", "1.5"])
+def test_advice_that_is_no_number_of_seconds_is_none(advice: str) -> None:
+    assert error_of(503, b"", advice).retry_after == 0
+    assert error_of(503, json.dumps(failure(503, retryAfterSeconds=-5)).encode()).retry_after == 0
+
+
+async def test_an_answer_that_cannot_be_unpacked_is_no_answer(
+    server: Server, client: Client
+) -> None:
+    for packed in (b"no gzip", zlib.compress(b"{}")[:-3]):
+        asked = asyncio.ensure_future(client.get("/x"))
+        (await server.next()).answer(packed, 200, {"Content-Encoding": "gzip"})
+        with pytest.raises(errors.Unreachable):
+            await asked
+
+
+async def test_a_list_that_cannot_be_read_is_an_error_that_may_pass(
+    server: Server, client: Client
+) -> None:
+    async def collect() -> list[Any]:
+        return [item async for item in pages(client, NAMESPACE)]
+
+    asked = asyncio.ensure_future(collect())
+    (await server.next()).answer(b"<html>Sign in, please</html>")
+    with pytest.raises(errors.Unreadable):
+        await asked
+
+
+@pytest.mark.parametrize("garbage", [some for some in GARBAGE if b"resourceVersion" not in some])
+async def test_a_leader_outlives_answers_that_cannot_be_read(
+    server: Server, client: Client, garbage: bytes
+) -> None:
+    """One web page of a load balancer in place of the Lease ended the process that led."""
+    lease = {"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "a"}}
+    election = Election(client, Terms("system", "controller", "a", pause=0.001))
+    winning = asyncio.ensure_future(election.win())
+    for _ in range(2):
+        (await server.next()).answer(lease)
+    async with asyncio.timeout(DEADLINE):
+        await winning
+    keeping = asyncio.ensure_future(election.keep())
+    (await server.next("GET")).answer(garbage)
+    (await server.next("GET")).answer(lease)
+    (await server.next("PATCH")).answer(garbage)
+    (await server.next("GET")).answer(lease)
+    assert not keeping.done()
+    keeping.cancel()
+
+
+async def test_a_profile_that_the_server_answers_in_garbage_is_a_problem_to_tell(
+    server: Server, client: Client, tmp_path: Any
+) -> None:
+    file = tmp_path / "profiles.yaml"
+    file.write_text('default: {resourceQuota: {hard: {pods: "1"}}}\n')
+    profiles = Profiles(client, str(file), Names("example.com"), 60)
+    asked = asyncio.ensure_future(profiles.refresh())
+    (await server.next("POST")).answer(b"<html>Sign in, please</html>")
+    async with asyncio.timeout(DEADLINE):
+        await asked
+    assert "cannot be read" in profiles.problem
