@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.people import People, Person
+from tests.e2e.support.processes import Door
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import eventually
@@ -23,23 +25,42 @@ freeChoiceGroups: [finance]
 """
 
 
+@dataclass(frozen=True)
+class PayersFile:
+    """The payers' file that the door reads, a while after it is written."""
+
+    path: Path
+    door: Door
+
+    def tell(self, text: str, answer: str = "read who pays by default") -> None:
+        """Change it, all at once as a ConfigMap's, and wait until the door has met it."""
+        if self.path.exists() and self.path.read_text() == text:
+            return
+        since = self.door.position
+        other = self.path.with_suffix(".new")
+        other.write_text(text)
+        other.replace(self.path)
+        if self.door.running:
+            eventually(lambda: answer in self.door.log(since))
+
+
 @pytest.fixture(scope="module")
-def file(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def file(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PayersFile]:
     """The payers' file that the door reads."""
-    path = tmp_path_factory.mktemp("payers") / "payers.yaml"
-    path.write_text(PAYERS)
+    file = PayersFile(tmp_path_factory.mktemp("payers") / "payers.yaml", cluster.door)
     cluster.door.stop()
-    cluster.door.start({"LNAMESPACE_PAYERS_FILE": str(path)})
-    yield path
+    file.tell(PAYERS)
+    cluster.door.start({"LNAMESPACE_PAYERS_FILE": str(file.path)})
+    yield file
     cluster.door.stop()
     cluster.door.start()
 
 
 @pytest.fixture
-def payers(file: Path) -> Iterator[Path]:
+def payers(file: PayersFile) -> Iterator[PayersFile]:
     """As it is at the beginning of each test."""
     yield file
-    file.write_text(PAYERS)
+    file.tell(PAYERS)
 
 
 def charged(person: Person, name: str, *flags: str) -> tuple[str, str]:
@@ -90,14 +111,13 @@ def test_a_refusal_says_what_to_type_and_that_works(people: People, tenants: Ten
     assert tenants.ready(name)["spec"]["billing"]["team"] == "reds"
 
 
-@pytest.mark.usefixtures("payers")
 def test_what_was_decided_stays_until_somebody_changes_it(
-    people: People, tenants: Tenants, file: Path
+    people: People, tenants: Tenants, payers: PayersFile
 ) -> None:
     red = people.person("payer-red", "red")
     name = tenants.name("stays")
     red.kubectl("create", "lns", name).ok()
-    file.write_text(PAYERS.replace('"1"', '"10"'))
+    payers.tell(PAYERS.replace('"1"', '"10"'))
     red.kubectl("lns", "grant", name, "--user", "somebody").ok()
     assert tenants.get(name)["spec"]["billing"]["costCenter"] == "1"
     patch = ("patch", "lns", name, "--type=merge", "-p")
@@ -163,17 +183,17 @@ def test_a_service_account_is_charged_as_where_it_lives(people: People, tenants:
 
 
 def test_the_file_is_read_anew_and_a_wrong_one_changes_nothing(
-    people: People, tenants: Tenants, payers: Path, cluster: Cluster
+    people: People, tenants: Tenants, payers: PayersFile, cluster: Cluster
 ) -> None:
     red = people.person("payer-red", "red")
     name = tenants.name("anew")
     assert charged(red, name) == ("1", "Group")
-    payers.write_text("entries:\n- {group: red, billing: {costCenter: '11'}}\n")
-    eventually(lambda: charged(red, name) == ("11", "Group"))
-    since = cluster.door.position
-    payers.write_text("entries:\n- {group: red, billing: {costCenter: 12}}\n")
+    payers.tell("entries:\n- {group: red, billing: {costCenter: '11'}}\n")
     assert charged(red, name) == ("11", "Group")
-    eventually(lambda: "the payers cannot be used" in cluster.door.log(since))
+    since = cluster.door.position
+    wrong = "entries:\n- {group: red, billing: {costCenter: 12}}\n"
+    payers.tell(wrong, "the payers cannot be used")
+    assert charged(red, name) == ("11", "Group")
     words = "payers.yaml:2: entries[0].billing.costCenter: must be text"
     eventually(lambda: words in cluster.door.log(since))
 
@@ -184,8 +204,6 @@ def test_the_ledger_command_tells_who_pays_since_when_and_why(
 ) -> None:
     red = people.person("payer-red", "red")
     name = tenants.name("told")
-    # The file may be that of the test before for as long as it takes to read it anew.
-    eventually(lambda: charged(red, name) == ("1", "Group"))
     red.kubectl("create", "lns", name, "--team", "=SUM(A1)", "--billing-label", "k=a,b").ok()
     lines = red.kubectl("lns", "ledger", name).ok().splitlines()
     assert lines[0].split()[:3] == ["SINCE", "COST", "CENTER"]

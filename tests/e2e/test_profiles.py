@@ -29,9 +29,9 @@ from tests.e2e.support.probes import counted
 from tests.e2e.support.railed import BIG, DEFAULT, KINDS, PROFILES, RailedCluster, rails_path
 from tests.e2e.support.rights import Rights, rule
 from tests.e2e.support.tenants import Tenants, condition, manifest
-from tests.e2e.support.waiting import Measurements, eventually, measured, settled
+from tests.e2e.support.waiting import Measurements, eventually, measured
 from tests.e2e.support.writes import KINDS as OURS
-from tests.e2e.support.writes import Writes, writes
+from tests.e2e.support.writes import quiet_writes
 
 RBAC = "rbac.authorization.k8s.io"
 ONLY_ADMINS = "only a cluster administrator may"
@@ -153,25 +153,23 @@ def test_the_quota_holds(name: str, alice: Person, admin: Api) -> None:
     assert len(admin.items(place)) <= 3
 
 
-def all_writes(admin: Api) -> Writes:
-    """With those of guard rails, but for their status, which Kubernetes writes."""
-    found = writes(admin, kinds=OURS | set(KINDS))
-    return Writes({key: n for key, n in found.items() if key[1] != f"{QUOTA}/status"})
+ALL_KINDS = OURS | set(KINDS)
+"""What the controller may write, guard rails too."""
 
 
 def test_each_costs_one_write_and_no_more_for_ever(
     tenants: Tenants, admin: Api, cluster: RailedCluster
 ) -> None:
-    before = settled(lambda: all_writes(admin))
+    before = quiet_writes(admin, kinds=ALL_KINDS, span=2.5)
     tenants.make("counted")
-    made = settled(lambda: all_writes(admin)) - before
+    made = quiet_writes(admin, kinds=ALL_KINDS, span=2.5) - before
     assert {kind: made["POST", kind] for kind in KINDS} == dict.fromkeys(KINDS, 1)
     assert made["POST", "namespaces"] == 1
     assert not [verb for verb, _ in made if verb not in ("POST", "PATCH")]
     assert [what for verb, what in made if verb == "PATCH"] == ["lnamespaces/status"]
     cluster.controller.stop()
     cluster.controller.start({"LNAMESPACE_RESYNC_SECONDS": "1"})
-    quiet = settled(lambda: all_writes(admin), span=2.5)
+    quiet = quiet_writes(admin, kinds=ALL_KINDS, span=2.5)
     assert quiet == before + made
     cluster.controller.stop()
     cluster.controller.start()
@@ -619,7 +617,7 @@ def test_a_namespace_that_is_adopted_is_not_squeezed_into_the_default_profile(
     # The administrator names the profile, once they have seen that all fits.
     tenants.edit(name, profile="default")
     eventually(lambda: {kind: spec(admin, kind, name) for kind in KINDS} == SPECS)
-    assert labels(admin, name)["example.com/mesh"] == "on"
+    eventually(lambda: labels(admin, name).get("example.com/mesh") == "on")
 
 
 def test_the_controllers_token_makes_no_namespace_an_adopted_one(

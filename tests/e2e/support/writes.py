@@ -5,7 +5,7 @@ from collections import Counter
 from contextlib import suppress
 
 from tests.e2e.support.api import NAMESPACES, Api
-from tests.e2e.support.waiting import eventually, settled
+from tests.e2e.support.waiting import PATIENCE, eventually, settled
 
 KINDS = frozenset(
     {
@@ -35,18 +35,22 @@ def writes(admin: Api, *, refused: bool = True, kinds: frozenset[str] = KINDS) -
         counts = named["verb"] in _VERBS and named["resource"] in kinds and not named["dry_run"]
         if counts and (refused or named["code"].startswith("2")):
             what = "/".join(filter(None, (named["resource"], named["subresource"])))
+            if what == "resourcequotas/status":  # Kubernetes' own: whenever anything is made
+                continue
             found[named["verb"], what] += int(float(value))
     return found
 
 
-def quiet_writes(admin: Api) -> Writes:
-    """All writes so far, once nobody writes any more.
+def quiet_writes(
+    admin: Api, *, kinds: frozenset[str] = KINDS, span: float = 1.0, deadline: float = PATIENCE
+) -> Writes:
+    """All writes so far of these kinds, once nobody has written any for ``span`` seconds.
 
     Not those either who finish the Namespaces of tests before, with pauses of seconds.
     """
     with suppress(AssertionError):  # One that a finalizer holds is written no more.
         eventually(lambda: not _going(admin), 60, "Namespaces that go")
-    return settled(lambda: writes(admin))
+    return settled(lambda: writes(admin, kinds=kinds), span, deadline)
 
 
 def _going(admin: Api) -> list[str]:
