@@ -2,7 +2,7 @@
 
 The packages are floors; each imports only from floors below it:
 
-* :mod:`lnamespace.cli` - the command line, the top floor.
+* :mod:`lnamespace.cli` - the command line, the top floor (:mod:`lnamespace.console` starts it).
 * :mod:`lnamespace.controller` - the loop that makes the cluster as the LNamespaces say.
 * :mod:`lnamespace.access` - what an LNamespace grants, as manifests; pure.
 * :mod:`lnamespace.model` - what an LNamespace is; pure.

@@ -1,0 +1,60 @@
+"""The plugins need Python and nothing else, not even the rest of this package."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "operator"
+MODULES = sorted((SOURCE / "lnamespace" / "plugins").rglob("*.py"))
+OURS = "lnamespace.plugins"
+
+
+def imported(module: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports name the whole way"
+            yield str(node.module)
+
+
+def alone(program: str) -> "subprocess.CompletedProcess[str]":
+    """Run with no installed package at all: neither the environment's nor the user's."""
+    path = f"import sys; sys.path.insert(0, {str(SOURCE)!r}); "
+    command = (sys.executable, "-I", "-S", "-c", path + program)
+    return subprocess.run(command, check=False, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
+def test_a_plugin_imports_the_standard_library_and_its_neighbours(module: Path) -> None:
+    for name in imported(module):
+        known = name.partition(".")[0] in sys.stdlib_module_names
+        assert known or f"{name}.".startswith(f"{OURS}."), name
+
+
+def test_every_plugin_is_imported_where_nothing_is_installed() -> None:
+    names = [f"{OURS}.{path.stem}" for path in MODULES if path.stem != "__init__"]
+    program = f"import importlib; [importlib.import_module(name) for name in {names}]; "
+    done = alone(program + "print(*(n for n in sys.modules if n.startswith('lnamespace')))")
+    assert done.returncode == 0, done.stderr
+    strangers = [name for name in done.stdout.split() if not name.startswith(OURS)]
+    assert strangers == ["lnamespace"]
+
+
+def test_the_package_depends_on_nothing_and_its_server_is_an_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["dependencies"] == []
+    assert any(one.startswith("kopf") for one in project["optional-dependencies"]["server"])
+
+
+def test_the_server_says_how_to_install_it_where_only_the_plugins_are() -> None:
+    done = alone("from lnamespace.console import main; sys.exit(main())")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "only the kubectl plugins are installed here" in done.stderr
+    assert "pip install 'lnamespace[server]'" in done.stderr
