@@ -4,7 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPORT ?= build/bench
 
-.PHONY: help demo test unit e2e soak alerts lint bench mutations crds reference docs lock release clean
+# Of a unit test the half is computing, of an end-to-end test the most is waiting.
+UNIT := $(BIN)/pytest -n $(or $(WORKERS),2) --dist worksteal tests/unit tests/ledger
+E2E := $(BIN)/pytest -n $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder $(or $(TESTS),tests/e2e)
+
+.PHONY: help demo test unit e2e thorough soak alerts lint bench mutations crds reference docs lock release clean
 
 help: ## What can be made here
 	@sed -n 's/^\([a-z0-9_-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -23,13 +27,13 @@ $(VENV)/.installed: requirements/dev.txt pyproject.toml
 demo: $(VENV) ## Play a real story on a real control plane; KEEP=1 leaves it up
 	@$(BIN)/python hack/demo $(if $(KEEP),--keep)
 
-test: unit e2e ## All tests
+test: unit e2e ## All tests but the thorough ones; WORKERS=1 for one at a time
 
 unit: $(VENV) ## The pure layers and the ledger's databases, without a cluster
-	@$(BIN)/pytest tests/unit tests/ledger
+	@$(UNIT)
 
 e2e: $(VENV) ## The public commands, against a real control plane
-	@$(BIN)/pytest tests/e2e
+	@$(E2E)
 
 alerts: $(VENV) ## The alerts, by Prometheus' own promtool; the first time builds it
 	@LNAMESPACE_PROMTOOL=1 $(BIN)/pytest tests/e2e/test_metrics.py -k alerts
@@ -48,6 +52,10 @@ bench: $(VENV) ## Figures beside a bare client, and pictures of them; N=1000 for
 		$(BIN)/python -m bench.$$part --json $(REPORT)/$$part.json || exit 1; done
 	@$(BIN)/python -m bench.scale $(REPORT)
 	@$(BIN)/python -m bench.plots $(REPORT) $(REPORT)
+
+thorough: $(VENV) ## All tests with the rare cases and many examples of each property; before a release
+	@$(UNIT) -m "" --hypothesis-profile=thorough
+	@$(E2E) -m ""
 
 soak: $(VENV) ## Everybody does what they like for MINUTES (60), and rights must be as the model says
 	@$(BIN)/python -m tests.e2e.rights_model $(if $(MINUTES),--minutes $(MINUTES)) \

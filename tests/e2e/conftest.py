@@ -8,6 +8,7 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,10 +33,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Time tests without their fixtures: the first `up` on a machine builds for minutes."""
+    """Time tests without their fixtures: the first `up` on a machine builds for minutes.
+
+    Files that have a control plane of their own come first: those are long, and what is long must
+    not be the last that one of several workers begins.
+    """
     for item in items:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(300, func_only=True))
+    sharing = {item.path for item in items if "cluster" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: item.path in sharing)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what a worker measured to the process that tells of it."""
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["measured"] = session.config.stash[_MEASUREMENTS].seconds
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a worker measured; one that crashed hands over nothing."""
+    for what, seconds in getattr(node, "workeroutput", {}).get("measured", {}).items():
+        for each in seconds:
+            node.config.stash[_MEASUREMENTS].note(what, each)
 
 
 def pytest_terminal_summary(

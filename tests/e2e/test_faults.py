@@ -127,7 +127,9 @@ def test_killed_in_the_middle_of_two_hundred_creations(
         assert count(rbac_path(kind)) == 400 + 50
 
 
-@pytest.mark.parametrize("daemon", ["kube-apiserver", "etcd"])
+@pytest.mark.parametrize(
+    "daemon", ["kube-apiserver", pytest.param("etcd", marks=pytest.mark.thorough)]
+)
 def test_the_cluster_dies_under_load(
     daemon: str, faulty: Cluster, tenants: Tenants, rights: Rights, measurements: Measurements
 ) -> None:

@@ -10,11 +10,12 @@ import os
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -165,6 +166,12 @@ def town(tenants: Tenants, rights: Rights) -> Town:
     return Town(tenants, rights, f"town{next(_towns)}")
 
 
+def some(troubles: Mapping[str, Trouble], *thorough: str) -> list[Any]:
+    """The troubles, of which those named are like others to the controller."""
+    rare = pytest.mark.thorough
+    return [pytest.param(how, marks=[rare] if how in thorough else []) for how in troubles]
+
+
 def writes(call: Call) -> bool:
     return call.writes
 
@@ -188,7 +195,7 @@ TROUBLES = {
 
 
 @pytest.mark.usefixtures("remote")
-@pytest.mark.parametrize("how", TROUBLES)
+@pytest.mark.parametrize("how", some(TROUBLES, "401", "409", "500", "cut", "slow"))
 def test_writes_that_fail_are_done_in_the_end(
     how: str, line: Wire, town: Town, measurements: Measurements
 ) -> None:
@@ -210,7 +217,7 @@ WATCHES = {
 
 
 @pytest.mark.usefixtures("remote")
-@pytest.mark.parametrize("how", WATCHES)
+@pytest.mark.parametrize("how", some(WATCHES, "429", "500", "slow"))
 def test_nothing_is_missed_by_watches_that_fail(
     how: str, line: Wire, town: Town, measurements: Measurements
 ) -> None:

@@ -40,6 +40,7 @@ def answered(request: Callable[[], object]) -> bool:
     return True
 
 
+@pytest.mark.thorough
 def test_restored_from_a_backup_it_does_as_the_lists_say_again(
     own: Cluster, tmp_path: Path, measurements: Measurements
 ) -> None:

@@ -90,6 +90,7 @@ def renewed(admin: Api) -> datetime:
     return datetime.fromisoformat(time)
 
 
+@pytest.mark.thorough
 def test_clocks_that_are_wrong_decide_nothing(
     pair: tuple[Replica, Replica], tenants: Tenants, admin: Api, measurements: Measurements
 ) -> None:

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.e2e.support.api import Api, ApiError, ns_path, refusal, unless
-from tests.e2e.support.cluster import Cluster
-from tests.e2e.support.instances import CHART, Instance
+from tests.e2e.support.instances import CHART, Instance, bare
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import manifest
@@ -26,16 +25,8 @@ RESERVED = "--set=reservedNames={vault}"
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
     """A cluster on which nothing is installed yet."""
-    cluster = Cluster(tmp_path_factory.mktemp("helm"))
-    made = Instance(cluster)
-    try:
-        cluster.up()
-        yield made
-        made.stop()
-        assert made.controller.defect not in made.controller.log()
-        assert made.door.defect not in made.door.log()
-    finally:
-        cluster.down()
+    with bare(tmp_path_factory.mktemp("helm")) as instance:
+        yield instance
 
 
 @pytest.fixture(scope="module")
@@ -156,8 +147,7 @@ def test_installed_from_nothing(
     started = time.monotonic()
     release.install()
     measurements.note("helm install", time.monotonic() - started)
-    release.cluster.kill("kube-controller-manager")
-    release.cluster.up()
+    release.cluster.learn_kinds()
     eventually(release.guarded, what="the policies are not in force")
     release.start()
     alice.kubectl("create", "lns", "team-a").ok()
@@ -238,8 +228,7 @@ def test_installed_again_it_takes_over(
     release.install()
     eventually(release.guarded, what="the policies are not in force")
     # The accounts are new, and so are their tokens.
-    for process in ("controller", "door"):
-        release.__dict__.pop(process)
+    release.forget()
     release.start()
     release.wait("team-b")
     for name in names:

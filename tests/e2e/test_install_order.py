@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.support.api import CONFIGURATIONS, JSON_PATCH, Api, ns_path, rbac_path
-from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.commands import environment
-from tests.e2e.support.instances import CHART, Instance
+from tests.e2e.support.instances import CHART, Instance, bare
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.probes import said
 from tests.e2e.support.processes import Controller
@@ -30,12 +29,8 @@ PARTS = ("authenticated", "controller", "ledger", "webhook", "webhook-secrets")
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
     """A cluster on which nothing is installed yet."""
-    cluster = Cluster(tmp_path_factory.mktemp("order"))
-    try:
-        cluster.up()
-        yield Instance(cluster)
-    finally:
-        cluster.down()
+    with bare(tmp_path_factory.mktemp("order")) as instance:
+        yield instance
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +82,7 @@ def guarded(release: Instance) -> set[str]:
 
 def works(release: Instance, mallory: Person) -> None:
     """Everybody has their rights: people create, the processes do their work."""
-    for name in ("controller", "door"):
-        release.__dict__.pop(name, None)
+    release.forget()
     release.start()
     try:
         name = f"works-{len(release.cluster.admin.items(release.path()))}"
@@ -120,6 +114,7 @@ def test_removed_and_installed_again_over_kept_definitions(
     works(release, mallory)
 
 
+@pytest.mark.thorough
 def test_what_a_removal_without_hooks_leaves_gives_nothing_at_the_next_installation(
     release: Instance, mallory: Person
 ) -> None:
@@ -152,6 +147,7 @@ def test_nobody_creates_where_values_say_so(release: Instance, mallory: Person) 
     eventually(lambda: may_create(mallory), what="people may not create")
 
 
+@pytest.mark.thorough
 def test_an_installation_that_is_killed_gives_no_right_and_is_done_again(
     release: Instance, mallory: Person
 ) -> None:
@@ -167,6 +163,7 @@ def test_an_installation_that_is_killed_gives_no_right_and_is_done_again(
     works(release, mallory)
 
 
+@pytest.mark.thorough
 def test_upgraded_from_a_chart_that_bound_at_once_nobody_loses_a_right(
     release: Instance, admin: Api, mallory: Person, tmp_path: Path
 ) -> None:
@@ -191,6 +188,7 @@ def test_upgraded_from_a_chart_that_bound_at_once_nobody_loses_a_right(
     works(release, mallory)
 
 
+@pytest.mark.thorough
 def test_installed_again_where_service_and_address_have_changed_places(
     release: Instance, admin: Api
 ) -> None:
@@ -214,7 +212,6 @@ def test_a_guard_that_is_deleted_or_weakened_is_told(
     data = admin.get(ns_path(release.namespace, "configmaps", "lnamespace-controller-guards"))
     file = tmp_path / "guards.json"
     file.write_text(data["data"]["guards.json"])
-    release.__dict__.pop("controller", None)
     watcher = release.another_controller("guards", LNAMESPACE_GUARDS_FILE=str(file))
     watcher.start()
     try:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.e2e.support.api import Api, ns_path, rbac_path, refusal, unless
 from tests.e2e.support.cluster import LEDGER_ACCOUNT, SERVICE_ACCOUNT, WEBHOOK_ACCOUNT, Cluster
-from tests.e2e.support.instances import CHART, Instance
+from tests.e2e.support.instances import CHART, Instance, bare
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.processes import Controller, Publisher
 from tests.e2e.support.rights import Deed, Rights
@@ -67,16 +67,12 @@ def another_version(folder: Path) -> Path:
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """A cluster with the default instance and one more, of another version."""
     folder = tmp_path_factory.mktemp("instances")
-    cluster = Cluster(folder)
-    first = Instance(cluster)
-    second = Instance(cluster, OTHER, "lns-team1", "team1", another_version(folder))
-    try:
-        cluster.up()
+    with bare(folder) as first:
+        cluster = first.cluster
+        second = Instance(cluster, OTHER, "lns-team1", "team1", another_version(folder))
         first.install()
         second.install()
-        # The garbage collector looks for new kinds every 30 s; one that starts now knows them.
-        cluster.kill("kube-controller-manager")
-        cluster.up()
+        cluster.learn_kinds()
         eventually(lambda: first.guarded() and second.guarded(), what="not guarded")
         try:
             first.start()
@@ -84,12 +80,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
             yield Pair(first, second, People(cluster))
         finally:
             second.stop()
-            first.stop()
-        for instance in (first, second):
-            assert instance.controller.defect not in instance.controller.log()
-            assert instance.door.defect not in instance.door.log()
-    finally:
-        cluster.down()
+        second.no_defect()
 
 
 def made_by(instance: Instance, pair: Pair) -> set[str]:

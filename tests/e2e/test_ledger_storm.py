@@ -313,6 +313,7 @@ def publisher(cluster: Cluster, service: StandIn) -> Iterator[Publisher]:
     assert process.defect not in process.log()
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(300 + 3 * COUNT, func_only=True)
 def test_after_the_storm_the_ledger_says_what_happened(
     cluster: Cluster,

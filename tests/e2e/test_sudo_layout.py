@@ -23,9 +23,9 @@ from tests.e2e.support.api import (
     refusal,
     unless,
 )
-from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT
 from tests.e2e.support.commands import REPOSITORY, run
-from tests.e2e.support.instances import CHART, Instance
+from tests.e2e.support.instances import CHART, Instance, bare
 from tests.e2e.support.people import People, Person, Who, account, user
 from tests.e2e.support.rights import Deed, Rights, become, edit, rule
 from tests.e2e.support.tenants import condition, manifest, member
@@ -42,25 +42,15 @@ RBAC_GROUP = "rbac.authorization.k8s.io"
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
     """A cluster with an audit log, where sudo is by group and two teams are at home."""
-    cluster = Cluster(tmp_path_factory.mktemp("layouts"))
-    made = Instance(cluster)
-    try:
-        cluster.up()
-        shutil.copy(REPOSITORY / "docs" / "audit-policy.yaml", cluster.folder)
-        cluster.kill("kube-apiserver")
-        cluster.up()
+    with bare(tmp_path_factory.mktemp("layouts")) as made:
+        shutil.copy(REPOSITORY / "docs" / "audit-policy.yaml", made.cluster.folder)
+        made.cluster.kill("kube-apiserver")
+        made.cluster.up()
         made.install()
-        # The garbage collector looks for new kinds every 30 s; one that starts now knows ours.
-        cluster.kill("kube-controller-manager")
-        cluster.up()
+        made.cluster.learn_kinds()
         eventually(made.guarded)
         made.start()
         yield made
-        made.stop()
-        assert made.controller.defect not in made.controller.log()
-        assert made.door.defect not in made.door.log()
-    finally:
-        cluster.down()
 
 
 @pytest.fixture(scope="module")

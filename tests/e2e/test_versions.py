@@ -1,6 +1,7 @@
 """Both versions of the API, through the real API server: whatever is used, nothing is lost."""
 
 import base64
+import itertools
 import json
 import ssl
 import urllib.request
@@ -159,8 +160,16 @@ WRITES = {
 }
 
 
-@pytest.mark.parametrize("how", WRITES)
-@pytest.mark.parametrize("change", EDITS)
+def each_once(change: Callable[[Kubectl, str, Object], None], how: str) -> Any:
+    """A pair of edit and way to write: each is in a pair of every run, all pairs are thorough."""
+    rare = how != "apply" and change is not merge_patch
+    marks = [pytest.mark.thorough] if rare else []
+    return pytest.param(change, how, marks=marks, id=f"{change.__name__}-{how}")
+
+
+@pytest.mark.parametrize(
+    ("change", "how"), [each_once(*pair) for pair in itertools.product(EDITS, WRITES)]
+)
 def test_an_edit_in_the_older_version_loses_nothing(
     how: str,
     change: Callable[[Kubectl, str, Object], None],

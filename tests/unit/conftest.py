@@ -1,5 +1,8 @@
 """What all unit tests share."""
 
+import os
+
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile(
@@ -9,6 +12,7 @@ settings.register_profile(
     # A property of a rare case filters much; how much depends on the seed, and is no failure.
     suppress_health_check=[HealthCheck.filter_too_much],
 )
+settings.register_profile("thorough", settings.get_profile("unit"), max_examples=1000)
 settings.register_profile(
     "unshrunk",
     settings.get_profile("unit"),
@@ -16,3 +20,9 @@ settings.register_profile(
     phases=[Phase.explicit, Phase.generate],
 )
 settings.load_profile("unit")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Let a worker (pytest-xdist) end in silence: DuckDB lists what it leaks at the very end."""
+    if hasattr(config, "workerinput"):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

@@ -40,10 +40,16 @@ class Cluster:
     def install(self) -> None:
         """Install the chart, but for the Deployments: there is nothing here to run them on."""
         self.helm("install", "--create-namespace", "--wait", "--timeout", "60s")
-        # The garbage collector looks for new kinds every 30 s; one that starts now knows ours.
+        self.learn_kinds()
+        eventually(self._guarded, what="the policies are not in force")
+
+    def learn_kinds(self) -> None:
+        """Let the garbage collector know the kinds that are there now.
+
+        It looks for new ones every 30 s; one that starts now knows them.
+        """
         self.kill("kube-controller-manager")
         self.up()
-        eventually(self._guarded, what="the policies are not in force")
 
     def helm(self, verb: str, *flags: str) -> None:
         """Install or upgrade the chart for processes that run outside of the cluster."""

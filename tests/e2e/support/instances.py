@@ -1,5 +1,7 @@
 """Installations of the chart: several on one cluster, by suffix, namespace and version."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +12,14 @@ import yaml
 from tests.e2e.support.api import Api, ApiError, Object, unless
 from tests.e2e.support.cluster import LEDGER_ACCOUNT, SERVICE_ACCOUNT, WEBHOOK_ACCOUNT, Cluster
 from tests.e2e.support.commands import REPOSITORY, Result
-from tests.e2e.support.processes import Controller, Door, Publisher, free_port, yet_to_answer
+from tests.e2e.support.processes import (
+    Controller,
+    Door,
+    Process,
+    Publisher,
+    free_port,
+    yet_to_answer,
+)
 from tests.e2e.support.tenants import condition, manifest
 from tests.e2e.support.waiting import eventually
 
@@ -74,8 +83,13 @@ class Instance:
 
     def stop(self) -> None:
         """Stop whatever runs."""
-        self.controller.stop()
-        self.door.stop()
+        for process in self._known():
+            process.stop()
+
+    def forget(self) -> None:
+        """Have both processes made anew with tokens of what is installed now."""
+        for name in ("controller", "door"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def controller(self) -> Controller:
@@ -203,9 +217,34 @@ class Instance:
             return "it would delete every LNamespace" in error.message
         return False
 
+    def no_defect(self) -> None:
+        """Fail if a process of it met something that it was not written for."""
+        for process in self._known():
+            assert process.defect not in process.log()
+
+    def _known(self) -> list[Process]:
+        """The processes that were ever asked for, in the order in which they are stopped."""
+        return [self.__dict__[name] for name in ("controller", "door") if name in self.__dict__]
+
     @property
     def _variables(self) -> dict[str, str]:
         return {"LNAMESPACE_API_GROUP_SUFFIX": self.suffix}
 
     def _log(self, name: str) -> Path:
         return self.cluster.folder.parent / f"{self.release}-{name}.log"
+
+
+@contextmanager
+def bare(folder: Path) -> Iterator[Instance]:
+    """An instance that is yet to be installed, on a cluster of its own; nothing is left of it."""
+    cluster = Cluster(folder)
+    try:
+        cluster.up()
+        instance = Instance(cluster)
+        try:
+            yield instance
+        finally:
+            instance.stop()
+        instance.no_defect()
+    finally:
+        cluster.down()

@@ -241,12 +241,13 @@ def free_port() -> int:
     """A port of this machine that nobody has, nor is given to anybody before it is used.
 
     Systems pick from another range for outgoing connections and for whoever asks for any port, and
-    `hack/cluster` has its own.
+    `hack/cluster` has its own. Each of several workers (pytest-xdist) has every tenth.
     """
     return next(port for port in _ports if _is_free(port))
 
 
-_ports = iter(random.sample(range(10000, 20000), 10000))
+_worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_ports = iter(random.sample(range(10000 + _worker % 10, 20000, 10), 1000))
 
 
 def _is_free(port: int) -> bool:

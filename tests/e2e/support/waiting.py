@@ -57,18 +57,18 @@ class Measurements:
     """What was measured in this session, shown at its end."""
 
     def __init__(self) -> None:
-        self._seconds: dict[str, list[float]] = {}
+        self.seconds: dict[str, list[float]] = {}
 
     def note(self, what: str, seconds: float) -> None:
         """Remember one measurement."""
-        self._seconds.setdefault(what, []).append(seconds)
+        self.seconds.setdefault(what, []).append(seconds)
 
     def lines(self) -> list[str]:
         """A line for each thing measured: how often, median, and the worst."""
         return [
             f"{what:<58} n={len(values):<4} median {_middle(values) * 1000:6.0f} ms"
             f"   worst {max(values) * 1000:6.0f} ms"
-            for what, values in sorted(self._seconds.items())
+            for what, values in sorted(self.seconds.items())
         ]
 
 
