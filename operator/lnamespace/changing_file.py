@@ -14,6 +14,9 @@ class ChangingFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._stamp: _Stamp | None = None
+        self._file: tuple[int, int] | None = None
+        self.in_place = False
+        """Whether what changed last is the same file, written over: it may not be whole yet."""
 
     def changed(self) -> bytes | None:
         """The content, if it may be another than the last time; else None.
@@ -26,6 +29,9 @@ class ChangingFile:
         before, self._stamp = self._stamp, None
         stamp = _stamp(self.path)
         content = self.path.read_bytes() if stamp != before else None
+        if content is not None:
+            self.in_place = self._file == stamp[:2]
+            self._file = stamp[:2]
         self._stamp = stamp
         return content
 

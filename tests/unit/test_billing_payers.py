@@ -252,11 +252,58 @@ def test_a_file_is_read_anew_when_it_changes(tmp_path: Path) -> None:
     assert file.current.default.cost_center == "two"
     path.write_text("default: {costCenter: six}\n")
     file.refresh()
+    file.refresh()
     assert file.current.default.cost_center == "six"
 
 
+ENTRY = "- {{user: {}, billing: {{costCenter: x}}}}\n"
+TWO = "default: {costCenter: good}\nentries:\n" + ENTRY.format("alice") + ENTRY.format("bob")
+
+
+def test_a_file_that_is_written_over_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    """Half of it was taken within a second: it is a good file, of fewer entries."""
+    path = tmp_path / "payers.yaml"
+    path.write_text(TWO)
+    file = PayersFile(str(path))
+    with path.open("w") as being_written:
+        being_written.write(TWO.replace("good", "better").removesuffix(ENTRY.format("bob")))
+        being_written.flush()
+        file.refresh()
+        assert len(file.current.entries) == 2
+        being_written.write(ENTRY.format("bob"))
+    for _ in range(2):
+        file.refresh()
+        assert len(file.current.entries) == 2
+    assert file.current.default.cost_center == "better"
+
+
+@pytest.mark.parametrize("kept", range(1, len(TWO) - 1))
+def test_a_file_that_was_cut_off_changes_nothing(tmp_path: Path, kept: int) -> None:
+    path = tmp_path / "payers.yaml"
+    path.write_text(TWO)
+    file = PayersFile(str(path))
+    path.write_text(TWO[:kept])
+    for _ in range(3):
+        file.refresh()
+        assert len(file.current.entries) == 2
+    assert str(path) in file.problem
+
+
+def test_the_last_entry_can_be_removed(tmp_path: Path) -> None:
+    path, new = tmp_path / "payers.yaml", tmp_path / "new"
+    path.write_text(TWO)
+    file = PayersFile(str(path))
+    new.write_text(TWO.removesuffix(ENTRY.format("bob")))
+    new.rename(path)
+    file.refresh()
+    assert len(file.current.entries) == 1
+    assert not file.problem
+
+
 @pytest.mark.parametrize(
-    "broken", ["entries: 3", "default: {costCenter: 1}", None, "", "# gone\n", "{}", "default: {"]
+    "broken",
+    ["entries: 3", "default: {costCenter: 1}", None, "", "# gone\n", "{}", "default: {"]
+    + ["entries:\n", "default: {costCenter: c} # no entries: why\n"],
 )
 def test_a_file_that_got_worse_changes_nothing_and_is_told(
     tmp_path: Path, broken: str | None, caplog: pytest.LogCaptureFixture
@@ -277,6 +324,7 @@ def test_a_file_that_got_worse_changes_nothing_and_is_told(
     assert [record.levelname for record in caplog.records].count("ERROR") == 1
     assert len(file.current.entries) == 1
     path.write_text("default: {costCenter: better}\nentries: []")
+    file.refresh()
     file.refresh()
     assert file.current.default.cost_center == "better"
     assert file.problem == ""

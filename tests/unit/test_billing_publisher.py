@@ -245,6 +245,32 @@ async def test_what_is_missing_in_the_ledger_is_told(
         assert 'drift_total{kind="missing"} 1.0' in made.measure().decode()
 
 
+async def test_what_was_mended_is_no_difference_any_more(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    """The alert stayed for a day after one row had been found missing and was written."""
+    present(server, "a")
+    async with publishing(server, ledger, tmp_path, flush_seconds=1) as made:
+        await server.until(lambda: ledger.ids() == ["a/1/APPLY"])
+        await server.until(lambda: 'ledger_differences{kind="missing"} 0.0' in metrics_of(made))
+        assert 'drift_total{kind="missing"} 1.0' in metrics_of(made)
+
+
+async def test_what_cannot_be_mended_stays_a_difference(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    present(server, "a")
+    ledger.poison = "a/1/APPLY"
+    async with publishing(server, ledger, tmp_path, flush_seconds=1) as made:
+        await server.until(lambda: "parked_records 1.0" in metrics_of(made))
+        assert 'drift_total{kind="missing"} 1.0' in metrics_of(made)
+    assert not ledger.ids()
+
+
+def metrics_of(made: Publisher) -> str:
+    return made.measure().decode()
+
+
 async def test_what_went_while_nobody_looked_is_ended(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:

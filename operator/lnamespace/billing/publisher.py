@@ -48,6 +48,9 @@ LOOK_AT_PARKED = 5.0
 REMOVAL = Backoff(longest=300.0)
 """Before a record that could not be removed is tried again."""
 
+LOOKS = 4
+"""Comparisons one after the other while they find something; then it is for somebody to look."""
+
 STOP_SECONDS = 25.0
 """How long to finish what is under way after being told to stop; Kubernetes kills after 30."""
 
@@ -256,7 +259,7 @@ class Publisher:
             self.backlog.unpark()
 
     async def _compare_regularly(self) -> None:
-        failures, again = 0, False
+        failures, looks = 0, 0
         while True:
             # What is on its way is no difference, and takes a database that answers.
             await self._drained.wait()
@@ -268,9 +271,13 @@ class Publisher:
                 log.warning("ledger and cluster not compared", extra={"error": str(error)})
                 await asyncio.sleep(RETRY.delay(failures))
             else:
-                # What was ended wrongly may lack more, which is seen once it lives again.
-                failures, again = 0, bool(found.reopened) and not again
-                if not again:
+                # What is mended is seen by another look, and not a day later; what was ended
+                # wrongly may lack more, which is seen once it lives again.
+                failures, looks = 0, looks + 1 if found.records else 0
+                if 0 < looks < LOOKS:
+                    await asyncio.sleep(self._settings.flush_seconds + RETRY.delay(looks))
+                else:
+                    looks = 0
                     pause = asyncio.sleep(self._settings.compare_hours * 3600)
                     await _first(pause, self._compare_now.wait())
 
