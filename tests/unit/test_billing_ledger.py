@@ -1,5 +1,6 @@
 """The ledger keeps its promises on every database that can be had here."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,6 +68,31 @@ def test_two_at_once_write_each_row_once(ledger: Ledger) -> None:
     with engines.transaction(ledger.engine) as connection:
         connection.execute(sa.select(ledger.table))
     assert ledger.append([applied("u", 1, 0)]) + other.append([applied("u", 1, 0)]) == 1
+
+
+def test_whoever_takes_rows_may_take_their_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list of a million intervals was cut off after a minute: the file was not written yet."""
+    monkeypatch.setattr(engines, "SILENCE_SECONDS", 0.4)
+    monkeypatch.setattr(engines, "ROWS_AT_ONCE", 2)
+    made = Ledger(engines.engine(DATABASES["postgresql"](tmp_path)), table("events"))
+    made.append([applied(f"u{number}", 1, 0) for number in range(9)])
+    rows = made.stream(sa.select(made.table))
+    taken = [next(rows)]
+    wakened = threading.Event()
+    assert not wakened.wait(timeout=1.0)  # As long as it takes to write to a slow disk.
+    taken += rows
+    made.close()
+    assert len(taken) == 9
+
+
+def test_what_is_not_wanted_any_more_leaves_the_database_usable(ledger: Ledger) -> None:
+    ledger.append([applied(f"u{number}", 1, 0) for number in range(9)])
+    rows = ledger.stream(sa.select(ledger.table))
+    next(rows)
+    rows.close()
+    assert ledger.append([applied("another", 1, 0)]) == 1
 
 
 def test_a_defect_of_ours_is_no_failure_of_the_database(ledger: Ledger) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -173,13 +174,15 @@ def _print(
     settings: Settings,
     arguments: argparse.Namespace,
 ) -> int:
-    with closing(ledger), patience("asking the database"):
-        rows = ledger.read(query)
-        clusters = () if rows or arguments.all_clusters else _clusters(ledger)
     here = [] if arguments.all_clusters else [reconcile.place_of(settings).columns()]
     wide = [*PLACE, *columns] if arguments.all_clusters or arguments.output != "table" else columns
     shown = [c for c in wide if c not in BRIEF] if arguments.output == "table" else wide
-    write(rows, shown, arguments.output, arguments.exact)
+    with closing(ledger):
+        rows = ledger.stream(query)
+        with patience("asking the database"):
+            first = next(rows, None)
+            clusters = () if first or arguments.all_clusters else _clusters(ledger)
+        write(chain([first] if first else (), rows), shown, arguments.output, arguments.exact)
     _tell_of_others(clusters, here)
     return 0
 

@@ -8,12 +8,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from lnamespace.billing.costs import FOREVER, Cluster, Payer, Span, Spans, microseconds
-from lnamespace.billing.engines import transaction
 from lnamespace.billing.ledger import Ledger
 from lnamespace.billing.table import PLACE
 
 _PAYER = Payer._fields
-_ROWS = 5_000
 
 
 def spans(ledger: Ledger, cluster: Cluster | None) -> Spans:
@@ -30,10 +28,7 @@ def spans(ledger: Ledger, cluster: Cluster | None) -> Spans:
     query = sa.select(*(found.c[name] for name in names)).where(
         *(found.c[name] == value for name, value in here.items())
     )
-    with transaction(ledger.engine) as connection:
-        # In parts, for a million rows of SQLAlchemy's are gigabytes; a span is 150 bytes.
-        streamed = connection.execution_options(yield_per=_ROWS).execute(query)
-        return by_namespace(streamed.mappings())
+    return by_namespace(ledger.stream(query))
 
 
 def by_namespace(intervals: Iterable[Mapping[Any, Any]]) -> Spans:

@@ -1,7 +1,7 @@
 """A database from its URL, with every wait bounded."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +9,14 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool, StaticPool
 
 from lnamespace.billing.failures import message, translated
-from lnamespace.billing.silence import Watchdog
+from lnamespace.billing.silence import ATTEND, Watchdog
 from lnamespace.errors import LedgerMisconfigured, SettingsError
 
 _ESCAPE = "in a password, @ : / ? # and % are written as %40 %3A %2F %3F %23 and %25"
 
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 30
+ROWS_AT_ONCE = 5_000
 SILENCE_SECONDS = 60.0
 """After which a connection to a server that says nothing is cut."""
 
@@ -101,6 +102,21 @@ def transaction(database: sa.Engine) -> Iterator[sa.Connection]:
         if failure is None or failure is error:
             raise
         raise failure from error
+
+
+def stream(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[dict[str, Any]]:
+    """Return the rows that a query finds, in parts, for a million of them are gigabytes.
+
+    Who takes them may take their time: while they do, nobody waits for the database.
+    """
+    result = connection.execution_options(yield_per=ROWS_AT_ONCE).execute(query)
+    names, attend = tuple(result.keys()), connection.info.get(ATTEND, lambda _: None)
+    with closing(result):
+        for part in result.partitions():
+            attend(False)
+            for row in part:
+                yield dict(zip(names, row, strict=True))
+            attend(True)
 
 
 def _maker(url: sa.URL) -> Callable[[sa.URL], sa.Engine]:

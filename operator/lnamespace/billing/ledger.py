@@ -1,7 +1,7 @@
 """Rows into the ledger, each once; rows out of it. Everything here may wait for a database."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Lock
@@ -197,8 +197,12 @@ class Ledger:
 
     def read(self, query: sa.Select[*tuple[Any, ...]]) -> list[Row]:
         """The rows that a query finds."""
+        return list(self.stream(query))
+
+    def stream(self, query: sa.Select[*tuple[Any, ...]]) -> Generator[Row]:
+        """Return the rows that a query finds, as somebody takes them."""
         with engines.transaction(self.engine) as connection:
-            return [dict(found) for found in connection.execute(query).mappings()]
+            yield from engines.stream(connection, query)
 
     def open(self, place: Place) -> list[Row]:
         """The newest row of each LNamespace of an instance that is not known as ended.

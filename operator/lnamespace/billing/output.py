@@ -9,7 +9,7 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -29,6 +29,9 @@ PATIENCE_SECONDS = 2.0
 # What Excel, LibreOffice and Google Sheets take for the beginning of a formula (OWASP, CSV
 # injection), in full width too; and what has been made harmless before.
 _FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")  # noqa: RUF001 - these are the ones meant
+_SUSPECT = frozenset("'=+-@\t\r\n＝＋－＠")  # noqa: RUF001 - as above
+"""What those begin with: there are millions of cells, and few that need a second look."""
+
 _CENT = Decimal("0.01")
 _CELL_WIDTH = 48
 _WIDE = 1_000_000
@@ -36,15 +39,18 @@ _WIDE = 1_000_000
 Row = Mapping[str, Any]
 
 
-def write(rows: Sequence[Row], columns: Sequence[str], form: str, exact: bool = False) -> None:
-    """Write rows to standard output; ``exact`` leaves CSV as it is, formulas and all."""
+def write(rows: Iterable[Row], columns: Sequence[str], form: str, exact: bool = False) -> None:
+    """Write rows to standard output; ``exact`` leaves CSV as it is, formulas and all.
+
+    CSV and JSON are written as rows come; a table is as wide as its widest row.
+    """
     match form:
         case "json":
             _json(rows, columns, sys.stdout)
         case "csv":
             _csv(rows, columns, sys.stdout, exact)
         case _:
-            _table(rows, columns)
+            _table(list(rows), columns)
 
 
 def harmless(text: str) -> str:
@@ -53,7 +59,7 @@ def harmless(text: str) -> str:
     Nothing is lost: whoever removes one apostrophe from each cell that begins with apostrophes
     and then one of ``= + - @``, tab or line end, has the text as it was.
     """
-    return f"'{text}" if _FORMULA.match(text) else text
+    return f"'{text}" if text[:1] in _SUSPECT and _FORMULA.match(text) else text
 
 
 def visible(text: str) -> str:
@@ -113,13 +119,14 @@ def _cell(value: Any, timespec: str = "auto") -> str:
     return _instant(value, timespec) if isinstance(value, datetime) else str(value)
 
 
-def _json(rows: Sequence[Row], columns: Sequence[str], out: TextIO) -> None:
+def _json(rows: Iterable[Row], columns: Sequence[str], out: TextIO) -> None:
     """Write JSON, in which a decimal is a number with all of its digits: json knows floats only."""
-    objects = ",\n".join(
-        "  {\n" + ",\n".join(_member(k, v) for k, v in _value_row(row, columns).items()) + "\n  }"
-        for row in rows
-    )
-    out.write(f"[\n{objects}\n]\n" if objects else "[]\n")
+    between = "["
+    for row in rows:
+        members = ",\n".join(_member(k, v) for k, v in _value_row(row, columns).items())
+        out.write(f"{between}\n  {{\n{members}\n  }}")
+        between = ","
+    out.write("[]\n" if between == "[" else "\n]\n")
 
 
 def _member(name: str, value: Any) -> str:
@@ -128,16 +135,16 @@ def _member(name: str, value: Any) -> str:
     return f"    {json.dumps(name)}: {text}"
 
 
-def _csv(rows: Sequence[Row], columns: Sequence[str], out: TextIO, exact: bool) -> None:
+def _csv(rows: Iterable[Row], columns: Sequence[str], out: TextIO, exact: bool) -> None:
     # A terminal would obey what is in a cell; a file or a pipe gets it as it is.
     last = visible if out.isatty() else str
+    # A number is no formula: -5.00 must not become text.
+    text = str if exact else harmless
     writer = csv.writer(out, quoting=csv.QUOTE_ALL)
     writer.writerow(columns)
     for row in rows:
-        values = (row[name] for name in columns)
-        # A number is no formula: -5.00 must not become text.
-        safe = ((v, str if exact or not isinstance(v, str) else harmless) for v in values)
-        writer.writerow([last(defused(_cell(value))) for value, defused in safe])
+        values = [row[name] for name in columns]
+        writer.writerow([last(text(v) if isinstance(v, str) else _cell(v)) for v in values])
 
 
 def _table(rows: Sequence[Row], columns: Sequence[str]) -> None:

@@ -9,9 +9,16 @@ import os
 import socket
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
+
+ATTEND = "lnamespace.attend"
+"""In a connection's ``info``: to be called with whether the database is asked for something now.
+
+A connection in use is, unless this says otherwise.
+"""
 
 
 class Watchdog:
@@ -28,12 +35,21 @@ class Watchdog:
         sa.event.listen(engine, "checkout", self._taken)
         sa.event.listen(engine, "checkin", self._given_back)
 
-    def _taken(self, driver: Any, *_: object) -> None:
+    def _taken(self, driver: Any, record: Any = None, *_: object) -> None:
+        if record is not None:
+            record.info[ATTEND] = partial(self._attend, driver)
         with self._lock:
             self._in_use[driver] = time.monotonic() + self._limit
             if not self._begun:
                 self._begun = True
                 threading.Thread(target=self._look, name="silence", daemon=True).start()
+
+    def _attend(self, driver: Any, is_asked: bool) -> None:
+        """Begin to wait for an answer, or end."""
+        if is_asked:
+            self._taken(driver)
+        else:
+            self._given_back(driver)
 
     def _given_back(self, driver: Any, *_: object) -> None:
         with self._lock:
