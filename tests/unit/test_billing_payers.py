@@ -302,8 +302,10 @@ def test_the_last_entry_can_be_removed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    ["entries: 3", "default: {costCenter: 1}", None, "", "# gone\n", "{}", "default: {"]
-    + ["entries:\n", "default: {costCenter: c} # no entries: why\n"],
+    [
+        *("entries: 3", "default: {costCenter: 1}", None, "", "# gone\n", "{}", "default: {"),
+        *("entries:\n", "default: {costCenter: c} # no entries: why\n"),
+    ],
 )
 def test_a_file_that_got_worse_changes_nothing_and_is_told(
     tmp_path: Path, broken: str | None, caplog: pytest.LogCaptureFixture

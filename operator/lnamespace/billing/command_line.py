@@ -14,6 +14,7 @@ _COMMANDS = {
     "costs": "show what each cost centre cost, by a file of what its namespaces cost",
     "reconcile": "put into the outbox what the ledger lacks of the cluster",
     "replay": "write all that the cluster knows into the ledger, as into a new table",
+    "correct": "correct what the ledger says of the past, by a row that says who and why",
     "create-table": "create or extend the table, and the view for readers",
 }
 
@@ -32,6 +33,20 @@ OpenCost's, with Date, Namespace and TotalCost; or Google's billing export, save
   lnamespace ledger costs opencost.csv --currency USD --cluster-name main
 """
 
+_CORRECT = """
+
+Nothing is changed: the correction is a row beside what it corrects, and the intervals follow it.
+Ids of events: lnamespace ledger show -n NAMESPACE -o csv
+
+  lnamespace ledger correct UID/3/APPLY --cost-center 0815 --reason 'ticket 7' --dry-run
+  lnamespace ledger correct UID/DELETE --at 2026-10-03T12:00:00Z --reason 'it was gone by then'
+  lnamespace ledger correct UID/4/APPLY --void --reason 'a trial'
+"""
+
+_EXAMPLES = {"costs": _COSTS, "correct": _CORRECT}
+
+_PAYER = ("cost_center", "owner", "team", "environment")
+
 
 def add_commands(parser: argparse.ArgumentParser) -> None:
     """Give the parser the commands; which one is chosen is ``ledger_command``."""
@@ -42,7 +57,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
             name,
             aliases=["events"] if name == "show" else [],
             help=meaning,
-            description=f"{text}{_COSTS if name == 'costs' else ''}",
+            description=f"{text}{_EXAMPLES.get(name, '')}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if name in ("show", "intervals"):
@@ -55,6 +70,8 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
             command.add_argument(
                 "--dry-run", action="store_true", help="say what would be done, and change nothing"
             )
+        if name == "correct":
+            _add_correct(command)
         if name == "reconcile":
             _add_overrides(command)
         options.add_options(command, "ledger")
@@ -73,6 +90,20 @@ def _add_overrides(command: argparse.ArgumentParser) -> None:
         help="a cluster that had these names and is gone, whose LNamespaces are to be ended; "
         "'' for rows of before there were UIDs",
     )
+
+
+def _add_correct(command: argparse.ArgumentParser) -> None:
+    command.add_argument("event", metavar="EVENT_ID", help="the event that is wrong")
+    command.add_argument("--reason", default="", help="why it is corrected; stands in the ledger")
+    command.add_argument("--by", help="who corrects it [whoever is logged in]")
+    command.add_argument(
+        "--at", metavar="TIME", help="when it took effect, such as 2026-10-03T12:00:00Z"
+    )
+    command.add_argument("--void", action="store_true", help="it did not happen")
+    for name in _PAYER:
+        option = f"--{name.replace('_', '-')}"
+        command.add_argument(option, dest=f"new_{name}", help="who pays, instead")
+    command.add_argument("--dry-run", action="store_true", help="show it, and write nothing")
 
 
 def _add_filters(command: argparse.ArgumentParser) -> None:

@@ -9,13 +9,12 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
 from lnamespace import logs
-from lnamespace.billing import costs_command, engines, publisher, reconcile
+from lnamespace.billing import correct_command, costs_command, database_file, publisher, reconcile
 from lnamespace.billing.costs import Cluster
 from lnamespace.billing.ledger import Ledger, Place, row
 from lnamespace.billing.outbox import Outbox, pages, read_queued
@@ -25,7 +24,6 @@ from lnamespace.billing.table import PLACE
 from lnamespace.errors import (
     ClusterError,
     LedgerError,
-    LedgerMisconfigured,
     LedgerUnavailable,
     SettingsError,
 )
@@ -37,6 +35,7 @@ EVENTS = (
     *("valid_from", "operation", "namespace", "cost_center", "owner", "team", "environment"),
     *("labels", "billing_source", "billing_source_group", "requester", "changed_by"),
     *("generation", "event_id", "recorded_at", "lnamespace_uid", "cluster_uid", "corrects"),
+    "reason",
 )
 INTERVALS = (
     *("namespace", "valid_from", "valid_to"),
@@ -44,7 +43,7 @@ INTERVALS = (
 )
 BRIEF = frozenset(
     {"labels", "billing_source_group", "generation", "event_id", "requester"}
-    | {"recorded_at", "lnamespace_uid", "cluster_uid", "corrects"}
+    | {"recorded_at", "lnamespace_uid", "cluster_uid", "corrects", "reason"}
 )
 """Columns that are not in a table, for it must fit a terminal; CSV and JSON have them."""
 
@@ -83,7 +82,7 @@ def run(name: str, settings: Settings, arguments: argparse.Namespace) -> int:
 
 def _publish(settings: Settings, _: argparse.Namespace) -> int:
     logs.configure(settings.log_format, settings.log_level)
-    _make_folder(settings)
+    database_file.make_folder(settings)
     publisher.run(settings)
     return 0
 
@@ -104,7 +103,7 @@ def _database(settings: Settings) -> tuple[dict[str, Any], LedgerError | None]:
     facts: dict[str, Any] = {"database": settings.ledger_url.partition(":")[0]}
     facts["table"] = settings.ledger_table
     try:
-        with closing(_existing(settings)) as ledger, patience("asking the database"):
+        with closing(database_file.existing(settings)) as ledger, patience("asking the database"):
             columns = ledger.table.c
             query = sa.select(
                 sa.func.count().label("rows"),
@@ -142,7 +141,7 @@ def _stuck(records: Collection[BillingRecord]) -> str:
 
 
 def _show(settings: Settings, arguments: argparse.Namespace) -> int:
-    ledger = _existing(settings)
+    ledger = database_file.existing(settings)
     found = ledger.events().subquery("found")
     order = (found.c.valid_from, found.c.generation, found.c.event_id)
     query = _filtered(found, settings, arguments).order_by(*order)
@@ -150,7 +149,7 @@ def _show(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def _intervals(settings: Settings, arguments: argparse.Namespace) -> int:
-    ledger = _existing(settings)
+    ledger = database_file.existing(settings)
     found = ledger.intervals().subquery("found")
     order = (*(found.c[name] for name in PLACE), found.c.namespace, found.c.valid_from)
     query = _filtered(found, settings, arguments).order_by(*order)
@@ -208,7 +207,7 @@ def _tell_of_others(
 
 def _costs(settings: Settings, arguments: argparse.Namespace) -> int:
     asked = costs_command.chosen(arguments, _cluster(settings, arguments))
-    with closing(_existing(settings)) as ledger:
+    with closing(database_file.existing(settings)) as ledger:
         rows, is_known = costs_command.report(ledger, asked)
         clusters = [] if is_known else _clusters(ledger)
     costs_command.show(rows, asked, arguments.output, arguments.exact)
@@ -254,7 +253,7 @@ def _replay(settings: Settings, arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         print(f"{len(rows)} events are known to the cluster")
         return 0
-    _make_folder(settings)
+    database_file.make_folder(settings)
     ledger, added = Ledger.of(settings), 0
     with patience(f"writing {len(rows)} rows"):
         for start in range(0, len(rows), _BATCH):
@@ -279,11 +278,16 @@ async def _all_known(settings: Settings) -> tuple[list[BillingRecord], Place]:
     return [*events, *(r for lns in tenants.readable for r in since(lns, 0, now))], place
 
 
+def _correct(settings: Settings, arguments: argparse.Namespace) -> int:
+    with closing(database_file.existing(settings)) as ledger:
+        return correct_command.run(ledger, arguments)
+
+
 def _create_table(settings: Settings, arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         print(Ledger.of(settings).definition())
         return 0
-    _make_folder(settings)
+    database_file.make_folder(settings)
     ledger = Ledger.of(settings)
     with patience("creating the table"):
         Ledger(ledger.engine, ledger.table, manage=True).prepare()
@@ -296,48 +300,6 @@ async def _outbox(client: Client, names: Names) -> list[BillingRecord]:
     return [item.record for item in queued if not item.problem]
 
 
-def _existing(settings: Settings) -> Ledger:
-    """The ledger, to be read; to look for a file that is not there must not make one.
-
-    Raises
-    ------
-    LedgerMisconfigured
-        There is no such file.
-    """
-    file = _file(settings)
-    if file and not file.exists():
-        raise LedgerMisconfigured(
-            f"there is no {file}; it is made when the first record is published "
-            "(lnamespace ledger publish), or by: lnamespace ledger create-table"
-        )
-    return Ledger.of(settings)
-
-
-def _file(settings: Settings) -> Path | None:
-    """Return the file of the database, if it is kept in one.
-
-    Raises
-    ------
-    SettingsError
-        The URL is none.
-    """
-    try:
-        return engines.file_of(settings.ledger_url)
-    except (sa.exc.ArgumentError, ValueError):
-        raise SettingsError(
-            "--ledger-url is no URL of a database, such as sqlite:////var/lib/lnamespace/ledger.db"
-        ) from None
-
-
-def _make_folder(settings: Settings) -> None:
-    file = _file(settings)
-    if file:
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise LedgerMisconfigured(f"cannot make the folder {file.parent}: {error}") from error
-
-
 _COMMANDS: dict[str, Callable[[Settings, argparse.Namespace], int]] = {
     "publish": _publish,
     "status": _status,
@@ -346,5 +308,6 @@ _COMMANDS: dict[str, Callable[[Settings, argparse.Namespace], int]] = {
     "costs": _costs,
     "reconcile": _reconcile,
     "replay": _replay,
+    "correct": _correct,
     "create-table": _create_table,
 }

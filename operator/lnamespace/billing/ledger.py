@@ -81,6 +81,7 @@ def row(record: BillingRecord, place: Place) -> Row:
         "schema_version": SCHEMA_VERSION,
         "cluster_uid": place.cluster_uid or None,
         "corrects": record.corrects or None,
+        "reason": None,
     }
 
 
@@ -164,7 +165,7 @@ class Ledger:
         ends = [row for row in rows if row["operation"] == Operation.DELETE]
         others = [row for row in rows if row["operation"] != Operation.DELETE]
         added = append(connection, self.table, self._columns, others)
-        if any(row["operation"] == Operation.RETRACT for row in others):
+        if any(row["corrects"] for row in others):
             self._retracted = None
         looked = self._retracted is None or connection.dialect.name == "bigquery"
         new = self._append_ends(connection, ends)
@@ -194,6 +195,11 @@ class Ledger:
     def corrects(self) -> bool:
         """Whether an end can be taken back: the table can say which."""
         return "corrects" in self._columns
+
+    @property
+    def can_be_corrected(self) -> bool:
+        """Whether somebody can correct an event by hand: the table can say which, and why."""
+        return {"corrects", "reason"} <= {*self._columns}
 
     def read(self, query: sa.Select[*tuple[Any, ...]]) -> list[Row]:
         """The rows that a query finds."""

@@ -3,8 +3,9 @@
 A content that cannot be used changes nothing; what was good before goes on. That is so of an empty
 one too: a file that is being written, or a volume that went wrong, must not open every cost centre.
 
-A ConfigMap's volume swaps whole files. A file that is written over in place may be seen half-written,
-and half a file of YAML is often a file of YAML: fewer may charge a cost centre, or everybody.
+A ConfigMap's volume swaps whole files. A file that is written over in place may be seen
+half-written, and half a file of YAML is often a file of YAML: fewer may charge a cost centre, or
+everybody.
 """
 
 import asyncio

@@ -14,9 +14,11 @@ from sqlalchemy.schema import (
     CreateView,
     DropView,
     ExecutableDDLElement,
+    SetColumnComment,
+    SetTableComment,
 )
 
-from lnamespace.billing import engines
+from lnamespace.billing import descriptions, engines
 from lnamespace.billing.table import SCHEMA_VERSION, VERSION_SUFFIX, VIEW_SUFFIX, intervals
 from lnamespace.errors import LedgerError, LedgerMisconfigured
 
@@ -58,7 +60,10 @@ def lay_out(dialect: sa.Dialect, target: sa.Table) -> None:
 
 def view_of(target: sa.Table) -> sa.Table:
     """Return the readers' view of intervals, as something to select from."""
-    columns = (sa.Column(c.name, c.type) for c in intervals(target).selected_columns)
+    columns = (
+        sa.Column(c.name, c.type, comment=descriptions.COLUMNS[c.name])
+        for c in intervals(target).selected_columns
+    )
     return sa.Table(target.name + VIEW_SUFFIX, sa.MetaData(), *columns, schema=target.schema)
 
 
@@ -103,7 +108,11 @@ def definition(dialect: sa.Dialect, target: sa.Table) -> str:
     """Return the SQL that makes table and views, for whoever keeps them elsewhere."""
     lay_out(dialect, target)
     views = (_view(dialect, target, []), _version_statement(target))
-    made = (CreateTable(target), *(one for view in views for one in _in_place(dialect, view)))
+    made = (
+        CreateTable(target),
+        *(one for view in views for one in _in_place(dialect, view)),
+        *_comments(dialect, target),
+    )
     return "\n".join(f"{str(part.compile(dialect=dialect)).strip()};" for part in made)
 
 
@@ -118,6 +127,16 @@ def _replace_views(connection: sa.Connection, target: sa.Table) -> None:
     ):
         for statement in _in_place(connection.dialect, view):
             connection.execute(statement)
+    for comment in _comments(connection.dialect, target):
+        connection.execute(comment)
+
+
+def _comments(dialect: sa.Dialect, target: sa.Table) -> Iterator[ExecutableDDLElement]:
+    """Say in PostgreSQL what the columns mean; BigQuery is told when they are made."""
+    if dialect.name == "postgresql":
+        yield SetTableComment(target)
+        for column in (*target.c, *view_of(target).c):
+            yield SetColumnComment(column)
 
 
 def _view(dialect: sa.Dialect, target: sa.Table, known: Collection[str]) -> CreateView:

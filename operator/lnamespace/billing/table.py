@@ -13,14 +13,21 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator
 
+from lnamespace.billing import descriptions
 from lnamespace.billing.record import Operation
 from lnamespace.errors import SettingsError
 from lnamespace.model.names import Names
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """The version of the table's columns and of the views; each change of either is one more.
 
-1: the first. 2: ``cluster_uid`` and ``corrects``; views know of corrections.
+1: the first. 2: ``cluster_uid`` and ``corrects``; views know of corrections. 3: ``reason``; every
+event can be corrected.
+"""
+VOID = "VOID"
+"""The operation of a row that takes back what ``corrects`` names, and says nothing else.
+
+Only who writes the database can make one: there is no such record in a cluster.
 """
 VIEW_SUFFIX = "_intervals"
 VERSION_SUFFIX = "_version"
@@ -34,6 +41,7 @@ SINCE = "known_since"
 _COPY = "copy_number"
 _STARTS = (Operation.APPLY.value, Operation.RETRACT.value)
 """From these on somebody pays."""
+_CORRECTIONS = (Operation.RETRACT.value, VOID)
 _DEFAULT_GROUP = Names().group
 
 
@@ -72,14 +80,14 @@ def table(name: str, default_schema: str = "") -> sa.Table:
         last,
         sa.MetaData(),
         # BigQuery has no primary keys that it enforces; the statement and the view do without.
-        sa.Column("event_id", sa.String, primary_key=True),
-        *(sa.Column(column, sa.String) for column in (*PLACE, "namespace", "lnamespace_uid")),
-        sa.Column("generation", sa.BigInteger),
-        sa.Column("operation", sa.String),
-        sa.Column("valid_from", INSTANT),
-        sa.Column("recorded_at", INSTANT),
+        _column("event_id", sa.String, primary_key=True),
+        *(_column(column, sa.String) for column in (*PLACE, "namespace", "lnamespace_uid")),
+        _column("generation", sa.BigInteger),
+        _column("operation", sa.String),
+        _column("valid_from", INSTANT),
+        _column("recorded_at", INSTANT),
         *(
-            sa.Column(column, sa.String)
+            _column(column, sa.String)
             for column in (
                 "requester",
                 "changed_by",
@@ -94,12 +102,18 @@ def table(name: str, default_schema: str = "") -> sa.Table:
                 "operator_version",
             )
         ),
-        sa.Column("schema_version", sa.BigInteger),
+        _column("schema_version", sa.BigInteger),
         # New columns come last: a view can be replaced in place if columns are only appended.
-        sa.Column("cluster_uid", sa.String),
-        sa.Column("corrects", sa.String),
+        _column("cluster_uid", sa.String),
+        _column("corrects", sa.String),
+        _column("reason", sa.String),
         schema=".".join(schema) or default_schema or None,
+        comment=descriptions.TABLE,
     )
+
+
+def _column(name: str, kind: Any, primary_key: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, kind, primary_key=primary_key, comment=descriptions.COLUMNS[name])
 
 
 @lru_cache(maxsize=16)
@@ -157,8 +171,8 @@ def intervals(source: sa.FromClause, unique: bool = False) -> sa.Select[Any]:
     told late must not close the namespace that has been created anew meanwhile. Clocks of several
     webhooks differ, so within an LNamespace the generation decides, and time never runs backwards.
 
-    An end that was taken back counts no more; its RETRACT begins an interval as an APPLY does,
-    for another LNamespace may have had the name meanwhile.
+    What was taken back counts no more; a RETRACT begins an interval as an APPLY does, for another
+    LNamespace may have had the name meanwhile.
 
     ``unique``: a key sees to it that no event is there twice. To look costs PostgreSQL a sort of
     the whole table.
@@ -179,7 +193,9 @@ def intervals(source: sa.FromClause, unique: bool = False) -> sa.Select[Any]:
         ],
     )
     starts = (
-        sa.select(*ordered.c, follows.label("follows")).where(_is_start(ordered)).subquery("starts")
+        sa.select(*ordered.c, follows.label("follows"))
+        .where(_is_start(ordered), ordered.c.taken_back.is_(None))
+        .subquery("starts")
     )
     until = sa.case(
         (starts.c.follows.is_(None), starts.c.ended),
@@ -189,7 +205,8 @@ def intervals(source: sa.FromClause, unique: bool = False) -> sa.Select[Any]:
     bounded = sa.select(*starts.c, sa.type_coerce(until, INSTANT).label("valid_to")).subquery(
         "bounded"
     )
-    computed = ("operation", "valid_from", "recorded_at", "cluster_uid", "corrects", *place)
+    last = ("cluster_uid", "corrects", "recorded_at", "reason")
+    computed = ("operation", "valid_from", *last, *place)
     return sa.select(
         *(bounded.c[name] for name in place),
         bounded.c.begins.label("valid_from"),
@@ -198,6 +215,7 @@ def intervals(source: sa.FromClause, unique: bool = False) -> sa.Select[Any]:
         bounded.c.identity.label("cluster_uid"),
         bounded.c.corrects,
         bounded.c.recorded_at,
+        bounded.c.reason,
     ).where(bounded.c.valid_to.is_(None) | (bounded.c.valid_to > bounded.c.begins))
 
 
@@ -209,6 +227,7 @@ def latest(source: sa.FromClause, place: dict[str, str], api_group: str) -> sa.S
     before there was this column have none.
     """
     ended, uid = _ends(source).subquery("ended"), source.c.lnamespace_uid
+    back = _taken_back(source)
     newest = sa.func.row_number().over(
         partition_by=uid, order_by=[source.c.generation.desc(), source.c.recorded_at]
     )
@@ -216,8 +235,12 @@ def latest(source: sa.FromClause, place: dict[str, str], api_group: str) -> sa.S
     others = [column for column in source.c if column.name != "cluster_uid"]
     applied = (
         sa.select(*others, identity.label("cluster_uid"), newest.label(_COPY))
-        .select_from(source.outerjoin(ended, ended.c.lnamespace_uid == uid))
-        .where(_is_start(source), ended.c.lnamespace_uid.is_(None))
+        .select_from(
+            source.outerjoin(ended, ended.c.lnamespace_uid == uid).outerjoin(
+                back, back.c.corrects == source.c.event_id
+            )
+        )
+        .where(_is_start(source), ended.c.lnamespace_uid.is_(None), back.c.corrects.is_(None))
         .where(*(source.c[name] == value for name, value in place.items()))
         .where(sa.func.coalesce(source.c.api_group, _DEFAULT_GROUP) == api_group)
         .subquery("applied")
@@ -236,8 +259,10 @@ def retracted(source: sa.FromClause) -> sa.Select[Any]:
     There are few: each is a mistake that somebody made.
     """
     back = _taken_back(source)
-    return sa.select(source.c.event_id, source.c.lnamespace_uid, source.c.recorded_at).join_from(
-        source, back, back.c.corrects == source.c.event_id
+    return (
+        sa.select(source.c.event_id, source.c.lnamespace_uid, source.c.recorded_at)
+        .join_from(source, back, back.c.corrects == source.c.event_id)
+        .where(source.c.operation == Operation.DELETE.value)
     )
 
 
@@ -274,7 +299,8 @@ def _ordered(source: sa.FromClause, unique: bool) -> sa.Subquery:
     )
     own = [seen.c[name] for name in (*PLACE, "namespace", "lnamespace_uid")]
     is_end = sa.and_(seen.c.operation == Operation.DELETE.value, back.c.corrects.is_(None))
-    begins = sa.func.max(sa.case((_is_start(seen), seen.c.valid_from)), type_=INSTANT).over(
+    is_start = sa.and_(_is_start(seen), back.c.corrects.is_(None))
+    begins = sa.func.max(sa.case((is_start, seen.c.valid_from)), type_=INSTANT).over(
         partition_by=own,
         # A RETRACT of the same generation follows its APPLY.
         order_by=[seen.c.generation, seen.c.operation, seen.c.valid_from],
@@ -288,7 +314,13 @@ def _ordered(source: sa.FromClause, unique: bool) -> sa.Subquery:
         sa.func.max(seen.c.cluster_uid).over(partition_by=own),
     )
     return (
-        sa.select(*seen.c, begins.label("begins"), ended.label("ended"), identity.label("identity"))
+        sa.select(
+            *seen.c,
+            begins.label("begins"),
+            ended.label("ended"),
+            identity.label("identity"),
+            back.c.corrects.label("taken_back"),
+        )
         .select_from(seen.outerjoin(back, taken))
         .subquery("ordered")
     )
@@ -300,10 +332,10 @@ def _is_start(events_: sa.FromClause) -> sa.ColumnElement[bool]:
 
 
 def _taken_back(source: sa.FromClause) -> sa.Subquery:
-    """The ends that a RETRACT takes back, each once."""
+    """The events that others take back, each once."""
     return (
         sa.select(source.c.corrects, source.c.namespace)
-        .where(source.c.operation == Operation.RETRACT.value)
+        .where(sa.or_(*(source.c.operation == name for name in _CORRECTIONS)))
         .distinct()
         .subquery("taken_back")
     )

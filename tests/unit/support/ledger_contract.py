@@ -264,7 +264,7 @@ def older(ledger: Ledger) -> None:
         c
         for c in ledger.table.c
         if c.name not in ("team", "labels", "api_group", "schema_version")
-        and c.name not in ("cluster_uid", "corrects")
+        and c.name not in ("cluster_uid", "corrects", "reason")
     ]
     columns = [sa.Column(c.name, c.type, primary_key=c.primary_key) for c in kept]
     past = sa.Table(ledger.table.name, sa.MetaData(), *columns, schema=ledger.table.schema)
@@ -292,6 +292,40 @@ def test_an_end_that_was_taken_back_ends_nothing(ledger: Ledger) -> None:
     ledger.append([retraction("u", 1, 8, cost_center="1")])
     assert spans(ledger) == [("1", 0, 8), ("1", 8, None)]
     assert [found["lnamespace_uid"] for found in ledger.open(HERE)] == ["u"]
+
+
+def voiding(row_: Row) -> Row:
+    """That an event counts no more."""
+    event = row_["event_id"]
+    return row_ | {"event_id": f"{event}/VOID", "operation": "VOID", "corrects": event}
+
+
+def test_what_somebody_else_paid_is_corrected(ledger: Ledger) -> None:
+    first, second = applied("u", 1, 0, cost_center="1"), applied("u", 2, 4, cost_center="2")
+    ledger.append([first, second])
+    ledger.append([retraction("u", 1, 1, end="u/1/APPLY", cost_center="9")])
+    assert spans(ledger) == [("9", 1, 4), ("2", 4, None)]
+    ledger.append([retraction("u", 1, 0, end="u/1/APPLY/RETRACT", cost_center="8")])
+    assert spans(ledger) == [("8", 0, 4), ("2", 4, None)]
+    assert [found["cost_center"] for found in ledger.open(HERE)] == ["2"]
+
+
+def test_a_change_that_did_not_happen_leaves_what_was_before(ledger: Ledger) -> None:
+    rows = [applied("u", n, n - 1, cost_center=str(n)) for n in (1, 2, 3)]
+    ledger.append(rows)
+    ledger.append([voiding(rows[1]), voiding(rows[2])])
+    assert spans(ledger) == [("1", 0, None)]
+    assert [found["generation"] for found in ledger.open(HERE)] == [1]
+
+
+def test_an_end_of_another_time_is_told_instead(ledger: Ledger) -> None:
+    end = ended("u", 1, 5)
+    ledger.append([applied("u", 1, 0, cost_center="1"), end])
+    ledger.append([voiding(end), ended("u", 1, 3) | {"recorded_at": day(9)}])
+    assert spans(ledger) == [("1", 0, 3)]
+    ledger.append([end])
+    assert spans(ledger) == [("1", 0, 3)]
+    assert ledger.open(HERE) == []
 
 
 def test_who_pays_changes_before_the_end_is_taken_back(ledger: Ledger) -> None:
@@ -389,7 +423,9 @@ def test_a_view_that_a_rolled_back_version_made_anew_is_replaced(ledger: Ledger)
     """It made its own view in place of ours, and left the view that says the version."""
     ledger.append([applied("u", 1, 0, cost_center="1")])
     names = [c.name for c in intervals(ledger.table).selected_columns]
-    former = [name for name in names if name not in ("cluster_uid", "corrects", "recorded_at")]
+    former = [
+        name for name in names if name not in ("cluster_uid", "corrects", "recorded_at", "reason")
+    ]
     older_view(ledger, former, version=SCHEMA_VERSION)
     again = Ledger(ledger.engine, ledger.table)
     again.prepare()

@@ -1,0 +1,150 @@
+"""`lnamespace ledger correct`: the past is corrected by a row that says who and why."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lnamespace.billing.ledger import Ledger
+from lnamespace.cli import main
+from lnamespace.settings import Settings
+
+from tests.unit.support.engines import DATABASES
+from tests.unit.support.ledger_contract import applied, ended, spans
+
+WHO = ("--reason", "ticket 7", "--by", "fin@example.com")
+Correct = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    made = DATABASES[request.param](tmp_path)
+    with_rows = Ledger.of(Settings(ledger_url=made))
+    rows = [applied("u", 1, 0, cost_center="1", team="red"), applied("u", 2, 4, cost_center="2")]
+    with_rows.append([*rows, ended("u", 2, 8)])
+    with_rows.append([applied("alive", 1, 0, namespace="z", cost_center="3")])
+    with_rows.close()
+    return made
+
+
+@pytest.fixture
+def correct(url: str, capsys: pytest.CaptureFixture[str]) -> Correct:
+    def command(*words: str) -> tuple[int, str]:
+        code = main(["ledger", "correct", *words, "--ledger-url", url])
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err
+
+    return command
+
+
+def known(url: str) -> list[tuple[str, float, float | None]]:
+    ledger = Ledger.of(Settings(ledger_url=url))
+    try:
+        return spans(ledger)
+    finally:
+        ledger.close()
+
+
+def events(url: str) -> list[dict[str, Any]]:
+    ledger = Ledger.of(Settings(ledger_url=url))
+    try:
+        return ledger.read(ledger.events())
+    finally:
+        ledger.close()
+
+
+BEFORE = [("1", 0, 4), ("2", 4, 8), ("3", 0, None)]
+
+
+def test_another_pays_for_what_is_gone(url: str, correct: Correct) -> None:
+    code, said = correct("u/1/APPLY", "--cost-center", "9", *WHO)
+    assert code == 0, said
+    assert known(url) == [("9", 0, 4), ("2", 4, 8), ("3", 0, None)]
+    (made,) = (row for row in events(url) if row["corrects"])
+    assert (made["changed_by"], made["reason"]) == ("fin@example.com", "ticket 7")
+    assert (made["team"], made["billing_source"]) == ("red", "Correction")
+
+
+def test_the_view_says_why(url: str, correct: Correct) -> None:
+    correct("u/1/APPLY", "--cost-center", "9", *WHO)
+    ledger = Ledger.of(Settings(ledger_url=url))
+    found = {row["cost_center"]: row["reason"] for row in ledger.read(ledger.intervals())}
+    ledger.close()
+    assert found == {"9": "ticket 7", "2": None, "3": None}
+
+
+def test_a_dry_run_shows_it_and_writes_nothing(url: str, correct: Correct) -> None:
+    code, said = correct("u/1/APPLY", "--cost-center", "9", "--dry-run", *WHO)
+    assert code == 0
+    assert "nothing was written" in said
+    before, after = said.split("after:")
+    assert ("  9  " in after, "  9  " in before) == (True, False)
+    assert known(url) == BEFORE
+
+
+def test_an_end_of_another_time(url: str, correct: Correct) -> None:
+    assert correct("u/DELETE", "--at", "2026-03-07T00:00:00Z", *WHO)[0] == 0
+    assert known(url) == [("1", 0, 4), ("2", 4, 6), ("3", 0, None)]
+    assert correct("u/DELETE/1", "--at", "2026-03-11T12:00:00Z", *WHO)[0] == 0
+    assert known(url) == [("1", 0, 4), ("2", 4, 10.5), ("3", 0, None)]
+    assert {row["event_id"] for row in events(url)} >= {"u/DELETE", "u/DELETE/1", "u/DELETE/2"}
+
+
+def test_a_change_that_did_not_happen(url: str, correct: Correct) -> None:
+    assert correct("u/2/APPLY", "--void", *WHO)[0] == 0
+    assert known(url) == [("1", 0, 8), ("3", 0, None)]
+
+
+def test_a_correction_is_corrected(url: str, correct: Correct) -> None:
+    correct("u/1/APPLY", "--cost-center", "9", *WHO)
+    code, said = correct("u/1/APPLY", "--cost-center", "8", *WHO)
+    assert code == 1
+    assert "by u/1/APPLY/RETRACT: correct that" in said
+    assert correct("u/1/APPLY/RETRACT", "--cost-center", "8", *WHO)[0] == 0
+    assert known(url)[0] == ("8", 0, 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("u/9/APPLY", "--void"), "no event 'u/9/APPLY'"),
+        (("u/1/APPLY",), "--void"),
+        (("u/1/APPLY", "--void", "--team", "x"), "--void"),
+        (("u/DELETE", "--void"), "only its time"),
+        (("u/DELETE", "--cost-center", "1"), "only its time"),
+        (("alive/1/APPLY", "--void"), "has not ended"),
+        (("u/1/APPLY", "--at", "2999-01-01T00:00:00Z"), "in the future"),
+        (("u/1/APPLY", "--at", "yesterday"), "is not a time"),
+        (("u/1/APPLY", "--cost-center", " 9"), "--cost-center:"),
+        (("u/1/APPLY", "--cost-center", ""), "--cost-center:"),
+        (("u/1/APPLY", "--cost-center", "SHARED"), "--cost-center:"),
+        (("u/1/APPLY", "--team", "\x1b[2J"), "--team:"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_written(
+    url: str, correct: Correct, words: tuple[str, ...], said: str
+) -> None:
+    code, text = correct(*words, *WHO)
+    assert (code, said in text) == (1, True), text
+    assert known(url) == BEFORE
+
+
+def test_nobody_corrects_without_a_word(url: str, correct: Correct) -> None:
+    code, said = correct("u/1/APPLY", "--cost-center", "9")
+    assert (code, "--reason" in said) == (1, True)
+    assert known(url) == BEFORE
+
+
+def test_columns_say_in_postgresql_what_they_mean(tmp_path: Path) -> None:
+    ledger = Ledger.of(Settings(ledger_url=DATABASES["postgresql"](tmp_path)))
+    ledger.prepare()
+    with ledger.engine.connect() as connection:
+        query = (
+            "select c.relname, count(col_description(c.oid, a.attnum)), count(*) "
+            "from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 "
+            "where c.relname like 'lnamespace_billing_events%%' and c.relkind in ('r', 'v') "
+            "and c.relname not like '%%version' group by 1 order by 1"
+        )
+        found = [tuple(row) for row in connection.exec_driver_sql(query)]
+    ledger.close()
+    assert [described == columns for _, described, columns in found] == [True, True]
