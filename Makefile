@@ -3,12 +3,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REPORT ?= build/bench
+# The Kubernetes of demo and e2e, such as 1.30 or 1.33; the present one if it is not set.
+K8S ?=
+ifneq ($(K8S),)
+export LNAMESPACE_KUBERNETES := $(K8S)
+endif
+# What depends on the API server's version; the rest of the tests does not.
+VERSION_TESTS := $(addprefix tests/e2e/test_,$(addsuffix .py,oldest_kubectl vet story install_order helm \
+	bindings admission versions commands policies rights))
 
 # Of a unit test the half is computing, of an end-to-end test the most is waiting.
 UNIT := $(BIN)/pytest -n $(or $(WORKERS),2) --dist worksteal tests/unit tests/ledger
 E2E := $(BIN)/pytest -n $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder $(or $(TESTS),tests/e2e)
 
-.PHONY: help demo test unit e2e thorough soak alerts lint bench mutations crds reference docs lock release clean
+.PHONY: help demo test unit e2e thorough versions soak alerts lint bench mutations crds reference docs lock release clean
 
 help: ## What can be made here
 	@sed -n 's/^\([a-z0-9_-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -24,7 +32,7 @@ $(VENV)/.installed: requirements/dev.txt pyproject.toml
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(VENV) ## Play a real story on a real control plane; KEEP=1 leaves it up
+demo: $(VENV) ## Play a real story on a real control plane; KEEP=1 leaves it up, K8S=1.30 is on an older one
 	@$(BIN)/python hack/demo $(if $(KEEP),--keep)
 
 test: unit e2e ## All tests but the thorough ones; WORKERS=1 for one at a time
@@ -32,8 +40,13 @@ test: unit e2e ## All tests but the thorough ones; WORKERS=1 for one at a time
 unit: $(VENV) ## The pure layers and the ledger's databases, without a cluster
 	@$(UNIT)
 
-e2e: $(VENV) ## The public commands, against a real control plane
+e2e: $(VENV) ## The public commands, against a real control plane; K8S=1.30, TESTS='tests/e2e/test_vet.py ...'
 	@$(E2E)
+
+versions: $(VENV) ## The story and the tests that matter, on each older Kubernetes; before a release
+	@for version in $(or $(K8S),1.30 1.33 1.34 1.35); do \
+		$(MAKE) --no-print-directory demo K8S=$$version || exit 1; \
+		$(MAKE) --no-print-directory e2e K8S=$$version TESTS="$(VERSION_TESTS)" || exit 1; done
 
 alerts: $(VENV) ## The alerts, by Prometheus' own promtool; the first time builds it
 	@LNAMESPACE_PROMTOOL=1 $(BIN)/pytest tests/e2e/test_metrics.py -k alerts

@@ -11,11 +11,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from . import golang
 from .console import say
-from .versions import GO_MOD, GO_SUM, Versions, pinned
+from .versions import PRESENT, Release, Versions, pinned
 
 VERSION_COMMAND = {
     "etcd": ("--version",),
@@ -26,14 +27,32 @@ VERSION_COMMAND = {
 }
 
 
-def ensure() -> Path:
-    """The folder with all executables in their pinned versions; builds them when it must."""
-    versions = pinned()
+@dataclass(frozen=True)
+class Executables:
+    """Where a cluster's executables are.
+
+    `tools` has etcd, kubectl and helm, in the present versions whatever the cluster's own is.
+    `servers` has kube-apiserver and kube-controller-manager.
+    """
+
+    tools: Path
+    servers: Path
+
+
+def ensure(release: Release) -> Executables:
+    """Find the executables of a Kubernetes; build those that are missing."""
+    tools = _built(pinned(PRESENT))
+    servers = tools if release.versions.folder == PRESENT else _built(release.versions)
+    return Executables(tools, servers)
+
+
+def _built(versions: Versions) -> Path:
+    """The folder with the executables of one go.mod; builds them when it must."""
     home = cache_home() / cache_key(versions)
-    if not _complete(home):
+    if not _complete(home, versions):
         home.parent.mkdir(parents=True, exist_ok=True)
         with _lock(home.with_name(f"{home.name}.lock")):
-            if not _complete(home):  # another `up` may have built while this one waited
+            if not _complete(home, versions):  # another `up` may have built while this one waited
                 _fill(home, versions)
     return home / "bin"
 
@@ -49,14 +68,16 @@ def cache_home() -> Path:
 def cache_key(versions: Versions) -> str:
     """Names one build: other pins, another recipe or another kind of machine is another build."""
     digest = hashlib.sha256()
-    for part in (GO_MOD.read_bytes(), GO_SUM.read_bytes(), golang.recipe(versions).encode()):
+    pins = [(versions.folder / name).read_bytes() for name in ("go.mod", "go.sum")]
+    for part in (*pins, golang.recipe(versions).encode()):
         digest.update(hashlib.sha256(part).digest())
     digest.update(f"{sys.platform} {platform.machine()}".encode())
     return f"v{versions.kubernetes}-{digest.hexdigest()[:10]}"
 
 
-def _complete(home: Path) -> bool:
-    return all(os.access(home / "bin" / package.name, os.X_OK) for package in golang.PACKAGES)
+def _complete(home: Path, versions: Versions) -> bool:
+    packages = golang.packages(versions)
+    return all(os.access(home / "bin" / package.name, os.X_OK) for package in packages)
 
 
 @contextlib.contextmanager
@@ -77,7 +98,8 @@ def _fill(home: Path, versions: Versions) -> None:
     scratch = Path(tempfile.mkdtemp(prefix=f".{home.name}.", dir=home.parent))
     try:
         (scratch / "bin").mkdir()
-        missing = [item for item in golang.PACKAGES if not _copy(item.name, versions, scratch)]
+        packages = golang.packages(versions)
+        missing = [item for item in packages if not _copy(item.name, versions, scratch)]
         if missing:
             _build(missing, versions, scratch / "bin", home.with_name(f"{home.name}.log"))
         scratch.rename(home)
@@ -88,11 +110,12 @@ def _fill(home: Path, versions: Versions) -> None:
 def _build(missing: list[golang.Package], versions: Versions, into: Path, log: Path) -> None:
     go = golang.find_go(versions)
     names = ", ".join(package.name for package in missing)
+    others = {"etcd": versions.etcd, "helm": versions.helm}
+    what = [f"Kubernetes {versions.kubernetes}", *(f"{k} {v}" for k, v in others.items() if v)]
     say(
         f"Building {names}\n"
-        f"  Kubernetes {versions.kubernetes}, etcd {versions.etcd}, helm {versions.helm}, from "
-        f"source with {go}.\n"
-        f"  Once per version; all five take 6 to 8 minutes on two processors. Log: {log}"
+        f"  {', '.join(what)}, from source with {go}.\n"
+        f"  Once per version; all of them take 6 to 8 minutes on two processors. Log: {log}"
     )
     golang.build(go, versions, missing, into, log)
 

@@ -1,6 +1,7 @@
 """The command line of hack/cluster."""
 
 import argparse
+import os
 import shlex
 import signal
 import sys
@@ -10,6 +11,7 @@ from . import cluster
 from .console import ClusterError, say
 from .versions import REPOSITORY
 
+VARIABLE = "LNAMESPACE_KUBERNETES"
 DEFAULT_DIRECTORY = REPOSITORY / ".cluster" / "default"
 DESCRIPTION = """\
 A real Kubernetes control plane on this machine: etcd, kube-apiserver and
@@ -27,6 +29,7 @@ examples:
   kubectl get namespaces
   hack/new-user.sh alice team-a            a user with a certificate, for KUBECONFIG
   hack/cluster up --dir /tmp/second        a second one beside it
+  hack/cluster up --kubernetes 1.30 --dir .cluster/old     an older one; see docs/compatibility.md
   hack/cluster down                        stop it and forget it
 
 The first `up` builds the executables (6 to 8 minutes on two processors) and keeps them in
@@ -40,7 +43,10 @@ def main() -> int:
     directory = Path(arguments.dir).resolve()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that cleaning up happens
     try:
-        {"up": _up, "down": _down, "env": _env}[arguments.command](directory)
+        if arguments.command == "up":
+            _up(directory, arguments.kubernetes)
+        else:
+            {"down": _down, "env": _env}[arguments.command](directory)
     except (ClusterError, OSError) as error:
         say(f"hack/cluster: {error}")
         return 1
@@ -64,11 +70,18 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="the cluster's folder: its data, logs and kubeconfig (default: .cluster/default)",
     )
+    parser.add_argument(
+        "--kubernetes",
+        default=os.environ.get(VARIABLE) or None,
+        metavar="VERSION",
+        help=f"the minor version of a new cluster: 1.30, or 1.33 to 1.35 by emulation; the default "
+        f"is the present one (${VARIABLE})",
+    )
     return parser
 
 
-def _up(directory: Path) -> None:
-    cluster.up(directory)
+def _up(directory: Path, kubernetes: str | None) -> None:
+    cluster.up(directory, kubernetes)
     place = _shortest(directory)
     option = "" if directory == DEFAULT_DIRECTORY else f" --dir {shlex.quote(place)}"
     print(

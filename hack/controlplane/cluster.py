@@ -14,9 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from . import binaries, components, pki, processes
+from .binaries import Executables
 from .components import Layout, Ports
 from .console import ClusterError, say
-from .versions import REPOSITORY
+from .versions import REPOSITORY, Release, release
 
 # Made by `up` before anything else, and locked by whoever changes the folder. `down` deletes only
 # a folder that has it.
@@ -32,16 +33,24 @@ class State:
     """What a cluster remembers between two commands."""
 
     bin_folder: str
+    """With the tools for people, for the PATH."""
+    server_folder: str
+    """With kube-apiserver and kube-controller-manager."""
+    kubernetes: str
     ports: Ports
 
 
-def up(directory: Path) -> None:
-    """Start what is not running; a second call finds everything in place."""
+def up(directory: Path, kubernetes: str | None = None) -> None:
+    """Start what is not running; a second call finds everything in place.
+
+    A cluster stays of the version with which it was made; `kubernetes` names that of a new one.
+    """
     _check_usable(directory)
     start = time.monotonic()
-    bin_folder = binaries.ensure()
+    wanted = release(_chosen(directory, kubernetes))
+    executables = binaries.ensure(wanted)
     with _locked(directory, create=True):
-        started = _start_all(directory, bin_folder)
+        started = _start_all(directory, executables, wanted)
     say(f"Ready in {time.monotonic() - start:.1f} s." if started else "It was up already.")
 
 
@@ -78,15 +87,27 @@ def environment(directory: Path) -> str:
     )
 
 
-def _start_all(directory: Path, bin_folder: Path) -> bool:
+def _chosen(directory: Path, kubernetes: str | None) -> str | None:
+    """The version of a cluster that is there, else the one that was asked for."""
+    state = _read_state(directory)
+    if state is None or kubernetes in (None, state.kubernetes):
+        return state.kubernetes if state else kubernetes
+    raise ClusterError(
+        f"{directory} is a cluster of Kubernetes {state.kubernetes}, and data do not go from one "
+        f"version to any other: {_command('down', directory)} first, or give another --dir"
+    )
+
+
+def _start_all(directory: Path, executables: Executables, wanted: Release) -> bool:
     layout = Layout(directory)
     (directory / "logs").mkdir(exist_ok=True)
     certificates = pki.ensure(directory / "pki")
     ports = _ports(directory)
-    _write_state(directory, State(str(bin_folder), ports))
+    folders = str(executables.tools), str(executables.servers)
+    _write_state(directory, State(*folders, wanted.name, ports))
     _write_kubeconfigs(layout, ports, certificates)
     started = False
-    for daemon in components.daemons(layout, bin_folder, ports, certificates):
+    for daemon in components.daemons(layout, executables, wanted, ports, certificates):
         if daemon.running() and processes.becomes_ready(daemon, daemon.running):
             continue
         say(f"Starting {daemon.name} on port {daemon.ports[0]}.")
@@ -119,7 +140,12 @@ def _read_state(directory: Path) -> State | None:
         content = json.loads((directory / STATE).read_text())
     except FileNotFoundError:
         return None
-    return State(content["bin_folder"], Ports(**content["ports"]))
+    try:
+        return State(**content | {"ports": Ports(**content["ports"])})
+    except TypeError as error:
+        raise ClusterError(
+            f"{directory} was made by another version of this tool: {_command('down', directory)}"
+        ) from error
 
 
 def _write_state(directory: Path, state: State) -> None:

@@ -5,8 +5,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from .binaries import Executables
 from .pki import Pair, Pki
 from .processes import Daemon, Probe
+from .versions import Release
 
 LOOPBACK = "127.0.0.1"
 ETCD, API_SERVER, CONTROLLER_MANAGER = "etcd", "kube-apiserver", "kube-controller-manager"
@@ -67,18 +69,20 @@ class Layout:
         }
 
 
-def daemons(layout: Layout, bin_folder: Path, ports: Ports, pki: Pki) -> list[Daemon]:
+def daemons(
+    layout: Layout, executables: Executables, release: Release, ports: Ports, pki: Pki
+) -> list[Daemon]:
     """All three, in the order in which they start."""
     flags = {
         ETCD: _etcd(ports, pki),
-        API_SERVER: (*_api_server(ports, pki), *_audit(layout)),
-        CONTROLLER_MANAGER: _controller_manager(ports, pki),
+        API_SERVER: (*_api_server(ports, pki), *_audit(layout), *release.flags),
+        CONTROLLER_MANAGER: (*_controller_manager(ports, pki), *release.flags),
     }
     listening, probes = _listening(ports), _probes(ports, pki)
     return [
         Daemon(
             name=name,
-            executable=bin_folder / name,
+            executable=(executables.tools if name == ETCD else executables.servers) / name,
             identity=identity,
             flags=flags[name],
             ports=listening[name],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .console import ClusterError, Heartbeat, say, tail
-from .versions import HERE, REPOSITORY, Versions
+from .versions import REPOSITORY, Versions
 
 VENV = REPOSITORY / ".venv"
 GO_REQUIREMENTS = REPOSITORY / "requirements" / "go.txt"
@@ -44,28 +44,39 @@ PACKAGES = (
 HELM = "helm.sh/helm/v3/pkg"
 
 
+def packages(versions: Versions) -> tuple[Package, ...]:
+    """List what is built from a go.mod: its tools."""
+    return tuple(package for package in PACKAGES if package.path in versions.tools)
+
+
 def linker_flags(versions: Versions) -> str:
     """Stamp the versions in: without them Kubernetes calls itself v0.0.0 and clients warn."""
     package = "k8s.io/component-base/version"
-    major, minor = versions.kubernetes.split(".")[:2]
+    major, minor = versions.minor.split(".")
     stamps = {
         f"{package}.gitVersion": f"v{versions.kubernetes}",
         f"{package}.gitMajor": major,
         f"{package}.gitMinor": minor,
         f"{package}.gitTreeState": "clean",
-        "helm.sh/helm/v3/internal/version.version": f"v{versions.helm}",
+        **(_helm_stamps(versions.helm, major, minor) if versions.helm else {}),
+    }
+    return " ".join(["-s -w", *(f"-X {name}={value}" for name, value in stamps.items())])
+
+
+def _helm_stamps(version: str, major: str, minor: str) -> dict[str, str]:
+    return {
+        "helm.sh/helm/v3/internal/version.version": f"v{version}",
         # For which Kubernetes a chart is, to `helm template` and `helm lint`, which ask no cluster.
         f"{HELM}/chartutil.k8sVersionMajor": major,
         f"{HELM}/chartutil.k8sVersionMinor": minor,
         f"{HELM}/lint/rules.k8sVersionMajor": major,
         f"{HELM}/lint/rules.k8sVersionMinor": minor,
     }
-    return " ".join(["-s -w", *(f"-X {name}={value}" for name, value in stamps.items())])
 
 
 def recipe(versions: Versions) -> str:
     """All that decides what a build makes, besides go.mod and go.sum; part of the cache's key."""
-    return repr((BUILD_SETTINGS, PACKAGES, linker_flags(versions)))
+    return repr((BUILD_SETTINGS, packages(versions), linker_flags(versions)))
 
 
 def find_go(versions: Versions) -> Path:
@@ -80,20 +91,20 @@ def find_go(versions: Versions) -> Path:
     return in_venv
 
 
-def build(go: Path, versions: Versions, packages: list[Package], into: Path, log: Path) -> None:
+def build(go: Path, versions: Versions, missing: list[Package], into: Path, log: Path) -> None:
     """Build one package after the other; Go itself uses all processors."""
     with log.open("w") as output:
-        for package in packages:
+        for package in missing:
             command = [str(go), "build", "-trimpath", "-ldflags", linker_flags(versions)]
             command += ["-o", str(into / package.name), package.path]
-            _run(command, package.name, output.fileno(), log)
+            _run(command, versions.folder, package.name, output.fileno(), log)
 
 
-def _run(command: list[str], name: str, output: int, log: Path) -> None:
+def _run(command: list[str], folder: Path, name: str, output: int, log: Path) -> None:
     heartbeat, start = Heartbeat(name), time.monotonic()
     process = subprocess.Popen(
         command,
-        cwd=HERE,
+        cwd=folder,
         env=_environment(),
         stdout=output,
         stderr=output,

@@ -29,6 +29,7 @@ CONTENTS = {
         "ledger",
         "bigquery",
         "versions",
+        "compatibility",
         "adoption",
     ],
     "Move to LNamespace": ["migration/*"],

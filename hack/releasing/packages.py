@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from controlplane import binaries
+from controlplane.versions import release
 
 from . import archives, source
 from .process import output
@@ -65,7 +66,7 @@ def _python(made_from: Source, folder: Path, dist: Path) -> list[Path]:
 
 
 def _chart(made_from: Source, folder: Path, dist: Path) -> Path:
-    helm = binaries.ensure() / "helm"
+    helm = binaries.ensure(release()).tools / "helm"
     output((str(helm), "package", "charts/lnamespace", "--destination", str(dist)), folder)
     packed = chart_of(made_from.version, dist)
     archives.settle(packed, made_from.epoch)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from controlplane.cli import VARIABLE
+from controlplane.versions import EMULATED, pinned, release
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TOOL = REPOSITORY / "hack" / "cluster"
@@ -125,13 +127,20 @@ def fresh(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def test_up_is_ready_with_the_pinned_version(cluster: Cluster) -> None:
-    go_mod = (REPOSITORY / "hack" / "controlplane" / "go.mod").read_text()
-    pinned = re.search(r"k8s\.io/kubernetes (v\S+)", go_mod)
-    assert pinned is not None
+    chosen = release(os.environ.get(VARIABLE))
     versions = json.loads(cluster.kubectl("version", "-o", "json"))
-    assert versions["serverVersion"]["gitVersion"] == pinned[1]
-    assert versions["clientVersion"]["gitVersion"] == pinned[1]
+    assert versions["serverVersion"]["gitVersion"] == f"v{chosen.versions.kubernetes}"
+    assert versions["clientVersion"]["gitVersion"] == f"v{pinned().kubernetes}"
     assert cluster.kubectl("get", "--raw", "/readyz") == "ok"
+
+
+def test_a_cluster_stays_of_its_version(cluster: Cluster) -> None:
+    other = next(name for name in EMULATED if name != os.environ.get(VARIABLE))
+    result = cluster.run("up", {VARIABLE: other})
+    assert result.returncode == 1
+    assert "is a cluster of Kubernetes " in result.stderr
+    assert "hack/cluster down" in result.stderr
+    assert len(cluster.processes()) == len(DAEMONS)
 
 
 def test_env_puts_every_tool_on_the_path(cluster: Cluster) -> None:

@@ -61,11 +61,16 @@ def table(result: Result) -> list[list[str]]:
     return [line for line in lines if line and line[0] in states]
 
 
-def test_the_role_is_as_it_was_vetted(vet: Vet) -> None:
+def test_the_role_is_as_it_was_vetted_for_this_version(vet: Vet, admin: Api) -> None:
     result = vet()
     assert "Passed: nothing is new." in result.ok()
+    assert "nearest earlier one" not in result.out
     assert result.err == ""
-    assert all(line[0] == "vetted" for line in table(result))
+    version = admin.get("/version")
+    emulates = version.get("emulationMinor", version["minor"]) != version["minor"]
+    # A server that emulates an older one lacks what came between, and says it is the newer one.
+    fine = {"vetted", "lost"} if emulates else {"vetted"}
+    assert {line[0] for line in table(result)} <= fine
 
 
 def test_that_users_may_act_as_service_accounts_is_said_aloud(vet: Vet) -> None:
@@ -128,9 +133,11 @@ def test_some_rights_are_refused_and_never_recorded(
     assert {path: path.read_text() for path in tmp_path.iterdir()} == files
 
 
-def test_json_says_all_of_it(vet: Vet, aggregate: Aggregate, admin: Api) -> None:
+def test_json_says_all_of_it(vet: Vet, aggregate: Aggregate, admin: Api, tmp_path: Path) -> None:
+    where = f"--snapshots={tmp_path}"
+    vet(where, "--record").ok()
     aggregate(*WIDGETS, "get")
-    result = vet("-o", "json")
+    result = vet(where, "-o", "json")
     told: dict[str, Any] = json.loads(result.out)
     assert result.code == 1
     assert told["passed"] is False
