@@ -286,13 +286,19 @@ async def test_it_ends_when_its_namespace_is_gone(desk: Desk) -> None:
     assert desk.cache.departures == {}
 
 
-async def test_what_waits_for_a_namespace_of_its_name_pays_from_its_own(desk: Desk) -> None:
-    """It was created while the former one went: until then the former payer pays."""
+@pytest_asyncio.fixture
+async def waiting(desk: Desk) -> None:
+    """The one of UID uid-b waits for the Namespace of uid-a, its predecessor by name."""
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     desk.deleted(LNS)
     desk.lnamespace("uid-b", **paid("2", 1))
     await desk.reconcile()
+
+
+@pytest.mark.usefixtures("waiting")
+async def test_what_waits_for_a_namespace_of_its_name_pays_from_its_own(desk: Desk) -> None:
+    """It was created while the former one went: until then the former payer pays."""
     before = datetime.now(UTC)
     desk.deleted(SPACE)
     await desk.close("uid-a")
@@ -303,13 +309,9 @@ async def test_what_waits_for_a_namespace_of_its_name_pays_from_its_own(desk: De
     assert before <= end <= begin
 
 
+@pytest.mark.usefixtures("waiting")
 async def test_what_waits_does_so_after_a_restart_too(desk: Desk) -> None:
     """A finalizer held the former one's Namespace for days; its last days were the next one's."""
-    desk.lnamespace(**paid("1", 1))
-    await desk.reconcile()
-    desk.deleted(LNS)
-    desk.lnamespace("uid-b", **paid("2", 1))
-    await desk.reconcile()
     desk.deleted(SPACE)
     desk.restart()
     desk.now[0] = before = datetime.now(UTC)
@@ -317,13 +319,9 @@ async def test_what_waits_does_so_after_a_restart_too(desk: Desk) -> None:
     assert datetime.fromisoformat(spec_of(desk, "uid-b.1.apply")["validFrom"]) >= before
 
 
+@pytest.mark.usefixtures("waiting")
 async def test_what_waited_pays_from_its_own_though_that_is_recorded_late(desk: Desk) -> None:
     """The API server took no records for an hour, which was free of charge."""
-    desk.lnamespace(**paid("1", 1))
-    await desk.reconcile()
-    desk.deleted(LNS)
-    desk.lnamespace("uid-b", **paid("2", 1))
-    await desk.reconcile()
     desk.deleted(SPACE)
     desk.cluster.refusals["POST", RECORDS] = 503
     desk.now[0] = begin = datetime.now(UTC)
@@ -334,13 +332,9 @@ async def test_what_waited_pays_from_its_own_though_that_is_recorded_late(desk: 
     assert datetime.fromisoformat(spec_of(desk, "uid-b.1.apply")["validFrom"]) == begin
 
 
+@pytest.mark.usefixtures("waiting")
 async def test_what_waited_until_it_was_deleted_paid_for_nothing(desk: Desk) -> None:
     """It and the Namespace that it waited for went together."""
-    desk.lnamespace(**paid("1", 1))
-    await desk.reconcile()
-    desk.deleted(LNS)
-    desk.lnamespace("uid-b", **paid("2", 1))
-    await desk.reconcile()
     desk.deleted(SPACE)
     desk.deleted(LNS)
     for uid in ("uid-a", "uid-b"):

@@ -16,7 +16,7 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.lease import Election, Terms
 
 from tests.unit.support.cluster import Cluster, cluster
-from tests.unit.support.server import DEADLINE, client_of, serving
+from tests.unit.support.server import DEADLINE, Server, client_of, serving
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/system/leases/controller"
 LEASES = PATH.rpartition("/")[0]
@@ -285,14 +285,20 @@ async def test_a_lease_that_cannot_be_released_ends_by_itself(
     assert not election.leads
 
 
+async def won(server: Server, client: Client) -> Election:
+    """A leader by a Lease that was not there before."""
+    election = Election(client, terms("a", duration=60))
+    async with background(election.win()) as winning:
+        (await server.next("GET")).refuse(404, "NotFound")
+        (await server.next("POST")).answer({"metadata": {"resourceVersion": "1"}})
+        await within(winning)
+    return election
+
+
 async def test_who_ends_while_it_renews_lets_go_all_the_same() -> None:
     """The renewal was carried out, and its answer never read: the version has changed."""
     async with serving() as server, client_of(server.url) as client:
-        election = Election(client, terms("a", duration=60))
-        async with background(election.win()) as winning:
-            (await server.next("GET")).refuse(404, "NotFound")
-            (await server.next("POST")).answer({"metadata": {"resourceVersion": "1"}})
-            await within(winning)
+        election = await won(server, client)
         async with background(election.release()) as ending:
             (await server.next("PATCH")).refuse(409, "Conflict")
             ours = {"metadata": {"resourceVersion": "2"}, "spec": {"holderIdentity": "a"}}
@@ -306,11 +312,7 @@ async def test_who_ends_while_it_renews_lets_go_all_the_same() -> None:
 
 async def test_who_was_overtaken_lets_nothing_go() -> None:
     async with serving() as server, client_of(server.url) as client:
-        election = Election(client, terms("a", duration=60))
-        async with background(election.win()) as winning:
-            (await server.next("GET")).refuse(404, "NotFound")
-            (await server.next("POST")).answer({"metadata": {"resourceVersion": "1"}})
-            await within(winning)
+        election = await won(server, client)
         async with background(election.release()) as ending:
             (await server.next("PATCH")).refuse(409, "Conflict")
             theirs = {"metadata": {"resourceVersion": "2"}, "spec": {"holderIdentity": "b"}}

@@ -10,12 +10,16 @@ PATIENCE = 60.0
 """Seconds; long enough for a busy machine. What has to be fast is measured."""
 
 _TICK = 0.01
+_LONGEST_TICK = 0.2
 
 
 def eventually(
     condition: Callable[[], T], deadline: float = PATIENCE, what: str = "", tick: float = _TICK
 ) -> T:
-    """Poll until the condition is true or its assertions hold; return what it returned."""
+    """Poll until the condition is true or its assertions hold; return what it returned.
+
+    The longer it takes, the more seldom: several tests that wait must not keep each other busy.
+    """
     started = time.monotonic()
     while True:
         doubt: AssertionError | None = None
@@ -24,10 +28,11 @@ def eventually(
                 return found
         except AssertionError as error:
             doubt = error
-        if time.monotonic() - started > deadline:
+        waited = time.monotonic() - started
+        if waited > deadline:
             told = f": {doubt}" if doubt else ""
             raise AssertionError(f"{what or 'not so'} after {deadline:g} s{told}") from doubt
-        time.sleep(tick)
+        time.sleep(max(tick, min(waited / 20, _LONGEST_TICK)))
 
 
 def measured(
