@@ -95,9 +95,9 @@ docs: reference ## The documentation as a site in build/site; fails on a broken 
 
 lock: $(VENV) ## Resolve the dependencies anew, all at once, and lock them by hash
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-		--no-annotate -o requirements/dev.txt --extra dev --extra server pyproject.toml
+		--no-annotate -o requirements/dev.txt --extra dev pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-		--no-annotate -c requirements/dev.txt -o requirements/run.txt --extra server pyproject.toml
+		--no-annotate -c requirements/dev.txt -o requirements/run.txt --extra all pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate -c requirements/dev.txt -o requirements/build.txt --group build
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \

@@ -14,6 +14,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Protocol, TypeVar
 
+from lnamespace import extras
 from lnamespace.billing.payers import Lookup
 from lnamespace.errors import PayersError
 
@@ -196,7 +197,11 @@ class _Google:
 
     @cached_property
     def _directory(self) -> Directory:
-        from lnamespace.billing.cloud_identity import CloudIdentity  # noqa: PLC0415 - see above
+        try:
+            from lnamespace.billing.cloud_identity import CloudIdentity  # noqa: PLC0415 - see above
+        except ImportError as error:
+            told = f"no library for Cloud Identity ({error}); {extras.advice('cloud-identity')}"
+            raise PayersError(told) from None
 
         return CloudIdentity()
 

@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool, StaticPool
 
+from lnamespace import extras
 from lnamespace.billing.failures import message, translated
 from lnamespace.billing.silence import ATTEND, Watchdog
 from lnamespace.errors import LedgerMisconfigured, SettingsError
@@ -27,15 +28,17 @@ def engine(url: str) -> sa.Engine:
     Raises
     ------
     SettingsError
-        It is no URL of a database that can be the ledger. The message never has the URL, for
-        that may hold a password.
+        It is no URL of a database that can be the ledger, or its driver is not installed. The
+        message never has the URL, for that may hold a password.
     LedgerMisconfigured
         There are no credentials for it.
     """
     parsed = parse(url)
     try:
         return _maker(parsed)(parsed)
-    except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError, ValueError) as error:
+    except (sa.exc.NoSuchModuleError, ImportError) as error:
+        raise SettingsError(f"--ledger-url: {_no_driver(parsed, error)}") from None
+    except (sa.exc.ArgumentError, ValueError) as error:
         raise SettingsError(f"--ledger-url: {message(error)}") from None
     except Exception as error:
         failure = translated(error)
@@ -130,6 +133,14 @@ def _maker(url: sa.URL) -> Callable[[sa.URL], sa.Engine]:
     if dialect not in makers:
         raise SettingsError(f"--ledger-url must begin with one of {', '.join(makers)}")
     return makers[dialect]
+
+
+def _no_driver(url: sa.URL, error: Exception) -> str:
+    """Say which extra has the driver; other drivers are for whoever names them."""
+    dialect, _, driver = url.drivername.partition("+")
+    if dialect == "sqlite" or (dialect == "postgresql" and driver not in ("", "psycopg")):
+        return message(error)
+    return f"no driver for {dialect} ({message(error)}); {extras.advice(dialect)}"
 
 
 def _sqlite(url: sa.URL) -> sa.Engine:
