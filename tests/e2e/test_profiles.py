@@ -620,6 +620,36 @@ def test_a_namespace_that_is_adopted_is_not_squeezed_into_the_default_profile(
     eventually(lambda: labels(admin, name).get("example.com/mesh") == "on")
 
 
+def test_what_an_adopted_namespace_had_by_the_name_of_ours_stays(
+    tenants: Tenants, admin: Api, cluster: RailedCluster
+) -> None:
+    """A quota and a network policy called `lnamespace` went with the annotation that adopts."""
+    name = tenants.name("adopted-own")
+    admin.create(NAMESPACES, {"metadata": {"name": name}})
+    own = {
+        QUOTA: {"hard": {"pods": "3"}},
+        NETWORK: {"podSelector": {}, "policyTypes": ["Ingress"]},
+    }
+    for kind, there in own.items():
+        admin.create(
+            rails_path(kind, name, ""), {"metadata": {"name": "lnamespace"}, "spec": there}
+        )
+    tenants.create(name, users=["ursula"])
+    uid = tenants.unready(name, "Conflict")["metadata"]["uid"]
+    admin.patch(ns_path(name), {"metadata": {"annotations": {f"{GROUP}/owner-uid": uid}}})
+    tenants.ready(name)
+    cluster.controller.stop()
+    cluster.controller.start()
+    tenants.edit(name, users=["ursula", "una"])
+    tenants.ready(name)
+    assert {kind: spec(admin, kind, name) for kind in own} == own
+    # A profile that is named replaces them, and takes away what it made.
+    tenants.edit(name, profile="default")
+    eventually(lambda: {kind: spec(admin, kind, name) for kind in KINDS} == SPECS)
+    tenants.edit(name, profile=None)
+    eventually(lambda: {kind: spec(admin, kind, name) for kind in KINDS} == dict.fromkeys(KINDS))
+
+
 def test_the_controllers_token_makes_no_namespace_an_adopted_one(
     cluster: RailedCluster, name: str
 ) -> None:

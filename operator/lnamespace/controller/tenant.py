@@ -262,7 +262,13 @@ class TenantReconciler:
         """Where guard rails may be that should not; nowhere, where it is not known what should."""
         space = self._space(lns)
         if not refused and space.ownership is Ownership.OURS and space.guard is not None:
-            yield from (p for p in guard.places(lns.name) if p[0] in self.cache.objects)
+            there = (p for p in guard.places(lns.name) if p[0] in self.cache.objects)
+            yield from (place for place in there if not self._from_before(lns, *place))
+
+    def _from_before(self, lns: LNamespace, kind: Resource, key: Key) -> bool:
+        """Whether it is not ours, but was in an adopted Namespace by the name that ours have."""
+        seen = self.cache.look(kind, key)
+        return seen is not None and not seen.managed and self._adopted(lns)
 
     def _lingers(self, lns: LNamespace) -> bool:
         return lingers(lns.name, self.layout, self.cache.look)
