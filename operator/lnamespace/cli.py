@@ -66,6 +66,14 @@ def arguments_parser() -> argparse.ArgumentParser:
     migrate.add_argument("--dry-run", action="store_true", help="count them, and change nothing")
     settings.add_options(migrate, "migrate")
     migrate.set_defaults(run=_migrate)
+    check = commands.add_parser(
+        "check",
+        help="see whether the API server reaches the webhook",
+        description="Has the API server ask the webhook about an LNamespace that is not stored. "
+        "Exits with 1 if it gets no answer.",
+    )
+    settings.add_options(check, "check")
+    check.set_defaults(run=_check)
     _add_vet(commands)
     payers = commands.add_parser("payers", help="who pays by default")
     _add_payers_check(payers.add_subparsers(title="commands", required=True, metavar="COMMAND"))
@@ -169,6 +177,12 @@ def _migrate(chosen: Settings, arguments: argparse.Namespace) -> int:
     from lnamespace import migration
 
     return migration.run(chosen, arguments)
+
+
+def _check(chosen: Settings, arguments: argparse.Namespace) -> int:
+    from lnamespace import check
+
+    return check.run(chosen, arguments)
 
 
 def _vet(chosen: Settings, arguments: argparse.Namespace) -> int:

@@ -1,0 +1,78 @@
+"""``lnamespace check``: whether the API server reaches the webhook, and stores nothing.
+
+What most often keeps it from that no pod of ours can see: a firewall between control plane and
+nodes, or a network policy. So it is the API server that is asked.
+"""
+
+import argparse
+import asyncio
+import secrets
+import sys
+
+import msgspec
+
+from lnamespace.errors import ClusterError
+from lnamespace.kube.client import Access, Client, connect
+from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
+from lnamespace.model.names import Names
+from lnamespace.settings import Settings
+
+_ADVICE = (
+    "The API server must reach the webhook: see whether its pods are ready, and whether a firewall "
+    "or a network policy is between them (docs/install.md)."
+)
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    requester: str = ""
+
+
+class _Made(msgspec.Struct, frozen=True):
+    spec: _Spec
+
+
+def run(settings: Settings, _: argparse.Namespace) -> int:
+    """Ask, and say what came of it; 1 if the webhook did not answer or was not asked.
+
+    Raises
+    ------
+    ClusterError
+        Whoever runs this may not create LNamespaces, or the API server gives no answer.
+    """
+    problem = asyncio.run(_ask(settings))
+    if problem:
+        print(f"error: {problem}\n{_ADVICE}", file=sys.stderr)
+        return 1
+    print("The webhook answers the API server.")
+    return 0
+
+
+async def _ask(settings: Settings) -> str:
+    async with connect(Access(settings.kubeconfig, settings.context)) as client:
+        try:
+            return await _create(client, Names(settings.api_group_suffix))
+        except ClusterError as error:
+            return _judged(error)
+
+
+async def _create(client: Client, names: Names) -> str:
+    body = {
+        "apiVersion": f"{names.group}/{VERSION}",
+        "kind": KIND,
+        "metadata": {"name": f"check-{secrets.token_hex(6)}"},
+        "spec": {"managers": [{"kind": "User", "name": "somebody"}]},
+    }
+    path = f"/apis/{names.group}/{VERSION}/{PLURAL}"
+    answer = await client.create(path, msgspec.json.encode(body), dry_run=True)
+    made = msgspec.json.decode(answer, type=_Made)
+    return "" if made.spec.requester else "the webhook was not asked: its configuration is missing"
+
+
+def _judged(error: ClusterError) -> str:
+    """Tell an answer of the webhook's from none; who is refused by it has its answer."""
+    told = str(error)
+    if "failed calling webhook" in told:
+        return told
+    if "denied the request" in told and "webhook" in told:
+        return ""
+    raise error

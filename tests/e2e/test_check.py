@@ -1,0 +1,70 @@
+"""Whether the API server reaches the webhook, as `helm test` asks in a pod."""
+
+import json
+from pathlib import Path
+
+import yaml
+
+from tests.e2e.support.api import CONFIGURATIONS, JSON_PATCH, LNAMESPACES, Api, Object
+from tests.e2e.support.cluster import Cluster
+from tests.e2e.support.commands import Result
+from tests.e2e.support.instances import CHART
+
+
+def hooks(cluster: Cluster) -> list[Object]:
+    """What `helm test` makes."""
+    words = ("helm", "template", "lnamespace", str(CHART), "--kube-version=1.36.3")
+    made = cluster.run(*words, "--show-only=templates/test.yaml", "-n", "default").ok()
+    return list(yaml.safe_load_all(made))
+
+
+def test_who_asks_gets_the_webhooks_answer_and_nothing_is_stored(
+    cluster: Cluster, admin: Api
+) -> None:
+    """With the rights that the chart gives the pod, and as its ServiceAccount."""
+    *before, pod = hooks(cluster)
+    text = yaml.safe_dump_all(before)
+    cluster.run("kubectl", "apply", "-f", "-", stdin=text).ok()
+    try:
+        account = pod["spec"]["serviceAccountName"]
+        done = check(cluster, cluster.token("default", account))
+        assert "The webhook answers the API server." in done.ok()
+        stored = [item["metadata"]["name"] for item in admin.items(LNAMESPACES)]
+        assert not [name for name in stored if name.startswith("check-")]
+    finally:
+        cluster.run("kubectl", "delete", "-f", "-", stdin=text).ok()
+
+
+def test_an_instance_that_is_not_there_is_told(cluster: Cluster) -> None:
+    kubeconfig = Path(cluster.environment["KUBECONFIG"])
+    told = check(cluster, kubeconfig, "LNAMESPACE_API_GROUP_SUFFIX=nowhere.example.com").refused()
+    assert "the server could not find the requested resource" in told
+
+
+def test_a_webhook_that_is_not_reached_is_told(cluster: Cluster, admin: Api) -> None:
+    """Another port than the door's, where nobody answers."""
+    found = admin.get(CONFIGURATIONS[0])
+    clients = [entry["clientConfig"]["url"] for entry in found["webhooks"]]
+    admin.patch(CONFIGURATIONS[0], moved(["https://127.0.0.1:1/mutate"] * len(clients)), JSON_PATCH)
+    try:
+        told = check(cluster, Path(cluster.environment["KUBECONFIG"])).refused()
+        assert "failed calling webhook" in told
+        assert "docs/install.md" in told
+    finally:
+        admin.patch(CONFIGURATIONS[0], moved(clients), JSON_PATCH)
+
+
+def moved(urls: list[str]) -> list[Object]:
+    """What has the API server ask elsewhere."""
+    return [
+        {"op": "replace", "path": f"/webhooks/{i}/clientConfig/url", "value": url}
+        for i, url in enumerate(urls)
+    ]
+
+
+def check(cluster: Cluster, kubeconfig: Path, *variables: str) -> Result:
+    """Run the command of the pod."""
+    command = next(item for item in hooks(cluster) if item["kind"] == "Pod")
+    words = command["spec"]["containers"][0]["command"]
+    assert json.dumps(words) == '["lnamespace", "check"]'
+    return cluster.run("env", *variables, *words, "--kubeconfig", str(kubeconfig))
