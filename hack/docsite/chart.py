@@ -18,6 +18,9 @@ _PODS = {
 }
 _PODS |= dict.fromkeys(("priorityClassName", "nodeSelector", "tolerations"), "As in a PodSpec.")
 _PODS |= dict.fromkeys(("affinity", "podAnnotations", "requests", "limits"), "As in a PodSpec.")
+_PODS |= dict.fromkeys(("podLabels", "extraEnv", "extraEnvFrom"), "As in a PodSpec.")
+_PODS |= dict.fromkeys(("extraVolumes", "extraVolumeMounts", "extraContainers"), "As in a PodSpec.")
+_PODS |= dict.fromkeys(("topologySpreadConstraints", "metricRelabelings"), "In Kubernetes' words.")
 """What keys that need no comment mean, wherever they are."""
 
 

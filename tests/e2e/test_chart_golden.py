@@ -33,6 +33,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "--set=controller.deploy=false,webhook.deploy=false,ledger.deploy=false",
         "--set=webhook.url=https://10.1.2.3:8443",
     ),
+    "without-hooks": ("--set=hooks=false,serviceAccount.create=false",),
     "all-options": ("--values", str(FOLDER / "all-options-values.yaml")),
 }
 _CHANGING = ("helm.sh/chart", "app.kubernetes.io/version")

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.e2e.support.api import CONFIGURATIONS, JSON_PATCH, Api, ns_path, rbac_path
+from tests.e2e.support.api import CONFIGURATIONS, JSON_PATCH, Api, Object, ns_path, rbac_path
 from tests.e2e.support.commands import environment
 from tests.e2e.support.instances import CHART, Instance, bare
 from tests.e2e.support.people import People, Person
@@ -204,6 +205,28 @@ def test_installed_again_where_service_and_address_have_changed_places(
     assert client["url"].startswith(f"https://127.0.0.1:{release.port}")
 
 
+def test_applied_without_hooks_the_roles_come_by_their_label_and_stay(
+    release: Instance, admin: Api, mallory: Person
+) -> None:
+    """With hooks, what is for a removal took all rights: it has the same names."""
+    release.uninstall()
+    made = release.helm("template", RESERVED, "--set=hooks=false").ok()
+    with asking(release, mallory) as asked:
+        apply(release, made, "--selector=app.kubernetes.io/component!=guarded-role")
+        assert guarded(release) == set()
+        eventually(release.guarded, what="the policies are not in force")
+        eventually(lambda: all_refused(asked), 120)
+        apply(release, made)
+        eventually(lambda: refused_by_policy(asked), what="the ledger has no rights")
+    nothing_got_by(release, asked, 1000)
+    works(release, mallory)
+    before = [admin.get(role(release, part))["rules"] for part in PARTS]
+    apply(release, made)
+    assert [admin.get(role(release, part))["rules"] for part in PARTS] == before
+    assert all(before)
+    release.cluster.run("kubectl", "delete", "--wait", "-f", "-", stdin=uninstalled(made)).ok()
+
+
 def test_a_guard_that_is_deleted_or_weakened_is_told(
     release: Instance, admin: Api, tmp_path: Path
 ) -> None:
@@ -255,6 +278,25 @@ def guards(watcher: Controller) -> dict[str, float]:
 def missing(watcher: Controller) -> set[str]:
     """Which guards are missing."""
     return {guard for guard, value in guards(watcher).items() if value}
+
+
+def apply(release: Instance, made: str, *flags: str) -> None:
+    """Apply what was rendered, as people do who have no Helm on the cluster's side."""
+    release.cluster.run("kubectl", "apply", *flags, "-f", "-", stdin=made).ok()
+
+
+def uninstalled(made: str) -> str:
+    """What of it goes with `helm uninstall`: all but what is kept."""
+    items = [item for item in yaml.safe_load_all(made) if item]
+    kept = {"helm.sh/resource-policy": "keep"}
+    gone = [item for item in items if not kept.items() <= annotations(item).items()]
+    return yaml.safe_dump_all(gone)
+
+
+def annotations(item: Object) -> dict[str, str]:
+    """The annotations of an object."""
+    found: dict[str, str] = item["metadata"].get("annotations") or {}
+    return found
 
 
 def role(release: Instance, part: str) -> str:

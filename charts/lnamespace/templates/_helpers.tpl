@@ -34,6 +34,8 @@ dict of root and class. */}}
 {{- end }}
 
 {{- define "lnamespace.labels" -}}
+{{- with .Values.commonLabels }}{{ toYaml . }}
+{{ end -}}
 app.kubernetes.io/name: lnamespace
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -69,27 +71,16 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
-{{/* What all pods have in common: no root, no privileges, where to run. Takes a dict of root and values. */}}
-{{- define "lnamespace.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-seccompProfile: {type: RuntimeDefault}
-{{- end }}
-
-{{- define "lnamespace.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities: {drop: [ALL]}
-{{- end }}
-
 {{- define "lnamespace.image" -}}
 image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with .Values.image.digest }}@{{ . }}{{ end }}"
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- end }}
 
+{{/* Where pods run and what runs beside us. Takes a dict of root, values and, where there are replicas, component. */}}
 {{- define "lnamespace.placement" -}}
+{{- with .values.topologySpreadConstraints | default (empty .component | ternary list (include "lnamespace.spread" . | fromYamlArray)) }}
+topologySpreadConstraints: {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- with .root.Values.image.pullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}

@@ -66,6 +66,44 @@ that was taken away by null has nothing wrong. */}}
 {{- include "lnamespace.mismatches" $checks }}
 {{- include "lnamespace.wrongKeys" (dict "path" (printf "%s.podAnnotations" $path) "keys" (keys (.values.podAnnotations | default dict)) "what" "an annotation") }}
 {{- include "lnamespace.wrongLabels" (dict "path" (printf "%s.nodeSelector" $path) "labels" .values.nodeSelector) }}
+{{- include "lnamespace.wrongLabels" (dict "path" (printf "%s.podLabels" $path) "labels" .values.podLabels) }}
+{{- include "lnamespace.keptLabels" (dict "path" (printf "%s.podLabels" $path) "labels" .values.podLabels) }}
+{{- range $i, $env := .values.extraEnv }}
+{{- if hasPrefix "LNAMESPACE_" $env.name }}
+- {{ $path }}.extraEnv[{{ $i }}]: {{ quote $env.name }} must be another variable: the chart sets ours, by values of their own
+{{- end }}
+{{- end }}
+{{- range $i, $volume := .values.extraVolumes }}
+{{- if has $volume.name (list "certificate" "data" "guards" "payers" "profiles" "tmp") }}
+- {{ $path }}.extraVolumes[{{ $i }}]: {{ quote $volume.name }} must be another name: the chart has a volume of this one
+{{- end }}
+{{- end }}
+{{- range $i, $container := .values.extraContainers }}
+{{- if eq $container.name $path }}
+- {{ $path }}.extraContainers[{{ $i }}]: {{ quote $container.name }} must be another name: our container has this one
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Labels that stand beside commonLabels, and no object has one twice. Takes a dict of path, labels and common. */}}
+{{- define "lnamespace.labelsTwice" -}}
+{{- $given := . }}
+{{- range $key := keys (.labels | default dict) | sortAlpha }}
+{{- if hasKey ($given.common | default dict) $key }}
+- {{ $given.path }}: {{ quote $key }} must be another label: this one is in commonLabels
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Labels that Kubernetes, Helm or we go by. Takes a dict of path and labels. */}}
+{{- define "lnamespace.keptLabels" -}}
+{{- $path := .path }}
+{{- range $key := keys (.labels | default dict) | sortAlpha }}
+{{- $domain := regexFind "^[^/]+/" $key | trimSuffix "/" }}
+{{- if regexMatch "(^|[.])(kubernetes[.]io|k8s[.]io|helm[.]sh)$|^tenancy[.]" $domain }}
+- {{ $path }}: {{ quote $key }} must be another label: Kubernetes, Helm or LNamespace itself goes by this one
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Names that collide: whoever shares a ServiceAccount shares its rights, and a second object of a name replaces the
@@ -211,6 +249,7 @@ first. */}}
   (list "ledger.name" $v.ledger.name $service $serviceWords)
   (list "webhook.url" ($v.webhook.url | default "") `^(https://([^/?#@:\s\[\]]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?(/[^?#@\s]*)?)?$` "https://HOST or https://HOST:PORT, without user, query and fragment; or empty for the Service")
   (list "monitoring.prometheusRule.runbook" ($runbook | default "") `^(https?://[^\s#/][^\s#]*)?$` "the address of a page, such as https://docs.example.com/runbook.html; or empty")
+  (list "monitoring.serviceMonitor.scrapeTimeout" ($v.monitoring.serviceMonitor.scrapeTimeout | default "1s") "^[1-9][0-9]*(s|m)$" "seconds or minutes, such as 10s; or empty")
   (list "monitoring.serviceMonitor.interval" $v.monitoring.serviceMonitor.interval "^[1-9][0-9]*(s|m)$" "seconds or minutes, such as 30s")
 }}
 {{- range $i, $class := $v.controller.classNames }}
@@ -248,19 +287,30 @@ first. */}}
 {{- include "lnamespace.wrongLabelRules" (dict "path" (printf "policies.%s" $list) "rules" (get $v.policies $list) "what" "an annotation") }}
 {{- end }}
 {{- include "lnamespace.wrongLabelRules" (dict "path" "forbiddenLabels" "rules" $v.forbiddenLabels) }}
+{{- include "lnamespace.wrongLabels" (dict "path" "commonLabels" "labels" $v.commonLabels) }}
+{{- include "lnamespace.keptLabels" (dict "path" "commonLabels" "labels" $v.commonLabels) }}
+{{- include "lnamespace.wrongLabels" (dict "path" "monitoring.prometheusRule.alertLabels" "labels" $v.monitoring.prometheusRule.alertLabels) }}
 {{- range $part := list "controller" "webhook" "ledger" }}
 {{- include "lnamespace.wrongPod" (dict "path" $part "values" (get $v $part)) }}
+{{- include "lnamespace.labelsTwice" (dict "path" (printf "%s.podLabels" $part) "labels" (get $v $part).podLabels "common" $v.commonLabels) }}
 {{- end }}
 {{- range $path, $found := dict "serviceAccount.annotations" $v.serviceAccount.annotations "webhook.annotations" $v.webhook.annotations "ledger.annotations" $v.ledger.annotations }}
 {{- include "lnamespace.wrongKeys" (dict "path" $path "keys" (keys ($found | default dict)) "what" "an annotation") }}
 {{- end }}
 {{- range $part := list "serviceMonitor" "prometheusRule" "dashboard" }}
 {{- include "lnamespace.wrongLabels" (dict "path" (printf "monitoring.%s.labels" $part) "labels" (get $v.monitoring $part).labels) }}
+{{- include "lnamespace.labelsTwice" (dict "path" (printf "monitoring.%s.labels" $part) "labels" (get $v.monitoring $part).labels "common" $v.commonLabels) }}
 {{- end }}
 {{- with $v.webhook.certManager.issuerRef }}
 {{- if not .name }}
 - webhook.certManager.issuerRef: {{ toJson . }} must have a name, and a kind where it is no Issuer; or be empty for one of our own
 {{- end }}
+{{- end }}
+{{- if eq (int $v.webhook.port) (int $v.webhook.healthPort) }}
+- webhook.healthPort: {{ $v.webhook.healthPort }} must be another port than webhook.port
+{{- end }}
+{{- if and $v.webhook.networkPolicy.enabled $v.webhook.hostNetwork }}
+- webhook.networkPolicy.enabled: must be false with webhook.hostNetwork: a NetworkPolicy is for pods, and would not hold for these
 {{- end }}
 {{- if and $v.webhook.networkPolicy.enabled (not $v.webhook.networkPolicy.from) }}
 - webhook.networkPolicy.from: must say where the API servers are: nobody could reach the webhook
