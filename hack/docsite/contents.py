@@ -8,6 +8,7 @@ from typing import Any
 CONTENTS = {
     "Guides": ["guides/*"],
     "Install and operate": [
+        "install",
         "upgrade",
         "instances",
         "profiles",
