@@ -11,7 +11,7 @@ import sys
 
 import msgspec
 
-from lnamespace.errors import ClusterError
+from lnamespace.errors import ClusterError, NotFound, SettingsError
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
@@ -38,6 +38,8 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
     ------
     ClusterError
         Whoever runs this may not create LNamespaces, or the API server gives no answer.
+    SettingsError
+        The cluster has no such instance.
     """
     problem = asyncio.run(_ask(settings))
     if problem:
@@ -49,8 +51,12 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
 
 async def _ask(settings: Settings) -> str:
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
+        names = Names(settings.api_group_suffix)
         try:
-            return await _create(client, Names(settings.api_group_suffix))
+            return await _create(client, names)
+        except NotFound:
+            told = f"--api-group-suffix: this cluster has no LNamespaces of {names.group}"
+            raise SettingsError(told) from None
         except ClusterError as error:
             return _judged(error)
 

@@ -38,7 +38,7 @@ def test_who_asks_gets_the_webhooks_answer_and_nothing_is_stored(
 def test_an_instance_that_is_not_there_is_told(cluster: Cluster) -> None:
     kubeconfig = Path(cluster.environment["KUBECONFIG"])
     told = check(cluster, kubeconfig, "LNAMESPACE_API_GROUP_SUFFIX=nowhere.example.com").refused()
-    assert "the server could not find the requested resource" in told
+    assert "this cluster has no LNamespaces of tenancy.nowhere.example.com" in told
 
 
 def test_a_webhook_that_is_not_reached_is_told(cluster: Cluster, admin: Api) -> None:
