@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from bench import latency
+from bench import latency, startup
 from bench.client import connect
 from bench.convergence import Race, names, race, turns
 from bench.failover import failover
@@ -15,7 +15,6 @@ from bench.latency import Latency, Sample, measure
 from bench.plane import Plane, plane
 from bench.report import Row, machine, table, write
 from bench.restart import OWN_WRITES, Restart, restart
-from bench.startup import startup
 from bench.tenants import OBJECTS
 
 RESTARTS = 3
@@ -36,7 +35,7 @@ def main() -> int:
             found = asyncio.run(race(theirs, ours, controller, turns(chosen.count, chosen.turns)))
             loaded = controller.memory
             measured = asyncio.run(_latencies(theirs, ours, chosen))
-            starts = startup(ours)
+            starts = startup.startup(ours)
         _progress("restarting the controller")
         again = [asyncio.run(restart(ours, last)) for _ in range(RESTARTS)]
         _progress("killing the controller that leads")
@@ -46,7 +45,7 @@ def main() -> int:
         *_latency_rows(measured),
         *_restart_rows(again, chosen.count, idle, loaded),
         *_failover_rows(outages),
-        *_startup_rows(starts),
+        *startup.rows(starts),
     ]
     print(table(rows))
     write(chosen.json, rows, _details(found, again))
@@ -144,11 +143,6 @@ def _failover_rows(found: dict[str, float]) -> list[Row]:
         Row(f"leader {how}: an edit in force after", "s", seconds, None, "< 20 s")
         for how, seconds in found.items()
     ]
-
-
-def _startup_rows(found: dict[str, float]) -> list[Row]:
-    plain = found["kubectl get ns"]
-    return [Row(name, "ms", taken, plain) for name, taken in found.items()]
 
 
 def _details(found: Race, again: list[Restart]) -> dict[str, Any]:

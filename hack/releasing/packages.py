@@ -9,7 +9,7 @@ from pathlib import Path
 from controlplane import binaries
 from controlplane.versions import release
 
-from . import archives, source
+from . import archives, plugins, source
 from .process import output
 from .source import Source
 
@@ -31,6 +31,7 @@ def make(made_from: Source, dist: Path) -> list[Path]:
         return [
             *_python(made_from, folder, dist),
             _chart(made_from, folder, dist),
+            *plugins.make(made_from, folder, dist),
             _bill(made_from, folder, dist),
         ]
 

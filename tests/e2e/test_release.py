@@ -1,26 +1,26 @@
 """What people install, made as for a release and looked into."""
 
+import hashlib
 import json
 import re
+import shutil
 import sys
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
+from lnamespace.plugins.__main__ import PROGRAMS
 
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.commands import REPOSITORY, run
+from tests.e2e.support.people import People
+from tests.e2e.support.tenants import Tenants
 
-PLUGINS = (
-    "kubectl-create-lns",
-    "kubectl-sudo",
-    "kubectl-lns",
-    "kubectl_complete-lns",
-    "kubectl_complete-sudo",
-    "kubectl_complete-create-lns",
-)
+PLUGINS = tuple(PROGRAMS)
+MEGABYTE = 10**6
 
 
 def made(folder: Path) -> Path:
@@ -59,7 +59,7 @@ def test_the_sums_are_of_all_that_was_made(dist: Path) -> None:
     checked = run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=dist).ok()
     files = {path.name for path in dist.glob("lnamespace-*")}
     assert {line.partition(":")[0] for line in checked.splitlines()} == files
-    assert len(files) == 4
+    assert len(files) == 8
 
 
 def test_the_wheel_has_the_program_and_no_tests(wheel: zipfile.ZipFile) -> None:
@@ -76,8 +76,9 @@ def test_the_wheel_has_the_program_and_no_tests(wheel: zipfile.ZipFile) -> None:
 def test_the_wheel_says_its_licence_and_brings_the_plugins(wheel: zipfile.ZipFile) -> None:
     assert "License-Expression: Apache-2.0\n" in text(wheel, "METADATA")
     assert text(wheel, "licenses/LICENSE") == (REPOSITORY / "LICENSE").read_text()
-    scripts = {line.partition(" =")[0] for line in text(wheel, "entry_points.txt").splitlines()}
-    assert scripts >= {"lnamespace", *PLUGINS}
+    assert "lnamespace = lnamespace.console:main\n" in text(wheel, "entry_points.txt")
+    scripts = {path.rpartition("/")[2] for path in wheel.namelist() if "/scripts/" in path}
+    assert scripts == set(PLUGINS)
 
 
 def test_the_wheel_vets_without_the_repository(
@@ -94,7 +95,7 @@ def test_the_wheel_vets_without_the_repository(
 
 
 def test_the_source_package_has_what_the_wheel_is_made_from(dist: Path) -> None:
-    with tarfile.open(one(dist, "*.tar.gz")) as tar:
+    with tarfile.open(one(dist, "*[0-9].tar.gz")) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
     assert {"LICENSE", "README.md", "pyproject.toml", "operator/lnamespace/cli.py"} <= names
     assert any(name.startswith("operator/lnamespace/vet/vetted/1.") for name in names)
@@ -135,3 +136,90 @@ def test_the_bill_names_every_locked_dependency_with_its_hashes(dist: Path) -> N
         hashes = [one for ref in item["externalReferences"] for one in ref["hashes"]]
         assert all(f"sha256:{entry['content']}" in locked for entry in hashes)
         assert hashes
+
+
+# --- the kubectl plugins on their own
+
+
+def by_pip(dist: Path, folder: Path) -> Path:
+    """An environment with nothing in it but the wheel; nothing is fetched."""
+    run(sys.executable, "-m", "venv", folder / "venv", timeout=120).ok()
+    pip = (folder / "venv" / "bin" / "pip", "install", "--quiet", "--no-index")
+    run(*pip, "--disable-pip-version-check", one(dist, "*.whl"), timeout=120).ok()
+    [listed] = list((folder / "venv").rglob("lnamespace-*.dist-info"))
+    assert "Requires-Dist: kopf" in (listed / "METADATA").read_text()
+    assert not list((folder / "venv").rglob("kopf"))
+    return folder / "venv" / "bin"
+
+
+def as_one_file(dist: Path, folder: Path) -> Path:
+    """The one file, under its names."""
+    programs = folder / "bin"
+    programs.mkdir()
+    shutil.copy(one(dist, "*-plugins.pyz"), programs / "kubectl-lns")
+    for name in set(PLUGINS) - {"kubectl-lns"}:
+        (programs / name).symlink_to("kubectl-lns")
+    return programs
+
+
+def by_krew(dist: Path, folder: Path) -> Path:
+    """What krew does by the manifests: check, unpack, copy what is named, and link it."""
+    programs = folder / "bin"
+    programs.mkdir()
+    for file in dist.glob("*-krew-*.yaml"):
+        manifest = yaml.safe_load(file.read_text())
+        name, [platform] = manifest["metadata"]["name"], manifest["spec"]["platforms"]
+        archive = dist / platform["uri"].rpartition("/")[2]
+        assert platform["sha256"] == hashlib.sha256(archive.read_bytes()).hexdigest()
+        store = folder / "store" / name
+        with tarfile.open(archive) as tar:
+            for entry in platform["files"]:
+                tar.extract(entry["from"], store, filter="data")
+        assert platform["bin"] == f"kubectl-{name}"
+        (programs / f"kubectl-{name}").symlink_to(store / platform["bin"])
+    return programs
+
+
+@pytest.mark.parametrize("install", [by_pip, as_one_file, by_krew])
+def test_the_plugins_alone_work_on_a_real_cluster(
+    install: Callable[[Path, Path], Path],
+    dist: Path,
+    cluster: Cluster,
+    people: People,
+    tenants: Tenants,
+    tmp_path: Path,
+) -> None:
+    programs = install(dist, tmp_path)
+    kubectl = shutil.which("kubectl", path=cluster.environment["PATH"])
+    assert kubectl
+    (tmp_path / "only").mkdir()
+    (tmp_path / "only" / "kubectl").symlink_to(kubectl)
+    python = Path(sys.executable).resolve().parent
+    env = {
+        "PATH": f"{programs}:{tmp_path / 'only'}:{python}:/usr/bin:/bin",
+        "KUBECONFIG": str(people.person("alice").kubeconfig),
+        "HOME": str(tmp_path / "home"),
+    }
+    made = tenants.name("alone")
+    create = ("create", "lns") if install is not by_krew else ("lns", "create")
+    told = run("kubectl", *create, made, env=env).ok()
+    assert told == f"lnamespace.tenancy.loblaw.digital/{made} created\n"
+    assert made in run("kubectl", "lns", "list", env=env).ok()
+    for _ in range(2):  # the second is by what the first has found out
+        got = run("kubectl", "sudo", "-n", made, "get", "rolebindings", "-o", "name", env=env).ok()
+        assert "rolebinding.rbac.authorization.k8s.io/lnamespace-sudoers" in got
+
+
+def test_the_plugins_are_small(dist: Path) -> None:
+    for pattern in ("*.whl", "*-plugins.pyz", "*-plugins.tar.gz"):
+        assert one(dist, pattern).stat().st_size < 5 * MEGABYTE
+
+
+def test_a_manifest_of_krew_has_nothing_left_to_fill_in(dist: Path) -> None:
+    manifests = [yaml.safe_load(file.read_text()) for file in dist.glob("*-krew-*.yaml")]
+    assert {manifest["metadata"]["name"] for manifest in manifests} == {"lns", "sudo"}
+    for manifest in manifests:
+        assert manifest["apiVersion"] == "krew.googlecontainertools.github.com/v1alpha2"
+        assert re.fullmatch(r"v\d+\.\d+\.\d+", manifest["spec"]["version"])
+        assert "<" not in json.dumps(manifest)
+        assert len(manifest["spec"]["shortDescription"]) <= 80

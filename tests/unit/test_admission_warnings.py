@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from lnamespace.admission.policy import Policy
-from lnamespace.admission.warnings import warnings
+from lnamespace.admission.review import UserInfo
+from lnamespace.admission.warnings import farewell, warnings
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
 from lnamespace.model.subject import Member, SubjectKind
 
@@ -120,3 +121,21 @@ def test_each_is_said_once_and_on_one_line(old: Spec, new: Spec) -> None:
 @given(specs())
 def test_of_what_stays_nothing_is_said(spec: Spec) -> None:
     assert warnings(LNamespace(Metadata("team-a"), spec), spec, POLICY, NOW) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "warned"),
+    [
+        (Spec(managers=(Member("nina"),)), Spec(managers=(Member("bob"),)), True),
+        (Spec(sudoers=(Member("nina"),)), Spec(users=(Member("nina"),)), True),
+        (Spec(managers=(Member("ops", GROUP),)), Spec(managers=(Member("bob"),)), True),
+        (Spec(managers=(Member("nina"),)), Spec(managers=(Member("nina", expires_at=PAST),)), True),
+        (Spec(managers=(Member("nina"),)), Spec(sudoers=(Member("nina"),)), False),
+        (Spec(managers=(Member("nina"),)), Spec(managers=(Member("ops", GROUP),)), False),
+        (Spec(users=(Member("nina"),)), Spec(), False),
+        (Spec(managers=(Member("bob"),)), Spec(), False),
+    ],
+)
+def test_who_takes_their_own_last_right_is_warned(before: Spec, after: Spec, warned: bool) -> None:
+    nina = UserInfo("nina", ("ops", "system:authenticated"))
+    assert bool(list(farewell(after, before, nina, NOW))) is warned

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from lnamespace.plugins import discovery
-from lnamespace.plugins.discovery import discovering
+from lnamespace.plugins.discovery import SUFFIX_VARIABLE, discovering
 from lnamespace.plugins.errors import NotHere, PluginError
-from lnamespace.plugins.lnamespaces import SUFFIX_VARIABLE, default_sudoers_group, group
+from lnamespace.plugins.lnamespaces import default_sudoers_group, group
 
 KUBECTL = """\
 #!/bin/sh
@@ -127,9 +127,9 @@ def test_what_is_remembered_is_of_one_cluster_and_not_for_ever(
     if change == "context":
         (tmp_path / "kubeconfig").write_text("current-context: other")
     if change == "age":
-        monkeypatch.setattr(discovery, "REMEMBERED_SECONDS", 0)
+        monkeypatch.setattr(discovery, "GROUPS", discovery.GROUPS._replace(seconds=0))
     if change == "damage":
-        (tmp_path / "cache" / "lnamespace" / "api-groups.json").write_text("{")
+        (tmp_path / "cache" / "lnamespace" / "api-groups").write_text("1\t{")
     assert discovering(run, argv) == 0
     assert tried[2:] == ["tenancy.loblaw.digital", "tenancy.example.com"]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lnamespace.plugins.arguments import parse
 from lnamespace.plugins.changes import (
     Grant,
     Listing,
@@ -20,14 +21,15 @@ from lnamespace.plugins.changes import (
     revoke,
     set_values,
 )
-from lnamespace.plugins.creation import lnamespace, parse_arguments, read
+from lnamespace.plugins.create_flags import FLAGS
+from lnamespace.plugins.creation import lnamespace, read
 from lnamespace.plugins.description import description
 from lnamespace.plugins.durations import format_instant
 from lnamespace.plugins.errors import PluginError
 from lnamespace.plugins.json_stream import JsonStream
-from lnamespace.plugins.listing import shown
 from lnamespace.plugins.lnamespaces import check_name, name_fault
 from lnamespace.plugins.roles import access
+from lnamespace.plugins.rows import shown
 from lnamespace.plugins.subjects import Caller, Identity, Subject
 from lnamespace.plugins.tables import render, width
 from lnamespace.plugins.terminal import printable
@@ -118,7 +120,7 @@ def test_bad_names(name: str) -> None:
 
 
 def created(*argv: str) -> dict[str, Any]:
-    return lnamespace(read(parse_arguments(list(argv)), NOW))
+    return lnamespace(read(parse(list(argv), FLAGS), NOW))
 
 
 def test_what_is_not_said_is_not_sent() -> None:
@@ -156,7 +158,7 @@ def test_billing_and_deletion() -> None:
 )  # fmt: skip
 def test_what_cannot_be_created(argv: list[str]) -> None:
     with pytest.raises(PluginError):
-        read(parse_arguments(argv), NOW)
+        read(parse(argv, FLAGS), NOW)
 
 
 # --- waiting ---

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.model.names import Names
+from lnamespace.plugins.discovery import SUFFIX_VARIABLE
 from lnamespace.plugins.durations import format_instant
 from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.lnamespaces import (
     DEFAULT_SUFFIX,
-    SUFFIX_VARIABLE,
     sudo_identity,
     sudo_namespace,
 )

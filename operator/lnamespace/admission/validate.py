@@ -17,7 +17,7 @@ from lnamespace.admission.fields import FieldError, forbidden, invalid, required
 from lnamespace.admission.mutate import LISTS
 from lnamespace.admission.policy import Circumstances, Policy
 from lnamespace.admission.review import Request
-from lnamespace.admission.warnings import warnings
+from lnamespace.admission.warnings import farewell, warnings
 from lnamespace.billing.resolve import Refusal, entitled, resolve
 from lnamespace.model.conversion import ANNOTATIONS_MAX, room
 from lnamespace.model.lnamespace import LNamespace, Spec
@@ -49,7 +49,11 @@ def validate(request: Request, policy: Policy, known: Circumstances) -> Decision
         *_room(request, policy),
         *_billing(new.spec, before, request, policy, known),
     )
-    return Decision(errors, warnings(new, before, policy, known.now), exceeded=bool(limit))
+    told = (
+        *warnings(new, before, policy, known.now),
+        *farewell(new.spec, before, request.user_info, known.now),
+    )
+    return Decision(errors, told, exceeded=bool(limit))
 
 
 def _spec_before(request: Request) -> Spec:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from lnamespace.access.entries import entries
 from lnamespace.admission.policy import Policy
+from lnamespace.admission.review import UserInfo
 from lnamespace.model.lnamespace import LNamespace, Spec
 from lnamespace.model.rules import lookalike
 from lnamespace.model.subject import Member, SubjectKind
@@ -19,6 +20,22 @@ def warnings(new: LNamespace, before: Spec, policy: Policy, now: datetime) -> tu
         *_of_editors(new.spec, before, now),
     )
     return tuple(dict.fromkeys(found))
+
+
+def farewell(new: Spec, before: Spec, caller: UserInfo, now: datetime) -> Iterator[str]:
+    """Warn somebody who takes their own last right to change the LNamespace."""
+    if _edits(before, caller, now) and not _edits(new, caller, now):
+        yield "spec.managers: after this you can no longer change this LNamespace yourself"
+
+
+def _edits(spec: Spec, caller: UserInfo, now: datetime) -> bool:
+    current = entries(spec, now)
+    return any(
+        subject.name in caller.groups
+        if subject.kind is SubjectKind.GROUP
+        else subject.username == caller.username
+        for subject in (*current.managers, *current.sudoers)
+    )
 
 
 def _of_entries(

@@ -6,12 +6,13 @@ misspelt flag that says who gets access must not be passed over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
-
 from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.flags import CommandLine, FlagTable, scan, written
 from lnamespace.plugins.kubectl_flags import CONNECTION, IMPERSONATION, SWITCHES
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 # --user is a person here, so kubectl's own --user (an entry of the kubeconfig) cannot be given.
 PASSED_ON = (CONNECTION - {"user"}) | IMPERSONATION | {"namespace", "v"}

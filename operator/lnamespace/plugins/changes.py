@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from importlib import import_module
-from typing import Any, NamedTuple
 
+from lnamespace.plugins.create_flags import BILLING, SETTINGS
 from lnamespace.plugins.durations import format_instant, human
 from lnamespace.plugins.subjects import LISTS, Identity, Subject, entries, entry, manifest
 from lnamespace.plugins.sudoers import active
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    Spec = Mapping[str, Any]
+else:
+    Spec = dict
 
 EDITORS = ("managers", "sudoers")  # who can change an LNamespace
-
-Spec = Mapping[str, Any]
 
 
 class Grant(NamedTuple):
@@ -152,15 +158,6 @@ def _has_editor(spec: Spec, now: datetime) -> bool:
     return any(active(entries(spec, field), now) for field in EDITORS)
 
 
-BILLING = {
-    "cost-center": "costCenter",
-    "owner": "owner",
-    "team": "team",
-    "environment": "environment",
-}  # flag, and field of spec.billing
-SETTINGS = {"profile": "profile", "deletion-policy": "deletionPolicy"}  # flag, and field of spec
-
-
 class Values(NamedTuple):
     """New values of fields, by flag; an empty text takes a value away."""
 
@@ -206,5 +203,8 @@ def _set_labels(billing: dict[str, Any], labels: Mapping[str, str | None]) -> li
     return words
 
 
-Edit = Callable[[Mapping[str, Any]], Change]
+if TYPE_CHECKING:
+    Edit = Callable[[Mapping[str, Any]], Change]
+else:
+    Edit = object
 """From the spec as it is to the spec as it should be."""

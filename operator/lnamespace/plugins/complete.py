@@ -11,19 +11,23 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
 
-from lnamespace.plugins.creation import FLAGS as CREATE_FLAGS
-from lnamespace.plugins.creation import POLICIES
-from lnamespace.plugins.entry import run
+from lnamespace.plugins.create_flags import FLAGS as CREATE_FLAGS
+from lnamespace.plugins.create_flags import POLICIES
+from lnamespace.plugins.entry import leave, run
 from lnamespace.plugins.flags import CommandLine, FlagTable, scan
-from lnamespace.plugins.kubectl import Kubectl, executable
+from lnamespace.plugins.handover import executable
+from lnamespace.plugins.kubectl import Kubectl
 from lnamespace.plugins.kubectl_flags import CONNECTION
 from lnamespace.plugins.lnamespaces import collection, name_of, path, read_name
 from lnamespace.plugins.lns import ALIASES, CREATE, FLAGS, SUBCOMMANDS
 from lnamespace.plugins.subjects import LISTS, entries
 from lnamespace.plugins.sudo_command import connection, drop_repeated
 from lnamespace.plugins.terminal import printable
+from lnamespace.plugins.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 NO_FILES = 4  # ShellCompDirectiveNoFileComp
 NO_SPACE = 2  # ShellCompDirectiveNoSpace
@@ -57,17 +61,17 @@ NAMED = ("describe", "grant", "revoke", "extend", "leave", "prune", "set", "ledg
 
 def lns() -> int:
     """For `kubectl lns`."""
-    return run(_lns, "kubectl lns")
+    return leave(run(_lns, "kubectl lns"))
 
 
 def create() -> int:
     """For `kubectl create lns`."""
-    return run(_create, "kubectl create lns")
+    return leave(run(_create, "kubectl create lns"))
 
 
 def sudo() -> int:
     """For `kubectl sudo`: what follows is a kubectl command, so kubectl completes it."""
-    return run(_sudo, "kubectl sudo")
+    return leave(run(_sudo, "kubectl sudo"))
 
 
 def _sudo(argv: list[str]) -> int:

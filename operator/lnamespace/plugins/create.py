@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
-from datetime import UTC, datetime
-from threading import Thread
-from typing import IO
 
-from lnamespace.plugins.creation import Creation, lnamespace, parse_arguments, read
-from lnamespace.plugins.entry import INTERRUPTED, run
-from lnamespace.plugins.errors import KubectlError, NotHere
-from lnamespace.plugins.kubectl import (
-    NO_DOOR,
-    Kubectl,
-    caller,
-    elsewhere,
-    executable,
-    exit_code,
-    no_door,
-    spawn,
-)
-from lnamespace.plugins.lnamespaces import advised
-from lnamespace.plugins.subjects import covering, entries
+from lnamespace.plugins.arguments import dry_run, parse
+from lnamespace.plugins.create_flags import FLAGS
+from lnamespace.plugins.entry import INTERRUPTED, leave, run
+from lnamespace.plugins.handover import executable
+from lnamespace.plugins.processes import Process
 from lnamespace.plugins.terminal import say
-from lnamespace.plugins.waiting import wait_ready, wait_usable
+from lnamespace.plugins.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lnamespace.plugins.arguments import Arguments
+    from lnamespace.plugins.creation import Creation
+
+# All other modules are imported while kubectl starts, which takes longer.
 
 STRICT = b"; if you choose to ignore these errors, turn validation off with --validate=false"
 
@@ -82,67 +73,86 @@ Usage:
 
 def main() -> int:
     """The console script."""
-    return run(create, "kubectl create lns")
+    return leave(run(create, "kubectl create lns"))
 
 
 def create(argv: list[str]) -> int:
     """Create, then wait."""
-    arguments = parse_arguments(argv)
+    arguments = parse(argv, FLAGS)
     if arguments.given("help"):
         print(HELP, end="")
         return 0
-    creation = read(arguments, datetime.now(UTC))
-    code = submit(creation)
+    process = start(arguments)
+    try:
+        creation, body = _read(arguments)
+    except BaseException:  # it has been told nothing yet
+        process.kill()
+        process.wait()
+        raise
+    code = submit(process, creation, body)
     if code or not creation.wait or creation.dry_run != "none":
         return code
-    return wait(Kubectl(creation.connection), creation)
+    return wait(creation)
 
 
-def submit(creation: Creation) -> int:
-    """Hand the object to `kubectl create`, whose words and exit code are the user's."""
-    command = [executable(), "create", "-f", "-", f"--dry-run={creation.dry_run}"]
-    if creation.output:
-        command.append(f"--output={creation.output}")
-    process = spawn(
-        [*command, *creation.connection],
-        stdin=subprocess.PIPE,
-        stdout=None,
-        stderr=subprocess.PIPE,
-    )
-    stderr, process.stderr = process.stderr, None
-    told: list[bytes] = []
-    reader = Thread(target=_tee, args=(stderr, told))
-    reader.start()
-    process.communicate(json.dumps(lnamespace(creation)).encode())
-    reader.join()
-    said = b"".join(told).decode("utf-8", "replace")
-    if process.returncode and elsewhere(said):
-        raise NotHere(KubectlError(said.strip(), process.returncode), creation.connection)
+def start(arguments: Arguments) -> Process:
+    """Start `kubectl create`, whose words and exit code are the user's; it waits for the object."""
+    command = [executable(), "create", "-f", "-", f"--dry-run={dry_run(arguments)}"]
+    if output := arguments.one("output"):
+        command.append(f"--output={output}")
+    return Process([*command, *arguments.connection], fed=True, shows=True)
+
+
+def _read(arguments: Arguments) -> tuple[Creation, bytes]:
+    """Return what the command line says, and the object to send."""
+    import json
+    from datetime import UTC, datetime
+
+    from lnamespace.plugins.creation import lnamespace, read
+
+    creation = read(arguments, datetime.now(UTC))
+    return creation, json.dumps(lnamespace(creation)).encode()
+
+
+def submit(process: Process, creation: Creation, body: bytes) -> int:
+    """Hand the object to kubectl."""
+    from lnamespace.plugins.errors import KubectlError, NotHere
+    from lnamespace.plugins.kubectl import NO_DOOR, elsewhere, no_door
+
+    _, told, code = process.communicate(body, _tell)
+    said = told.decode("utf-8", "replace")
+    if code and elsewhere(said):
+        raise NotHere(KubectlError(said.strip(), code), creation.connection)
     if no_door(said):
         say(NO_DOOR)
-    return exit_code(process.returncode)
+    return code
 
 
 PLUMBING = (b'error when creating "STDIN": ', b'error validating "STDIN": ', STRICT)
 
 
-def _tee(stream: IO[bytes], told: list[bytes]) -> None:
+def _tell(data: bytes) -> None:
     """Show what kubectl says while it says it: a login may ask the user to do something.
 
     But for what may yet turn out otherwise, that there is no such kind, or no leave; and for what
     is about how we call kubectl: the user has no STDIN there, and no --validate.
     """
-    with stream:
-        while data := os.read(stream.fileno(), 65536):
-            told.append(data)
-            if not elsewhere(data.decode("utf-8", "replace")):
-                for part in PLUMBING:
-                    data = data.replace(part, b"")
-                os.write(sys.stderr.fileno(), data)
+    from lnamespace.plugins.kubectl import elsewhere
+
+    if not elsewhere(data.decode("utf-8", "replace")):
+        for part in PLUMBING:
+            data = data.replace(part, b"")
+        os.write(sys.stderr.fileno(), data)
 
 
-def wait(kubectl: Kubectl, creation: Creation) -> int:
+def wait(creation: Creation) -> int:
     """Wait as long as was asked; an interruption leaves the object to the operator."""
+    from lnamespace.plugins.kubectl import Kubectl, caller
+    from lnamespace.plugins.lnamespaces import advised
+    from lnamespace.plugins.subjects import covering, entries
+    from lnamespace.plugins.waiting import wait_ready, wait_usable
+
+    kubectl = Kubectl(creation.connection)
     try:
         asked = kubectl.start_whoami()
         lns = wait_ready(kubectl, creation.name, creation.timeout)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
 
-from lnamespace.plugins.arguments import Arguments, Flags, dry_run, keyed, one_of, parse
-from lnamespace.plugins.changes import BILLING
+from lnamespace.plugins.arguments import Arguments, dry_run, keyed, one_of
+from lnamespace.plugins.create_flags import BILLING, POLICIES
 from lnamespace.plugins.durations import parse_duration
 from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.lnamespaces import KIND, VERSION, Object, check_name, group
 from lnamespace.plugins.subjects import LISTS, Subject, manifest, parse_subject
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
-POLICIES = ("Delete", "Retain")
-KEYED = ("label", "billing-label")
-FLAGS = Flags(
-    valued=frozenset((*LISTS, *BILLING, *KEYED, "profile", "deletion-policy", "timeout", "output")),
-    switches=frozenset(("deletion-protection", "wait")),
-    optional=frozenset(("dry-run",)),
-    shorts={"o": "output"},
-)
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 
 class Creation(NamedTuple):
@@ -58,11 +52,6 @@ def read(arguments: Arguments, now: datetime) -> Creation:
         output=arguments.one("output"),
         connection=arguments.connection,
     )
-
-
-def parse_arguments(argv: list[str]) -> Arguments:
-    """The command line, its flags known."""
-    return parse(argv, FLAGS)
 
 
 def _lists(arguments: Arguments, now: datetime) -> dict[str, tuple[Subject, ...]]:

@@ -6,8 +6,6 @@ from datetime import UTC, datetime
 
 from lnamespace.plugins.arguments import Arguments, dry_run, keyed, one_of
 from lnamespace.plugins.changes import (
-    BILLING,
-    SETTINGS,
     Change,
     Edit,
     Grant,
@@ -21,7 +19,8 @@ from lnamespace.plugins.changes import (
     revoke,
     set_values,
 )
-from lnamespace.plugins.creation import POLICIES, check_role
+from lnamespace.plugins.create_flags import BILLING, POLICIES, SETTINGS
+from lnamespace.plugins.creation import check_role
 from lnamespace.plugins.durations import parse_duration
 from lnamespace.plugins.errors import PluginError, UsageError
 from lnamespace.plugins.kubectl import Kubectl, caller

@@ -5,11 +5,15 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
 
 from lnamespace.plugins.discovery import discovering
 from lnamespace.plugins.errors import KubectlError, PluginError, UsageError
 from lnamespace.plugins.terminal import printable_lines, say
+from lnamespace.plugins.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
@@ -28,6 +32,15 @@ def run(command: Callable[[list[str]], int], name: str) -> int:
     except BrokenPipeError:
         return _reader_left()
     return code
+
+
+def leave(code: int) -> NoReturn:
+    """End the process at once: nothing is left to be tidied, and Python would take its time."""
+    try:
+        sys.stdout.flush()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _told(error: PluginError, name: str) -> str:

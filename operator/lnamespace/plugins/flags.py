@@ -7,8 +7,10 @@ is not in the table takes no value, and the word after it is read as a word.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 class FlagTable(NamedTuple):
@@ -53,6 +55,10 @@ class CommandLine(NamedTuple):
     def options(self) -> tuple[Option, ...]:
         """All flags in the order written."""
         return tuple(option for piece in self.pieces for option in piece.options)
+
+    def gives(self, names: Sequence[str]) -> bool:
+        """Whether any of the flags is written."""
+        return any(option.name in names for option in self.options)
 
     def last(self, name: str) -> str | None:
         """The value that counts when a flag is repeated: the last one there is."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import codecs
 import json
-from typing import Any
+
+from lnamespace.plugins.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class JsonStream:

@@ -6,28 +6,27 @@ which resources the cluster has, which on a cold cache costs more than all the r
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import subprocess
-from typing import Any, NamedTuple
+from importlib import import_module
 
 from lnamespace.plugins.errors import KubectlError, NotHere, PluginError
+from lnamespace.plugins.handover import executable
 from lnamespace.plugins.lnamespaces import KIND, advised, group
-from lnamespace.plugins.subjects import Caller
+from lnamespace.plugins.processes import Process
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    from lnamespace.plugins.subjects import Caller
 
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-REASON = re.compile(r"^Error from server \((\w+)\):", re.MULTILINE)
+REFUSED = "Error from server ("  # and a reason, and a closing bracket
 NO_SUCH_API = "the server could not find the requested resource"
 NO_DOOR = (
     "LNamespaces can be neither created nor changed while their webhook does not answer. All else "
     "works as before. Try again in a minute, or tell your platform team."
 )
-
-
-def executable() -> str:
-    """The kubectl to use."""
-    return os.environ.get("KUBECTL") or "kubectl"
 
 
 class Reply(NamedTuple):
@@ -40,8 +39,10 @@ class Reply(NamedTuple):
     @property
     def reason(self) -> str:
         """The API server's reason for a failure, such as NotFound; empty for another failure."""
-        found = REASON.search(self.err)
-        return found[1] if found else ""
+        for line in self.err.splitlines():
+            if line.startswith(REFUSED):
+                return line.removeprefix(REFUSED).partition("):")[0]
+        return ""
 
     @property
     def api_missing(self) -> bool:
@@ -57,7 +58,7 @@ class Reply(NamedTuple):
         """The JSON that was asked for, or kubectl's error."""
         if self.code:
             raise self.failure()
-        return json.loads(self.out)
+        return _json().loads(self.out)
 
 
 def no_door(err: str) -> bool:
@@ -77,19 +78,13 @@ def elsewhere(err: str) -> bool:
 class Call(NamedTuple):
     """A kubectl that is running; several may at once."""
 
-    process: subprocess.Popen[bytes]
-    body: bytes | None
+    process: Process
+    body: bytes
 
     def reply(self) -> Reply:
         """Wait for the answer."""
-        out, err = self.process.communicate(self.body)
-        code = exit_code(self.process.returncode)
+        out, err, code = self.process.communicate(self.body)
         return Reply(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
-
-
-def exit_code(returncode: int) -> int:
-    """The exit code as shells report it: 128 and more for a process that a signal ended."""
-    return 128 - returncode if returncode < 0 else returncode
 
 
 class Kubectl(NamedTuple):
@@ -99,14 +94,8 @@ class Kubectl(NamedTuple):
 
     def start(self, *arguments: str, body: object = None) -> Call:
         """Run kubectl in the background, with `body` as JSON on its standard input."""
-        data = None if body is None else json.dumps(body).encode()
-        process = spawn(
-            [executable(), *arguments, *self.connection],
-            stdin=our_stdin() if data is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        return Call(process, data)
+        process = Process([executable(), *arguments, *self.connection], fed=body is not None)
+        return Call(process, b"" if body is None else _json().dumps(body).encode())
 
     def run(self, *arguments: str, body: object = None) -> Reply:
         """Run kubectl and wait for the answer."""
@@ -142,13 +131,20 @@ class Kubectl(NamedTuple):
         return self.start("create", "--raw", ACCESS_REVIEWS, "-f", "-", body=review)
 
 
+def _json() -> ModuleType:
+    """The module `json`, which is not needed before kubectl has answered."""
+    return import_module("json")
+
+
 def allowed(reply: Reply) -> bool:
     """The answer to `start_may`."""
-    return not reply.code and bool(json.loads(reply.out).get("status", {}).get("allowed"))
+    return not reply.code and bool(_json().loads(reply.out).get("status", {}).get("allowed"))
 
 
 def caller(reply: Reply) -> Caller:
     """The answer to `start_whoami`."""
+    from lnamespace.plugins.subjects import Caller
+
     info = reply.document().get("status", {}).get("userInfo", {})
     if not info.get("username"):
         raise PluginError("the API server did not say who you are; see kubectl auth whoami")
@@ -169,25 +165,3 @@ def missing(reply: Reply, kubectl: Kubectl, name: str = "") -> PluginError:
     if reply.reason == "Forbidden":
         return NotHere(reply.failure(), kubectl.connection, name)
     return reply.failure()
-
-
-def our_stdin() -> int | None:
-    """What our own questions read from: the terminal, or nothing.
-
-    A credential plugin may ask for a password there; a pipe or a file is for the user's command.
-    """
-    return None if os.isatty(0) else subprocess.DEVNULL
-
-
-def spawn(
-    command: list[str], stdin: int | None, stdout: int | None, stderr: int | None
-) -> subprocess.Popen[bytes]:
-    """Start a process; a missing kubectl is told in words."""
-    try:
-        return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr)
-    except FileNotFoundError:
-        raise PluginError(
-            f"{command[0]} was not found; install kubectl or set KUBECTL to it"
-        ) from None
-    except OSError as error:
-        raise PluginError(f"{command[0]}: {error.strerror}") from None

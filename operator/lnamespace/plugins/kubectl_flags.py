@@ -65,7 +65,8 @@ SHORTS_OF = {
     "proxy": SHORTS | {"p": "port", "w": "www"},
 }
 
-# Flags of our own plugins that take a value.
+# Our own plugins by their words, and their flags that take a value.
+OUR_PLUGINS = (("lns",), ("create", "lns"), ("create", "lnamespace"))
 OURS = words(
     "billing-label cost-center deletion-policy environment for manager owner profile sudoer team"
     " timeout until"
@@ -89,10 +90,7 @@ BUILTIN_CREATE = words(
 def read(argv: tuple[str, ...]) -> CommandLine:
     """A kubectl command line in pieces."""
     line = scan(argv, FlagTable(VALUED, SHORTS))
-    if line.words[:1] == ("lns",) or line.words[:2] in (
-        ("create", "lns"),
-        ("create", "lnamespace"),
-    ):
+    if any(line.words[: len(words)] == words for words in OUR_PLUGINS):
         return scan(argv, FlagTable(VALUED | OURS, SHORTS))
     shorts = SHORTS_OF.get(line.words[0]) if line.words else None
     return scan(argv, FlagTable(VALUED, shorts)) if shorts else line

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Sequence
 
 from lnamespace.plugins.arguments import Arguments, one_of
 from lnamespace.plugins.durations import format_instant, read_instant
@@ -15,6 +14,10 @@ from lnamespace.plugins.lnamespaces import path as path_of
 from lnamespace.plugins.payment import COLUMNS, Payment, as_json, cells, harmless, payments
 from lnamespace.plugins.tables import render
 from lnamespace.plugins.terminal import printable, say
+from lnamespace.plugins.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 HEADER = ("SINCE", "COST CENTER", "OWNER", "TEAM", "ENVIRONMENT", "LABELS", "BY", "WHY", "LEDGER")
 

@@ -6,17 +6,21 @@ Objects stay plain JSON: they are shown and sent back whole, with fields this ve
 from __future__ import annotations
 
 import os
-import re
-from typing import Any, NamedTuple
 
+from lnamespace.plugins.discovery import SUFFIX_VARIABLE
 from lnamespace.plugins.errors import KubectlError, UsageError
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
-Object = dict[str, Any]
+if TYPE_CHECKING:
+    from typing import Any
+
+    Object = dict[str, Any]
+else:
+    Object = dict
 
 VERSION = "v1beta1"
 KIND = "LNamespace"
-# A second instance on the same cluster has its own API group; this picks which one is meant.
-SUFFIX_VARIABLE, DEFAULT_SUFFIX = "LNAMESPACE_API_GROUP_SUFFIX", "loblaw.digital"
+DEFAULT_SUFFIX = "loblaw.digital"
 GROUP_PREFIX = "tenancy."
 
 LABEL_RULE = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -76,7 +80,9 @@ def name_fault(name: str) -> str | None:
     """What is wrong with a name, in Kubernetes' own words; None for a good one."""
     if len(name) > LABEL_LENGTH:
         return "must be no more than 63 bytes"
-    if not re.fullmatch(LABEL_RULE, name):
+    from re import fullmatch
+
+    if not fullmatch(LABEL_RULE, name):
         return (
             "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
             "and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
@@ -160,7 +166,7 @@ def sudo_namespace() -> str:
     suffix = group().removeprefix(GROUP_PREFIX)
     if suffix == DEFAULT_SUFFIX:
         return "lnamespace-sudo"
-    from hashlib import sha256  # noqa: PLC0415 - slow to load, seldom needed
+    from hashlib import sha256
 
     return f"lnamespace-sudo-{sha256(suffix.encode()).hexdigest()[:10]}"
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
 
 from lnamespace.plugins.arguments import Arguments, Flags, parse
-from lnamespace.plugins.changes import BILLING, SETTINGS
-from lnamespace.plugins.entry import run
+from lnamespace.plugins.create_flags import BILLING, ROLES, SETTINGS
+from lnamespace.plugins.entry import leave, run
 from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.lnamespaces import resource
 from lnamespace.plugins.lns_help import HELP, HELP_OF
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
-ROLES = ("user", "manager", "sudoer")
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
 COMMON = ("dry-run", "output", "wait", "timeout")  # of all commands that change something
 
 
@@ -69,7 +71,7 @@ FLAGS = Flags(
 
 def main() -> int:
     """The console script."""
-    return run(lns, "kubectl lns")
+    return leave(run(lns, "kubectl lns"))
 
 
 def lns(argv: list[str]) -> int:

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+
+from lnamespace.plugins.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
 
 DOCUMENTS = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
 PAIR = re.compile(

@@ -6,9 +6,7 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from lnamespace.plugins.changes import Edit
 from lnamespace.plugins.errors import PluginError
@@ -18,7 +16,11 @@ from lnamespace.plugins.lnamespaces import Object, advised, path, qualified
 from lnamespace.plugins.subjects import Caller, covering, entries
 from lnamespace.plugins.sudoers import active, refusal, whom_to_ask
 from lnamespace.plugins.terminal import printable, say
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 from lnamespace.plugins.waiting import wait_in_force
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ATTEMPTS = 10
 DRY_RUN_SUFFIX = {"none": "", "client": " (dry run)", "server": " (server dry run)"}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
 
 from lnamespace.plugins.durations import human
 from lnamespace.plugins.lnamespaces import Object, sudo_identity
 from lnamespace.plugins.subjects import LISTS, Caller, Subject, covering, entries
+from lnamespace.plugins.values import NamedTuple
 
 
 class Role(NamedTuple):

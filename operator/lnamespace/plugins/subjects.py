@@ -12,10 +12,8 @@ that is written with `,until=never` behind it. A bare name that looks like a sli
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from datetime import datetime
 from importlib import import_module
-from typing import Any, NamedTuple
 
 from lnamespace.plugins.durations import (
     format_instant,
@@ -24,6 +22,11 @@ from lnamespace.plugins.durations import (
     read_instant,
 )
 from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
 LISTS = {
     "user": "users",

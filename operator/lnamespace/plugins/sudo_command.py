@@ -5,10 +5,7 @@ Pure: arguments in, arguments out. The user's own arguments are never rewritten,
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
 from itertools import takewhile
-from typing import NamedTuple
 
 from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.flags import CommandLine, Piece, written
@@ -17,17 +14,21 @@ from lnamespace.plugins.kubectl_flags import (
     BUILTIN_CREATE,
     CONNECTION,
     IMPERSONATION,
+    OUR_PLUGINS,
     SWITCHES,
     read,
 )
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 # `kubectl sudo !!` puts the last command behind ours, with its own first words.
 REPEATED = frozenset(("kubectl", "k", "sudo"))
-LNAMESPACE = re.compile(r"(lns|lnamespaces?)(\.[a-z0-9.-]+)?", re.IGNORECASE)
-NAMESPACE = re.compile(r"(ns|namespaces?)", re.IGNORECASE)
+LNAMESPACES = frozenset(("lns", "lnamespace", "lnamespaces"))
+NAMESPACES = frozenset(("ns", "namespace", "namespaces"))
 # Where the resource stands among the words, for commands of more than one word.
 RESOURCE_POSITION = {"auth": 3, "rollout": 2, "set": 2, "apply": 2}
-OUR_PLUGINS = (("lns",), ("create", "lns"), ("create", "lnamespace"))
 # kubectl's own commands whose --user is a person too; there it hides the entry of the kubeconfig.
 BINDING_PEOPLE = (("create", "rolebinding"), ("create", "clusterrolebinding"), ("set", "subject"))
 
@@ -158,4 +159,8 @@ def named_namespace(words: Sequence[str]) -> str | None:
 
 
 def _is_resource(word: str) -> bool:
-    return any(LNAMESPACE.fullmatch(part) or NAMESPACE.fullmatch(part) for part in word.split(","))
+    for part in word.lower().split(","):
+        kind, dot, its_group = part.partition(".")
+        if part in NAMESPACES or (kind in LNAMESPACES and bool(dot) == bool(its_group)):
+            return True
+    return False

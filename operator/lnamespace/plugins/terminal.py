@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TextIO
+
+from lnamespace.plugins.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 RED, GREEN, YELLOW = "31", "32", "33"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import NamedTuple
 
 from lnamespace.plugins.errors import PluginError
 from lnamespace.plugins.kubectl import Kubectl, Reply
@@ -21,6 +20,7 @@ from lnamespace.plugins.lnamespaces import (
     resource,
 )
 from lnamespace.plugins.terminal import Progress
+from lnamespace.plugins.values import NamedTuple
 from lnamespace.plugins.watching import TICK, observe
 
 ACCESS_DEADLINE = 5.0

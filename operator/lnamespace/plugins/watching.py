@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import select
-import subprocess
 import time
-from collections.abc import Iterator
-from typing import Any
 
 from lnamespace.plugins.errors import PluginError
+from lnamespace.plugins.handover import executable
 from lnamespace.plugins.json_stream import JsonStream
-from lnamespace.plugins.kubectl import Kubectl, executable, our_stdin, spawn
+from lnamespace.plugins.kubectl import Kubectl
 from lnamespace.plugins.lnamespaces import Object, collection
+from lnamespace.plugins.processes import Process
+from lnamespace.plugins.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 TICK = 1.0  # seconds; how often a progress line moves on by itself
 STATES = ("ADDED", "MODIFIED")
@@ -50,33 +54,25 @@ def changes(kubectl: Kubectl, query: str) -> Iterator[Object]:
 
 def _events(kubectl: Kubectl, path_and_query: str, deadline: float) -> Iterator[Any]:
     """The events of one watch, and None each second in between."""
-    process = spawn(
-        [executable(), "get", "--raw", path_and_query, *kubectl.connection],
-        stdin=our_stdin(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    process = Process([executable(), "get", "--raw", path_and_query, *kubectl.connection])
     try:
         yield from _read(process, deadline)
     finally:
         process.kill()
-        _, err = process.communicate()
+        _, err, _ = process.communicate()
     if err.strip():
         yield None
         time.sleep(min(TICK, max(deadline - time.monotonic(), 0)))
 
 
-def _read(process: subprocess.Popen[bytes], deadline: float) -> Iterator[Any]:
+def _read(process: Process, deadline: float) -> Iterator[Any]:
     stream = JsonStream()
-    output = process.stdout
-    if output is None:
-        return
     while (left := deadline - time.monotonic()) > 0:
-        readable, _, _ = select.select([output], [], [], min(left, TICK))
+        readable, _, _ = select.select([process.output], [], [], min(left, TICK))
         if not readable:
             yield None
             continue
-        data = os.read(output.fileno(), 65536)
+        data = os.read(process.output, 65536)
         if not data:
             return
         yield from stream.feed(data)

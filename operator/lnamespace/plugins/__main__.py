@@ -1,0 +1,29 @@
+"""All plugins in one program: which of them it is, it knows by the name that it is called by."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+PROGRAMS = {
+    "kubectl-create-lnamespace": ("create", "main"),
+    "kubectl-create-lns": ("create", "main"),
+    "kubectl-lns": ("lns", "main"),
+    "kubectl-sudo": ("sudo", "main"),
+    "kubectl_complete-create-lnamespace": ("complete", "create"),
+    "kubectl_complete-create-lns": ("complete", "create"),
+    "kubectl_complete-lns": ("complete", "lns"),
+    "kubectl_complete-sudo": ("complete", "sudo"),
+}
+
+
+def main() -> int:
+    """Run the plugin of that name; by any other name it is `kubectl lns`."""
+    name = sys.argv[0].rpartition("/")[2]
+    module, function = PROGRAMS.get(name, PROGRAMS["kubectl-lns"])
+    code: int = getattr(import_module(f"lnamespace.plugins.{module}"), function)()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""Whether somebody may sudo in a namespace, and as whom; asked of the API server.
+
+The checks are for the words of a refusal, and to find out which way of sudo it is: a group besides
+oneself, or one account that stands for the LNamespace. They grant nothing: the API server decides.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime
+
+from lnamespace.plugins.errors import NotHere, PluginError
+from lnamespace.plugins.kubectl import Call, Kubectl, allowed, caller, missing
+from lnamespace.plugins.lnamespaces import (
+    Identity,
+    check_name,
+    current,
+    default_sudoers_group,
+    path,
+    ready,
+    sudo_identity,
+    sudo_namespace,
+)
+from lnamespace.plugins.subjects import ACCOUNT_USERNAME, Caller
+from lnamespace.plugins.sudoers import refusal
+from lnamespace.plugins.terminal import say
+from lnamespace.plugins.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import IO
+
+    from lnamespace.plugins.sudo_command import SudoCommand
+
+# What kubectl says where there is no kubeconfig, or none that names a current context.
+POD_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+MANIFEST_BYTES = 4 * 2**20  # so much of a file is looked at for its namespace
+NO_CONTEXT = "current-context must exist"
+
+
+def checked(command: SudoCommand) -> tuple[str, ...]:
+    """Return kubectl's flags for acting as a sudoer, or raise the reason for a refusal."""
+    kubectl = Kubectl(command.connection)
+    who = kubectl.start_whoami()
+    namespace = check_name(
+        command.namespace or file_namespace(command.files) or context_namespace(kubectl)
+    )
+    found = kubectl.start_get(path(namespace))
+    me = caller(who.reply())
+    return permitted(kubectl, namespace, me, found).flags(me.username)
+
+
+def file_namespace(files: Sequence[str]) -> str:
+    """The one namespace that the files of a command are for; empty where they name none."""
+    if not files:
+        return ""
+    from lnamespace.plugins.manifests import namespaces
+
+    found = sorted(set().union(*(namespaces(_content(file)) for file in files)))
+    if len(found) > 1:
+        raise PluginError(
+            f"the files are for several namespaces ({', '.join(found)}), and sudo is for one: "
+            "apply them one by one"
+        )
+    return found[0] if found else ""
+
+
+def _content(file: str) -> str:
+    """What is in a file, as far as it can be known before kubectl reads it.
+
+    Standard input is kept in a file without a name, for kubectl to read it from the start again. A
+    folder, an address or what cannot be read names no namespace: it is kubectl that says so.
+    """
+    try:
+        if file == "-":
+            if os.isatty(0):
+                return ""
+            os.dup2(_kept(sys.stdin.buffer), 0)
+            with open(0, "rb", closefd=False) as kept:
+                return _start(kept)
+        with open(file, "rb") as opened:  # noqa: PTH123 - pathlib is slow to load
+            return _start(opened) if os.path.isfile(file) else ""  # noqa: PTH113
+    except OSError:
+        return ""
+
+
+def _start(file: IO[bytes]) -> str:
+    text = file.read(MANIFEST_BYTES).decode("utf-8", "replace")
+    file.seek(0)
+    return text
+
+
+def _kept(stream: IO[bytes]) -> int:
+    from tempfile import TemporaryFile
+
+    with TemporaryFile() as file:
+        while data := stream.read(65536):
+            file.write(data)
+        file.flush()
+        file.seek(0)
+        return os.dup(file.fileno())
+
+
+def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Identity:
+    """As whom to act, or the reason why it would be refused."""
+    reply = found.reply()
+    if reply.reason == "Forbidden":  # may not look at LNamespaces: ask about the right itself
+        return _allowed(kubectl, namespace, me)
+    if reply.code:
+        raise missing(reply, kubectl, namespace)
+    lns = reply.document()
+    refused = refusal(lns, me, datetime.now(UTC))
+    if refused:
+        summary = ready(lns)
+        # One that is in conflict has no namespace; another instance's may be the one that is meant.
+        elsewhere = summary is not None and summary.reason == "Conflict"
+        told = PluginError(refused)
+        raise NotHere(told, kubectl.connection, namespace) if elsewhere else told
+    if not current(lns):
+        say(f'note: the latest change of LNamespace "{namespace}" is not in force yet')
+    return sudo_identity(lns)
+
+
+def _allowed(kubectl: Kubectl, namespace: str, me: Caller) -> Identity:
+    """Of the two ways of sudo the one that is open, both asked about at the same time."""
+    name, home = default_sudoers_group(namespace), sudo_namespace()
+    group = kubectl.start_may(verb="impersonate", resource="groups", name=name)
+    account = kubectl.start_may(
+        verb="impersonate", resource="serviceaccounts", namespace=home, name=namespace
+    )
+    answers = allowed(group.reply()), allowed(account.reply())
+    if answers[0]:
+        return Identity(name)
+    if answers[1]:
+        return Identity(account=f"{ACCOUNT_USERNAME}{home}:{namespace}")
+    told = PluginError(
+        f'you ({me.username}) may neither sudo in "{namespace}" (impersonate group "{name}", or '
+        f'service account "{home}:{namespace}") nor see its LNamespace; ask a cluster administrator'
+    )
+    raise NotHere(told, kubectl.connection, namespace)
+
+
+def context_namespace(kubectl: Kubectl) -> str:
+    """The namespace of the current context, or of the pod that this runs in."""
+    reply = kubectl.run(
+        "config", "view", "--minify", "-o", "jsonpath={.contexts[0].context.namespace}"
+    )
+    if reply.code and NO_CONTEXT not in reply.err:
+        raise reply.failure()
+    namespace = pod_namespace() if reply.code else reply.out.strip()
+    if not namespace:
+        raise PluginError(
+            "which namespace? Neither the command nor the current context names one; "
+            "say it with -n: kubectl sudo -n NAMESPACE COMMAND"
+        )
+    return namespace
+
+
+def pod_namespace() -> str:
+    """The namespace that kubectl itself uses inside a pod without a kubeconfig."""
+    try:
+        with open(POD_NAMESPACE, encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow to load
+            return file.read().strip()
+    except OSError:
+        return ""

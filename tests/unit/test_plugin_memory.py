@@ -1,0 +1,224 @@
+"""What the plugins remember of one command for the next, and how they run kubectl by it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lnamespace.plugins.memory import RECORDS_MAX, Memory, place
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
+
+SOURCE = Path(__file__).resolve().parents[2] / "operator"
+KUBECTL = """\
+#!/bin/sh
+echo "$@" >> "{asked}"
+case "$*" in
+  *whoami*) echo '{{"status": {{"userInfo": {{"username": "{who}"}}}}}}' ;;
+  *--raw*) echo '{{"metadata": {{"name": "team-a"}},' ;
+           echo '  "spec": {{"sudoers": [{{"name": "{sudoer}"}}]}},' ;
+           echo '  "status": {{"observedGeneration": 1}}}}' ;;
+  *) {does} ;;
+esac
+"""
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Memory:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return Memory("kept", 60)
+
+
+def kept(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "lnamespace" / "kept"
+
+
+def test_what_is_remembered_is_known_until_it_is_forgotten(memory: Memory, tmp_path: Path) -> None:
+    assert memory.recall("a") == ()
+    memory.remember("a", ("--as=me", "--as-group=g"))
+    memory.remember("b", ("x",))
+    assert memory.recall("a") == ("--as=me", "--as-group=g")
+    assert oct(kept(tmp_path).stat().st_mode)[-3:] == "600"
+    memory.forget("a")
+    assert (memory.recall("a"), memory.recall("b")) == ((), ("x",))
+
+
+def test_what_is_remembered_is_not_for_ever(memory: Memory) -> None:
+    memory.remember("a", ("x",))
+    assert memory._replace(seconds=0).recall("a") == ()
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff", b"x\ta\tb\n", b"99999999999\ta\tb\n", b"\n\n", b"1\ta"]
+)
+def test_a_damaged_file_is_as_good_as_none(content: bytes, memory: Memory, tmp_path: Path) -> None:
+    memory.remember("b", ("x",))
+    kept(tmp_path).write_bytes(content)
+    assert memory.recall("a") == ()
+    memory.remember("a", ("y",))
+    assert memory.recall("a") == ("y",)
+
+
+@pytest.mark.parametrize("name", ["a\tb", "a\nb", "a\u2028b", "a\x1eb"])
+def test_a_name_that_would_be_two_is_not_remembered(name: str, memory: Memory) -> None:
+    memory.remember("a", (name,))
+    assert memory.recall("a") == ()
+
+
+def test_a_file_that_somebody_else_has_put_there_is_not_obeyed(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.remember("a", ("--as=somebody",))
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert memory.recall("a") == ()
+
+
+def test_only_so_much_is_remembered(memory: Memory) -> None:
+    for number in range(RECORDS_MAX + 5):
+        memory.remember(str(number), ("x",))
+    assert sum(memory.recall(str(number)) != () for number in range(RECORDS_MAX + 5)) == RECORDS_MAX
+
+
+def test_another_kubeconfig_or_a_changed_one_is_another_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config"
+    file.write_text("a")
+    monkeypatch.setenv("KUBECONFIG", str(file))
+    first = place(())
+    assert first == place(())
+    assert first != place(("--context=b",))
+    file.write_text("other")
+    assert first != place(())
+
+
+class Shell:
+    """A folder with a kubectl in it that answers as it is told to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.asked = folder / "asked"
+        self.answers()
+        (folder / "config").write_text("")
+
+    def answers(self, who: str = "me", sudoer: str = "me", does: str = "echo done") -> None:
+        kubectl = self.folder / "kubectl"
+        kubectl.write_text(KUBECTL.format(asked=self.asked, who=who, sudoer=sudoer, does=does))
+        kubectl.chmod(0o755)
+        self.asked.write_text("")
+
+    def sudo(self, *words: str) -> subprocess.Popen[str]:
+        path = f"import sys; sys.path.insert(0, {str(SOURCE)!r}); "
+        program = path + "from lnamespace.plugins.sudo import main; main()"
+        return subprocess.Popen(
+            (sys.executable, "-I", "-c", program, *words),
+            env={
+                "PATH": "/usr/bin:/bin",
+                "KUBECTL": str(self.folder / "kubectl"),
+                "KUBECONFIG": str(self.folder / "config"),
+                "XDG_CACHE_HOME": str(self.folder / "cache"),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def tells(self, *words: str) -> tuple[int, str, str]:
+        process = self.sudo(*words)
+        out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    @property
+    def questions(self) -> list[str]:
+        return self.asked.read_text().splitlines()
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+ACTING = "--as=me --as-group=team-a-sudoers -n team-a get pods"
+COMMAND = ("-n", "team-a", "get", "pods")
+
+
+def test_the_second_sudo_asks_nothing(shell: Shell) -> None:
+    assert shell.tells(*COMMAND)[:2] == (0, "done\n")
+    assert len(shell.questions) == 3
+    assert shell.questions[-1] == ACTING
+    shell.answers()
+    assert shell.tells(*COMMAND)[:2] == (0, "done\n")
+    assert shell.questions == [ACTING]
+    assert shell.tells("-n", "team-b", "get", "pods")[0] == 0, "another namespace is asked about"
+    assert len(shell.questions) == 4
+
+
+def test_who_is_no_sudoer_any_more_is_told_so_after_kubectls_own_words(shell: Shell) -> None:
+    shell.tells(*COMMAND)
+    shell.answers(sudoer="nina", does="echo Forbidden >&2; exit 1")
+    code, out, err = shell.tells(*COMMAND)
+    assert (code, out) == (1, "")
+    assert err.startswith('Forbidden\nerror: you (me) are not a sudoer of "team-a"; ')
+    code, _, err = shell.tells(*COMMAND)
+    assert err.startswith("error: you (me) are not a sudoer"), "nothing is run by what is forgotten"
+
+
+def test_who_has_logged_in_as_somebody_else_is_told_to_do_it_again(shell: Shell) -> None:
+    shell.tells(*COMMAND)
+    shell.answers(who="nina", sudoer="nina", does="exit 1")
+    code, _, err = shell.tells(*COMMAND)
+    assert code == 1
+    assert "run the command again" in err
+    shell.answers(who="nina", sudoer="nina")
+    assert shell.tells(*COMMAND)[0] == 0
+    assert shell.questions == [ACTING.replace("=me", "=nina")]
+
+
+def test_a_failure_of_the_command_itself_stays_what_it_is(shell: Shell) -> None:
+    shell.tells(*COMMAND)
+    for code in (1, 3):
+        shell.answers(does=f"echo no >&2; exit {code}")
+        assert shell.tells(*COMMAND) == (code, "", "no\n")
+
+
+@pytest.mark.parametrize("flag", ["--token=secret", "--password=secret"])
+def test_a_secret_is_written_nowhere(flag: str, shell: Shell) -> None:
+    for _ in range(2):
+        assert shell.tells(flag, *COMMAND)[0] == 0
+    assert len(shell.questions) == 6
+    assert not (shell.folder / "cache").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_sudo_ends_kubectl(number: signal.Signals, shell: Shell) -> None:
+    shell.tells(*COMMAND)
+    trap = f"trap 'echo ended; exit 7' {number.name.removeprefix('SIG')}; echo ready; "
+    shell.answers(does=trap + "while :; do sleep 0.05; done")
+    process = shell.sudo(*COMMAND)
+    assert process.stdout
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (7, "ended\n")
+
+
+def test_who_waits_is_told_of_the_signal_that_ended_kubectl(shell: Shell) -> None:
+    shell.tells(*COMMAND)
+    shell.answers(does="kill -INT $$")
+    assert shell.tells(*COMMAND)[0] == -signal.SIGINT
+
+
+@pytest.mark.skipif(TYPE_CHECKING, reason="checkers see typing's own")
+def test_a_named_tuple_of_ours_is_as_that_of_typing() -> None:
+    class Point(NamedTuple):
+        x: int
+        y: int = 2
+
+    assert (Point(1), Point(x=1, y=3), Point(1, y=4)) == ((1, 2), (1, 3), (1, 4))
+    assert (Point(1).x, Point(1)._replace(x=5), repr(Point(1))) == (1, (5, 2), "Point(x=1, y=2)")
+    for values, named in (((), {}), ((1, 2, 3), {}), ((1,), {"z": 1})):
+        with pytest.raises(TypeError):
+            Point(*values, **named)
