@@ -205,28 +205,6 @@ def test_installed_again_where_service_and_address_have_changed_places(
     assert client["url"].startswith(f"https://127.0.0.1:{release.port}")
 
 
-def test_applied_without_hooks_the_roles_come_by_their_label_and_stay(
-    release: Instance, admin: Api, mallory: Person
-) -> None:
-    """With hooks, what is for a removal took all rights: it has the same names."""
-    release.uninstall()
-    made = release.helm("template", RESERVED, "--set=hooks=false").ok()
-    with asking(release, mallory) as asked:
-        apply(release, made, "--selector=app.kubernetes.io/component!=guarded-role")
-        assert guarded(release) == set()
-        eventually(release.guarded, what="the policies are not in force")
-        eventually(lambda: all_refused(asked), 120)
-        apply(release, made)
-        eventually(lambda: refused_by_policy(asked), what="the ledger has no rights")
-    nothing_got_by(release, asked, 1000)
-    works(release, mallory)
-    before = [admin.get(role(release, part))["rules"] for part in PARTS]
-    apply(release, made)
-    assert [admin.get(role(release, part))["rules"] for part in PARTS] == before
-    assert all(before)
-    release.cluster.run("kubectl", "delete", "--wait", "-f", "-", stdin=uninstalled(made)).ok()
-
-
 def test_a_guard_that_is_deleted_or_weakened_is_told(
     release: Instance, admin: Api, tmp_path: Path
 ) -> None:
@@ -257,6 +235,28 @@ def test_a_guard_that_is_deleted_or_weakened_is_told(
         assert "cannot be compared" not in watcher.log()
     finally:
         watcher.stop()
+
+
+def test_applied_without_hooks_the_roles_come_by_their_label_and_stay(
+    release: Instance, admin: Api, mallory: Person
+) -> None:
+    """With hooks, what is for a removal took all rights: it has the same names."""
+    release.uninstall()
+    made = release.helm("template", RESERVED, "--set=hooks=false").ok()
+    with asking(release, mallory) as asked:
+        apply(release, made, "--selector=app.kubernetes.io/component!=guarded-role")
+        assert guarded(release) == set()
+        eventually(release.guarded, what="the policies are not in force")
+        eventually(lambda: all_refused(asked), 120)
+        apply(release, made)
+        eventually(lambda: refused_by_policy(asked), what="the ledger has no rights")
+    nothing_got_by(release, asked, 1000)
+    works(release, mallory)
+    before = [admin.get(role(release, part))["rules"] for part in PARTS]
+    apply(release, made)
+    assert [admin.get(role(release, part))["rules"] for part in PARTS] == before
+    assert all(before)
+    release.cluster.run("kubectl", "delete", "--wait", "-f", "-", stdin=uninstalled(made)).ok()
 
 
 _MISSING = re.compile(r'^lnamespace_controller_guard_missing{guard="(.*)"} (\S+)$', re.MULTILINE)
