@@ -23,15 +23,19 @@ class Bare:
     """Plain requests; anything but a success is an exception."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, headers: Sequence[tuple[str, str]] = ()
+        self,
+        session: aiohttp.ClientSession,
+        headers: Sequence[tuple[str, str]] = (),
+        user: str = "",
     ) -> None:
+        self.user = user
         self._session = session
         self._headers = tuple(headers)
 
     def acting(self, user: str, groups: Iterable[str] = ()) -> "Bare":
         """Return the same client, impersonating."""
         as_groups = (("Impersonate-Group", group) for group in groups)
-        return Bare(self._session, (("Impersonate-User", user), *as_groups))
+        return Bare(self._session, (("Impersonate-User", user), *as_groups), user)
 
     async def post(self, path: str, body: Manifest) -> Manifest:
         """Create."""

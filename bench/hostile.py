@@ -33,9 +33,8 @@ from bench.plane import Plane, Process, plane
 from bench.report import Row, machine, table, write
 from bench.tenants import COLLECTION
 
-MALLORIES = 5
-AT_ONCE = 2
-"""Hostile people, and the requests that each has under way."""
+AT_ONCE = 10
+"""The requests that hostile people have under way, all of them together."""
 
 MANY_GROUPS = 400
 _JSON = {"Content-Type": "application/json"}
@@ -52,12 +51,21 @@ class Seen:
     answers: Counter[str] = field(default_factory=Counter)
 
 
+@dataclass(frozen=True)
+class Crowd:
+    """Who means harm: so many people, and strangers who send these reviews to the port."""
+
+    people: int
+    forgeries: list[tuple[str, bytes]]
+
+
 def main() -> int:
     """Run it, print the table; 1 if a goal was missed."""
     chosen = _arguments()
     with plane(limit="") as made, made.controller() as controller:
         forgeries = [] if chosen.people_only else _forgeries()
-        seen = asyncio.run(_measure(made, controller, chosen.minutes * 60, forgeries))
+        crowd = Crowd(chosen.people, forgeries)
+        seen = asyncio.run(_measure(made, controller, chosen.minutes * 60, crowd))
     rows = [
         Row("revocations of honest people", "", len(seen.revoked)),
         Row("edit to revoked, p50", "ms", _percentile(seen.revoked, 50)),
@@ -87,6 +95,8 @@ def _good(seen: Seen) -> bool:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.hostile", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10, help="how long [10]")
+    people = "how many hostile people there are [1]"
+    parser.add_argument("--people", type=int, default=1, metavar="N", help=people)
     alone = "nobody reaches the webhook's port, as with webhook.networkPolicy"
     parser.add_argument("--people-only", action="store_true", help=alone)
     default = Path("build/bench-hostile.json")
@@ -94,9 +104,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def _measure(
-    made: Plane, controller: Process, seconds: float, forgeries: list[tuple[str, bytes]]
-) -> Seen:
+async def _measure(made: Plane, controller: Process, seconds: float, crowd: Crowd) -> Seen:
     seen = Seen()
     async with connect(made.admin_kubeconfig) as admin, _port(made) as port:
         await _honest(admin)
@@ -106,11 +114,10 @@ async def _measure(
             _memory(made, controller, seen),
         ]
         hostile = [
-            _mallory(admin.acting(f"mallory-{n}", _groups(turn)), f"m{n}-{turn}", seen)
-            for n in range(MALLORIES)
-            for turn in range(AT_ONCE)
+            _mallory(admin.acting(f"mallory-{n % crowd.people}", _groups(n)), n, seen)
+            for n in range(AT_ONCE)
         ]
-        forged = [_forger(port, path, body, seen) for path, body in forgeries]
+        forged = [_forger(port, path, body, seen) for path, body in crowd.forgeries]
         tasks = [asyncio.ensure_future(work) for work in (*honest, *hostile, *forged)]
         done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         for task in tasks:
@@ -184,18 +191,19 @@ async def _memory(made: Plane, controller: Process, seen: Seen) -> None:
 # Who means harm
 
 
-def _groups(turn: int) -> tuple[str, ...]:
-    """Every second request comes from somebody in very many groups."""
-    return tuple(f"group-{n}@example.com" for n in range(MANY_GROUPS if turn % 2 else 0))
+def _groups(number: int) -> tuple[str, ...]:
+    """Every second request is made by somebody who is in very many groups."""
+    return tuple(f"group-{n}@example.com" for n in range(MANY_GROUPS if number % 2 else 0))
 
 
-def _largest(name: str, turn: int) -> Manifest:
-    """As large as it is let: full lists of long names, and annotations."""
-    lists = {"users": 150, "managers": 50, "sudoers": 50}
+def _largest(name: str, turn: int, owner: str) -> Manifest:
+    """As large as it is let: full lists of long names, others each time, and annotations."""
+    lists = {"users": 150, "managers": 49, "sudoers": 50}
     members = {
-        field: [{"name": f"{field}-{n}-{turn}-".ljust(190, "x")} for n in range(most)]
+        field: [{"name": f"{field}-{n}-{name}-{turn}-".ljust(190, "x")} for n in range(most)]
         for field, most in lists.items()
     }
+    members["managers"].append({"name": owner})
     return {
         "apiVersion": "tenancy.loblaw.digital/v1beta1",
         "kind": "LNamespace",
@@ -204,16 +212,16 @@ def _largest(name: str, turn: int) -> Manifest:
     }
 
 
-async def _mallory(api: Bare, stem: str, seen: Seen) -> None:
+async def _mallory(api: Bare, number: int, seen: Seen) -> None:
     """Create to the limit and beyond, edit what there is, delete some, and again."""
     for turn in count():
-        name = f"{stem}-{turn % 30}"
-        body = _largest(name, turn)
-        await _try(seen, "create", api.post(COLLECTION, body))
-        change = {"spec": _largest(name, turn + 1)["spec"]}
-        await _try(seen, "edit", api.patch(f"{COLLECTION}/{stem}-{turn % 7}", change))
+        name = f"m{number}-{turn % 30}"
+        await _try(seen, "create", api.post(COLLECTION, _largest(name, turn, api.user)))
+        edited = f"m{number}-{turn % 2}"
+        change = {"spec": _largest(edited, turn + 1, api.user)["spec"]}
+        await _try(seen, "edit", api.patch(f"{COLLECTION}/{edited}", change))
         if turn % 5 == 4:
-            await _try(seen, "delete", api.delete(f"{COLLECTION}/{stem}-{(turn // 5) % 10}"))
+            await _try(seen, "delete", api.delete(f"{COLLECTION}/m{number}-{turn % 30 - 2}"))
 
 
 async def _try(seen: Seen, what: str, request: Awaitable[object]) -> None:

@@ -116,7 +116,7 @@ class Settings:
     )
     workers: int = _option(16, "How many LNamespaces are worked on at a time.", "controller")
     concurrency: int = _option(
-        32, "How many writes are under way at a time, over all workers.", "controller"
+        8, "How many writes are under way at a time, over all workers.", "controller"
     )
     resync_seconds: int = _option(
         600, "How often everything is compared, without any request.", "controller"

@@ -65,14 +65,17 @@ def queue() -> WorkQueue[str]:
 class Workers:
     """Workers that wait for keys; a key is got but not given back until the test says so."""
 
-    def __init__(self, clock: Clock, queue: WorkQueue[str], count: int = 1) -> None:
+    def __init__(
+        self, clock: Clock, queue: WorkQueue[str], count: int = 1, *, urgent: bool = False
+    ) -> None:
         self.queue = queue
+        self._urgent = urgent
         self.got: list[str] = []
         self.clock = clock
         self._tasks = [clock.create_task(self._get()) for _ in range(count)]
 
     async def _get(self) -> None:
-        self.got.append(await self.queue.get())
+        self.got.append(await self.queue.get(urgent=self._urgent))
 
     def settle(self) -> list[str]:
         self.clock.settle()
@@ -104,6 +107,20 @@ def test_what_is_urgent_does_not_wait_for_the_rest(clock: Clock) -> None:
         queue.add(key)
     assert len(queue) == 5
     assert [take(clock, queue) for _ in range(5)] == ["!c", "!e", "a", "b", "d"]
+
+
+def test_who_waits_for_what_is_urgent_takes_nothing_else(clock: Clock) -> None:
+    """All workers were busy with what takes long when a revocation came."""
+    queue: WorkQueue[str] = WorkQueue(urgent=lambda key: key.startswith("!"))
+    there_for_it = Workers(clock, queue, 1, urgent=True)
+    others = Workers(clock, queue, 2)
+    for key in ("a", "b", "c"):
+        queue.add(key)
+    assert (others.settle(), there_for_it.settle()) == (["a", "b"], [])
+    queue.add("!d")
+    assert there_for_it.settle() == ["!d"]
+    there_for_it.end()
+    others.end()
 
 
 def test_a_key_added_ten_times_is_worked_on_once(clock: Clock, queue: WorkQueue[str]) -> None:

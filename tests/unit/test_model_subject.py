@@ -1,5 +1,6 @@
 """Who can stand in a list, and until when."""
 
+import unicodedata
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -315,3 +316,12 @@ def test_the_systems_names_are_reserved(name: str) -> None:
 def test_further_names_can_be_reserved() -> None:
     assert name_problem("prod-a", ("prod-*",)) is not None
     assert name_problem("default", ("prod-*",)) is None
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_of_ascii_what_is_shown_may_be_listed_and_nothing_else(text: str) -> None:
+    """It is told in one look, as it would be letter by letter."""
+    shown = all(unicodedata.category(c)[0] in "LMNPS" or c == " " for c in text)
+    problem = member_problem(Member(text, USER)) or ""
+    assert ("invisible" in problem) is not shown
+    assert lookalike(text) is None

@@ -100,12 +100,12 @@ class Controller:
             settings.reserved,
             self._profiles.kinds,
         )
-        applier = Applier(client, self._cache.objects, layout.marks, settings.concurrency)
+        applier = partial(Applier, client, self._cache.objects, layout.marks)
         recorder = Recorder(client, lnamespaces(layout))
         self._tenants = TenantReconciler(
             client,
             self._cache,
-            applier,
+            applier(settings.concurrency),
             recorder,
             Outbox(client, layout.names),
             layout,
@@ -116,7 +116,8 @@ class Controller:
         self._people = PersonReconciler(
             self._cache,
             Accounts(client, self._cache, layout),
-            applier,
+            # One LNamespace may list 50 sudoers: what is made for them leaves room for all else.
+            applier(max(1, settings.concurrency // 4)),
             layout,
             lambda name: self._queue.add(Tenant(name)),
         )
@@ -179,8 +180,9 @@ class Controller:
         await self._profiles.refresh()
         tasks.create_task(self._profiles.keep(self._compare_all))
         self._measures.active = True
-        for _ in range(self._settings.workers):
-            tasks.create_task(self._work())
+        for number in range(self._settings.workers):
+            # Every second one is free for revocations while the others make what takes long.
+            tasks.create_task(self._work(urgent=bool(number % 2)))
         tasks.create_task(self._resync())
 
     async def _look_again(self) -> None:
@@ -219,9 +221,9 @@ class Controller:
         ]
         return [*reflectors, self._source]
 
-    async def _work(self) -> None:
+    async def _work(self, *, urgent: bool) -> None:
         while True:
-            key = await self._queue.get()
+            key = await self._queue.get(urgent=urgent)
             # What may be out of date of what should be must not be acted upon.
             await self._source.synced.wait()
             started = self._busy[key] = time.monotonic()

@@ -99,9 +99,12 @@ class WorkQueue(Generic[K]):
             if key in self._timers:
                 self.add(key)
 
-    async def get(self) -> K:
-        """The next key, once there is one; give it back by :meth:`done`."""
-        while not self:
+    async def get(self, *, urgent: bool = False) -> K:
+        """Return the next key, once there is one; give it back by :meth:`done`.
+
+        Who asks for ``urgent`` ones only is there for them while all others are busy.
+        """
+        while not (self._urgent or (self._ready and not urgent)):
             self._wakeup.clear()
             await self._wakeup.wait()
         key = (self._urgent or self._ready).popleft()

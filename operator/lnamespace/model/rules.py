@@ -153,6 +153,8 @@ def lookalike(name: str) -> str | None:
 
     Such a name is legal, for it may be somebody's, and may pass for somebody else's.
     """
+    if name.isascii():
+        return None
     if unicodedata.normalize("NFKC", name) != name:
         plain = unicodedata.normalize("NFKC", name)
         return f'is not "{plain}", which looks the same: is it spelt as the cluster knows it?'
@@ -186,6 +188,10 @@ def _name_problem(name: str) -> str | None:
 
 
 def _has_invisible(name: str) -> bool:
+    # The same of ASCII, which nearly all names are, without a look at each letter: that took the
+    # webhook 40 ms for lists of the greatest length.
+    if name.isascii():
+        return not name.isprintable()
     unprintable = (c for c in name if unicodedata.category(c)[0] not in _PRINTABLE and c != " ")
     return any(unprintable) or _BLANK.search(name) is not None
 
