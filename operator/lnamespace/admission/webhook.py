@@ -4,7 +4,9 @@ import asyncio
 import logging
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -43,10 +45,15 @@ def run(settings: Settings) -> None:
     LNamespaceError
         It cannot run; the message says why.
     """
+    # A thread that decides about much lets the event loop on after half a millisecond, not after 5:
+    # the loop goes on several times for each review, and short ones took 20 ms instead of 4.
+    sys.setswitchinterval(0.0005)
     asyncio.run(_serve(settings))
 
 
 async def _serve(settings: Settings) -> None:
+    # One, for they would not run at the same time, and the event loop would wait for each of them.
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     metrics = WebhookMetrics.new(Names(settings.api_group_suffix).group)
     identity = Identity(metrics)
     async with AsyncExitStack() as stack:
