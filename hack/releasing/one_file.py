@@ -14,22 +14,37 @@ def modules() -> str:
     """Return where the modules are: laid out, or else in the archive itself."""
     archive = os.path.dirname(os.path.abspath(__file__))
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    folder = f"{cache}/lnamespace/plugins-{DIGEST}"
+    ours = f"{cache}/lnamespace"
+    folder = f"{ours}/plugins-{DIGEST}"
     try:
-        if not os.path.exists(folder):
+        os.makedirs(ours, mode=0o700, exist_ok=True)
+        if not _is_safe(cache) or not _is_own(ours):
+            return archive
+        if not os.path.lexists(folder):
             _lay_out(archive, folder)
-        found = os.lstat(folder)
+        return folder if _is_own(folder) else archive
     except (OSError, ValueError):
         return archive
-    own = found.st_uid == os.geteuid() and not found.st_mode & 0o022
-    return folder if own else archive
+
+
+def _is_own(folder: str) -> bool:
+    """Whether nobody else can put modules there; a link is not followed."""
+    found = os.lstat(folder)
+    return found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+
+def _is_safe(cache: str) -> bool:
+    """Whether nobody else can put another folder in place of ours, as /tmp does not let them."""
+    found = os.stat(cache)
+    sticky = found.st_mode & 0o1000
+    return found.st_uid in (0, os.geteuid()) and bool(sticky or not found.st_mode & 0o022)
 
 
 def _lay_out(archive: str, folder: str) -> None:
     from zipfile import ZipFile
 
     unfinished = f"{folder}.{os.getpid()}"
-    os.makedirs(unfinished, mode=0o700)
+    os.mkdir(unfinished, mode=0o700)
     with ZipFile(archive) as packed:
         packed.extractall(unfinished)
     try:

@@ -56,6 +56,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster(tmp_path)
     monkeypatch.setenv("KUBECTL", str(made.kubectl))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "kubeconfig").touch()
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
     # Set and taken away, so that what a command sets is undone afterwards.
     monkeypatch.setenv(SUFFIX_VARIABLE, "")
@@ -132,6 +133,47 @@ def test_what_is_remembered_is_of_one_cluster_and_not_for_ever(
         (tmp_path / "cache" / "lnamespace" / "api-groups").write_text("1\t{")
     assert discovering(run, argv) == 0
     assert tried[2:] == ["tenancy.loblaw.digital", "tenancy.example.com"]
+
+
+def test_where_there_is_no_kubeconfig_the_group_is_looked_for_each_time(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "kubeconfig").unlink()
+    cluster.serves(example_com="lnamespaces")
+    tried, run = command("tenancy.example.com")
+    for _ in range(2):
+        forget(monkeypatch)
+        assert discovering(run, []) == 0
+    assert tried == ["tenancy.loblaw.digital", "tenancy.example.com"] * 2
+
+
+@pytest.mark.parametrize("flag", [("--kubeconfig", "mine"), ("--kubeconfig=mine",)])
+def test_the_kubeconfig_that_a_flag_names_is_another_after_a_change(
+    flag: tuple[str, ...], cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine").touch()
+    cluster.serves(example_com="lnamespaces")
+    tried, run = command("tenancy.example.com")
+    for _ in range(2):
+        forget(monkeypatch)
+        assert discovering(run, [*flag]) == 0
+    assert tried[2:] == ["tenancy.example.com"]
+    forget(monkeypatch)
+    Path("mine").write_text("current-context: other")
+    assert discovering(run, [*flag]) == 0
+    assert tried[3:] == ["tenancy.loblaw.digital", "tenancy.example.com"]
+
+
+@pytest.mark.parametrize("server", [("--server=https://a",), ("-s", "a"), ("-shttps://a",)])
+def test_a_token_behind_a_flag_that_has_its_value_is_written_nowhere(
+    server: tuple[str, ...], cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.serves(example_com="lnamespaces")
+    discovering(command("tenancy.example.com")[1], ["lns", "list", *server, "--token=secret"])
+    written = (tmp_path / "cache" / "lnamespace" / "api-groups").read_text()
+    assert "https://a" in written or "-s=a" in written
+    assert "secret" not in written
 
 
 def test_what_was_remembered_and_is_gone_is_looked_for_again(

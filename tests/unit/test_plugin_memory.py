@@ -76,6 +76,49 @@ def test_a_file_that_somebody_else_has_put_there_is_not_obeyed(
     assert memory.recall("a") == ()
 
 
+@pytest.mark.parametrize("change", ["writable by a group", "writable by all", "a link"])
+def test_in_a_folder_that_others_may_write_nothing_is_read_or_written(
+    change: str, memory: Memory, tmp_path: Path
+) -> None:
+    memory.remember("a", ("--as=somebody",))
+    folder, before = kept(tmp_path).parent, kept(tmp_path).read_text()
+    if change == "a link":
+        folder = folder.rename(tmp_path / "elsewhere")
+        kept(tmp_path).parent.symlink_to(folder)
+    else:
+        folder.chmod(0o770 if "group" in change else 0o707)
+    assert memory.recall("a") == ()
+    memory.remember("b", ("x",))
+    assert kept(tmp_path).read_text() == before
+    assert [path.name for path in folder.iterdir()] == ["kept"]
+
+
+def test_a_link_that_waits_for_our_number_is_not_written_through(
+    memory: Memory, tmp_path: Path
+) -> None:
+    memory.remember("a", ("x",))
+    other = tmp_path / "other"
+    other.write_text("theirs")
+    kept(tmp_path).with_name(f"kept.{os.getpid()}").symlink_to(other)
+    memory.remember("b", ("y",))
+    assert other.read_text() == "theirs"
+    assert memory.recall("b") == ("y",)
+    assert [path.name for path in kept(tmp_path).parent.iterdir()] == ["kept"]
+
+
+def test_a_link_in_place_of_the_file_is_not_read(memory: Memory, tmp_path: Path) -> None:
+    memory.remember("a", ("x",))
+    kept(tmp_path).rename(tmp_path / "other")
+    kept(tmp_path).symlink_to(tmp_path / "other")
+    assert memory.recall("a") == ()
+
+
+def test_nothing_is_remembered_under_no_key(memory: Memory, tmp_path: Path) -> None:
+    memory.remember("", ("x",))
+    assert memory.recall("") == ()
+    assert not kept(tmp_path).exists()
+
+
 def test_only_so_much_is_remembered(memory: Memory) -> None:
     for number in range(RECORDS_MAX + 5):
         memory.remember(str(number), ("x",))
@@ -95,6 +138,46 @@ def test_another_kubeconfig_or_a_changed_one_is_another_place(
     assert first != place(())
 
 
+@pytest.mark.parametrize("name", ["--kubeconfig", "--client-certificate"])
+def test_a_file_that_a_flag_names_is_meant_and_not_its_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    places = set()
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        Path("config").write_text("x")
+        os.utime("config", ns=(1, 1))
+        places.add(place((f"{name}=config",)))
+    assert len(places) == 2
+    assert place((f"{name}=config",)) in places
+    Path("config").write_text("y")
+    places.add(place((f"{name}=config",)))
+    Path("config").rename("former")
+    Path("config").write_text("y")
+    os.utime("config", ns=(Path("former").stat().st_mtime_ns,) * 2)
+    places.add(place((f"{name}=config",)))
+    assert len(places) == 4
+
+
+def test_another_kubectl_is_another_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path))
+    first = place(())
+    monkeypatch.setenv("KUBECTL", "/opt/kubectl")
+    assert first != place(())
+
+
+@pytest.mark.parametrize("flags", [(), ("--kubeconfig=",), ("--kubeconfig=none",)])
+def test_where_there_is_no_kubeconfig_there_is_no_place(
+    flags: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert place(flags) == ""
+
+
 class Shell:
     """A folder with a kubectl in it that answers as it is told to."""
 
@@ -110,7 +193,7 @@ class Shell:
         kubectl.chmod(0o755)
         self.asked.write_text("")
 
-    def sudo(self, *words: str) -> subprocess.Popen[str]:
+    def sudo(self, *words: str, cwd: Path | None = None) -> subprocess.Popen[str]:
         path = f"import sys; sys.path.insert(0, {str(SOURCE)!r}); "
         program = path + "from lnamespace.plugins.sudo import main; main()"
         return subprocess.Popen(
@@ -121,13 +204,14 @@ class Shell:
                 "KUBECONFIG": str(self.folder / "config"),
                 "XDG_CACHE_HOME": str(self.folder / "cache"),
             },
+            cwd=cwd,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
 
-    def tells(self, *words: str) -> tuple[int, str, str]:
-        process = self.sudo(*words)
+    def tells(self, *words: str, cwd: Path | None = None) -> tuple[int, str, str]:
+        process = self.sudo(*words, cwd=cwd)
         out, err = process.communicate(timeout=60)
         return process.returncode, out, err
 
@@ -182,6 +266,55 @@ def test_a_failure_of_the_command_itself_stays_what_it_is(shell: Shell) -> None:
     for code in (1, 3):
         shell.answers(does=f"echo no >&2; exit {code}")
         assert shell.tells(*COMMAND) == (code, "", "no\n")
+
+
+OTHER_INSTANCE = """\
+#!/bin/sh
+echo "$@" >> "{asked}"
+case "$*" in
+  *whoami*) echo '{{"status": {{"userInfo": {{"username": "me"}}}}}}' ;;
+  *"--raw /apis") echo '{{"groups": [{{"name": "tenancy.example.com",' ;
+                  echo '  "versions": [{{"version": "v1beta1"}}]}}]}}' ;;
+  *"--raw /apis/tenancy.example.com/v1beta1") echo '{{"resources": [{{"name": "lnamespaces"}}]}}' ;;
+  *--raw*/tenancy.example.com/*) echo '{{"metadata": {{"name": "team-a"}},' ;
+           echo '  "spec": {{"sudoers": [{{"name": "me"}}]}},' ;
+           echo '  "status": {{"observedGeneration": 1}}}}' ;;
+  *--raw*) echo 'Error from server (NotFound): the server could not find the requested resource' >&2
+           exit 1 ;;
+  *) exit 1 ;;
+esac
+"""
+
+
+def test_a_command_that_failed_is_run_once_though_another_instance_is_found(shell: Shell) -> None:
+    words = ("-n", "team-a", "exec", "web-0", "--", "sh", "-c", "charge-card; exit 1")
+    shell.tells(*words)
+    shell.answers()
+    (shell.folder / "kubectl").write_text(OTHER_INSTANCE.format(asked=shell.asked))
+    code, out, err = shell.tells(*words)
+    assert [line for line in shell.questions if "charge-card" in line] == [
+        "--as=me --as-group=team-a-sudoers -n team-a exec web-0 -- sh -c charge-card; exit 1"
+    ]
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+
+
+def test_a_kubeconfig_of_the_same_name_in_another_folder_is_asked(shell: Shell) -> None:
+    for folder in ("a", "b"):
+        (shell.folder / folder).mkdir()
+        (shell.folder / folder / "config").write_text("")
+        shell.answers(who=folder, sudoer=folder)
+        flags = ("--kubeconfig=config", *COMMAND)
+        assert shell.tells(*flags, cwd=shell.folder / folder)[0] == 0
+        acting = f"--as={folder} --as-group=team-a-sudoers"
+        assert shell.questions[-1].startswith(acting)
+
+
+def test_where_there_is_no_kubeconfig_sudo_asks_each_time(shell: Shell) -> None:
+    (shell.folder / "config").unlink()
+    for _ in range(2):
+        assert shell.tells(*COMMAND)[0] == 0
+    assert len(shell.questions) == 6
 
 
 @pytest.mark.parametrize("flag", ["--token=secret", "--password=secret"])

@@ -53,5 +53,7 @@ def _here(command: Command, argv: list[str]) -> int:
 
 
 def _place(argv: Sequence[str]) -> str:
+    """A flag takes what follows only where it has no value: a token may stand behind it."""
     pairs = zip(argv, (*argv, "")[1:], strict=True)
-    return place([word for pair in pairs if pair[0].startswith(LEADING) for word in pair])
+    leading = (pair for pair in pairs if pair[0].startswith(LEADING))
+    return place(["=".join(pair) if pair[0] in LEADING else pair[0] for pair in leading])

@@ -15,6 +15,7 @@ import sys
 
 from lnamespace.plugins.discovery import SUFFIX_VARIABLE
 from lnamespace.plugins.entry import leave, run
+from lnamespace.plugins.errors import NotHere
 from lnamespace.plugins.handover import become_kubectl, run_kubectl
 from lnamespace.plugins.memory import Memory, place
 from lnamespace.plugins.sudo_command import SudoCommand, parse
@@ -71,33 +72,38 @@ def sudo(argv: list[str]) -> int:
     if _wants_help(command):
         become_kubectl(command.with_flags(()))
     key = _key(command)
-    if known := REMEMBERED.recall(key) if key else ():
+    if known := REMEMBERED.recall(key):
         return _at_once(command, known, key)
     from lnamespace.plugins.sudo_check import checked
 
     flags = checked(command)
-    if key:
-        REMEMBERED.remember(key, flags)
+    REMEMBERED.remember(key, flags)
     return become_kubectl(command.with_flags(flags))
 
 
 def _key(command: SudoCommand) -> str:
-    """Return what decides as whom to act; empty where that is not known before files are read."""
-    if (command.files and not command.namespace) or command.line.gives(SECRET):
-        return ""
+    """Return what decides as whom to act; empty where nothing is to be remembered of it."""
+    unread = command.files and not command.namespace  # it is known when the files are read
+    where = "" if unread or command.line.gives(SECRET) else place(command.connection)
     suffix = os.environ.get(SUFFIX_VARIABLE, "")
-    return place((*command.connection, suffix, command.namespace or ""))
+    return where and repr((where, suffix, command.namespace or ""))
 
 
 def _at_once(command: SudoCommand, known: tuple[str, ...], key: str) -> int:
-    """Run the command as remembered; if it fails, find out whether that was the reason."""
+    """Run the command as remembered; if it fails, find out whether that was the reason.
+
+    It is run once, whatever is found out: it may have done something before it failed.
+    """
     code = run_kubectl(command.with_flags(known))
     if code != 1:  # kubectl's own failures, a refusal among them
         return code
     from lnamespace.plugins.sudo_check import checked
 
     REMEMBERED.forget(key)
-    flags = checked(command)
+    try:
+        flags = checked(command)
+    except NotHere as error:  # in another instance we would begin again; the next command does
+        raise error.told from None
     REMEMBERED.remember(key, flags)
     if flags != known:
         say("note: you are logged in as somebody else now, or sudo changed; run the command again")

@@ -1,0 +1,61 @@
+"""Where the one file lays its modules out, and where it does not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from releasing import one_file
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "kubectl-lns"
+    with ZipFile(path, "w") as packed:
+        packed.writestr("lnamespace/__init__.py", "")
+    monkeypatch.setattr(one_file, "__file__", str(path / "__main__.py"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return path
+
+
+def test_the_modules_are_laid_out_once_where_nobody_else_may_look(
+    archive: Path, tmp_path: Path
+) -> None:
+    umask = os.umask(0o002)
+    try:
+        (tmp_path / "cache").mkdir(0o700)
+        folders = {one_file.modules() for _ in range(2)}
+    finally:
+        os.umask(umask)
+    (folder,) = folders - {str(archive)}
+    assert (Path(folder) / "lnamespace" / "__init__.py").is_file()
+    ours = tmp_path / "cache" / "lnamespace"
+    assert [oct(path.stat().st_mode)[-3:] for path in (ours, Path(folder))] == ["700", "700"]
+
+
+@pytest.mark.parametrize("place", ["cache", "cache/lnamespace", "cache/lnamespace/plugins"])
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+def test_modules_that_others_may_replace_are_not_run(
+    place: str, mode: int, archive: Path, tmp_path: Path
+) -> None:
+    laid = Path(one_file.modules())
+    assert laid != archive
+    (tmp_path / place.replace("plugins", laid.name)).chmod(mode)
+    assert one_file.modules() == str(archive)
+
+
+def test_a_link_in_place_of_our_folder_is_not_followed(archive: Path, tmp_path: Path) -> None:
+    ours = Path(one_file.modules()).parent
+    ours.rename(tmp_path / "elsewhere")
+    ours.symlink_to(tmp_path / "elsewhere")
+    assert one_file.modules() == str(archive)
+
+
+def test_a_folder_where_nobody_replaces_what_others_own_is_good(
+    archive: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o1777)
+    assert one_file.modules() != str(archive)
