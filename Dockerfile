@@ -54,6 +54,7 @@ RUN mkdir -p /image/usr/local/lib/python3.11/site-packages \
 
 COPY pyproject.toml README.md LICENSE ./
 COPY operator operator
+COPY plugins/bin plugins/bin
 RUN /tools/bin/uv build --no-cache --wheel --no-build-isolation --python /tools/bin/python --out-dir /wheel \
  && /tools/bin/uv pip install --no-cache --python /usr/bin/python3 --prefix /image/usr/local \
       --no-deps --compile-bytecode /wheel/*.whl

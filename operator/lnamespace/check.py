@@ -58,7 +58,7 @@ async def _ask(settings: Settings) -> str:
             told = f"--api-group-suffix: this cluster has no LNamespaces of {names.group}"
             raise SettingsError(told) from None
         except ClusterError as error:
-            return _judged(error)
+            return judged(error, f"lnamespace-webhook.{names.group}")
 
 
 async def _create(client: Client, names: Names) -> str:
@@ -74,11 +74,14 @@ async def _create(client: Client, names: Names) -> str:
     return "" if made.spec.requester else "the webhook was not asked: its configuration is missing"
 
 
-def _judged(error: ClusterError) -> str:
-    """Tell an answer of the webhook's from none; who is refused by it has its answer."""
+def judged(error: ClusterError, webhook: str) -> str:
+    """Tell an answer of the webhook's from none; who is refused by it has its answer.
+
+    Others have webhooks too, of which neither says anything about ours.
+    """
     told = str(error)
-    if "failed calling webhook" in told:
+    if webhook in told and "failed calling webhook" in told:
         return told
-    if "denied the request" in told and "webhook" in told:
+    if webhook in told and "denied the request" in told:
         return ""
     raise error

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.billing.compare import Differences, Listed, bounded, differences, labels_of, ours
 from lnamespace.billing.ledger import Place, Row, row
-from lnamespace.billing.record import closing, due, ending, found
+from lnamespace.billing.record import CORRECTION, closing, due, ending, found
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,
@@ -79,6 +79,15 @@ def test_a_change_without_the_webhook_is_told_from_now(field: str) -> None:
     assert record == found(behind, LATER)
     # Once it is in the ledger, it is no difference.
     assert compare([row(record, Place())], behind) == Differences()
+
+
+def test_what_was_corrected_by_hand_holds_until_the_next_change() -> None:
+    """The comparison of the same day ended it, after any edit of the lists."""
+    (corrected,) = rows_of(lnamespace())
+    corrected |= {"billing_source": CORRECTION, "cost_center": "0815"}
+    assert compare([corrected], lnamespace(generation=5)) == Differences()
+    newer = lnamespace(generation=6, at=6, recorded=6, cost_center="2")
+    assert [record.generation for record in compare([corrected], newer).missing] == [6]
 
 
 def test_labels_count_in_any_order() -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -159,8 +160,19 @@ def test_what_is_missing_is_said_before_anything_is_made(
     assert not list(tmp_path.iterdir())
 
 
+def test_the_image_is_made_of_all_that_the_package_is_made_of() -> None:
+    """The programs of the plugins were missing: it could not be built."""
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {str(Path(program).parent) for program in package["script-files"]}
+    folders |= set(package["packages"]["find"]["where"])
+    copied = re.findall(r"^COPY (\S+) ", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().split() if line[0] == "!"}
+    assert folders <= set(copied)
+    assert folders <= sent
+
+
 def test_the_image_runs_as_whom_the_chart_says() -> None:
-    chart = (ROOT / "charts" / "lnamespace" / "templates" / "_helpers.tpl").read_text()
+    chart = (ROOT / "charts" / "lnamespace" / "values.yaml").read_text()
     user = re.search(r"runAsUser: (\d+)", chart)
     assert user
     dockerfile = (ROOT / "Dockerfile").read_text()

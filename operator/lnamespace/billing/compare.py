@@ -13,6 +13,7 @@ import msgspec
 
 from lnamespace.billing.ledger import Row, labels_text
 from lnamespace.billing.record import (
+    CORRECTION,
     RECONCILE,
     BillingRecord,
     Operation,
@@ -164,7 +165,12 @@ def _missing(lns: LNamespace, row: Row | None, now: datetime) -> tuple[BillingRe
 
 
 def _differs(lns: LNamespace, row: Mapping[str, Any], now: datetime) -> bool:
-    """Whether somebody changed the billing without the webhook's knowing."""
+    """Whether somebody changed the billing without the webhook's knowing.
+
+    What was corrected by hand differs from the cluster, and holds until the next change of it.
+    """
+    if row.get("billing_source") == CORRECTION:
+        return False
     if row["generation"] < newest(lns) or row["generation"] >= lns.metadata.generation:
         return False
     present = found(lns, now)

@@ -13,12 +13,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from lnamespace.billing.ledger import Ledger, Row
-from lnamespace.billing.record import Operation, end_id
+from lnamespace.billing.record import CORRECTION, Operation, end_id
 from lnamespace.billing.table import PLACE, SCHEMA_VERSION, VOID, intervals, table
 from lnamespace.errors import SettingsError
-
-SOURCE = "Correction"
-"""The source of what somebody wrote by hand."""
 
 PAYER = ("cost_center", "owner", "team", "environment")
 
@@ -149,7 +146,7 @@ def _signed(wrong: Row, request: Request) -> dict[str, Any]:
     return dict(wrong) | {
         "recorded_at": request.now,
         "changed_by": request.by,
-        "billing_source": SOURCE,
+        "billing_source": CORRECTION,
         "billing_source_group": None,
         "operator_version": version("lnamespace"),
         "schema_version": SCHEMA_VERSION,

@@ -30,6 +30,9 @@ VERSION = "v1beta1"
 RECONCILE = "Reconcile"
 """The source of what nobody was seen to do: found by comparing the ledger with the cluster."""
 
+CORRECTION = "Correction"
+"""The source of what was corrected in the ledger, by hand."""
+
 
 class Operation(StrEnum):
     """What happened."""

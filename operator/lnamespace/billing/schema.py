@@ -82,12 +82,24 @@ def replace_views(engine: sa.Engine, target: sa.Table) -> str:
     """
     try:
         with engines.transaction(engine) as connection:
-            if _are_outdated(connection, target):
-                _replace_views(connection, target)
+            if not _are_outdated(connection, target):
+                return ""
+            _replace_views(connection, target)
     except LedgerError as error:
         log.warning("the readers' view could not be replaced", extra={"error": str(error)})
         return f"the view {target.fullname}{VIEW_SUFFIX} is not up to date: {error}"
+    _describe(engine, target)
     return ""
+
+
+def _describe(engine: sa.Engine, target: sa.Table) -> None:
+    """Say what the columns mean, if we may: the table need not be ours where the view is."""
+    try:
+        with engines.transaction(engine) as connection:
+            for comment in _comments(connection.dialect, target):
+                connection.execute(comment)
+    except LedgerError as error:
+        log.info("the columns could not be described", extra={"error": str(error)})
 
 
 def _are_outdated(connection: sa.Connection, target: sa.Table) -> bool:
@@ -127,8 +139,6 @@ def _replace_views(connection: sa.Connection, target: sa.Table) -> None:
     ):
         for statement in _in_place(connection.dialect, view):
             connection.execute(statement)
-    for comment in _comments(connection.dialect, target):
-        connection.execute(comment)
 
 
 def _comments(dialect: sa.Dialect, target: sa.Table) -> Iterator[ExecutableDDLElement]:

@@ -101,11 +101,13 @@ class Controller:
             self._profiles.kinds,
         )
         applier = partial(Applier, client, self._cache.objects, layout.marks)
+        # One LNamespace may list 50 sudoers: what is made for them leaves room for all else.
+        of_people = max(1, settings.concurrency // 4)
         recorder = Recorder(client, lnamespaces(layout))
         self._tenants = TenantReconciler(
             client,
             self._cache,
-            applier(settings.concurrency),
+            applier(max(1, settings.concurrency - of_people)),
             recorder,
             Outbox(client, layout.names),
             layout,
@@ -116,8 +118,7 @@ class Controller:
         self._people = PersonReconciler(
             self._cache,
             Accounts(client, self._cache, layout),
-            # One LNamespace may list 50 sudoers: what is made for them leaves room for all else.
-            applier(max(1, settings.concurrency // 4)),
+            applier(of_people),
             layout,
             lambda name: self._queue.add(Tenant(name)),
         )
