@@ -173,11 +173,10 @@ def _print(
     settings: Settings,
     arguments: argparse.Namespace,
 ) -> int:
-    here = [] if arguments.all_clusters else [reconcile.place_of(settings).columns()]
     wide = [*PLACE, *columns] if arguments.all_clusters or arguments.output != "table" else columns
     shown = [c for c in wide if c not in BRIEF] if arguments.output == "table" else wide
-    with closing(ledger):
-        rows = ledger.stream(query)
+    with closing(ledger), closing(ledger.stream(query)) as rows:
+        here = [] if arguments.all_clusters else [reconcile.place_of(settings).columns()]
         with patience("asking the database"):
             first = next(rows, None)
             clusters = () if first or arguments.all_clusters else _clusters(ledger)
