@@ -178,6 +178,13 @@ def test_where_there_is_no_kubeconfig_there_is_no_place(
     assert place(flags) == ""
 
 
+DEFAULTS = (
+    "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
+    "signal.signal(signal.SIGINT, signal.default_int_handler); "
+)
+"""Tests that are started in the background, or by nohup, are started with these ignored."""
+
+
 class Shell:
     """A folder with a kubectl in it that answers as it is told to."""
 
@@ -195,7 +202,7 @@ class Shell:
 
     def sudo(self, *words: str, cwd: Path | None = None) -> subprocess.Popen[str]:
         path = f"import sys; sys.path.insert(0, {str(SOURCE)!r}); "
-        program = path + "from lnamespace.plugins.sudo import main; main()"
+        program = path + DEFAULTS + "from lnamespace.plugins.sudo import main; main()"
         return subprocess.Popen(
             (sys.executable, "-I", "-c", program, *words),
             env={
