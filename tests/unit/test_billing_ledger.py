@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from lnamespace.billing import engines
+from lnamespace.billing import engines, schema
 from lnamespace.billing.ledger import Ledger
 from lnamespace.billing.table import table
 from lnamespace.errors import LedgerMisconfigured, LedgerUnavailable, RowsRefused, SettingsError
@@ -14,7 +14,13 @@ from lnamespace.settings import Settings
 
 from tests.unit.support.engines import DATABASES
 from tests.unit.support.ledger_contract import *  # noqa: F403 - the tests
-from tests.unit.support.ledger_contract import applied, ended, retraction, spans
+from tests.unit.support.ledger_contract import (
+    applied,
+    ended,
+    older_view,
+    retraction,
+    spans,
+)
 
 
 @pytest.fixture(params=DATABASES)
@@ -85,6 +91,30 @@ def test_whoever_takes_rows_may_take_their_time(
     taken += rows
     made.close()
     assert len(taken) == 9
+
+
+def test_rights_to_the_view_and_reports_of_it_outlast_an_upgrade(tmp_path: Path) -> None:
+    """A view that was dropped and made anew took them along."""
+    made = Ledger(engines.engine(DATABASES["postgresql"](tmp_path)), table("events"))
+    made.append([applied("u", 1, 0, cost_center="1")])
+    older_view(made, ["cost_center", "namespace"])
+    reader = f"reader_{tmp_path.name}"
+    asked = f"SELECT has_table_privilege('{reader}', 'events_intervals', 'SELECT')"
+    with made.engine.begin() as connection:
+        connection.exec_driver_sql(f'CREATE ROLE "{reader}"')
+        connection.exec_driver_sql(f'GRANT SELECT ON events_intervals TO "{reader}"')
+        connection.exec_driver_sql("CREATE VIEW report AS SELECT cost_center FROM events_intervals")
+    again = Ledger(made.engine, made.table)
+    again.prepare()
+    assert again.view_problem == ""
+    with made.engine.begin() as connection:
+        view = schema.view_of(made.table)
+        assert "cluster_uid" in schema.columns_of(connection, view)
+        assert connection.exec_driver_sql(asked).scalar_one() is True
+        assert connection.exec_driver_sql("SELECT * FROM report").scalar_one() == "1"
+        connection.exec_driver_sql(f'DROP OWNED BY "{reader}"')
+        connection.exec_driver_sql(f'DROP ROLE "{reader}"')
+    made.close()
 
 
 def test_what_is_not_wanted_any_more_leaves_the_database_usable(ledger: Ledger) -> None:
