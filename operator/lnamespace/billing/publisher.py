@@ -80,6 +80,8 @@ async def _serve(settings: Settings) -> None:
         async with answering(settings.health_listen, probes) as address:
             log.info("publishing", extra={"health": address})
             await publisher.run(stop)
+    # A comparison that was cut off may still read in a thread, which met a closed database.
+    await loop.shutdown_default_executor()
     ledger.close()
 
 
