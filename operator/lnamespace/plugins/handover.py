@@ -9,8 +9,8 @@ from lnamespace.plugins.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Sequence
-    from typing import NoReturn
+    from collections.abc import Mapping, Sequence
+    from typing import Any, NoReturn
 else:
     import _signal as signal  # the module `signal` makes enumerations, which takes longer
 
@@ -27,12 +27,13 @@ def executable() -> str:
 
 def become_kubectl(arguments: Sequence[str]) -> NoReturn:
     """Replace this process: standard input, exit code and signals are then kubectl's own."""
-    for number in IGNORED:
-        signal.signal(number, signal.SIG_DFL)
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in IGNORED}
     try:
         os.execvp(executable(), [executable(), *arguments])  # noqa: S606 - on purpose
     except FileNotFoundError:
         raise not_found(executable()) from None
+    finally:  # we are still here: without this, our own next write to a closed pipe would end us
+        _set(before)
 
 
 def run_kubectl(arguments: Sequence[str]) -> int:
@@ -54,18 +55,23 @@ def run_kubectl(arguments: Sequence[str]) -> int:
     try:
         defaults = (*IGNORED, *terminal)
         children.append(os.posix_spawnp(command[0], command, os.environ, setsigdef=defaults))
+        for number in early:
+            os.kill(children[0], number)
+        _, status = os.waitpid(children[0], 0)
     except FileNotFoundError:
         raise not_found(command[0]) from None
     except OSError as error:
         raise PluginError(f"{command[0]}: {error.strerror}") from None
-    for number in early:
-        os.kill(children[0], number)
-    _, status = os.waitpid(children[0], 0)
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    finally:
+        _set(before)
     if os.WIFSIGNALED(status):  # whoever waits for us is told the same
         _end_by(os.WTERMSIG(status))
     return os.waitstatus_to_exitcode(status)
+
+
+def _set(handlers: Mapping[signal.Signals, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def _is_heard(number: int) -> bool:
