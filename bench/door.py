@@ -26,12 +26,12 @@ from typing import Any
 import aiohttp
 import msgspec
 from aiohttp import web
-from lnamespace.admission import certificates
-from lnamespace.admission.certificates import Pair
-from lnamespace.admission.tls import Identity
-from lnamespace.admission.trust import terms
-from lnamespace.listener import Address
+from lnamespace.admission.certificates import values as certificates
+from lnamespace.admission.certificates.tls import Identity
+from lnamespace.admission.certificates.trust import terms
+from lnamespace.admission.certificates.values import Pair
 from lnamespace.metrics import WebhookMetrics
+from lnamespace.runtime.listener import Address
 
 from bench.report import Row, machine, table, write
 

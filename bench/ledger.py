@@ -21,10 +21,10 @@ from typing import TypeVar
 from uuid import uuid4
 
 import sqlalchemy as sa
-from lnamespace.billing.delivery import deliver
-from lnamespace.billing.ledger import Ledger, Place, row
-from lnamespace.billing.record import BillingRecord, Operation
-from lnamespace.billing.table import table as events_table
+from lnamespace.ledger.database.ledger import Ledger, Place, row
+from lnamespace.ledger.database.table import table as events_table
+from lnamespace.ledger.outbox.record import BillingRecord, Operation
+from lnamespace.ledger.publisher.delivery import deliver
 from lnamespace.settings import Settings
 
 from bench.report import Row, machine, table, write

@@ -17,7 +17,7 @@ from pathlib import Path
 from time import perf_counter
 from uuid import uuid4
 
-from lnamespace.billing.record import BillingRecord, Operation, billingrecords, manifest
+from lnamespace.ledger.outbox.record import BillingRecord, Operation, billingrecords, manifest
 from lnamespace.model.names import Names
 
 from bench.client import Bare, connect, each

@@ -9,9 +9,9 @@ from lnamespace.access.layout import Layout
 from lnamespace.access.ownership import Ownership
 from lnamespace.access.person import self_impersonator
 from lnamespace.access.tenant import Space, tenant_objects
-from lnamespace.billing import record
 from lnamespace.controller.status import Findings, status
 from lnamespace.kube.objects import Wanted
+from lnamespace.ledger.outbox import record
 from lnamespace.model.lnamespace import LNamespace
 
 from bench.client import Bare, Manifest

@@ -7,11 +7,11 @@ from uuid import uuid4
 import sqlalchemy as sa
 from google.api_core.exceptions import NotFound
 from google.cloud.bigquery import Client
-from lnamespace.billing.bigquery import client as bounded_client
-from lnamespace.billing.engines import engine
-from lnamespace.billing.ledger import Ledger, Row
-from lnamespace.billing.table import VERSION_SUFFIX, VIEW_SUFFIX, events
-from lnamespace.billing.table import table as events_table
+from lnamespace.ledger.database.bigquery import client as bounded_client
+from lnamespace.ledger.database.engines import engine
+from lnamespace.ledger.database.ledger import Ledger, Row
+from lnamespace.ledger.database.table import VERSION_SUFFIX, VIEW_SUFFIX, events
+from lnamespace.ledger.database.table import table as events_table
 
 from tests.ledger import export
 from tests.ledger.month import ELSEWHERE, LINES, SINCE, expected, told

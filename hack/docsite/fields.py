@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lnamespace.billing.crd import billingrecords_crd
+from lnamespace.ledger.outbox.crd import billingrecords_crd
 from lnamespace.model.crd import crd
 from lnamespace.model.names import Names
 

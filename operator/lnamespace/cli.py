@@ -4,8 +4,8 @@ import argparse
 import sys
 
 from lnamespace import settings
-from lnamespace.billing import command_line
 from lnamespace.errors import LNamespaceError, SettingsError
+from lnamespace.ledger.commands import arguments as command_line
 from lnamespace.settings import Settings
 
 
@@ -124,8 +124,8 @@ def _add_payers_check(commands: "argparse._SubParsersAction[argparse.ArgumentPar
 
 def _controller(chosen: Settings, _: argparse.Namespace) -> int:
     # Imported here: kopf takes half a second that `--help` need not wait for.
-    from lnamespace import logs
-    from lnamespace.controller import shell
+    from lnamespace.controller import process as shell
+    from lnamespace.runtime import logs
 
     logs.configure(chosen.log_format, chosen.log_level)
     shell.run(chosen)
@@ -133,8 +133,8 @@ def _controller(chosen: Settings, _: argparse.Namespace) -> int:
 
 
 def _webhook(chosen: Settings, _: argparse.Namespace) -> int:
-    from lnamespace import logs
     from lnamespace.admission import webhook
+    from lnamespace.runtime import logs
 
     logs.configure(chosen.log_format, chosen.log_level)
     webhook.run(chosen)
@@ -142,7 +142,7 @@ def _webhook(chosen: Settings, _: argparse.Namespace) -> int:
 
 
 def _ledger(chosen: Settings, arguments: argparse.Namespace) -> int:
-    from lnamespace.billing import commands
+    from lnamespace.ledger.commands import rows as commands
 
     return commands.run(arguments.ledger_command, chosen, arguments)
 
@@ -152,7 +152,7 @@ def _render(chosen: Settings, arguments: argparse.Namespace) -> int:
         return _render_samples(chosen, arguments.directory or "docs/resource-samples")
     if arguments.directory:
         raise SettingsError(f"render {arguments.what} prints; a folder is for samples")
-    from lnamespace.billing.crd import billingrecords_crd
+    from lnamespace.ledger.outbox.crd import billingrecords_crd
     from lnamespace.model.crd import as_yaml, crd
     from lnamespace.model.names import Names
 
@@ -192,7 +192,7 @@ def _vet(chosen: Settings, arguments: argparse.Namespace) -> int:
 
 
 def _payers_check(chosen: Settings, arguments: argparse.Namespace) -> int:
-    from lnamespace.billing import payers_command
+    from lnamespace.payers import command as payers_command
 
     return payers_command.check(chosen, arguments)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from lnamespace.admission.certificates import Pair, Terms, make
+from lnamespace.admission.certificates.values import Pair, Terms, make
 
 from tests.e2e.support.api import CONFIGURATIONS, CRD, LNAMESPACES, Api, ApiError, Object
 from tests.e2e.support.cluster import Cluster

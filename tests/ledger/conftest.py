@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 from google.cloud import bigquery
-from lnamespace.billing.bigquery import EMULATOR
-from lnamespace.billing.ledger import Ledger
+from lnamespace.ledger.database.bigquery import EMULATOR
+from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.settings import Settings
 
 from tests.bigquery import StandIn, standin

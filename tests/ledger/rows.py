@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from lnamespace.billing.ledger import Place, Row, row
-from lnamespace.billing.record import BillingRecord, Operation
+from lnamespace.ledger.database.ledger import Place, Row, row
+from lnamespace.ledger.outbox.record import BillingRecord, Operation
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 PLACE = Place("shop-prod", "northamerica-northeast1", "main")

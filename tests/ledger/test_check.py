@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from google.cloud import bigquery
-from lnamespace.billing.bigquery import EMULATOR
+from lnamespace.ledger.database.bigquery import EMULATOR
 
 from tests.bigquery import Fault, Kind, StandIn
 

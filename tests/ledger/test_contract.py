@@ -1,8 +1,8 @@
 """The ledger keeps its promises through the real BigQuery client, against the protocol."""
 
 import pytest
-from lnamespace.billing.ledger import Ledger
 from lnamespace.errors import LedgerMisconfigured
+from lnamespace.ledger.database.ledger import Ledger
 
 from tests.bigquery import StandIn
 from tests.unit.support.ledger_contract import *  # noqa: F403 - the tests

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from google.cloud import bigquery
-from lnamespace.billing.ledger import Ledger, Row
 from lnamespace.cli import main
+from lnamespace.ledger.database.ledger import Ledger, Row
 from lnamespace.settings import Settings
 
 from tests.ledger import export

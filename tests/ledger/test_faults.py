@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import pytest
 import sqlalchemy as sa
 from google.cloud.bigquery.retry import DEFAULT_RETRY
-from lnamespace.billing import bigquery
-from lnamespace.billing.delivery import deliver
-from lnamespace.billing.ledger import Ledger, Row
-from lnamespace.billing.table import events
 from lnamespace.errors import LedgerError, LedgerMisconfigured, LedgerUnavailable, RowsRefused
+from lnamespace.ledger.database import bigquery
+from lnamespace.ledger.database.ledger import Ledger, Row
+from lnamespace.ledger.database.table import events
+from lnamespace.ledger.publisher.delivery import deliver
 
 from tests.bigquery import Fault, Kind, StandIn
 from tests.ledger.rows import applied

@@ -9,8 +9,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
-from lnamespace.admission import certificates
-from lnamespace.admission.certificates import Held, Pair, Situation, State, Terms
+from lnamespace.admission.certificates import values as certificates
+from lnamespace.admission.certificates.values import Held, Pair, Situation, State, Terms
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

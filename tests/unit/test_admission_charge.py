@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given
-from lnamespace.admission.charge import charged, is_same, unrecorded
-from lnamespace.admission.mutate import mutate
-from lnamespace.admission.review import Request
-from lnamespace.billing.payers import Entry, Fallback, Payers
-from lnamespace.billing.record import due
+from lnamespace.admission.decisions.charge import charged, is_same, unrecorded
+from lnamespace.admission.decisions.mutation import mutate
+from lnamespace.admission.decisions.review import Request
+from lnamespace.ledger.outbox.record import due
 from lnamespace.model.lnamespace import SUPERSEDED_MAX, Charge, LNamespace
+from lnamespace.payers.entries import Entry, Fallback, Payers
 
 from tests.unit.support.admission import (
     ABSENT,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.admission.convert import OBJECT_MAX, OBJECTS_MAX, convert
+from lnamespace.admission.decisions.conversion import OBJECT_MAX, OBJECTS_MAX, convert
 from lnamespace.errors import ReviewError
 from lnamespace.model import v1alpha1
 from lnamespace.model.conversion import annotation

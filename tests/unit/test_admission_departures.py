@@ -8,11 +8,11 @@ import msgspec
 import pytest
 import pytest_asyncio
 from lnamespace.admission import caller, departures
+from lnamespace.admission.decisions.review import GroupVersionKind, Request
 from lnamespace.admission.departures import IntoOutbox, NoDepartures
-from lnamespace.admission.review import GroupVersionKind, Request
-from lnamespace.billing.outbox import Outbox
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
+from lnamespace.ledger.outbox.client import Outbox
 from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 
 from tests.unit.support.admission import NAMES, manifest

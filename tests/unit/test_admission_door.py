@@ -12,17 +12,17 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from lnamespace.admission.door import ADMISSION_MAX, Door
+from lnamespace.admission.decisions.policy import Policy
+from lnamespace.admission.decisions.review import Request
+from lnamespace.admission.endpoints import ADMISSION_MAX, Door
 from lnamespace.admission.inheritance import NOWHERE, Home
-from lnamespace.admission.policy import Policy
-from lnamespace.admission.review import Request
 from lnamespace.admission.threads import in_thread
-from lnamespace.billing.group_pattern import compiled
-from lnamespace.billing.payers import Entry, Fallback, Payers, Requester
-from lnamespace.billing.payers_file import PayersFile
 from lnamespace.errors import ReviewError
 from lnamespace.metrics import ENDPOINTS
 from lnamespace.model.lnamespace import Charge
+from lnamespace.payers.entries import Entry, Fallback, Payers, Requester
+from lnamespace.payers.file import PayersFile
+from lnamespace.payers.patterns import compiled
 from lnamespace.settings import Settings
 
 from tests.unit.support.admission import ABSENT, ALICE, NAMES, Json, manifest
@@ -203,7 +203,7 @@ async def test_a_refusal_is_told_in_full_counted_and_logged_without_what_was_sen
     ]
     assert verdict["status"]["message"].startswith('LNamespace.tenancy.loblaw.digital "team-a" is')
     assert world.refused == ["/validate"]
-    (record,) = [r for r in caplog.records if r.name == "lnamespace.admission.door"]
+    (record,) = [r for r in caplog.records if r.name == "lnamespace.admission.endpoints"]
     assert record.getMessage() == "refused"
 
 

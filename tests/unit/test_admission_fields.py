@@ -4,7 +4,7 @@ import json
 
 import pytest
 from hypothesis import given
-from lnamespace.admission.fields import FieldError, forbidden, invalid, required, status
+from lnamespace.admission.decisions.fields import FieldError, forbidden, invalid, required, status
 from lnamespace.model.names import Names
 
 from tests.unit.support.admission import NAMES, json_values

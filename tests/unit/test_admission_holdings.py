@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from lnamespace.access.limit import Limits
 from lnamespace.admission.accounts import FromNamespaces
+from lnamespace.admission.decisions.mutation import mutate
+from lnamespace.admission.decisions.validation import validate
 from lnamespace.admission.holdings import Holdings, read
-from lnamespace.admission.mutate import mutate
-from lnamespace.admission.validate import validate
 
 from tests.unit.support.admission import ALICE, NAMES, POLICY, creation, known, patched, update
 from tests.unit.support.server import client_of, serving

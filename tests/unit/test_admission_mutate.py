@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.admission.decision import Decision
-from lnamespace.admission.mutate import as_member, mutate
-from lnamespace.admission.policy import Policy
-from lnamespace.admission.review import Request
+from lnamespace.admission.decisions.decision import Decision
+from lnamespace.admission.decisions.mutation import as_member, mutate
+from lnamespace.admission.decisions.policy import Policy
+from lnamespace.admission.decisions.review import Request
 from lnamespace.model import v1alpha1
 from lnamespace.model.conversion import annotation
 from lnamespace.model.lnamespace import BILLING_LABELS_MAX, LIST_MAX_ITEMS, Spec

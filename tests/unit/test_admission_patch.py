@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from lnamespace.admission.patch import Operation, difference
+from lnamespace.admission.decisions.patch import Operation, difference
 
 from tests.unit.support.admission import Json, json_values, patched, steps
 

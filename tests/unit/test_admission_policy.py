@@ -1,9 +1,9 @@
 """What a decision knows of who asks."""
 
 import pytest
-from lnamespace.admission.policy import Policy
-from lnamespace.billing.payers import Payers
+from lnamespace.admission.decisions.policy import Policy
 from lnamespace.model.rules import RESERVED_NAMES
+from lnamespace.payers.entries import Payers
 
 from tests.unit.support.admission import NAMES, creation, known
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.admission.patch import Operation
-from lnamespace.admission.review import GroupVersionKind, Request, allow, deny, read
+from lnamespace.admission.decisions.patch import Operation
+from lnamespace.admission.decisions.review import GroupVersionKind, Request, allow, deny, read
 from lnamespace.errors import ReviewError
 from lnamespace.model.names import Names
 

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from lnamespace.admission.server import LARGE, Bounds, Endpoint
 from lnamespace.errors import ReviewError
-from lnamespace.listener import Address, Limits
+from lnamespace.runtime.listener import Address, Limits
 
 from tests.unit.support.reviews import (
     DEADLINE,

@@ -15,11 +15,12 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.aio.client import Configuration
-from lnamespace.admission import certificates, trust
-from lnamespace.admission.certificate_files import CertificateFiles
-from lnamespace.admission.certificates import Held, Pair, State
-from lnamespace.admission.tls import Identity
-from lnamespace.admission.trust import Place, SelfMade
+from lnamespace.admission.certificates import trust
+from lnamespace.admission.certificates import values as certificates
+from lnamespace.admission.certificates.files import CertificateFiles
+from lnamespace.admission.certificates.tls import Identity
+from lnamespace.admission.certificates.trust import Place, SelfMade
+from lnamespace.admission.certificates.values import Held, Pair, State
 from lnamespace.errors import ClusterError, Conflict
 from lnamespace.kube.client import Client
 from lnamespace.metrics import WebhookMetrics

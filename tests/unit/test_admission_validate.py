@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import assume, given
-from lnamespace.admission.decision import Decision
-from lnamespace.admission.mutate import mutate
-from lnamespace.admission.policy import Circumstances, Policy
-from lnamespace.admission.review import Request
-from lnamespace.admission.validate import validate
-from lnamespace.billing.payers import Entry, Fallback, Payers
+from lnamespace.admission.decisions.decision import Decision
+from lnamespace.admission.decisions.mutation import mutate
+from lnamespace.admission.decisions.policy import Circumstances, Policy
+from lnamespace.admission.decisions.review import Request
+from lnamespace.admission.decisions.validation import validate
 from lnamespace.model.lnamespace import NAME_MAX, Charge, Spec
 from lnamespace.model.rules import member_problem, sudoer_problem
+from lnamespace.payers.entries import Entry, Fallback, Payers
 
 from tests.unit.support.admission import (
     ALICE,

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 from hypothesis import given
-from lnamespace.admission.policy import Policy
-from lnamespace.admission.review import UserInfo
-from lnamespace.admission.warnings import farewell, warnings
+from lnamespace.admission.decisions.policy import Policy
+from lnamespace.admission.decisions.review import UserInfo
+from lnamespace.admission.decisions.warnings import farewell, warnings
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
 from lnamespace.model.subject import Member, SubjectKind
 

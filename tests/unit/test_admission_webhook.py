@@ -14,7 +14,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from lnamespace.admission.certificates import Pair
+from lnamespace.admission.certificates.values import Pair
 
 from tests.unit.support.reviews import DEADLINE, JSON, fresh, trusting, until
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
-from lnamespace.billing import announcements as module
-from lnamespace.billing.announcements import PATIENCE, Announcements, Fate, fate
-from lnamespace.billing.outbox import Outbox
-from lnamespace.billing.record import BillingRecord, ending
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.resources import Resource
+from lnamespace.ledger.outbox import announcements as module
+from lnamespace.ledger.outbox.announcements import PATIENCE, Announcements, Fate, fate
+from lnamespace.ledger.outbox.client import Outbox
+from lnamespace.ledger.outbox.record import BillingRecord, ending
 from lnamespace.model.lnamespace import (
     KIND,
     PLURAL,

@@ -17,10 +17,10 @@ import pytest
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
-from lnamespace.billing.ledger import Ledger, Place, row
-from lnamespace.billing.output import harmless, visible, write
-from lnamespace.billing.record import BillingRecord
 from lnamespace.cli import main
+from lnamespace.ledger.commands.output import harmless, visible, write
+from lnamespace.ledger.database.ledger import Ledger, Place, row
+from lnamespace.ledger.outbox.record import BillingRecord
 from lnamespace.settings import Settings
 
 from tests.unit.support.ledger_contract import NASTY, applied, ended

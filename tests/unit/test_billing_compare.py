@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.billing.compare import Differences, Listed, bounded, differences, labels_of, ours
-from lnamespace.billing.ledger import Place, Row, row
-from lnamespace.billing.record import CORRECTION, closing, due, ending, found
+from lnamespace.ledger.database.ledger import Place, Row, row
+from lnamespace.ledger.outbox.record import CORRECTION, closing, due, ending, found
+from lnamespace.ledger.publisher.comparison import (
+    Differences,
+    Listed,
+    bounded,
+    differences,
+    labels_of,
+    ours,
+)
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lnamespace.billing.ledger import Ledger
 from lnamespace.cli import main
+from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.settings import Settings
 
 from tests.unit.support.engines import DATABASES

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.billing.costs import (
+from lnamespace.ledger.costs.allocation import (
     FOREVER,
     PARTS,
     Charging,
@@ -22,8 +22,8 @@ from lnamespace.billing.costs import (
     divide,
     microseconds,
 )
-from lnamespace.billing.costs_ledger import by_namespace
-from lnamespace.billing.costs_shared import RULES, Charge, distribute
+from lnamespace.ledger.costs.intervals import by_namespace
+from lnamespace.ledger.costs.shared import RULES, Charge, distribute
 
 HERE = ("p", "l", "main")
 HOUR = 3_600_000_000

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.billing.costs import Line
-from lnamespace.billing.costs_file import Bill, opened, read_lines
 from lnamespace.errors import SettingsError
+from lnamespace.ledger.costs.allocation import Line
+from lnamespace.ledger.costs.file import Bill, opened, read_lines
 
 HEADING = "namespace,usage_start_time,usage_end_time,cost,currency"
 EARLIEST = "0001-01-01T00:00:00+23:00"

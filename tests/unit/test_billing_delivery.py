@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.billing.delivery import HOPELESS, Delivery, deliver
-from lnamespace.billing.ledger import Row
 from lnamespace.errors import LedgerUnavailable, RowsRefused
+from lnamespace.ledger.database.ledger import Row
+from lnamespace.ledger.publisher.delivery import HOPELESS, Delivery, deliver
 
 
 class Database:

@@ -14,11 +14,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from google.auth.credentials import AnonymousCredentials
-from lnamespace.billing import directory
-from lnamespace.billing.cloud_identity import CloudIdentity
-from lnamespace.billing.directory import CachedDirectory, Directories
-from lnamespace.billing.payers import Lookup
 from lnamespace.errors import PayersError
+from lnamespace.payers import directory
+from lnamespace.payers.cloud_identity import CloudIdentity
+from lnamespace.payers.directory import CachedDirectory, Directories
+from lnamespace.payers.entries import Lookup
 
 HOUR = 3600.0
 RED = frozenset({"red"})

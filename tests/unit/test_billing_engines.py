@@ -13,8 +13,6 @@ import sqlalchemy as sa
 from google.api_core import exceptions as google
 from google.auth.exceptions import DefaultCredentialsError, TransportError
 from google.cloud.bigquery.dbapi.exceptions import DatabaseError
-from lnamespace.billing import bigquery, engines
-from lnamespace.billing.failures import MESSAGE_LENGTH, message, translated
 from lnamespace.errors import (
     LedgerError,
     LedgerMisconfigured,
@@ -22,6 +20,8 @@ from lnamespace.errors import (
     RowsRefused,
     SettingsError,
 )
+from lnamespace.ledger.database import bigquery, engines
+from lnamespace.ledger.database.failures import MESSAGE_LENGTH, message, translated
 
 from tests.unit.support.engines import DATABASES
 

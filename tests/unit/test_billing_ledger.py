@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from lnamespace.billing import engines, schema
-from lnamespace.billing.ledger import Ledger
-from lnamespace.billing.table import table
 from lnamespace.errors import LedgerMisconfigured, LedgerUnavailable, RowsRefused, SettingsError
+from lnamespace.ledger.database import engines, schema
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.ledger.database.table import table
 from lnamespace.settings import Settings
 
 from tests.unit.support.engines import DATABASES

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.billing.group_pattern import compiled
-from lnamespace.billing.payers import (
+from lnamespace.cli import main
+from lnamespace.errors import PayersError
+from lnamespace.model.lnamespace import Charge
+from lnamespace.model.names import Names
+from lnamespace.payers.entries import (
     GROUPS_MAX,
     UNALLOCATED,
     Fallback,
@@ -20,12 +23,9 @@ from lnamespace.billing.payers import (
     Requester,
     requester,
 )
-from lnamespace.billing.payers_file import PayersFile
-from lnamespace.billing.payers_yaml import decode
-from lnamespace.cli import main
-from lnamespace.errors import PayersError
-from lnamespace.model.lnamespace import Charge
-from lnamespace.model.names import Names
+from lnamespace.payers.file import PayersFile
+from lnamespace.payers.parsing import decode
+from lnamespace.payers.patterns import compiled
 
 FULL = """
 default: {costCenter: overhead, team: platform}
@@ -384,7 +384,7 @@ def test_the_check_of_a_wrong_file_says_so_on_one_line(
 
 def test_reading_the_file_waits_for_no_google_library() -> None:
     code = (
-        "import sys; import lnamespace.billing.payers_file, lnamespace.billing.directory;"
+        "import sys; import lnamespace.payers.file, lnamespace.payers.directory;"
         "sys.exit(any(name in sys.modules for name in ('google.auth', 'requests', 'sqlalchemy')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from lnamespace.billing import announcements, outbox
-from lnamespace.billing import publisher as module
-from lnamespace.billing.ledger import Ledger
-from lnamespace.billing.outbox import Backlog, Queued
-from lnamespace.billing.publisher import Publisher
-from lnamespace.billing.reconcile import place_of
-from lnamespace.billing.record import BillingRecord, Operation, ending
-from lnamespace.billing.table import PLACE
 from lnamespace.errors import LedgerMisconfigured, LedgerUnavailable, SettingsError
 from lnamespace.kube.backoff import Backoff
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.ledger.database.table import PLACE
+from lnamespace.ledger.outbox import announcements
+from lnamespace.ledger.outbox import client as outbox
+from lnamespace.ledger.outbox.client import Backlog, Queued
+from lnamespace.ledger.outbox.record import BillingRecord, Operation, ending
+from lnamespace.ledger.publisher import process as module
+from lnamespace.ledger.publisher.process import Publisher
+from lnamespace.ledger.publisher.reconciliation import place_of
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,

@@ -5,9 +5,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 import msgspec
-from lnamespace.billing.outbox import Outbox
-from lnamespace.billing.record import due
-from lnamespace.billing.witness import Witness
+from lnamespace.ledger.outbox.client import Outbox
+from lnamespace.ledger.outbox.record import due
+from lnamespace.ledger.publisher.witness import Witness
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,

@@ -9,8 +9,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.billing.crd import billingrecords_crd
-from lnamespace.billing.record import (
+from lnamespace.cli import main
+from lnamespace.errors import ModelError
+from lnamespace.ledger.outbox.crd import billingrecords_crd
+from lnamespace.ledger.outbox.record import (
     BillingRecord,
     Operation,
     billingrecords,
@@ -24,8 +26,6 @@ from lnamespace.billing.record import (
     read,
     since,
 )
-from lnamespace.cli import main
-from lnamespace.errors import ModelError
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,

@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from lnamespace.billing.group_pattern import compiled
-from lnamespace.billing.payers import UNALLOCATED, Entry, Fallback, Payers, Requester, requester
-from lnamespace.billing.resolve import Refusal, Resolution, entitled, resolve
 from lnamespace.model.lnamespace import BillingSource, Charge
 from lnamespace.model.names import Names
+from lnamespace.payers.entries import UNALLOCATED, Entry, Fallback, Payers, Requester, requester
+from lnamespace.payers.patterns import compiled
+from lnamespace.payers.resolution import Refusal, Resolution, entitled, resolve
 
 from tests.unit.support import payers as some
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 import sqlglot
-from lnamespace.billing import schema
-from lnamespace.billing.table import (
+from lnamespace.ledger.database import schema
+from lnamespace.ledger.database.table import (
     ends_of,
     events,
     insertion,

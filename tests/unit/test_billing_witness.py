@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 
 import msgspec
-from lnamespace.billing.outbox import Outbox
-from lnamespace.billing.witness import Witness
+from lnamespace.ledger.outbox.client import Outbox
+from lnamespace.ledger.publisher.witness import Witness
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 import pytest_asyncio
 from lnamespace import errors
-from lnamespace.billing.record import closing, due, read
 from lnamespace.controller.outbox import Departed, Departure, Outbox
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.tenant import PATIENCE
 from lnamespace.kube.resources import NAMESPACE
+from lnamespace.ledger.outbox.record import closing, due, read
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,

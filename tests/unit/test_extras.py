@@ -75,7 +75,7 @@ def test_what_needs_no_database_needs_no_driver(
 
 
 def test_the_controller_and_the_webhook_start_without_a_driver(bare: dict[str, str]) -> None:
-    code = "import lnamespace.controller.shell, lnamespace.admission.webhook"
+    code = "import lnamespace.controller.process, lnamespace.admission.webhook"
     command = (sys.executable, "-S", "-P", "-c", code)
     done = subprocess.run(command, env=bare, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
@@ -83,7 +83,7 @@ def test_the_controller_and_the_webhook_start_without_a_driver(bare: dict[str, s
 
 def test_a_directory_without_its_library_is_named_by_its_extra(bare: dict[str, str]) -> None:
     code = (
-        "from lnamespace.billing.directory import _Google\n"
+        "from lnamespace.payers.directory import _Google\n"
         "from lnamespace.errors import PayersError\n"
         "try: _Google().groups_of('alice@example.com')\n"
         "except PayersError as error: print(error)"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import aiohttp
 import pytest
 from lnamespace.errors import SettingsError
-from lnamespace.health import Probes, answering
+from lnamespace.runtime.probes import Probes, answering
 
 from tests.unit.support.server import DEADLINE
 

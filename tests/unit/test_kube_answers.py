@@ -10,8 +10,6 @@ import pytest
 import pytest_asyncio
 from lnamespace import errors
 from lnamespace.admission import holdings
-from lnamespace.billing.outbox import pages, read_queued
-from lnamespace.billing.witness import read_watched
 from lnamespace.controller.cache import read_listed
 from lnamespace.controller.profiles import Profiles
 from lnamespace.kube.answers import LONGEST_ADVICE, error_of
@@ -19,6 +17,8 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.lease import Election, Terms
 from lnamespace.kube.objects import Marks, read
 from lnamespace.kube.resources import NAMESPACE
+from lnamespace.ledger.outbox.client import pages, read_queued
+from lnamespace.ledger.publisher.witness import read_watched
 from lnamespace.model.names import Names
 
 from tests.unit.support.server import DEADLINE, Server, client_of, failure, serving

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from lnamespace import logs
+from lnamespace.runtime import logs
 
 log = logging.getLogger("lnamespace.test")
 Stderr = pytest.CaptureFixture[str]

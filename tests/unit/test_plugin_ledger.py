@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.billing import output
+from lnamespace.ledger.commands import output
 from lnamespace.plugins.ledger import table, write_csv
 from lnamespace.plugins.payment import FORMULA, as_json, harmless, payments
 

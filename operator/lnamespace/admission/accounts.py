@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import msgspec
 
 from lnamespace.access.limit import Limits
-from lnamespace.billing.payers import Requester
 from lnamespace.errors import ClusterError
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.model.names import Names
+from lnamespace.payers.entries import Requester
 
 PATIENCE = 1.5
 """Seconds; the API server waits five for the whole answer."""

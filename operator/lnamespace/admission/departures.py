@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from lnamespace.admission import caller
-from lnamespace.admission.policy import Clock
-from lnamespace.admission.review import Request
-from lnamespace.billing.outbox import Outbox
-from lnamespace.billing.record import charged, due, ending
+from lnamespace.admission.decisions.policy import Clock
+from lnamespace.admission.decisions.review import Request
 from lnamespace.errors import ClusterError, ModelError, NotFound
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
+from lnamespace.ledger.outbox.client import Outbox
+from lnamespace.ledger.outbox.record import charged, due, ending
 from lnamespace.model.lnamespace import LNamespace, decode
 
 PATIENCE = 2.0

@@ -13,12 +13,12 @@ from datetime import datetime
 from typing import Protocol
 
 from lnamespace.access.entries import entries
-from lnamespace.billing.payers import Requester
 from lnamespace.errors import ClusterError, ModelError
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
 from lnamespace.model.lnamespace import Charge, LNamespace, decode
 from lnamespace.model.subject import Member
+from lnamespace.payers.entries import Requester
 
 PATIENCE = 1.5
 """Seconds; the API server waits five for the whole answer."""

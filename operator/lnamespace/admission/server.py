@@ -19,8 +19,8 @@ from aiohttp import web
 
 from lnamespace.admission import caller
 from lnamespace.errors import ReviewError
-from lnamespace.listener import Address, Connection, Limits, Listener
 from lnamespace.metrics import WebhookMetrics
+from lnamespace.runtime.listener import Address, Connection, Limits, Listener
 
 log = logging.getLogger(__name__)
 

@@ -14,24 +14,24 @@ from pathlib import Path
 from typing import Any
 
 from lnamespace.access.limit import Limits
-from lnamespace.admission import trust
 from lnamespace.admission.accounts import FromNamespaces, themselves
-from lnamespace.admission.certificate_files import CertificateFiles
-from lnamespace.admission.decision import Decision
-from lnamespace.admission.door import Door
+from lnamespace.admission.certificates import trust
+from lnamespace.admission.certificates.files import CertificateFiles
+from lnamespace.admission.certificates.tls import Identity
+from lnamespace.admission.certificates.trust import Place, SelfMade, Source
+from lnamespace.admission.decisions.decision import Decision
+from lnamespace.admission.endpoints import Door
 from lnamespace.admission.holdings import Holdings
 from lnamespace.admission.server import Server
-from lnamespace.admission.tls import Identity
-from lnamespace.admission.trust import Place, SelfMade, Source
-from lnamespace.billing.payers_file import PayersFile
 from lnamespace.errors import SettingsError
-from lnamespace.health import Probes, answering
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.kube.resources import Resource
-from lnamespace.listener import Address
 from lnamespace.metrics import WebhookMetrics
 from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
+from lnamespace.payers.file import PayersFile
+from lnamespace.runtime.listener import Address
+from lnamespace.runtime.probes import Probes, answering
 from lnamespace.settings import Settings, items
 
 log = logging.getLogger(__name__)

@@ -10,5 +10,5 @@ should be with what is. In the order in which they build on each other:
 * :mod:`~lnamespace.controller.outcome` - what came of working on a key.
 * :mod:`~lnamespace.controller.tenant`, :mod:`~lnamespace.controller.person` - the two reconcilers.
 * :mod:`~lnamespace.controller.controller` - workers and reflectors, together.
-* :mod:`~lnamespace.controller.shell` - the process, by kopf; nothing else imports kopf.
+* :mod:`~lnamespace.controller.process` - the process, by kopf; nothing else imports kopf.
 """

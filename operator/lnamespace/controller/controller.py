@@ -24,7 +24,6 @@ from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.tenant import TenantReconciler, lnamespaces
 from lnamespace.controller.vitals import Sign, Vitals
 from lnamespace.errors import ClusterError, LostLease
-from lnamespace.health import Probes
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 from lnamespace.kube.lease import Election, Terms
@@ -33,6 +32,7 @@ from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.metrics import ControllerMetrics
 from lnamespace.model.names import Names
+from lnamespace.runtime.probes import Probes
 from lnamespace.settings import Settings, items
 
 SLOW_RETRY = 300.0

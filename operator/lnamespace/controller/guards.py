@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from lnamespace.changing_file import ChangingFile
 from lnamespace.errors import ClusterError, NotFound
+from lnamespace.files.changing import ChangingFile
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource

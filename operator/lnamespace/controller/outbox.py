@@ -10,7 +10,11 @@ from datetime import datetime
 
 import msgspec
 
-from lnamespace.billing.record import (
+from lnamespace.controller.status import has_waited
+from lnamespace.errors import AlreadyExists, ClusterError
+from lnamespace.kube.client import Client
+from lnamespace.kube.objects import Seen
+from lnamespace.ledger.outbox.record import (
     BillingRecord,
     billingrecords,
     closing,
@@ -18,10 +22,6 @@ from lnamespace.billing.record import (
     ending,
     manifest,
 )
-from lnamespace.controller.status import has_waited
-from lnamespace.errors import AlreadyExists, ClusterError
-from lnamespace.kube.client import Client
-from lnamespace.kube.objects import Seen
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import Names
 

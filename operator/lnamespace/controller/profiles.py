@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from lnamespace.access.guard import Guard, Guards
-from lnamespace.changing_file import ChangingFile
 from lnamespace.errors import ClusterError, LostLease, ProfilesError
+from lnamespace.files.changing import ChangingFile
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import canonical

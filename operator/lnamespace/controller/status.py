@@ -9,8 +9,8 @@ import msgspec
 
 from lnamespace.access.entries import Entries
 from lnamespace.access.ownership import Ownership
-from lnamespace.billing.record import newest
 from lnamespace.errors import ClusterError
+from lnamespace.ledger.outbox.record import newest
 from lnamespace.model.lnamespace import Condition, Counts, LNamespace, Recorded, Status
 
 READY = "Ready"

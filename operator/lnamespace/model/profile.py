@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from lnamespace import strict_yaml
 from lnamespace.errors import ProfilesError
+from lnamespace.files import strict_yaml
+from lnamespace.files.strict_yaml import Words, YamlProblem
 from lnamespace.model.names import PARTS, Names
 from lnamespace.model.rules import DNS_LABEL, DNS_LABEL_MAX_LENGTH, DNS_SUBDOMAIN
-from lnamespace.strict_yaml import Words, YamlProblem
 
 DEFAULT_PROFILE = "default"
 """The one of LNamespaces that name none, if there is one of this name."""

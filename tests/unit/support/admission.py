@@ -7,12 +7,12 @@ from typing import Any
 
 import jsonpatch
 from hypothesis import strategies as st
-from lnamespace.admission.patch import Operation
-from lnamespace.admission.policy import Circumstances, Policy
-from lnamespace.admission.review import GroupVersionKind, Request, UserInfo
-from lnamespace.billing.payers import Payers
+from lnamespace.admission.decisions.patch import Operation
+from lnamespace.admission.decisions.policy import Circumstances, Policy
+from lnamespace.admission.decisions.review import GroupVersionKind, Request, UserInfo
 from lnamespace.model.lnamespace import KIND, VERSION
 from lnamespace.model.names import Names
+from lnamespace.payers.entries import Payers
 
 from tests.unit.support.strategies import NOW
 

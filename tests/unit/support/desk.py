@@ -11,7 +11,6 @@ import msgspec
 from lnamespace.access.layout import Layout
 from lnamespace.access.limit import Limits
 from lnamespace.access.person import Person
-from lnamespace.billing.record import billingrecords
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import NO_LIMITS, Cache, WorkKey, read_listed
 from lnamespace.controller.events import Recorder
@@ -23,6 +22,7 @@ from lnamespace.controller.tenant import TenantReconciler, lnamespaces
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.objects import read
 from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
+from lnamespace.ledger.outbox.record import billingrecords
 from lnamespace.model.subject import Subject, SubjectKind
 
 from tests.unit.support.cluster import Cluster, cluster

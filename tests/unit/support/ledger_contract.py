@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from lnamespace.billing import schema
-from lnamespace.billing.ledger import Ledger, Place, Row, row
-from lnamespace.billing.record import BillingRecord, Operation
-from lnamespace.billing.table import (
+from lnamespace.errors import LedgerMisconfigured
+from lnamespace.ledger.database import schema
+from lnamespace.ledger.database.ledger import Ledger, Place, Row, row
+from lnamespace.ledger.database.table import (
     SCHEMA_VERSION,
     VERSION_SUFFIX,
     VIEW_SUFFIX,
     events,
     intervals,
 )
-from lnamespace.errors import LedgerMisconfigured
+from lnamespace.ledger.outbox.record import BillingRecord, Operation
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 HERE = Place("project", "northamerica-northeast1", "cluster-a")

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-from lnamespace.billing.outbox import Queued, read_queued
-from lnamespace.billing.record import BillingRecord, manifest
+from lnamespace.ledger.outbox.client import Queued, read_queued
+from lnamespace.ledger.outbox.record import BillingRecord, manifest
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import Names
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from hypothesis import strategies as st
-from lnamespace.billing.group_pattern import compiled
-from lnamespace.billing.payers import Entry, Fallback, Payers, Requester
 from lnamespace.model.lnamespace import Charge
+from lnamespace.payers.entries import Entry, Fallback, Payers, Requester
+from lnamespace.payers.patterns import compiled
 
 COST_CENTERS = ("1", "2", "3")
 GROUPS = ("red", "green", "blue", "cc-1", "cc-4")

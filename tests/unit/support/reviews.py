@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
-from lnamespace.admission import certificates
-from lnamespace.admission.certificates import Pair, Terms
+from lnamespace.admission.certificates import values as certificates
+from lnamespace.admission.certificates.tls import Identity
+from lnamespace.admission.certificates.trust import terms
+from lnamespace.admission.certificates.values import Pair, Terms
 from lnamespace.admission.server import Bounds, Endpoint, Server
-from lnamespace.admission.tls import Identity
-from lnamespace.admission.trust import terms
-from lnamespace.listener import Address
 from lnamespace.metrics import WebhookMetrics
+from lnamespace.runtime.listener import Address
 
 DEADLINE = 60.0
 """Seconds after which something that should have happened did not."""

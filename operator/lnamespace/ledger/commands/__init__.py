@@ -1,0 +1,1 @@
+"""``lnamespace ledger``: its arguments, its commands, and how it prints rows."""

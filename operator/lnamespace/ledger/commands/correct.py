@@ -1,0 +1,84 @@
+"""``lnamespace ledger correct``: say what was so instead, with who says so and why."""
+
+import argparse
+import getpass
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from lnamespace.errors import LedgerMisconfigured, SettingsError
+from lnamespace.ledger.commands.output import visible
+from lnamespace.ledger.costs import values as costs_values
+from lnamespace.ledger.database import corrections as correct
+from lnamespace.ledger.database.ledger import Ledger, Row
+from lnamespace.model.rules import cost_center_problem, text_problem
+
+_SHOWN = ("valid_from", "valid_to", "cost_center", "owner", "team", "environment")
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def run(ledger: Ledger, arguments: argparse.Namespace) -> int:
+    """Show the intervals before and after, and write the correction.
+
+    Raises
+    ------
+    SettingsError, LedgerError
+        It cannot be done; nothing was written.
+    """
+    history = correct.history_of(ledger, arguments.event)
+    if not arguments.dry_run:
+        ledger.prepare()
+        if not ledger.can_be_corrected:
+            raise LedgerMisconfigured(
+                "the table has no columns corrects and reason: lnamespace ledger create-table"
+            )
+    made = correct.rows(history, _request(arguments))
+    for heading, extra in (("before", ()), ("after", made)):
+        print(f"{heading}:")
+        _show(correct.preview(history, extra))
+    for row in made:
+        print(f"{row['operation']} {visible(row['event_id'])}")
+    if arguments.dry_run:
+        print("nothing was written")
+        return 0
+    added = ledger.append(made)
+    print(f"{added} rows added, {len(made) - added} were there")
+    return 0
+
+
+def _request(arguments: argparse.Namespace) -> correct.Request:
+    given = {name: getattr(arguments, f"new_{name}") for name in correct.PAYER}
+    payer = {name: text for name, text in given.items() if text is not None}
+    for name, text in payer.items():
+        check = cost_center_problem if name == "cost_center" else text_problem
+        if not text and name == "cost_center":
+            raise SettingsError("--cost-center: somebody must pay; of a mistake: --void")
+        if problem := text and check(text):
+            raise SettingsError(f"--{name.replace('_', '-')}: {problem}")
+    at = _instant(arguments.at) if arguments.at else None
+    by = arguments.by if arguments.by is not None else _login()
+    now = datetime.now(UTC)
+    return correct.Request(
+        arguments.event, by, arguments.reason, now, at, payer, void=arguments.void
+    )
+
+
+def _instant(text: str) -> datetime:
+    try:
+        return _1970 + timedelta(microseconds=costs_values.instant(text))
+    except ValueError as error:
+        raise SettingsError(f"--at: {error}") from None
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # The user of a container has no name.
+        return ""
+
+
+def _show(rows: Sequence[Row]) -> None:
+    for row in rows:
+        cells = (row[name] for name in _SHOWN)
+        print("  " + "  ".join(visible(str(cell)) if cell else "-" for cell in cells))
+    if not rows:
+        print("  nobody pays")

@@ -1,0 +1,165 @@
+"""Rows for people and for programs. Whatever a tenant wrote comes out, and does no harm.
+
+A table never has a control character. JSON is exact. CSV is exact but for cells that a
+spreadsheet would run: :func:`harmless`.
+"""
+
+import csv
+import json
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+from threading import Timer
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lnamespace.ledger.costs.allocation import EXACT
+from lnamespace.ledger.publisher.comparison import labels_of
+
+PATIENCE_SECONDS = 2.0
+
+# What Excel, LibreOffice and Google Sheets take for the beginning of a formula (OWASP, CSV
+# injection), in full width too; and what has been made harmless before.
+_FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")  # noqa: RUF001 - these are the ones meant
+_SUSPECT = frozenset("'=+-@\t\r\n＝＋－＠")  # noqa: RUF001 - as above
+"""What those begin with: there are millions of cells, and few that need a second look."""
+
+_CENT = Decimal("0.01")
+_CELL_WIDTH = 48
+_WIDE = 1_000_000
+
+Row = Mapping[str, Any]
+
+
+def write(rows: Iterable[Row], columns: Sequence[str], form: str, exact: bool = False) -> None:
+    """Write rows to standard output; ``exact`` leaves CSV as it is, formulas and all.
+
+    CSV and JSON are written as rows come; a table is as wide as its widest row.
+    """
+    match form:
+        case "json":
+            _json(rows, columns, sys.stdout)
+        case "csv":
+            _csv(rows, columns, sys.stdout, exact)
+        case _:
+            _table(list(rows), columns)
+
+
+def harmless(text: str) -> str:
+    """A cell that no spreadsheet runs: with an apostrophe before what begins as a formula does.
+
+    Nothing is lost: whoever removes one apostrophe from each cell that begins with apostrophes
+    and then one of ``= + - @``, tab or line end, has the text as it was.
+    """
+    return f"'{text}" if text[:1] in _SUSPECT and _FORMULA.match(text) else text
+
+
+def visible(text: str) -> str:
+    """Text of which a terminal shows everything and obeys nothing."""
+    if text.isprintable():
+        return text
+    return "".join(_escaped(c) if unicodedata.category(c)[0] in "CZ" else c for c in text)
+
+
+@contextmanager
+def patience(what: str) -> Iterator[Callable[[str], None]]:
+    """Say on standard error what is being waited for, if it takes longer than two seconds.
+
+    Gives a function that says how far it is; a terminal shows it, a log has the first words only.
+    """
+    console = Console(stderr=True)
+    status = console.status(f"{what} ...")
+    start = status.start if console.is_terminal else partial(print, f"{what} ...", file=sys.stderr)
+    timer = Timer(PATIENCE_SECONDS, start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lambda news: status.update(f"{what}: {news} ...")
+    finally:
+        timer.cancel()
+        status.stop()
+
+
+def _escaped(character: str) -> str:
+    return character if character == " " else character.encode("unicode_escape").decode()
+
+
+def _value_row(row: Row, columns: Sequence[str]) -> dict[str, Any]:
+    values = {name: row[name] for name in columns}
+    if "labels" in values:
+        values["labels"] = labels_of(values["labels"])
+    return {k: _instant(v) if isinstance(v, datetime) else v for k, v in values.items()}
+
+
+def _instant(moment: datetime, timespec: str = "auto") -> str:
+    return moment.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
+def amount(value: Decimal) -> str:
+    """Return an amount with all of its decimals, and two at least."""
+    short = value.normalize(EXACT)
+    if int(short.as_tuple().exponent) >= -2:
+        short = short.quantize(_CENT, context=EXACT)
+    return f"{short:f}"
+
+
+def _cell(value: Any, timespec: str = "auto") -> str:
+    if value is None:
+        return ""
+    if isinstance(value, Decimal):
+        return amount(value)
+    return _instant(value, timespec) if isinstance(value, datetime) else str(value)
+
+
+def _json(rows: Iterable[Row], columns: Sequence[str], out: TextIO) -> None:
+    """Write JSON, in which a decimal is a number with all of its digits: json knows floats only."""
+    between = "["
+    for row in rows:
+        members = ",\n".join(_member(k, v) for k, v in _value_row(row, columns).items())
+        out.write(f"{between}\n  {{\n{members}\n  }}")
+        between = ","
+    out.write("[]\n" if between == "[" else "\n]\n")
+
+
+def _member(name: str, value: Any) -> str:
+    # ASCII, for a terminal may act upon characters beyond it.
+    text = amount(value) if isinstance(value, Decimal) else json.dumps(value)
+    return f"    {json.dumps(name)}: {text}"
+
+
+def _csv(rows: Iterable[Row], columns: Sequence[str], out: TextIO, exact: bool) -> None:
+    # A terminal would obey what is in a cell; a file or a pipe gets it as it is.
+    last = visible if out.isatty() else str
+    # A number is no formula: -5.00 must not become text.
+    text = str if exact else harmless
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL)
+    writer.writerow(columns)
+    for row in rows:
+        values = [row[name] for name in columns]
+        writer.writerow([last(text(v) if isinstance(v, str) else _cell(v)) for v in values])
+
+
+def _table(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    limit = _CELL_WIDTH if sys.stdout.isatty() else _WIDE
+    shown = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in columns:
+        right = any(isinstance(row[name], Decimal) for row in rows[:1])
+        heading = name.upper().replace("_", " ")
+        shown.add_column(heading, no_wrap=True, justify="right" if right else "left")
+    for row in rows:
+        cells = (visible(_cell(row[name], "seconds")) for name in columns)
+        shown.add_row(*(Text(_short(cell, limit)) for cell in cells))
+    # As wide as it is: a terminal breaks lines, rich would break words.
+    Console(width=_WIDE).print(shown, soft_wrap=True)
+
+
+def _short(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,0 +1,181 @@
+"""``lnamespace ledger costs``: what each cost centre cost, by a bill in a CSV file."""
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal, localcontext
+from itertools import chain, islice
+from typing import Any
+
+from lnamespace.errors import SettingsError
+from lnamespace.ledger.commands.output import amount, patience, write
+from lnamespace.ledger.costs.allocation import (
+    EXACT,
+    PARTS,
+    Charging,
+    Cluster,
+    Line,
+    Tally,
+    Totals,
+    microseconds,
+)
+from lnamespace.ledger.costs.file import Bill, opened, read_lines
+from lnamespace.ledger.costs.intervals import spans
+from lnamespace.ledger.costs.shared import distribute
+from lnamespace.ledger.costs.values import currency as read_currency
+from lnamespace.ledger.costs.values import month as read_month
+from lnamespace.ledger.database.ledger import Ledger, Row
+
+_NEWS = 20_000
+"""Lines between two reports of how far it is."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What somebody asked for. ``month`` is such as 202611, or empty for all."""
+
+    file: str
+    bill: Bill
+    charging: Charging
+    month: str
+    rule: str
+    all_clusters: bool
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """Return the only cluster that is charged, or None for all."""
+        return None if self.all_clusters else self.bill.cluster
+
+
+@dataclass
+class LeftOut:
+    """The lines that were not charged, by the reason: how many, and what they cost."""
+
+    counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    costs: dict[tuple[str, str], Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+
+    def add(self, reason: str, line: Line) -> None:
+        """Count a line."""
+        self.counts[reason] += 1
+        self.costs[reason, line.currency] += line.cost
+
+    def texts(self) -> Iterator[str]:
+        """Say what was left out, and why."""
+        for reason, count in self.counts.items():
+            sums = sorted((c, cost) for (why, c), cost in self.costs.items() if why == reason)
+            shown = ", ".join(f"{amount(cost)} {currency}".rstrip() for currency, cost in sums)
+            yield f"left out: {count} lines {reason}: {shown}"
+
+
+def chosen(arguments: argparse.Namespace, cluster: Cluster) -> Chosen:
+    """Read what somebody asked for.
+
+    Raises
+    ------
+    SettingsError
+        A value makes no sense; the message says which.
+    """
+    by = _words(arguments.by)
+    if unknown := [name for name in by if name not in PARTS]:
+        raise SettingsError(f"--by: {unknown[0]!r} is none of {', '.join(PARTS)}")
+    try:
+        month = read_month(arguments.month)
+        currency = read_currency(arguments.currency) if arguments.currency else ""
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+    return Chosen(
+        arguments.file,
+        Bill(cluster, currency, arguments.decimal or ""),
+        Charging(by, _words(arguments.shared_namespaces)),
+        month,
+        arguments.shared,
+        arguments.all_clusters,
+    )
+
+
+def report(ledger: Ledger, asked: Chosen) -> tuple[list[Row], bool]:
+    """Charge a bill; return the rows of the report, and whether the ledger knows a cluster of it.
+
+    Raises
+    ------
+    LNamespaceError
+        The bill cannot be read, or the ledger not asked.
+    """
+    left, clusters = LeftOut(), set[Cluster]()
+    with opened(asked.file) as text:
+        lines = read_lines(text, asked.bill, asked.file)
+        first = list(islice(lines, 1))  # A file that is no bill is told before anybody waits.
+        with patience("asking the ledger"):
+            tally = Tally(asked.charging, spans(ledger, asked.cluster))
+        with patience(f"reading {asked.file}") as news, localcontext(EXACT):
+            for line in _charged(chain(first, lines), asked, left, clusters):
+                tally.add(line)
+                if not tally.lines % _NEWS:
+                    news(f"{tally.lines:,} lines")
+            rows = _rows(tally.totals(), asked)
+    for said in left.texts():
+        print(f"note: {said}", file=sys.stderr)
+    known = {cluster for cluster, _ in tally.spans}
+    return rows, not clusters or not known.isdisjoint(clusters)
+
+
+def show(rows: list[Row], asked: Chosen, form: str, exact: bool) -> None:
+    """Write the report to standard output."""
+    parts = [column for name in asked.charging.by for column in PARTS[name][0]]
+    costs = ("cost",) if asked.rule == "none" else ("own_cost", "shared_cost", "cost")
+    write(rows, ("cost_center", "kind", *parts, "currency", *costs), form, exact)
+
+
+def _charged(
+    lines: Iterable[Line], asked: Chosen, left: LeftOut, clusters: set[Cluster]
+) -> Iterator[Line]:
+    starts, ends = _bounds(asked.month)
+    for line in lines:
+        if line.cluster is None:
+            left.add("that are of no cluster", line)
+            continue
+        clusters.add(line.cluster)
+        of_month = line.month == asked.month if line.month else starts <= line.start < ends
+        if asked.month and not of_month:
+            left.add("that are not of the month", line)
+        elif asked.cluster and line.cluster != asked.cluster:
+            left.add("of other clusters (--all-clusters)", line)
+        else:
+            yield line
+
+
+def _bounds(month: str) -> tuple[int, int]:
+    if not month:
+        return 0, 0
+    year, number = int(month[:4]), int(month[4:])
+    following = (year + 1, 1) if number == 12 else (year, number + 1)
+    first, last = (datetime(y, m, 1, tzinfo=UTC) for y, m in ((year, number), following))
+    return microseconds(first), microseconds(last)
+
+
+def _rows(totals: Totals, asked: Chosen) -> list[Row]:
+    """Return the report: by currency, and the dearest first."""
+    charges = distribute(totals, asked.rule)
+    names = [column for name in asked.charging.by for column in PARTS[name][0]]
+    rows: list[Row] = []
+    for key, charge in sorted(charges.items(), key=lambda one: (one[0][0], -one[1].cost, one[0])):
+        by: Mapping[str, Any] = dict(zip(names, key.by, strict=True))
+        rows.append(
+            {
+                "cost_center": key.cost_center,
+                "kind": key.kind,
+                **by,
+                "currency": key.currency,
+                "own_cost": charge.own,
+                "shared_cost": charge.shared,
+                "cost": charge.cost,
+            }
+        )
+    return rows
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))

@@ -1,0 +1,61 @@
+"""Read from the ledger who paid for each namespace, and when, in as little memory as it takes."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from lnamespace.ledger.costs.allocation import FOREVER, Cluster, Payer, Span, Spans, microseconds
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.ledger.database.table import PLACE
+
+_PAYER = Payer._fields
+
+
+def spans(ledger: Ledger, cluster: Cluster | None) -> Spans:
+    """Return who paid for each namespace of a cluster, or of all if it is None.
+
+    Raises
+    ------
+    LedgerError
+        The database does not do what it is asked.
+    """
+    found = ledger.intervals().subquery("found")
+    names = (*PLACE, "namespace", "valid_from", "valid_to", *_PAYER)
+    here = dict(zip(PLACE, cluster, strict=True)) if cluster else {}
+    query = sa.select(*(found.c[name] for name in names)).where(
+        *(found.c[name] == value for name, value in here.items())
+    )
+    return by_namespace(ledger.stream(query))
+
+
+def by_namespace(intervals: Iterable[Mapping[Any, Any]]) -> Spans:
+    """Return the spans of each namespace in order of time, from rows of the ledger's view."""
+    payers: dict[Payer, Payer] = {}
+    found: dict[tuple[Cluster, str], list[Span]] = defaultdict(list)
+    for row in intervals:
+        payer = Payer(*(row[name] or "" for name in _PAYER))
+        payer = payers.setdefault(payer, payer)  # One object for all the spans of a payer.
+        span = Span(microseconds(row["valid_from"]), _end(row["valid_to"]), payer)
+        cluster = (row[PLACE[0]] or "", row[PLACE[1]] or "", row[PLACE[2]] or "")
+        found[cluster, row["namespace"] or ""].append(span)
+    return {key: _in_order(unsorted) for key, unsorted in found.items()}
+
+
+def _in_order(unsorted: list[Span]) -> list[Span]:
+    """Sort spans, and end each where the next one begins.
+
+    The view has no spans of a namespace that overlap, but for one case: two clusters that were
+    given the same names. No bill can tell these apart, so who began last pays.
+    """
+    ordered = sorted(unsorted)
+    later = [*ordered[1:], Span(FOREVER, FOREVER, Payer(""))]
+    pairs = zip(ordered, later, strict=True)
+    trimmed = [span._replace(end=min(span.end, following.start)) for span, following in pairs]
+    return [span for span in trimmed if span.end > span.start]
+
+
+def _end(value: datetime | None) -> int:
+    return FOREVER if value is None else microseconds(value)

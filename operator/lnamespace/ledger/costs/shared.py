@@ -1,0 +1,68 @@
+"""Distribute what is the cluster's own among those who pay."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, localcontext
+from typing import NamedTuple
+
+from lnamespace.ledger.costs.allocation import EXACT, PAYER, SHARED, Key, Totals, divide
+
+RULES = ("none", "proportional", "even")
+"""``none`` leaves shared cost a row of its own; ``proportional`` and ``even`` distribute it."""
+
+
+class Charge(NamedTuple):
+    """What a row comes to: its own cost, and its part of what is shared."""
+
+    own: Decimal
+    shared: Decimal
+
+    @property
+    def cost(self) -> Decimal:
+        """Return the whole."""
+        return EXACT.add(self.own, self.shared)
+
+
+def distribute(totals: Totals, rule: str) -> dict[Key, Charge]:
+    """Charge the shared rows of each currency to its cost centres, by one of :data:`RULES`.
+
+    A cost centre gets the same part however the report is broken down: first the whole is divided
+    among the cost centres, then the part of each among its rows, in proportion to their own cost.
+    Shared cost stays a row of its own in a currency in which nobody pays anything.
+    """
+    charges = {key: Charge(cost, Decimal(0)) for key, cost in totals.items()}
+    if rule != "none":
+        with localcontext(EXACT):
+            for currency in sorted({key.currency for key in totals}):
+                if charged := _of_currency(totals, currency, rule):
+                    rest = {k: v for k, v in charges.items() if k[:2] != (currency, SHARED)}
+                    charges = rest | charged
+    return charges
+
+
+def _of_currency(totals: Totals, currency: str, rule: str) -> dict[Key, Charge]:
+    rows: dict[str, dict[Key, Decimal]] = defaultdict(dict)
+    for key in sorted(totals):
+        if key.currency == currency and key.kind == PAYER:
+            rows[key.cost_center][key] = totals[key]
+    if not rows:
+        return {}
+    shared = sum((v for k, v in totals.items() if k[:2] == (currency, SHARED)), Decimal(0))
+    own = [sum(of.values(), Decimal(0)) for of in rows.values()]
+    weights = _weights(own) if rule == "proportional" else [1] * len(own)
+    found: dict[Key, Charge] = {}
+    for part, of in zip(divide(shared, weights), rows.values(), strict=True):
+        found |= _of_rows(of, part)
+    return found
+
+
+def _of_rows(rows: Mapping[Key, Decimal], part: Decimal) -> dict[Key, Charge]:
+    parts = divide(part, _weights(list(rows.values())))
+    return {key: Charge(own, one) for (key, own), one in zip(rows.items(), parts, strict=True)}
+
+
+def _weights(costs: Sequence[Decimal]) -> list[int]:
+    """Return costs as whole numbers; a credit weighs nothing, and without any cost all weigh 1."""
+    lowest = min(0, *(int(cost.as_tuple().exponent) for cost in costs))
+    weights = [int(max(cost, Decimal(0)).scaleb(-lowest)) for cost in costs]
+    return weights if any(weights) else [1] * len(costs)

@@ -1,0 +1,165 @@
+"""Read the values of a bill's cells. What can be read in two ways is refused, never guessed.
+
+Every function raises ValueError with words for the person who has the file.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from lnamespace.ledger.costs.allocation import EXACT, microseconds
+
+_AMOUNT = re.compile(r"[+-]?[0-9]{1,20}(?:[.,][0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?")
+_EITHER = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")
+"""A thousand or a decimal part: 1.234 is both, by where its writer lives."""
+
+_DIGITS, _DECIMALS = 20, 60
+"""Those of an amount at most, so that all sums of a bill are exact; floats have such small ones."""
+
+_INSTANT = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?(?:UTC|Z)|[+-]\d\d:?\d\d)?"
+)
+_ZONE = re.compile(r" ?(?:UTC|Z)$")
+_FRACTION = re.compile(r"(\.\d{6})\d+")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_MONTH = re.compile(r"([12][0-9]{3})-?([0-9]{2})")
+_CURRENCY = re.compile(r"[A-Za-z]{3}")
+
+POINT, COMMA = ".", ","
+_MARKS = {POINT: "point", COMMA: "comma"}
+
+
+class Amounts:
+    """The amounts of one file, which all have one decimal mark.
+
+    Parameters
+    ----------
+    mark
+        The mark, if it is known; None: the first number that can be read in one way only says it.
+    """
+
+    def __init__(self, mark: str | None) -> None:
+        self._mark = mark
+
+    def read(self, text: str) -> Decimal:
+        """Read an amount, such as ``12.40``, ``-0,5`` or ``1.2E-7``."""
+        cell = text.strip()
+        if not _AMOUNT.fullmatch(cell):
+            raise ValueError(f"{_shown(text)} is not a number; write 1234.56, without thousands")
+        mark = POINT if POINT in cell else COMMA if COMMA in cell else None
+        if mark and mark != self._mark:
+            self._learn(mark, cell)
+        amount = Decimal(cell.replace(COMMA, POINT))
+        if amount.adjusted() >= _DIGITS or int(amount.as_tuple().exponent) < -_DECIMALS:
+            raise ValueError(f"{_shown(text)} is too large or too small to be added up exactly")
+        return amount
+
+    def _learn(self, mark: str, cell: str) -> None:
+        if self._mark:
+            raise ValueError(
+                f"{_shown(cell)} has a decimal {_MARKS[mark]}, where this file has a decimal "
+                f"{_MARKS[self._mark]} (--decimal)"
+            )
+        if _EITHER.fullmatch(cell):
+            raise ValueError(
+                f"{_shown(cell)} may be a thousand or have three decimals: "
+                "say --decimal point or --decimal comma"
+            )
+        self._mark = mark
+
+
+@lru_cache(maxsize=65536)
+def instant(text: str) -> int:
+    """Read an instant as microseconds since 1970; UTC if it names no zone."""
+    cell = text.strip()
+    if not _INSTANT.fullmatch(cell):
+        raise ValueError(f"{_shown(text)} is not a time; write 2026-11-21T06:00:00Z")
+    try:
+        read = datetime.fromisoformat(_FRACTION.sub(r"\1", _ZONE.sub("+00:00", cell)))
+        return microseconds((read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC))
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{_shown(text)} is not a time: {error}") from error
+
+
+@lru_cache(maxsize=4096)
+def day(text: str) -> int:
+    """Read a day (UTC) as the microseconds since 1970 at which it begins."""
+    if not _DATE.fullmatch(text.strip()):
+        raise ValueError(f"{_shown(text)} is not a day; write 2026-11-21")
+    try:
+        return microseconds(datetime.fromisoformat(text.strip()).replace(tzinfo=UTC))
+    except ValueError as error:
+        raise ValueError(f"{_shown(text)} is not a day: {error}") from error
+
+
+@lru_cache(maxsize=4096)
+def month(text: str) -> str:
+    """Read a month, ``2026-11`` or ``202611``, as the latter; empty text is no month."""
+    cell = text.strip()
+    found = _MONTH.fullmatch(cell)
+    if cell and not (found and 1 <= int(found[2]) <= 12):
+        raise ValueError(f"{_shown(text)} is not a month; write 2026-11")
+    return found[1] + found[2] if found else ""
+
+
+@lru_cache(maxsize=4096)
+def currency(text: str) -> str:
+    """Read a currency by its three letters; CAD and cad are one."""
+    cell = text.strip()
+    if not _CURRENCY.fullmatch(cell):
+        raise ValueError(f"{_shown(text)} is not a currency; write its three letters, such as CAD")
+    return cell.upper()
+
+
+@lru_cache(maxsize=65536)
+def labels(text: str) -> Mapping[str, str]:
+    """Read labels as BigQuery writes them: a JSON list of ``{"key": ..., "value": ...}``."""
+    found = _json(text)
+    if isinstance(found, dict):
+        return {str(key): str(value) for key, value in found.items()}
+    return {str(one["key"]): str(one["value"] or "") for one in _structs(found, text, "key")}
+
+
+def credit(text: str, amounts: Amounts) -> Decimal:
+    """Read credits: a number, or BigQuery's JSON list of ``{"amount": ...}``."""
+    if not text.lstrip().startswith(("[", "{")):
+        return amounts.read(text) if text.strip() else Decimal(0)
+    total = Decimal(0)
+    for one in _structs(_json(text), text, "amount"):
+        amount = one["amount"]
+        # BigQuery writes FLOAT64 as a number and NUMERIC as text.
+        total = EXACT.add(total, Amounts(POINT).read(str(amount or "0")))
+    return total
+
+
+def part(text: str, name: str) -> str:
+    """Read one field of a struct that BigQuery wrote as JSON, or plain text as it is."""
+    if not text.lstrip().startswith("{"):
+        return text
+    found = _json(text)
+    return str(found.get(name) or "") if isinstance(found, dict) else ""
+
+
+def _structs(found: Any, text: str, name: str) -> list[dict[str, Any]]:
+    structs = found if isinstance(found, list) else [found] if found else []
+    if not all(isinstance(one, dict) and name in one for one in structs):
+        raise ValueError(f"{_shown(text)} is not a list of structs with {name}")
+    return [{"value": None} | one for one in structs]
+
+
+def _json(text: str) -> Any:
+    if not text.strip():
+        return []
+    try:
+        return json.loads(text, parse_float=str, parse_int=str)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{_shown(text)} is not JSON") from error
+
+
+def _shown(text: str) -> str:
+    short = text if len(text) <= 60 else f"{text[:59]}…"
+    return ascii(short) if not short.isprintable() else repr(short)

@@ -1,0 +1,155 @@
+"""Correct what the ledger says of the past, by rows that say who did so and why.
+
+The cluster corrects what it can see (:mod:`lnamespace.ledger.publisher.comparison`). Somebody
+has to correct what is gone, and what was wrong when it was said.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib.metadata import version
+from typing import Any
+
+import sqlalchemy as sa
+
+from lnamespace.errors import SettingsError
+from lnamespace.ledger.database.ledger import Ledger, Row
+from lnamespace.ledger.database.table import PLACE, SCHEMA_VERSION, VOID, intervals, table
+from lnamespace.ledger.outbox.record import CORRECTION, Operation, end_id
+
+PAYER = ("cost_center", "owner", "team", "environment")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be said instead of an event.
+
+    ``at`` is when it took effect; None: as it said. ``payer`` are the columns of who pays that
+    differ. ``void``: that it did not happen.
+    """
+
+    event_id: str
+    by: str
+    reason: str
+    now: datetime
+    at: datetime | None = None
+    payer: Mapping[str, str] = field(default_factory=dict)
+    void: bool = False
+
+
+def rows(history: Sequence[Row], request: Request) -> tuple[Row, ...]:
+    """Return the rows that correct an event, by all events of its namespace.
+
+    Raises
+    ------
+    SettingsError
+        It cannot be corrected so; the message says what can be done.
+    """
+    known = {row["event_id"]: row for row in history}
+    wrong = known.get(request.event_id)
+    if wrong is None:
+        raise SettingsError(
+            f"there is no event {request.event_id!r}: lnamespace ledger show -o csv has their ids"
+        )
+    correction = next((r for r in history if r["corrects"] == request.event_id), None)
+    if correction is not None:
+        raise SettingsError(
+            f"{request.event_id} was corrected before, by {correction['event_id']}: correct that"
+        )
+    _check(wrong, request)
+    if wrong["operation"] == Operation.DELETE:
+        return _void(wrong, request), _other_end(wrong, history, request)
+    if not request.void:
+        return (_instead(wrong, request),)
+    if not _is_ended(wrong, history):
+        raise SettingsError(
+            f"LNamespace {wrong['namespace']} has not ended, so somebody pays for it: say who "
+            "(--cost-center), or delete it"
+        )
+    return (_void(wrong, request),)
+
+
+def preview(history: Sequence[Row], made: Sequence[Row]) -> list[Row]:
+    """Return the intervals of a namespace as they would be."""
+    target = table("events")
+    trial = Ledger(sa.create_engine("sqlite://", poolclass=sa.StaticPool), target)
+    try:
+        trial.prepare()
+        with trial.engine.begin() as connection:
+            connection.execute(target.insert(), [*history, *made])
+        return trial.read(intervals(target).order_by("namespace", "valid_from"))
+    finally:
+        trial.close()
+
+
+def history_of(ledger: Ledger, event_id: str) -> list[Row]:
+    """Return all events of the namespace that an event is of; none if there is no such event."""
+    events = ledger.events().subquery("events")
+    found = ledger.read(sa.select(events).where(events.c.event_id == event_id))
+    if not found:
+        return []
+    here = [events.c[name] == found[0][name] for name in (*PLACE, "namespace")]
+    return ledger.read(sa.select(events).where(*here))
+
+
+def _check(wrong: Row, request: Request) -> None:
+    if not request.by.strip() or not request.reason.strip():
+        raise SettingsError("who corrects it, and why, must be said: --by, --reason")
+    if wrong["operation"] == VOID:
+        raise SettingsError(f"{request.event_id} takes an event back; it cannot be taken back")
+    if request.at and request.at > request.now:
+        raise SettingsError("--at is in the future")
+    if wrong["operation"] != Operation.DELETE:
+        if request.void == bool(request.at or request.payer):
+            raise SettingsError("say what is so instead (--cost-center ..., --at), or --void")
+    elif request.void or request.payer or not request.at:
+        raise SettingsError(
+            "of an end only its time can be corrected (--at TIME): who is gone does not come back"
+        )
+
+
+def _is_ended(wrong: Row, history: Sequence[Row]) -> bool:
+    taken_back = {row["corrects"] for row in history}
+    return any(
+        row["lnamespace_uid"] == wrong["lnamespace_uid"]
+        and row["operation"] == Operation.DELETE
+        and row["event_id"] not in taken_back
+        for row in history
+    )
+
+
+def _void(wrong: Row, request: Request) -> Row:
+    return _signed(wrong, request) | {"operation": VOID, "event_id": f"{wrong['event_id']}/{VOID}"}
+
+
+def _instead(wrong: Row, request: Request) -> Row:
+    return _signed(wrong, request) | {
+        "operation": Operation.RETRACT.value,
+        "event_id": f"{wrong['event_id']}/{Operation.RETRACT}",
+        "valid_from": request.at or wrong["valid_from"],
+        **request.payer,
+    }
+
+
+def _other_end(wrong: Row, history: Sequence[Row], request: Request) -> Row:
+    """The end of another time, which has a number: one for each end that was taken back."""
+    uid = wrong["lnamespace_uid"]
+    ends = [r for r in history if r["lnamespace_uid"] == uid and r["operation"] == Operation.DELETE]
+    return _signed(wrong, request) | {
+        "event_id": end_id(uid, len(ends)),
+        "valid_from": request.at,
+        "corrects": None,
+    }
+
+
+def _signed(wrong: Row, request: Request) -> dict[str, Any]:
+    return dict(wrong) | {
+        "recorded_at": request.now,
+        "changed_by": request.by,
+        "billing_source": CORRECTION,
+        "billing_source_group": None,
+        "operator_version": version("lnamespace"),
+        "schema_version": SCHEMA_VERSION,
+        "corrects": wrong["event_id"],
+        "reason": request.reason,
+    }

@@ -1,0 +1,59 @@
+"""The file of a database that is kept in one: where it is, and whether it is there."""
+
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from lnamespace.errors import LedgerMisconfigured, SettingsError
+from lnamespace.ledger.database import engines
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.settings import Settings
+
+
+def existing(settings: Settings) -> Ledger:
+    """Return the ledger, to be read; to look for a file that is not there must not make one.
+
+    Raises
+    ------
+    LedgerMisconfigured
+        There is no such file.
+    """
+    file = _file(settings)
+    if file and not file.exists():
+        raise LedgerMisconfigured(
+            f"there is no {file}; it is made when the first record is published "
+            "(lnamespace ledger publish), or by: lnamespace ledger create-table"
+        )
+    return Ledger.of(settings)
+
+
+def make_folder(settings: Settings) -> None:
+    """Make the folder of the file that the database is kept in.
+
+    Raises
+    ------
+    LedgerMisconfigured
+        It cannot be made.
+    """
+    file = _file(settings)
+    if file:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LedgerMisconfigured(f"cannot make the folder {file.parent}: {error}") from error
+
+
+def _file(settings: Settings) -> Path | None:
+    """Return the file of the database, if it is kept in one.
+
+    Raises
+    ------
+    SettingsError
+        The URL is none.
+    """
+    try:
+        return engines.file_of(settings.ledger_url)
+    except (sa.exc.ArgumentError, ValueError):
+        raise SettingsError(
+            "--ledger-url is no URL of a database, such as sqlite:////var/lib/lnamespace/ledger.db"
+        ) from None

@@ -1,0 +1,1 @@
+"""BillingRecords: the events in etcd that the ledger's database does not have yet."""

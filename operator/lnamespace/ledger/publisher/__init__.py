@@ -1,0 +1,1 @@
+"""The process that carries BillingRecords into the database and compares both."""

@@ -1,0 +1,319 @@
+"""``lnamespace ledger publish``: carries records from the outbox into the ledger.
+
+The one process that writes the database. A record is deleted when its row is there, so it can
+be killed anywhere: what was not deleted is written again, to no effect. Nobody waits for it:
+while the database is down records wait in etcd, and tenants notice nothing.
+"""
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from lnamespace.errors import (
+    ClusterError,
+    LedgerError,
+    LedgerMisconfigured,
+    LNamespaceError,
+)
+from lnamespace.kube.backoff import Backoff
+from lnamespace.kube.client import Access, Client, connect
+from lnamespace.kube.reflector import Reflector
+from lnamespace.kube.store import Store
+from lnamespace.ledger.database.ledger import Ledger, Place, row
+from lnamespace.ledger.outbox.client import Backlog, Outbox, Queued, read_queued
+from lnamespace.ledger.outbox.record import Operation
+from lnamespace.ledger.publisher import reconciliation as reconcile
+from lnamespace.ledger.publisher.comparison import Differences
+from lnamespace.ledger.publisher.delivery import Delivery, deliver
+from lnamespace.ledger.publisher.witness import Witness
+from lnamespace.metrics import LedgerMetrics
+from lnamespace.model.names import Names
+from lnamespace.runtime.probes import Probes, answering
+from lnamespace.settings import Settings
+
+OUTBOX_MAX = 10_000
+"""Above so many waiting records a comparison adds none: they are the least urgent."""
+
+RETRY = Backoff(first=5.0, longest=300.0)
+"""Seconds before a database that failed is asked again."""
+
+LOOK_AT_PARKED = 5.0
+"""Seconds between two looks whether a record that was refused is to be tried again."""
+
+REMOVAL = Backoff(longest=300.0)
+"""Before a record that could not be removed is tried again."""
+
+LOOKS = 4
+"""Comparisons one after the other while they find something; then it is for somebody to look."""
+
+STOP_SECONDS = 25.0
+"""How long to finish what is under way after being told to stop; Kubernetes kills after 30."""
+
+log = logging.getLogger(__name__)
+
+
+def run(settings: Settings) -> None:
+    """Publish until a signal asks to end.
+
+    Raises
+    ------
+    LNamespaceError
+        It cannot run; the message says why.
+    """
+    asyncio.run(_serve(settings))
+
+
+async def _serve(settings: Settings) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    ledger = Ledger.of(settings)
+    async with connect(Access(settings.kubeconfig, settings.context)) as client:
+        publisher = Publisher(client, ledger, settings)
+        probes = Probes(publisher.problem, publisher.measure)
+        async with answering(settings.health_listen, probes) as address:
+            log.info("publishing", extra={"health": address})
+            await publisher.run(stop)
+    # A comparison that was cut off may still read in a thread, which met a closed database.
+    await loop.shutdown_default_executor()
+    ledger.close()
+
+
+class Publisher:
+    """Everything between the outbox and the ledger."""
+
+    def __init__(self, client: Client, ledger: Ledger, settings: Settings) -> None:
+        self._settings = settings
+        self._names = Names(settings.api_group_suffix)
+        self._client = client
+        self._ledger = ledger
+        self._place: Place = reconcile.place_of(settings)
+        self._compare_now = asyncio.Event()
+        self._outbox = Outbox(client, self._names)
+        self.backlog = Backlog()
+        self._store: Store[Queued] = Store(self._changed)
+        self._source = Reflector(client, self._outbox.resource, self._store, read_queued)
+        self._witness = Witness(client, self._names, self._outbox)
+        self._removals: set[asyncio.Task[None]] = set()
+        self._failures = 0
+        self._drained = asyncio.Event()
+        self._problem: str | None = "the outbox has not been read yet"
+        self.metrics = LedgerMetrics.new(self._names.group)
+
+    def problem(self) -> str | None:
+        """Why nothing is being published, or None."""
+        return self._problem
+
+    def measure(self) -> bytes:
+        """All metrics, as of now."""
+        oldest = self.backlog.oldest()
+        self.metrics.outbox.set(len(self._store))
+        self.metrics.oldest.set(max(time.time() - oldest, 0) if oldest else 0)
+        self.metrics.parked.set(len(self.backlog.parked))
+        self.metrics.views_outdated.set(bool(self._ledger.view_problem))
+        return self.metrics.text()
+
+    def _changed(self, old: Queued | None, new: Queued | None) -> None:
+        """What is no event yet is not written."""
+        item = new or old
+        announced = item is not None and item.record.operation is Operation.ENDING
+        (self._witness.announcements if announced else self.backlog).changed(old, new)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Publish until told to stop, then finish what is under way."""
+        work = [
+            asyncio.create_task(self._source.run()),
+            asyncio.create_task(self._witness.run()),
+            asyncio.create_task(self._compare_regularly()),
+            asyncio.create_task(self._unpark_regularly()),
+        ]
+        publishing = asyncio.create_task(self._publish(stop))
+        told = asyncio.create_task(stop.wait())
+        await asyncio.wait([*work, publishing, told], return_when=asyncio.FIRST_COMPLETED)
+        stop.set()
+        log.info("stopping")
+        await asyncio.wait([publishing], timeout=STOP_SECONDS)
+        if self._removals:
+            await asyncio.wait(self._removals, timeout=STOP_SECONDS / 5)
+        for task in (*work, publishing, told, *self._removals):
+            task.cancel()
+        await asyncio.gather(*self._removals, told, return_exceptions=True)
+        # What ended by itself raises why.
+        for task in (*work, publishing):
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _publish(self, stop: asyncio.Event) -> None:
+        await _first(stop.wait(), self._source.synced.wait())
+        await _first(stop.wait(), self._identify())
+        self._problem = None
+        while not stop.is_set():
+            self._look_whether_drained()
+            await _first(stop.wait(), self.backlog.arrived.wait())
+            if batch := self.backlog.take(self._settings.batch_size):
+                pause = await self._write(batch)
+                self._look_whether_drained()
+                if self._failures or self.backlog.waiting < self._settings.batch_size:
+                    await _first(stop.wait(), asyncio.sleep(pause))
+
+    async def _identify(self) -> None:
+        """Learn which cluster this is: no row is written without that."""
+        failures = 0
+        while not self._place.cluster_uid:
+            try:
+                uid = await reconcile.cluster_uid(self._client)
+            except ClusterError as error:
+                failures += 1
+                self._problem = f"Namespace kube-system, by which the cluster is known: {error}"
+                log.warning("not publishing yet", extra={"error": self._problem})
+                await asyncio.sleep(RETRY.delay(failures))
+            else:
+                self._place = replace(self._place, cluster_uid=uid)
+
+    def _look_whether_drained(self) -> None:
+        if self.backlog.arrived.is_set():
+            self._drained.clear()
+        else:
+            self._drained.set()
+
+    async def _write(self, batch: Sequence[Queued]) -> float:
+        """Write a batch; returns the seconds to wait before the next, if that is not full."""
+        rows = [row(item.record, self._place) for item in batch]
+        started = time.monotonic()
+        try:
+            delivery = await asyncio.to_thread(deliver, self._ledger.append, rows)
+        except LedgerError as error:
+            self.backlog.give_back(list(batch))
+            return self._failed(error)
+        self.metrics.seconds.observe(time.monotonic() - started)
+        self._settle(batch, delivery)
+        return float(self._settings.flush_seconds)
+
+    def _failed(self, error: LedgerError) -> float:
+        self._failures += 1
+        if isinstance(error, LedgerMisconfigured):
+            self._compare_now.set()  # The table may be another when it can be written again.
+        self._problem = f"the ledger: {error}"
+        reason = "misconfigured" if isinstance(error, LedgerMisconfigured) else "unavailable"
+        self.metrics.failures.labels(reason).inc()
+        pause = RETRY.delay(self._failures)
+        log.warning(
+            "the ledger was not written; records wait in the outbox",
+            extra={"reason": reason, "error": str(error), "retry_in_seconds": round(pause)},
+        )
+        return pause
+
+    def _settle(self, batch: Sequence[Queued], delivery: Delivery) -> None:
+        self._failures = 0
+        self.metrics.written.inc(delivery.new)
+        self.metrics.known.inc(max(len(delivery.delivered) - delivery.new, 0))
+        delivered, refused = set(delivery.delivered), dict(delivery.refused)
+        gone = [item for item in batch if item.record.event_id in delivered]
+        for item in batch:
+            if error := refused.get(item.record.event_id):
+                self._park(item, str(error))
+            elif item.record.event_id not in delivered:
+                self.backlog.give_back([item])
+        self.backlog.accepted(gone)
+        self._problem = None
+        if delivery.hopeless:
+            _, error = delivery.refused[-1]
+            self._problem = f"the ledger refused all that was tried last: {error}"
+        else:
+            self.metrics.last_success.set_to_current_time()
+        log.info("written", extra={"rows": len(delivered), "new": delivery.new})
+        for item in gone:
+            removal = asyncio.create_task(self._remove(item))
+            self._removals.add(removal)
+            removal.add_done_callback(self._removals.discard)
+
+    def _park(self, item: Queued, error: str) -> None:
+        self.backlog.park(item, error)
+        self.metrics.failures.labels("refused").inc()
+        log.error(
+            "the ledger refuses a record; it is left in the outbox and tried again later",
+            extra={"record": item.key[1], "error": error},
+        )
+
+    async def _remove(self, item: Queued) -> None:
+        """Remove a record that is in the ledger, for as long as it takes; no other waits for it."""
+        failures = 0
+        while True:
+            try:
+                await self._outbox.remove(item)
+            except ClusterError as error:
+                failures += 1
+                about = {"record": item.key[1], "error": str(error)}
+                log.warning("record not removed", extra=about)
+                await asyncio.sleep(REMOVAL.delay(failures))
+            else:
+                return
+
+    async def _unpark_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_AT_PARKED)
+            self.backlog.unpark()
+
+    async def _compare_regularly(self) -> None:
+        failures, looks = 0, 0
+        while True:
+            # What is on its way is no difference, and takes a database that answers.
+            await self._drained.wait()
+            self._compare_now.clear()
+            try:
+                found = await self._compare()
+            except LNamespaceError as error:
+                failures += 1
+                log.warning("ledger and cluster not compared", extra={"error": str(error)})
+                await asyncio.sleep(RETRY.delay(failures))
+            else:
+                # What is mended is seen by another look, and not a day later; what was ended
+                # wrongly may lack more, which is seen once it lives again.
+                failures, looks = 0, looks + 1 if found.records else 0
+                if 0 < looks < LOOKS:
+                    await asyncio.sleep(self._settings.flush_seconds + RETRY.delay(looks))
+                else:
+                    looks = 0
+                    pause = asyncio.sleep(self._settings.compare_hours * 3600)
+                    await _first(pause, self._compare_now.wait())
+
+    async def _compare(self) -> Differences:
+        if len(self._store) > OUTBOX_MAX:
+            raise LedgerError(f"more than {OUTBOX_MAX} records wait in the outbox")
+        await self._identify()
+        found = await reconcile.find(self._client, self._names, self._ledger, self._place)
+        waiting = {item.record.event_id for item in self._store}
+        for kind, records in found.kinds.items():
+            differences = sum(record.event_id not in waiting for record in records)
+            self.metrics.drift.labels(kind).inc(differences)
+            self.metrics.differences.labels(kind).set(differences)
+        self.metrics.withheld.set(len(found.withheld))
+        self.metrics.strangers.set(found.strangers)
+        self.metrics.compared.set_to_current_time()
+        if found.suspicion:
+            log.error(found.suspicion)
+        if found.strangers:
+            log.warning(
+                "the ledger has LNamespaces of another cluster of these names, or of before rows "
+                "had an identity; they are left alone",
+                extra={"rows": found.strangers, "cluster_uid": self._place.cluster_uid},
+            )
+        made = await reconcile.repair(self._outbox, found)
+        log.info("ledger and cluster compared", extra={"records_made": made})
+        return found
+
+
+async def _first(*waits: Coroutine[Any, Any, Any]) -> None:
+    """Wait until one of them is done, and end the others."""
+    tasks = [asyncio.create_task(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

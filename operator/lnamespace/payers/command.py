@@ -1,0 +1,95 @@
+"""``lnamespace payers check``: whether the file is right, and who would pay for whom."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from lnamespace.errors import PayersError
+from lnamespace.model.lnamespace import Charge
+from lnamespace.model.names import Names
+from lnamespace.payers.entries import Claim, Payers, Requester, requester
+from lnamespace.payers.parsing import BYTES_MAX, decode
+from lnamespace.payers.refusals import quoted
+from lnamespace.payers.resolution import Refusal, Resolution, resolve
+from lnamespace.settings import Settings
+
+
+def check(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Print what the file says; 0 unless the person would be refused.
+
+    Raises
+    ------
+    PayersError
+        The file cannot be read or used, or an argument makes no sense alone.
+    """
+    payers = decode(_read(arguments.file), arguments.file)
+    print(f"{arguments.file}: {_summary(payers)}")
+    if not arguments.user:
+        if arguments.group or arguments.cost_center:
+            raise PayersError("--group and --cost-center need --user")
+        return 0
+    names = Names(settings.api_group_suffix, settings.sudoers_group_format)
+    who = requester(arguments.user, arguments.group, names)
+    found = resolve(payers, who, Charge(cost_center=arguments.cost_center))
+    print("\n".join(_report(payers, who, frozenset(arguments.group) - who.groups, found)))
+    return 1 if isinstance(found, Refusal) else 0
+
+
+def _read(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise PayersError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _summary(payers: Payers) -> str:
+    entries = len(payers.entries)
+    count = {0: "no entries", 1: "1 entry"}.get(entries, f"{entries} entries")
+    return (
+        f"{count}; onMissing: {payers.on_missing}, onAmbiguous: {payers.on_ambiguous}, "
+        f"default: {quoted(payers.default.cost_center)}"
+    )
+
+
+def _report(
+    payers: Payers, who: Requester, ignored: frozenset[str], found: Resolution | Refusal
+) -> Iterator[str]:
+    for group in sorted(ignored):
+        yield f"group {quoted(group)} does not count: it is one of sudoers"
+    yield ""
+    yield from _claims(who, payers.claims(who))
+    if payers.entries and payers.free(who):
+        yield f"{quoted(who.username)} may name any other cost centre too"
+    yield ""
+    if isinstance(found, Refusal):
+        yield f"refused: {found.message}"
+        return
+    yield "billing:"
+    yield from _billing(found.charge)
+    by = f" ({quoted(found.group)})" if found.group else ""
+    yield f"source: {found.source}{by}"
+    yield f"because: {found.why}"
+
+
+def _claims(who: Requester, claims: Sequence[Claim]) -> Iterator[str]:
+    yield f"{quoted(who.username)} may charge" + (":" if claims else " nothing by the entries")
+    for claim in sorted(claims, key=lambda c: (c.source.value, -c.priority, c.position)):
+        by = f"group {quoted(claim.group)}" if claim.group else "user"
+        yield (
+            f"  {quoted(claim.charge.cost_center)}  by {by}, entries[{claim.position}], "
+            f"priority {claim.priority}"
+        )
+
+
+def _billing(charge: Charge) -> Iterator[str]:
+    fields = {
+        "costCenter": charge.cost_center,
+        "owner": charge.owner,
+        "team": charge.team,
+        "environment": charge.environment,
+    }
+    yield from (f"  {key}: {quoted(text)}" for key, text in fields.items() if text)
+    if charge.labels:
+        yield "  labels:"
+        yield from (f"    {quoted(k)}: {quoted(v)}" for k, v in sorted(charge.labels.items()))

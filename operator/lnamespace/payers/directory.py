@@ -1,0 +1,209 @@
+"""Groups that a login does not tell, looked up in a directory outside of any request.
+
+A lookup never waits. Who was not looked up yet is *pending*: what depends on their groups is
+refused with the advice to try again, rather than charged to the wrong cost centre for ever.
+"""
+
+import logging
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import Protocol, TypeVar
+
+from lnamespace import extras
+from lnamespace.errors import PayersError
+from lnamespace.payers.entries import Lookup
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+USERS_MAX = 10_000
+"""So many people's groups are kept; those who were asked for longest ago are forgotten first."""
+
+WAITING_MAX = 1_000
+LINE_MAX = 250
+"""So many lookups may wait in all, and for one caller; further ones are scheduled when their person
+asks again."""
+
+RETRY_SECONDS = 60.0
+"""After a failed lookup, until the next one for that person."""
+
+
+class Directory(Protocol):
+    """Knows who is in which group."""
+
+    def groups_of(self, username: str) -> frozenset[str]:
+        """All groups of a user, nested ones too, as the API server would name them.
+
+        May wait, but not for ever. Called in threads.
+
+        Raises
+        ------
+        PayersError
+            The directory refused, failed or did not answer; the message says what to do.
+        """
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What was found, and until when it counts as fresh, by the monotonic clock."""
+
+    groups: frozenset[str]
+    until: float
+
+
+class CachedDirectory:
+    """A directory whose answers are at hand, or not there yet.
+
+    An answer that has grown old still counts while a new one is looked up. A lookup that fails
+    leaves what was known; somebody unknown stays unknown, for "no groups" would charge them wrongly
+    for ever. Callers, by address, wait in lines of their own that take turns: who invents people
+    keeps nobody else's waiting. People without groups are forgotten before all others.
+    """
+
+    def __init__(
+        self, directory: Directory, seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._directory = directory
+        self._seconds = seconds
+        self._clock = clock
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._nobody: OrderedDict[str, _Known] = OrderedDict()
+        self._failed: OrderedDict[str, float] = OrderedDict()
+        self._waiting: set[str] = set()
+        self._lines: OrderedDict[str, deque[str]] = OrderedDict()
+        self._lock = Lock()
+        self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="directory")
+
+    def groups_of(self, username: str, caller: str = "") -> frozenset[str] | None:
+        """Return what is known now; None for who could not be looked up yet."""
+        with self._lock:
+            known = self._known.get(username) or self._nobody.get(username)
+            if known is None or known.until <= self._clock():
+                self._schedule(username, caller)
+            if known is None:
+                return None
+            (self._known if known.groups else self._nobody).move_to_end(username)
+            return known.groups
+
+    def close(self) -> None:
+        """Forget the lookups that wait; those under way end within their own bounds."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _schedule(self, username: str, caller: str) -> None:
+        if username in self._waiting or self._failed.get(username, 0.0) > self._clock():
+            return
+        line = self._lines.get(caller, ())
+        if len(line) >= LINE_MAX or (
+            len(self._waiting) >= WAITING_MAX and not self._make_room(line)
+        ):
+            return
+        self._waiting.add(username)
+        self._lines.setdefault(caller, deque()).append(username)
+        self._threads.submit(self._look_up_next)
+
+    def _make_room(self, line: Collection[str]) -> bool:
+        """Let the last of the longest line go, if that is longer than the newcomer's."""
+        longest = max(self._lines.values(), key=len, default=deque[str]())
+        if len(longest) <= len(line) + 1:
+            return False
+        self._waiting.discard(longest.pop())
+        return True
+
+    def _look_up_next(self) -> None:
+        """Look up the first of the line whose turn it is."""
+        with self._lock:
+            if not self._lines:
+                return  # One that waited was let go.
+            caller, line = self._lines.popitem(last=False)
+            username = line.popleft()
+            if line:
+                self._lines[caller] = line
+        self._look_up(username)
+
+    def _look_up(self, username: str) -> None:
+        try:
+            found = _Known(self._directory.groups_of(username), self._clock() + self._seconds)
+        except PayersError as error:
+            logger.warning(
+                "groups cannot be looked up", extra={"user": username, "problem": str(error)}
+            )
+            found = None
+        except Exception:
+            logger.exception("groups cannot be looked up", extra={"user": username})
+            found = None
+        with self._lock:
+            self._remember(username, found)
+
+    def _remember(self, username: str, found: _Known | None) -> None:
+        self._waiting.discard(username)
+        if found is None:
+            self._failed[username] = self._clock() + RETRY_SECONDS
+            _forget(self._failed, USERS_MAX)
+            return
+        self._failed.pop(username, None)
+        self._known.pop(username, None)
+        self._nobody.pop(username, None)
+        (self._known if found.groups else self._nobody)[username] = found
+        _forget(self._known, USERS_MAX)
+        _forget(self._nobody, USERS_MAX)
+
+
+def _forget(people: "OrderedDict[str, T]", most: int) -> None:
+    while len(people) > most:
+        people.popitem(last=False)
+
+
+class Directories:
+    """The directory that the payers name at the moment; another one when they change."""
+
+    def __init__(self) -> None:
+        self._lookup: Lookup | None = None
+        self._cached: CachedDirectory | None = None
+
+    def groups_of(
+        self, lookup: Lookup | None, username: str, caller: str = ""
+    ) -> frozenset[str] | None:
+        """As :meth:`CachedDirectory.groups_of`; without a directory, there are none.
+
+        Nor are there for users of the system, such as ServiceAccounts, which tenants can make.
+        """
+        if lookup != self._lookup:
+            self.close()
+            self._lookup = lookup
+            self._cached = _cached(lookup) if lookup else None
+        if not self._cached or username.startswith("system:"):
+            return frozenset()
+        return self._cached.groups_of(username, caller)
+
+    def close(self) -> None:
+        """Stop looking up."""
+        if self._cached:
+            self._cached.close()
+        self._lookup, self._cached = None, None
+
+
+def _cached(lookup: Lookup) -> CachedDirectory:
+    return CachedDirectory(_Google(), 60.0 * lookup.refresh_minutes)
+
+
+class _Google:
+    """Cloud Identity, whose libraries and credentials are looked for in a lookup's thread."""
+
+    @cached_property
+    def _directory(self) -> Directory:
+        try:
+            from lnamespace.payers.cloud_identity import CloudIdentity  # noqa: PLC0415 - see above
+        except ImportError as error:
+            told = f"no library for Cloud Identity ({error}); {extras.advice('cloud-identity')}"
+            raise PayersError(told) from None
+
+        return CloudIdentity()
+
+    def groups_of(self, username: str) -> frozenset[str]:
+        return self._directory.groups_of(username)

@@ -1,0 +1,188 @@
+"""The payers as YAML: read, checked, and refused with the line and what to write instead.
+
+A cost centre that is not what was written would be charged for ever.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from lnamespace.errors import PayersError
+from lnamespace.files import strict_yaml
+from lnamespace.files.strict_yaml import Words, YamlProblem
+from lnamespace.model.lnamespace import (
+    BILLING_LABELS_MAX,
+    BILLING_MAX_BYTES,
+    BILLING_TEXT_MAX,
+    LABEL_KEY_MAX_LENGTH,
+    BillingText,
+    Charge,
+)
+from lnamespace.model.rules import cost_center_problem, text_problem
+from lnamespace.payers import patterns as group_pattern
+from lnamespace.payers.entries import UNALLOCATED, Entry, Fallback, Lookup, Payers
+from lnamespace.payers.patterns import GroupPattern
+
+BYTES_MAX = 1024 * 1024
+"""As much as a ConfigMap can hold."""
+
+PATTERNS_MAX = 50
+
+_Name = Annotated[str, Meta(max_length=1024)]
+_PROVIDERS = ("CloudIdentity",)
+
+
+class _Fields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    cost_center: BillingText = ""
+    owner: BillingText = ""
+    team: BillingText = ""
+    environment: BillingText = ""
+    labels: Annotated[dict[_Name, BillingText], Meta(max_length=BILLING_LABELS_MAX)] = {}
+
+    def charge(self) -> Charge:
+        return Charge(**msgspec.structs.asdict(self))
+
+
+class _Entry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    user: _Name = ""
+    group: _Name = ""
+    group_pattern: _Name = ""
+    priority: Annotated[int, Meta(ge=-1000, le=1000)] = 0
+    billing: _Fields = _Fields()
+
+
+class _Directory(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    provider: str
+    refresh_minutes: Annotated[int, Meta(ge=1, le=1440)] = 60
+
+
+class _File(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    default: _Fields | None = None
+    on_missing: Fallback = Fallback.DEFAULT
+    on_ambiguous: Fallback = Fallback.REJECT
+    free_choice_groups: tuple[_Name, ...] = ()
+    entries: tuple[_Entry, ...] = ()
+    directory: _Directory | None = None
+
+
+_KEYS = tuple(
+    field.encode_name
+    for struct in (_File, _Entry, _Fields, _Directory)
+    for field in msgspec.structs.fields(struct)
+)
+
+
+class _Problem(Exception):
+    """What is wrong at a path such as ``entries[0].billing``."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def decode(content: bytes, source: str) -> Payers:
+    """The payers that a file's content says; ``{}`` says that nothing is configured.
+
+    Raises
+    ------
+    PayersError
+        It cannot be used; the message has ``source``, the line and the field.
+    """
+    if len(content) > BYTES_MAX:
+        raise PayersError(f"{source}: larger than {BYTES_MAX} bytes")
+    try:
+        file, place = strict_yaml.read(content, source, _File, Words(_KEYS, Fallback))
+    except YamlProblem as error:
+        raise PayersError(str(error)) from error
+    if place.node is None:
+        raise PayersError(f"{source}: is empty; to configure nothing, write {{}}")
+    try:
+        return _payers(file)
+    except _Problem as error:
+        raise PayersError(place.of(error.path, str(error))) from error
+
+
+def _payers(file: _File) -> Payers:
+    default = file.default.charge() if file.default else UNALLOCATED
+    if not default.cost_center:
+        raise _Problem("default", "needs a costCenter")
+    _check_charge("default", default)
+    entries = tuple(_entry(position, entry) for position, entry in enumerate(file.entries))
+    if sum(entry.pattern is not None for entry in entries) > PATTERNS_MAX:
+        raise _Problem("entries", f"at most {PATTERNS_MAX} entries may have a groupPattern")
+    _check_texts("freeChoiceGroups", dict(enumerate(file.free_choice_groups)))
+    return Payers(
+        entries,
+        default,
+        file.on_missing,
+        file.on_ambiguous,
+        frozenset(file.free_choice_groups),
+        _lookup(file.directory),
+    )
+
+
+def _entry(position: int, entry: _Entry) -> Entry:
+    path = f"entries[{position}]"
+    if sum(map(bool, (entry.user, entry.group, entry.group_pattern))) != 1:
+        raise _Problem(path, "needs one of user, group and groupPattern")
+    _check_texts(path, {"user": entry.user, "group": entry.group})
+    charge = entry.billing.charge()
+    pattern = _pattern(path, entry.group_pattern) if entry.group_pattern else None
+    filled = pattern.fields if pattern else frozenset()
+    for field in sorted(filled):
+        if getattr(charge, group_pattern.FIELDS[field]):
+            raise _Problem(f"{path}.billing.{field}", "the groupPattern fills this in: say it once")
+    if not charge.cost_center and "costCenter" not in filled:
+        raise _Problem(path, "needs a billing.costCenter, for somebody must pay")
+    _check_charge(f"{path}.billing", charge)
+    return Entry(position, charge, entry.user, entry.group, pattern, entry.priority)
+
+
+def _pattern(path: str, text: str) -> GroupPattern:
+    try:
+        return group_pattern.compiled(text)
+    except PayersError as error:
+        raise _Problem(f"{path}.groupPattern", str(error)) from error
+
+
+def _lookup(directory: _Directory | None) -> Lookup | None:
+    if directory is None:
+        return None
+    if directory.provider not in _PROVIDERS:
+        raise _Problem("directory.provider", f"must be {' or '.join(_PROVIDERS)}")
+    return Lookup(directory.provider, directory.refresh_minutes)
+
+
+def _check_charge(path: str, charge: Charge) -> None:
+    """Refuse what no LNamespace may say: whom it is for could not create any."""
+    fields = msgspec.to_builtins(charge)
+    _check_texts(path, fields)
+    labels = fields.pop("labels", {})
+    for where, texts in ((path, fields), (f"{path}.labels", labels)):
+        for key, text in texts.items():
+            if len(text) > BILLING_TEXT_MAX:
+                detail = f"may not be more than {BILLING_TEXT_MAX} characters"
+                raise _Problem(f"{where}.{key}", detail)
+            if problem := text_problem(text):
+                raise _Problem(f"{where}.{key}", problem)
+    if any(len(key) > LABEL_KEY_MAX_LENGTH for key in labels):
+        detail = f"keys may have at most {LABEL_KEY_MAX_LENGTH} characters"
+        raise _Problem(f"{path}.labels", detail)
+    if problem := next(filter(None, map(text_problem, labels)), None):
+        raise _Problem(f"{path}.labels", problem)
+    if len(msgspec.json.encode(charge)) > BILLING_MAX_BYTES:
+        raise _Problem(path, f"may not be more than {BILLING_MAX_BYTES} bytes as JSON")
+
+
+def _check_texts(path: str, texts: Mapping[Any, Any]) -> None:
+    """Refuse what nobody could read in a ledger or type into a command."""
+    for key, text in texts.items():
+        if isinstance(text, Mapping):
+            _check_texts(f"{path}.{key}", text)
+        elif text != text.strip() or not text.isprintable() or not str(key).isprintable():
+            where = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}"
+            raise _Problem(where, "must have no control characters, nor white space around it")
+        elif key == "costCenter" and (problem := cost_center_problem(text)):
+            raise _Problem(f"{path}.{key}", problem)

@@ -1,0 +1,124 @@
+"""What people are told when it cannot be said who pays: which claims they have, what to write.
+
+Names of groups and users are data of others: they are shown as JSON or as one word of a shell,
+without control characters and not at any length.
+"""
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lnamespace.payers.entries import GROUPS_MAX, Claim, Requester
+
+COST_CENTER = "spec.billing.costCenter"
+_SHOWN_MAX = 200
+_LISTED_MAX = 50
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why it may not be, and what to do; ``field`` is the path of what to change.
+
+    ``missing``: a value must be given; otherwise this one may not stand.
+    """
+
+    message: str
+    field: str = COST_CENTER
+    missing: bool = False
+
+
+def ambiguous(claims: Sequence[Claim]) -> Refusal:
+    """R6: several cost centres, and nothing tells which."""
+    return Refusal(f"several could pay, so say which one:{_choices(claims)}", missing=True)
+
+
+def not_claimed(requester: Requester, cost_center: str, claims: Sequence[Claim]) -> Refusal:
+    """R1: a cost centre that nothing entitles them to."""
+    hint = _hint(requester)
+    asked = f"you may not charge {quoted(cost_center)}"
+    if claims:
+        return Refusal(f"{asked}; you may charge:{_choices(claims)}{hint}")
+    return Refusal(f"{asked}: no entry is for you; {_ask_for_entry(requester, cost_center)}{hint}")
+
+
+def missing(requester: Requester) -> Refusal:
+    """R7: nobody pays for what they create."""
+    asked = f"{_ask_for_entry(requester, '...')}{_hint(requester)}"
+    return Refusal(f"nobody pays for you yet; {asked}", missing=True)
+
+
+def unknown(requester: Requester) -> Refusal:
+    """R10: it depends on groups that are hidden, or not looked up yet."""
+    return Refusal(f"who pays depends on your groups.{_hint(requester)}", missing=True)
+
+
+def cleared() -> Refusal:
+    """R10: somebody must pay."""
+    return Refusal(
+        "somebody must pay: to change who does, write another cost centre in its place",
+        missing=True,
+    )
+
+
+def quoted(text: str) -> str:
+    """As YAML reads it back: a JSON string, shortened where it is very long."""
+    return json.dumps(_shortened(text), ensure_ascii=not text.isprintable())
+
+
+def _choices(claims: Sequence[Claim]) -> str:
+    """A line for each cost centre: for the file, for the command, and by what it is theirs."""
+    sources: dict[str, Claim] = {}
+    for claim in sorted(claims, key=lambda c: (-c.priority, c.charge.cost_center, c.group)):
+        sources.setdefault(claim.charge.cost_center, claim)
+    shown = [_choice(*source) for source in list(sources.items())[:_LISTED_MAX]]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    lines = [
+        f"\n  {field.ljust(widths[0])}  or  {flag.ljust(widths[1])}  ({by})"
+        for field, flag, by in shown
+    ]
+    more = len(sources) - len(shown)
+    return "".join(lines) + (f"\n  and {more} more" if more else "")
+
+
+def _choice(cost_center: str, claim: Claim) -> tuple[str, str, str]:
+    word = shlex.quote(_shortened(cost_center)) if cost_center.isprintable() else "..."
+    return (
+        f"costCenter: {quoted(cost_center)}",
+        f"--cost-center {word}",
+        f"group {quoted(claim.group)}" if claim.group else "yours",
+    )
+
+
+def inherits_not(requester: Requester) -> str:
+    """R8: why a ServiceAccount does not charge whom the LNamespace it lives in charges."""
+    home = quoted(requester.unlisted)
+    return (
+        f"a ServiceAccount of LNamespace {home} charges the same cost centre only if a manager "
+        "lists it there as a manager too, for everybody who works there can act as it"
+    )
+
+
+def _hint(requester: Requester) -> str:
+    if requester.sudo:
+        return "\nYour groups do not count under `kubectl sudo`: do it without."
+    if requester.pending:
+        return "\nYour groups are just being looked up: try again in a few seconds."
+    if requester.crowded:
+        return (
+            f"\nYou are in more than {GROUPS_MAX} groups, so that none of them counts here: ask "
+            "your platform team for an entry for your user."
+        )
+    if requester.unlisted:
+        return f"\n{inherits_not(requester)}."
+    return ""
+
+
+def _ask_for_entry(requester: Requester, cost_center: str) -> str:
+    user = quoted(requester.username)
+    entry = f"- {{user: {user}, billing: {{costCenter: {quoted(cost_center)}}}}}"
+    return f"ask your platform team for an entry:\n  {entry}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 1] + "…"

@@ -1,0 +1,1 @@
+"""What a process needs to run: logs, a listener with bounds, probes."""
