@@ -7,7 +7,6 @@ while the database is down records wait in etcd, and tenants notice nothing.
 
 import asyncio
 import logging
-import signal
 import time
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
@@ -34,6 +33,7 @@ from lnamespace.ledger.publisher.witness import Witness
 from lnamespace.metrics import LedgerMetrics
 from lnamespace.model.names import Names
 from lnamespace.runtime.probes import Probes, answering
+from lnamespace.runtime.signals import stop_event
 from lnamespace.settings import Settings
 
 OUTBOX_MAX = 10_000
@@ -69,10 +69,7 @@ def run(settings: Settings) -> None:
 
 
 async def _serve(settings: Settings) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    stop = stop_event()
     ledger = Ledger.of(settings)
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         publisher = Publisher(client, ledger, settings)
@@ -81,7 +78,7 @@ async def _serve(settings: Settings) -> None:
             log.info("publishing", extra={"health": address})
             await publisher.run(stop)
     # A comparison that was cut off may still read in a thread, which met a closed database.
-    await loop.shutdown_default_executor()
+    await asyncio.get_running_loop().shutdown_default_executor()
     ledger.close()
 
 

@@ -1,0 +1,28 @@
+"""SIGTERM, with which Kubernetes ends a container, and SIGINT, which is Ctrl-C."""
+
+import asyncio
+import os
+import signal
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def stop_event() -> asyncio.Event:
+    """Return an event that SIGTERM and SIGINT set from now on, instead of ending the process.
+
+    Call it within the running event loop.
+    """
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+def exit_at_next_signal() -> None:
+    """End the process at once when the next signal arrives, with exit code 128 + its number.
+
+    For a process that has begun to stop and takes longer than somebody wants to wait.
+    """
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, os._exit, 128 + number)
