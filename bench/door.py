@@ -30,7 +30,7 @@ from lnamespace.admission.certificates import values as certificates
 from lnamespace.admission.certificates.tls import Identity
 from lnamespace.admission.certificates.trust import terms
 from lnamespace.admission.certificates.values import Pair
-from lnamespace.metrics import WebhookMetrics
+from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.runtime.listener import Address
 
 from bench.report import Row, machine, table, write

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from lnamespace.metrics import PROCESSES
+from lnamespace.metrics.processes import PROCESSES
 
 from tests.e2e.support.api import LNAMESPACES, NAMESPACES, Api, ApiError, lns_path, rbac_path
 from tests.e2e.support.cluster import Cluster

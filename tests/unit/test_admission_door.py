@@ -18,7 +18,7 @@ from lnamespace.admission.endpoints import ADMISSION_MAX, Door
 from lnamespace.admission.inheritance import NOWHERE, Home
 from lnamespace.admission.threads import in_thread
 from lnamespace.errors import ReviewError
-from lnamespace.metrics import ENDPOINTS
+from lnamespace.metrics.webhook import ENDPOINTS
 from lnamespace.model.lnamespace import Charge
 from lnamespace.payers.entries import Entry, Fallback, Payers, Requester
 from lnamespace.payers.file import PayersFile

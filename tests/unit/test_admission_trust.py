@@ -23,7 +23,7 @@ from lnamespace.admission.certificates.trust import Place, SelfMade
 from lnamespace.admission.certificates.values import Held, Pair, State
 from lnamespace.errors import ClusterError, Conflict
 from lnamespace.kube.client import Client
-from lnamespace.metrics import WebhookMetrics
+from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.model.names import Names
 
 from tests.unit.support.reviews import TERMS, fresh, until

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from lnamespace.controller.guards import GuardWatch, difference, problem
 from lnamespace.errors import NotFound, ServerFault
-from lnamespace.metrics import ControllerMetrics
+from lnamespace.metrics.controller import ControllerMetrics
 
 POLICY: dict[str, Any] = {
     "kind": "ValidatingAdmissionPolicy",

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lnamespace.metrics import PROCESSES, Metrics, documented
+from lnamespace.metrics.base import ProcessMetrics
+from lnamespace.metrics.processes import PROCESSES, documented
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CHART = REPOSITORY / "charts" / "lnamespace"
@@ -29,10 +30,12 @@ def used(text: str) -> set[str]:
 @pytest.mark.parametrize("name", PROCESS_NAMES)
 def test_a_name_says_whose_it_is_and_in_what_it_is_measured(name: str) -> None:
     for one in PROCESSES[name].all():
-        assert one.shown == "lnamespace_info" or one.shown.startswith(f"lnamespace_{name}_")
-        assert one.described.meaning.endswith(".")
-        if one.described.buckets:
-            assert one.shown.endswith("_seconds")
+        assert one.exposed_name == "lnamespace_info" or one.exposed_name.startswith(
+            f"lnamespace_{name}_"
+        )
+        assert one.definition.help.endswith(".")
+        if one.definition.buckets:
+            assert one.exposed_name.endswith("_seconds")
 
 
 def test_no_label_is_for_what_people_choose() -> None:
@@ -40,7 +43,7 @@ def test_no_label_is_for_what_people_choose() -> None:
         label
         for process in PROCESSES.values()
         for one in process.all()
-        for label in one.described.labels
+        for label in one.definition.labels
     }
     assert labels == {
         *("version", "group", "kind", "result", "reason", "resource", "verb", "code"),
@@ -50,15 +53,15 @@ def test_no_label_is_for_what_people_choose() -> None:
 
 def test_no_name_is_given_twice() -> None:
     for process in PROCESSES.values():
-        names = [one.shown for one in process.all()]
+        names = [one.exposed_name for one in process.all()]
         assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("process", PROCESSES.values(), ids=PROCESSES)
-def test_all_that_is_described_is_exposed(process: type[Metrics]) -> None:
+def test_all_that_is_described_is_exposed(process: type[ProcessMetrics]) -> None:
     text = process.new("tenancy.example.com").text().decode()
     for one in process.all():
-        shown = one.described.name if "counter" in str(one.kind).lower() else one.shown
+        shown = one.definition.name if "counter" in str(one.kind).lower() else one.exposed_name
         assert f"# HELP {shown}" in text
     assert re.search(
         r'^lnamespace_info\{group="tenancy.example.com",version="[^"]+"\} 1.0$', text, re.MULTILINE
@@ -84,7 +87,9 @@ def test_a_failure_has_its_series_before_the_first(process: str, series: str) ->
 
 def test_the_page_tells_of_them_all() -> None:
     page = (REPOSITORY / "docs" / "metrics.md").read_text()
-    assert documented() in page, "write lnamespace.metrics.documented() into docs/metrics.md"
+    assert documented() in page, (
+        "write lnamespace.metrics.processes.documented() into docs/metrics.md"
+    )
 
 
 def test_the_alerts_ask_for_what_there_is() -> None:

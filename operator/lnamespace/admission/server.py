@@ -19,7 +19,7 @@ from aiohttp import web
 
 from lnamespace.admission import caller
 from lnamespace.errors import ReviewError
-from lnamespace.metrics import WebhookMetrics
+from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.runtime.listener import Address, Connection, Limits, Listener
 
 log = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from lnamespace.admission.server import Server
 from lnamespace.errors import SettingsError
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.kube.resources import Resource
-from lnamespace.metrics import WebhookMetrics
+from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
 from lnamespace.payers.file import PayersFile

@@ -30,7 +30,7 @@ from lnamespace.kube.lease import Election, Terms
 from lnamespace.kube.objects import Seen, read
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.resources import NAMESPACE
-from lnamespace.metrics import ControllerMetrics
+from lnamespace.metrics.controller import ControllerMetrics
 from lnamespace.model.names import Names
 from lnamespace.runtime.probes import Probes
 from lnamespace.settings import Settings, items

@@ -18,7 +18,7 @@ from lnamespace.files.changing import ChangingFile
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
-from lnamespace.metrics import ControllerMetrics
+from lnamespace.metrics.controller import ControllerMetrics
 
 PAUSE = 30.0
 """Seconds between two comparisons."""

@@ -16,7 +16,7 @@ from lnamespace.controller.status import READY, is_ready
 from lnamespace.kube.plan import Action, Delete
 from lnamespace.kube.reflector import Pulse
 from lnamespace.kube.resources import resource_of
-from lnamespace.metrics import ControllerMetrics
+from lnamespace.metrics.controller import ControllerMetrics
 from lnamespace.model.lnamespace import LNamespace
 
 DONE = "Done"

@@ -15,7 +15,7 @@ from lnamespace.admission.certificates.tls import Identity
 from lnamespace.admission.certificates.trust import terms
 from lnamespace.admission.certificates.values import Pair, Terms
 from lnamespace.admission.server import Bounds, Endpoint, Server
-from lnamespace.metrics import WebhookMetrics
+from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.runtime.listener import Address
 
 DEADLINE = 60.0

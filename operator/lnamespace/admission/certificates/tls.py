@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from lnamespace.admission.certificates import values as certificates
 from lnamespace.admission.certificates.values import Pair
-from lnamespace.metrics import WebhookMetrics
+from lnamespace.metrics.webhook import WebhookMetrics
 
 log = logging.getLogger(__name__)
 

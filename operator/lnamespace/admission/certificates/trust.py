@@ -25,7 +25,7 @@ from lnamespace.kube import answers
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
-from lnamespace.metrics import WebhookMetrics
+from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.model.names import Names
 
 log = logging.getLogger(__name__)

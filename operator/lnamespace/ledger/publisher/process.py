@@ -30,7 +30,7 @@ from lnamespace.ledger.publisher import reconciliation as reconcile
 from lnamespace.ledger.publisher.comparison import Differences
 from lnamespace.ledger.publisher.delivery import Delivery, deliver
 from lnamespace.ledger.publisher.witness import Witness
-from lnamespace.metrics import LedgerMetrics
+from lnamespace.metrics.ledger import LedgerMetrics
 from lnamespace.model.names import Names
 from lnamespace.runtime.probes import Probes, answering
 from lnamespace.runtime.signals import stop_event
