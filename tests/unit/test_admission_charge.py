@@ -1,13 +1,13 @@
-"""Who pays: written once, by the door alone, and nothing of it is lost before it is recorded."""
+"""Who pays: written once, by the webhook alone, and no charge is lost before it is recorded."""
 
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
-from lnamespace.admission.decisions.charge import charged, is_same, unrecorded
+from lnamespace.admission.decisions.charge import backlog_errors, is_same_charge, with_charge
 from lnamespace.admission.decisions.mutation import mutate
-from lnamespace.admission.decisions.review import Request
+from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.ledger.outbox.record import due
 from lnamespace.model.lnamespace import SUPERSEDED_MAX, Charge, LNamespace
 from lnamespace.payers.entries import Entry, Fallback, Payers
@@ -17,9 +17,9 @@ from tests.unit.support.admission import (
     ALICE,
     POLICY,
     Json,
+    context,
     creation,
     json_values,
-    known,
     patched,
     update,
 )
@@ -51,9 +51,9 @@ def provenance(source: str, generation: int = 1, user: str = ALICE, **more: Any)
     return {"generation": generation, "effectiveAt": AT, "source": source, "changedBy": user} | more
 
 
-def billing(request: Request, payers: Payers | None = None, **circumstances: Any) -> Any:
+def billing(request: AdmissionRequest, payers: Payers | None = None, **circumstances: Any) -> Any:
     """What stands in ``spec.billing`` once the patch has been applied; ABSENT if nothing does."""
-    decision = mutate(request, POLICY, known(payers, **circumstances))
+    decision = mutate(request, POLICY, context(payers, **circumstances))
     return patched(request.new, decision.patch)["spec"].get("billing", ABSENT)
 
 
@@ -172,7 +172,7 @@ def test_who_changes_something_else_changes_nothing_of_it(sent: Json) -> None:
     made = billing(update(paying(OLD), paying(sent), "bob"))
     assert made["provenance"] == OLD["provenance"]
     assert "superseded" not in made
-    assert is_same(made, OLD)
+    assert is_same_charge(made, OLD)
 
 
 def test_a_change_is_stamped_with_its_generation_and_keeps_what_is_not_recorded() -> None:
@@ -230,19 +230,19 @@ def test_no_more_changes_than_can_wait_are_let_in() -> None:
     *waiting, present = in_a_row(SUPERSEDED_MAX + 1)
     full = present | {"superseded": waiting}
     change = update(paying(full), paying({"costCenter": "x"}))
-    (error,) = mutate(change, POLICY, known()).errors
+    (error,) = mutate(change, POLICY, context()).errors
     assert error.path == "spec.billing"
     assert str(error).startswith("spec.billing: Forbidden: the last 10 changes are not recorded")
     # Something else may be changed; and everything, once one of them is recorded.
-    assert not mutate(update(paying(full), paying(full) | {"users": []}), POLICY, known()).errors
+    assert not mutate(update(paying(full), paying(full) | {"users": []}), POLICY, context()).errors
     after = update(paying(full), paying({"costCenter": "x"}), recorded=1)
-    assert not mutate(after, POLICY, known()).errors
+    assert not mutate(after, POLICY, context()).errors
     assert len(billing(after)["superseded"]) == SUPERSEDED_MAX
 
 
 @pytest.mark.parametrize("spec", [{}, {"billing": None}, {"billing": "x"}, {"billing": {}}])
 def test_where_nothing_waits_nothing_is_refused(spec: Json) -> None:
-    assert unrecorded(spec) == ()
+    assert backlog_errors(spec) == ()
 
 
 def test_every_charge_of_a_row_of_changes_comes_to_be_recorded() -> None:
@@ -250,7 +250,7 @@ def test_every_charge_of_a_row_of_changes_comes_to_be_recorded() -> None:
     for steps_between in (1, 2, 3, 10):
         request, recorded, told = creation(paying({"costCenter": "c0"})), 0, list[str]()
         for step in range(11):
-            made = patched(request.new, mutate(request, POLICY, known()).patch)
+            made = patched(request.new, mutate(request, POLICY, context()).patch)
             meta = {"name": "team-a", "uid": "u-1", "generation": step + 1}
             shown = made | {"metadata": meta, "status": {"recorded": {"generation": recorded}}}
             if step % steps_between == 0:
@@ -259,7 +259,7 @@ def test_every_charge_of_a_row_of_changes_comes_to_be_recorded() -> None:
                 recorded = records[-1].generation
                 shown["status"]["recorded"]["generation"] = recorded
             changed = shown | {"spec": paying({"costCenter": f"c{step + 1}"})}
-            request = Request(
+            request = AdmissionRequest(
                 "r-1", request.kind, "UPDATE", request.user_info, object=changed, old_object=shown
             )
         assert told == [f"c{n}" for n in range(11)][: len(told)]
@@ -269,4 +269,4 @@ def test_every_charge_of_a_row_of_changes_comes_to_be_recorded() -> None:
 @given(json_values)
 def test_garbage_is_let_alone(asked: Any) -> None:
     for request in (creation(paying(asked)), update(paying(OLD), paying(asked))):
-        charged(request.new["spec"], request, POLICY, known(PAYERS))
+        with_charge(request.new["spec"], request, POLICY, context(PAYERS))

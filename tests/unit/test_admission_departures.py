@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 from lnamespace.admission import caller, departures
-from lnamespace.admission.decisions.review import GroupVersionKind, Request
+from lnamespace.admission.decisions.review import AdmissionRequest, GroupVersionKind
 from lnamespace.admission.departures import IntoOutbox, NoDepartures
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
@@ -31,9 +31,9 @@ PRESENT = {
 }
 
 
-def request(operation: Any = "DELETE", **more: Any) -> Request:
+def request(operation: Any = "DELETE", **more: Any) -> AdmissionRequest:
     kind = GroupVersionKind(NAMES.group, VERSION, KIND)
-    return Request("r-1", kind, operation, name="team-a", **more)
+    return AdmissionRequest("r-1", kind, operation, name="team-a", **more)
 
 
 def shown(recorded: int = 4, namespace_uid: str = "n-1") -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Door:
         self.into = IntoOutbox(client, LNAMESPACES, outbox, lambda: NOW, self._miss)
         self.missed = 0
 
-    async def asked(self, about: Request) -> tuple[asyncio.Task[None], Exchange]:
+    async def asked(self, about: AdmissionRequest) -> tuple[asyncio.Task[None], Exchange]:
         """What is under way, and the look at the LNamespace that it begins with."""
         task = asyncio.create_task(self.into.tell(about))
         exchange = await self.server.next("GET")
@@ -160,7 +160,7 @@ async def test_what_is_gone_already_was_somebody_else_s(door: Door) -> None:
 @pytest.mark.parametrize(
     "about", [request(dry_run=True), request("UPDATE"), request("CREATE"), request("CONNECT")]
 )
-async def test_what_will_not_go_is_not_told(door: Door, about: Request) -> None:
+async def test_what_will_not_go_is_not_told(door: Door, about: AdmissionRequest) -> None:
     await door.into.tell(about)
     assert door.server.arrived.empty()
 

@@ -13,7 +13,7 @@ from typing import Any
 import jsonpatch
 import pytest
 from lnamespace.admission.decisions.policy import Policy
-from lnamespace.admission.decisions.review import Request
+from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.admission.endpoints import ADMISSION_MAX, Door
 from lnamespace.admission.inheritance import NOWHERE, Home
 from lnamespace.admission.threads import in_thread
@@ -47,7 +47,7 @@ class World:
         self.asked.append(home)
         return Home(home, self.inherited, self.listed) if home else NOWHERE
 
-    async def tell(self, request: Request) -> None:
+    async def tell(self, request: AdmissionRequest) -> None:
         self.departed.append(request.name)
 
     def door(self) -> Door:

@@ -4,7 +4,13 @@ import json
 
 import pytest
 from hypothesis import given
-from lnamespace.admission.decisions.fields import FieldError, forbidden, invalid, required, status
+from lnamespace.admission.decisions.fields import (
+    FieldError,
+    forbidden,
+    invalid,
+    invalid_status,
+    required,
+)
 from lnamespace.model.names import Names
 
 from tests.unit.support.admission import NAMES, json_values
@@ -37,7 +43,7 @@ from tests.unit.support.admission import NAMES, json_values
 )
 def test_errors_speak_as_kubernetes_does(error: FieldError, text: str, cause: str) -> None:
     assert str(error) == text
-    (told,) = status(NAMES, "team-a", [error])["details"]["causes"]
+    (told,) = invalid_status(NAMES, "team-a", [error])["details"]["causes"]
     assert told == {"reason": cause, "message": error.body, "field": error.path}
     assert text == f"{error.path}: {told['message']}"
 
@@ -45,12 +51,12 @@ def test_errors_speak_as_kubernetes_does(error: FieldError, text: str, cause: st
 def test_one_error_is_told_as_it_is_and_several_in_brackets() -> None:
     one, two = required("spec.a", "x"), forbidden("spec.b", "y")
     head = 'LNamespace.tenancy.loblaw.digital "team-a" is invalid: '
-    assert status(NAMES, "team-a", [one])["message"] == f"{head}{one}"
-    assert status(NAMES, "team-a", [one, two])["message"] == f"{head}[{one}, {two}]"
+    assert invalid_status(NAMES, "team-a", [one])["message"] == f"{head}{one}"
+    assert invalid_status(NAMES, "team-a", [one, two])["message"] == f"{head}[{one}, {two}]"
 
 
 def test_the_status_is_that_of_an_invalid_object() -> None:
-    told = status(Names("example.com"), "team-a", [required("spec.a", "x")])
+    told = invalid_status(Names("example.com"), "team-a", [required("spec.a", "x")])
     assert (told["code"], told["reason"], told["status"]) == (422, "Invalid", "Failure")
     details = told["details"]
     assert (details["name"], details["group"], details["kind"]) == (
@@ -62,7 +68,7 @@ def test_the_status_is_that_of_an_invalid_object() -> None:
 
 def test_a_message_stays_readable_however_much_is_wrong() -> None:
     errors = [invalid(f"spec.users[{i}].name", "x" * 10_000, "no") for i in range(1500)]
-    told = status(NAMES, "team-a", errors)
+    told = invalid_status(NAMES, "team-a", errors)
     assert len(told["message"]) < 10_000
     assert len(told["details"]["causes"]) == 1500
 

@@ -11,7 +11,7 @@ from lnamespace.admission.decisions.mutation import mutate
 from lnamespace.admission.decisions.validation import validate
 from lnamespace.admission.holdings import Holdings, read
 
-from tests.unit.support.admission import ALICE, NAMES, POLICY, creation, known, patched, update
+from tests.unit.support.admission import ALICE, NAMES, POLICY, context, creation, patched, update
 from tests.unit.support.server import client_of, serving
 
 LIMITS = Limits(2, {"system:serviceaccounts:ci": 1, "gitops": 0, "carol": 7})
@@ -100,33 +100,33 @@ async def test_nobody_else_is_asked_for(who: str) -> None:
 
 
 def test_the_account_is_stamped_and_never_changes() -> None:
-    circumstances = known(counted_to="alice")
+    circumstances = context(counted_to="alice")
     spec: dict[str, Any] = {"managers": [{"name": ALICE}]}
     for sent in (spec, spec | {"countedTo": "bob"}):
         request = creation(sent, ROBOT)
         made = patched(request.new, mutate(request, POLICY, circumstances).patch)["spec"]
         assert (made["requester"], made["countedTo"]) == (ROBOT, "alice")
-    mine = patched(creation(spec).new, mutate(creation(spec), POLICY, known()).patch)["spec"]
+    mine = patched(creation(spec).new, mutate(creation(spec), POLICY, context()).patch)["spec"]
     assert "countedTo" not in mine
     kept = update(made, {k: v for k, v in made.items() if k != "countedTo"}, ROBOT)
-    assert patched(kept.new, mutate(kept, POLICY, known()).patch)["spec"] == made
-    told = validate(update(made, made | {"countedTo": "bob"}), POLICY, known()).errors
+    assert patched(kept.new, mutate(kept, POLICY, context()).patch)["spec"] == made
+    told = validate(update(made, made | {"countedTo": "bob"}), POLICY, context()).errors
     assert [error.path for error in told] == ["spec.countedTo"]
 
 
 def test_who_cannot_be_counted_now_is_told_to_try_again() -> None:
     spec = {"managers": [{"name": ALICE}], "requester": ALICE}
-    (told,) = validate(creation(spec), POLICY, known(counted_to=None)).errors[:1]
+    (told,) = validate(creation(spec), POLICY, context(counted_to=None)).errors[:1]
     assert str(told).startswith("spec.countedTo: Forbidden: it cannot be found out now")
 
 
 @pytest.mark.parametrize("administrator", [True, False])
 def test_only_a_creation_is_refused_for_it(administrator: bool) -> None:
-    circumstances = known(exceeded="exceeded limit: x", administrator=administrator)
+    circumstances = context(limit_exceeded="exceeded limit: x", administrator=administrator)
     spec = {"managers": [{"name": ALICE}], "requester": ALICE}
     made = validate(creation(spec), POLICY, circumstances)
     assert "spec.requester: Forbidden: exceeded limit: x" in map(str, made.errors)
-    assert made.exceeded
+    assert made.limit_exceeded
     changed = validate(update(spec, spec), POLICY, circumstances)
-    assert not changed.exceeded
+    assert not changed.limit_exceeded
     assert not any("exceeded" in str(error) for error in changed.errors)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.admission.decisions.decision import Decision
-from lnamespace.admission.decisions.mutation import as_member, mutate
+from lnamespace.admission.decisions.mutation import member_of_user, mutate
 from lnamespace.admission.decisions.policy import Policy
-from lnamespace.admission.decisions.review import Request
+from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model import v1alpha1
 from lnamespace.model.conversion import annotation
 from lnamespace.model.lnamespace import BILLING_LABELS_MAX, LIST_MAX_ITEMS, Spec
@@ -22,9 +22,9 @@ from tests.unit.support.admission import (
     NAMES,
     POLICY,
     Json,
+    context,
     creation,
     json_values,
-    known,
     patched,
     steps,
     update,
@@ -51,20 +51,20 @@ UNALLOCATED = {"costCenter": "unallocated", "provenance": PROVENANCE}
 PAID = {"costCenter": "1", "provenance": PROVENANCE | {"source": "Explicit"}}
 
 
-def after(request: Request, policy: Policy = POLICY, **circumstances: Any) -> Json:
+def after(request: AdmissionRequest, policy: Policy = POLICY, **circumstances: Any) -> Json:
     """The object as it is once the patch has been applied."""
-    decision = mutate(request, policy, known(**circumstances))
+    decision = mutate(request, policy, context(**circumstances))
     assert decision.errors == ()
     changed: Json = patched(request.new, decision.patch)
     return changed
 
 
-def spec_after(request: Request, policy: Policy = POLICY, **circumstances: Any) -> Json:
+def spec_after(request: AdmissionRequest, policy: Policy = POLICY, **circumstances: Any) -> Json:
     spec: Json = after(request, policy, **circumstances)["spec"]
     return spec
 
 
-def lists_after(request: Request, policy: Policy = POLICY) -> Json:
+def lists_after(request: AdmissionRequest, policy: Policy = POLICY) -> Json:
     return {k: v for k, v in spec_after(request, policy).items() if k in LISTS}
 
 
@@ -73,7 +73,7 @@ def lists_after(request: Request, policy: Policy = POLICY) -> Json:
 
 @pytest.mark.parametrize("spec", [ABSENT, None])
 def test_who_asks_for_a_name_and_nothing_else_gets_it_all_in_one_step(spec: Any) -> None:
-    (step,) = steps(mutate(creation(spec), POLICY, known()).patch)
+    (step,) = steps(mutate(creation(spec), POLICY, context()).patch)
     whole = IN_ALL | {"requester": ALICE, "billing": UNALLOCATED}
     assert step == {
         "op": "add" if spec is ABSENT else "replace",
@@ -83,7 +83,7 @@ def test_who_asks_for_a_name_and_nothing_else_gets_it_all_in_one_step(spec: Any)
 
 
 def test_a_spec_that_the_server_has_defaulted_is_only_added_to() -> None:
-    patch = steps(mutate(creation({"deletionPolicy": "Delete"}), POLICY, known()).patch)
+    patch = steps(mutate(creation({"deletionPolicy": "Delete"}), POLICY, context()).patch)
     assert {(step["op"], step["path"]) for step in patch} == {
         ("add", f"/spec/{field}") for field in (*LISTS, "requester", "billing")
     }
@@ -131,7 +131,7 @@ def test_the_requester_is_who_asks_whatever_was_sent(sent: Any) -> None:
 
 def test_a_true_requester_needs_no_step() -> None:
     spec = {"managers": [ENTRY], "requester": ALICE}
-    patch = steps(mutate(creation(spec), POLICY, known()).patch)
+    patch = steps(mutate(creation(spec), POLICY, context()).patch)
     assert [step["path"] for step in patch] == ["/spec/billing"]
 
 
@@ -167,7 +167,7 @@ def test_the_systems_own_account_is_put_into_every_list_but_the_sudoers() -> Non
 )
 def test_who_can_be_in_no_list_is_told_so_and_is_the_requester_all_the_same(user: str) -> None:
     request = creation({}, user)
-    decision = mutate(request, POLICY, known(administrator=True))
+    decision = mutate(request, POLICY, context(administrator=True))
     spec = patched(request.new, decision.patch)["spec"]
     assert spec["requester"] == user
     assert not set(LISTS) & set(spec)
@@ -185,7 +185,7 @@ def test_an_odd_name_is_listed_letter_by_letter(user: str) -> None:
 
 @given(st.one_of(st.sampled_from(ODD_NAMES), st.text(max_size=20)))
 def test_whoever_is_listed_breaks_no_rule_and_is_who_asked(user: str) -> None:
-    member = as_member(user)
+    member = member_of_user(user)
     listed = lists_after(creation({}, user))
     if member_problem(member):
         assert listed == {}
@@ -206,7 +206,7 @@ def test_whoever_is_listed_breaks_no_rule_and_is_who_asked(user: str) -> None:
     ],
 )
 def test_the_entry_of_a_user(user: str, member: Member) -> None:
-    assert as_member(user) == member
+    assert member_of_user(user) == member
 
 
 def test_a_generated_name_is_yet_to_be_generated() -> None:
@@ -221,13 +221,13 @@ def test_a_generated_name_is_yet_to_be_generated() -> None:
 
 @pytest.mark.parametrize("spec", ["x", 7, [], [{}], True, 0, "", False])
 def test_a_spec_that_is_none_is_left_for_the_schema(spec: Any) -> None:
-    assert mutate(creation(spec), POLICY, known()) == Decision()
-    assert mutate(update({"users": [ENTRY]}, spec), POLICY, known()) == Decision()
+    assert mutate(creation(spec), POLICY, context()) == Decision()
+    assert mutate(update({"users": [ENTRY]}, spec), POLICY, context()) == Decision()
 
 
 @pytest.mark.parametrize("spec", [ABSENT, None])
 def test_an_update_without_a_spec_is_a_slip_and_left_for_the_schema(spec: Any) -> None:
-    assert mutate(update({"users": [ENTRY], "requester": ALICE}, spec), POLICY, known()) == (
+    assert mutate(update({"users": [ENTRY], "requester": ALICE}, spec), POLICY, context()) == (
         Decision()
     )
 
@@ -240,17 +240,19 @@ def test_lists_of_the_wrong_shape_are_left_for_the_schema(users: Any) -> None:
 @pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
 def test_what_neither_creates_nor_updates_is_let_alone(operation: Any) -> None:
     request = creation({})
-    other = Request("r-1", request.kind, operation, request.user_info, object=request.object)
-    assert mutate(other, POLICY, known()) == Decision()
+    other = AdmissionRequest(
+        "r-1", request.kind, operation, request.user_info, object=request.object
+    )
+    assert mutate(other, POLICY, context()) == Decision()
 
 
 @given(json_values, json_values)
 def test_garbage_never_makes_it_fail(spec: Any, labels: Any) -> None:
     for sent in (spec, {"billing": spec}, {"users": spec, "billing": {"labels": labels}}):
-        mutate(creation(sent), POLICY, known())
-        mutate(update({"managers": [ENTRY], "billing": PAID}, sent), POLICY, known())
+        mutate(creation(sent), POLICY, context())
+        mutate(update({"managers": [ENTRY], "billing": PAID}, sent), POLICY, context())
         older = update({"managers": [ENTRY], "billing": PAID}, sent, version=v1alpha1.VERSION)
-        mutate(older, POLICY, known())
+        mutate(older, POLICY, context())
 
 
 @given(json_values)
@@ -272,7 +274,7 @@ def test_what_conversion_carries_means_nothing_here_and_goes(others: Json) -> No
         update({}, {"managers": [ENTRY]}),
     ):
         request.new["metadata"]["annotations"] = notes
-        patch = steps(mutate(request, POLICY, known()).patch)
+        patch = steps(mutate(request, POLICY, context()).patch)
         pointer = "/metadata/annotations/" + key.replace("/", "~1")
         assert [step for step in patch if step["path"].startswith("/metadata")] == [
             {"op": "remove", "path": pointer}
@@ -293,26 +295,26 @@ OLD = {"managers": [ENTRY], "sudoers": [ENTRY], "requester": ALICE, "billing": P
 
 def test_an_update_fills_in_nothing() -> None:
     emptied = OLD | {"managers": [], "sudoers": []}
-    assert mutate(update(OLD, emptied, "bob"), POLICY, known()) == Decision()
+    assert mutate(update(OLD, emptied, "bob"), POLICY, context()) == Decision()
     bare = {"requester": ALICE, "billing": PAID}
-    assert mutate(update(OLD, bare, "bob"), POLICY, known()) == Decision()
+    assert mutate(update(OLD, bare, "bob"), POLICY, context()) == Decision()
 
 
 def test_a_replacement_that_lacks_the_requester_keeps_it() -> None:
     """`kubectl replace` of the file that it was created from."""
     sent = {"managers": [ENTRY], "billing": PAID}
-    (step,) = steps(mutate(update(OLD, sent, "bob"), POLICY, known()).patch)
+    (step,) = steps(mutate(update(OLD, sent, "bob"), POLICY, context()).patch)
     assert step == {"op": "add", "path": "/spec/requester", "value": ALICE}
 
 
 @pytest.mark.parametrize("sent", ["mallory", "", None, 7])
 def test_another_requester_is_left_for_validation_to_refuse(sent: Any) -> None:
-    assert mutate(update(OLD, OLD | {"requester": sent}), POLICY, known()) == Decision()
+    assert mutate(update(OLD, OLD | {"requester": sent}), POLICY, context()) == Decision()
 
 
 def test_who_has_none_gets_none() -> None:
     old = {"managers": [ENTRY], "billing": PAID}
-    assert mutate(update(old, old), POLICY, known()) == Decision()
+    assert mutate(update(old, old), POLICY, context()) == Decision()
 
 
 END = "2030-01-01T00:00:00Z"
@@ -321,13 +323,13 @@ END = "2030-01-01T00:00:00Z"
 def test_a_version_that_cannot_say_when_an_entry_ends_does_not_make_it_endless() -> None:
     old = OLD | {"users": [{"name": "bob", "expiresAt": END}]}
     sent = OLD | {"users": [{"name": "bob"}, {"name": "eve"}]}
-    (step,) = steps(mutate(update(old, sent, version=v1alpha1.VERSION), POLICY, known()).patch)
+    (step,) = steps(mutate(update(old, sent, version=v1alpha1.VERSION), POLICY, context()).patch)
     assert step == {"op": "add", "path": "/spec/users/0/expiresAt", "value": END}
 
 
 def test_a_version_that_can_say_it_takes_it_away() -> None:
     old = OLD | {"users": [{"name": "bob", "expiresAt": END}]}
-    assert mutate(update(old, OLD | {"users": [{"name": "bob"}]}), POLICY, known()) == Decision()
+    assert mutate(update(old, OLD | {"users": [{"name": "bob"}]}), POLICY, context()) == Decision()
 
 
 # Whatever comes
@@ -355,7 +357,7 @@ def test_filling_in_twice_is_filling_in_once(spec: Spec) -> None:
     """But for the provenance: of what it wrote itself, it can't know that nobody asked for it."""
     request = creation(as_sent(spec))
     made = after(request)
-    again = mutate(creation(made["spec"]), POLICY, known())
+    again = mutate(creation(made["spec"]), POLICY, context())
     assert all(step.path == "/spec/billing/provenance/source" for step in again.patch)
 
 
@@ -363,13 +365,13 @@ def test_filling_in_twice_is_filling_in_once(spec: Spec) -> None:
 def test_an_update_twice_is_an_update_once(old: Spec, new: Spec) -> None:
     before = spec_after(creation(as_sent(old)))
     made = spec_after(update(before, as_sent(new)))
-    assert mutate(update(before, made), POLICY, known()).patch == ()
+    assert mutate(update(before, made), POLICY, context()).patch == ()
 
 
 @given(specs())
 def test_an_update_that_changes_nothing_is_not_changed(spec: Spec) -> None:
     before = spec_after(creation(as_sent(spec)))
-    assert mutate(update(before, before, "bob"), POLICY, known()) == Decision()
+    assert mutate(update(before, before, "bob"), POLICY, context()) == Decision()
 
 
 @given(specs(), specs())
@@ -377,7 +379,7 @@ def test_an_edit_of_anything_but_these_has_nothing_to_be_filled_in(old: Spec, ne
     """So the API server need not ask: `has-something-to-fill-in` of the chart's webhook."""
     before = spec_after(creation(as_sent(old)))
     same = {key: before[key] for key in ("billing", "requester")}
-    assert mutate(update(before, as_sent(new) | same), POLICY, known()) == Decision()
+    assert mutate(update(before, as_sent(new) | same), POLICY, context()) == Decision()
 
 
 def as_sent(spec: Spec) -> Json:
@@ -398,7 +400,7 @@ def as_sent(spec: Spec) -> Json:
 )
 def test_what_is_too_much_for_the_schema_is_left_to_it(spec: Json) -> None:
     for request in (creation(spec), update({}, spec)):
-        assert mutate(request, POLICY, known()) == Decision()
+        assert mutate(request, POLICY, context()) == Decision()
 
 
 def test_what_was_too_much_already_hides_no_forgery() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from lnamespace.admission.decisions.patch import Operation, difference
+from lnamespace.admission.decisions.patch import PatchOperation, json_patch
 
 from tests.unit.support.admission import Json, json_values, patched, steps
 
@@ -17,12 +17,12 @@ def exactly(value: Any) -> str:
 
 @given(json_values, json_values)
 def test_the_patch_makes_the_one_of_the_other(old: Any, new: Any) -> None:
-    assert exactly(patched(old, tuple(difference(old, new)))) == exactly(new)
+    assert exactly(patched(old, tuple(json_patch(old, new)))) == exactly(new)
 
 
 @given(json_values)
 def test_between_equals_there_is_nothing_to_do(value: Any) -> None:
-    assert not list(difference(value, json.loads(json.dumps(value))))
+    assert not list(json_patch(value, json.loads(json.dumps(value))))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_between_equals_there_is_nothing_to_do(value: Any) -> None:
     ],
 )
 def test_a_patch_touches_only_what_differs(old: Any, new: Any, expected: list[Json]) -> None:
-    assert steps(tuple(difference(old, new))) == expected
+    assert steps(tuple(json_patch(old, new))) == expected
 
 
 def test_what_both_share_is_not_walked_through_again() -> None:
@@ -75,4 +75,4 @@ def test_what_both_share_is_not_walked_through_again() -> None:
     deep: Json = {}
     for _ in range(5000):
         deep = {"a": deep}
-    assert list(difference({"x": deep}, {"x": deep, "y": 1})) == [Operation("add", "/y", 1)]
+    assert list(json_patch({"x": deep}, {"x": deep, "y": 1})) == [PatchOperation("add", "/y", 1)]

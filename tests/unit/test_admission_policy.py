@@ -5,7 +5,7 @@ from lnamespace.admission.decisions.policy import Policy
 from lnamespace.model.rules import RESERVED_NAMES
 from lnamespace.payers.entries import Payers
 
-from tests.unit.support.admission import NAMES, creation, known
+from tests.unit.support.admission import NAMES, context, creation
 
 
 def test_a_policy_that_says_nothing_is_the_documented_one() -> None:
@@ -33,7 +33,7 @@ def test_groups_count_where_they_prove_something(
     sudo: bool,
     pending: bool,
 ) -> None:
-    who = known(Payers(), found=found).requester(creation({}, "alice", groups), NAMES)
+    who = context(Payers(), directory_groups=found).requester(creation({}, "alice", groups), NAMES)
     assert who.username == "alice"
     assert (who.sudo, who.pending) == (sudo, pending)
     assert "team-a-sudoers" not in who.groups

@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.admission.decisions.patch import Operation
-from lnamespace.admission.decisions.review import GroupVersionKind, Request, allow, deny, read
+from lnamespace.admission.decisions.patch import PatchOperation
+from lnamespace.admission.decisions.review import (
+    AdmissionRequest,
+    GroupVersionKind,
+    allow,
+    decode_review,
+    deny,
+)
 from lnamespace.errors import ReviewError
 from lnamespace.model.names import Names
 
@@ -42,7 +48,7 @@ def body(request: Any = REQUEST, **more: Any) -> bytes:
 
 
 def test_a_review_says_who_does_what() -> None:
-    request = read(body(), NAMES)
+    request = decode_review(body(), NAMES)
     assert request.uid == REQUEST["uid"]
     assert request.operation == "CREATE"
     assert request.user_info.username == "alice"
@@ -54,12 +60,12 @@ def test_a_review_says_who_does_what() -> None:
 
 
 def test_the_version_sent_is_that_of_the_object_where_nothing_else_is_said() -> None:
-    request = read(body({k: v for k, v in REQUEST.items() if k != "requestKind"}), NAMES)
+    request = decode_review(body({k: v for k, v in REQUEST.items() if k != "requestKind"}), NAMES)
     assert request.sent_version == "v1beta1"
 
 
 def test_a_deletion_shows_only_what_was() -> None:
-    request = read(
+    request = decode_review(
         body(REQUEST | {"operation": "DELETE", "object": None, "oldObject": {"a": 1}}), NAMES
     )
     assert (request.new, request.old) == ({}, {"a": 1})
@@ -138,20 +144,20 @@ def without(*path: str) -> Json:
 )
 def test_garbage_is_refused_with_words(sent: bytes) -> None:
     with pytest.raises(ReviewError) as refusal:
-        read(sent, NAMES)
+        decode_review(sent, NAMES)
     assert 0 < len(str(refusal.value)) < 500
 
 
 @given(st.binary(max_size=40) | json_values.map(lambda value: json.dumps(value).encode()))
 def test_no_bytes_make_it_fail_otherwise(sent: bytes) -> None:
     with pytest.raises(ReviewError):
-        read(sent, NAMES)
+        decode_review(sent, NAMES)
 
 
 @given(st.sampled_from(sorted(REQUEST)), json_values)
 def test_a_review_with_anything_in_one_place_is_read_or_refused(field: str, value: Any) -> None:
     with contextlib.suppress(ReviewError):
-        assert isinstance(read(body(REQUEST | {field: value}), NAMES), Request)
+        assert isinstance(decode_review(body(REQUEST | {field: value}), NAMES), AdmissionRequest)
 
 
 # Answers
@@ -171,7 +177,7 @@ def test_what_passes_unchanged_is_answered_so() -> None:
 
 
 def test_a_patch_is_sent_as_base64() -> None:
-    patch = (Operation("add", "/spec/requester", "zoë"), Operation("remove", "/a~1b"))
+    patch = (PatchOperation("add", "/spec/requester", "zoë"), PatchOperation("remove", "/a~1b"))
     response = answered(allow(creation(), patch=patch))
     assert response["allowed"] is True
     assert response["patchType"] == "JSONPatch"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from lnamespace.admission.decisions.decision import Decision
 from lnamespace.admission.decisions.mutation import mutate
-from lnamespace.admission.decisions.policy import Circumstances, Policy
-from lnamespace.admission.decisions.review import Request
+from lnamespace.admission.decisions.policy import Policy, ReviewContext
+from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.admission.decisions.validation import validate
 from lnamespace.model.lnamespace import NAME_MAX, Charge, Spec
 from lnamespace.model.rules import member_problem, sudoer_problem
@@ -20,9 +20,9 @@ from tests.unit.support.admission import (
     NAMES,
     POLICY,
     Json,
+    context,
     creation,
     json_values,
-    known,
     manifest,
     patched,
     update,
@@ -49,20 +49,20 @@ PAYERS = Payers(
 )
 
 
-def refused(request: Request, circumstances: Circumstances | None = None) -> list[str]:
+def refused(request: AdmissionRequest, circumstances: ReviewContext | None = None) -> list[str]:
     """All errors, as people read them."""
-    return [str(error) for error in validate(request, POLICY, circumstances or known()).errors]
+    return [str(error) for error in validate(request, POLICY, circumstances or context()).errors]
 
 
-def mutated(request: Request, circumstances: Circumstances) -> Request:
+def mutated(request: AdmissionRequest, circumstances: ReviewContext) -> AdmissionRequest:
     """The request as the API server shows it to validation."""
     changed = patched(request.new, mutate(request, POLICY, circumstances).patch)
     return msgspec.structs.replace(request, object=changed)
 
 
 def test_what_is_right_passes() -> None:
-    assert validate(creation(GOOD), POLICY, known()) == Decision()
-    assert validate(update(GOOD, GOOD, "bob"), POLICY, known()) == Decision()
+    assert validate(creation(GOOD), POLICY, context()) == Decision()
+    assert validate(update(GOOD, GOOD, "bob"), POLICY, context()) == Decision()
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
@@ -72,7 +72,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         "sudoers": [{"name": "ops", "kind": "Group"}, {"name": "bob"}],
         "requester": "mallory",
     }
-    told = refused(creation(spec, name="kube-x"), known(Payers(on_missing=Fallback.REJECT)))
+    told = refused(creation(spec, name="kube-x"), context(Payers(on_missing=Fallback.REJECT)))
     assert [text.partition(": ")[0] for text in told] == [
         "metadata.name",
         "spec.requester",
@@ -124,7 +124,7 @@ def test_names_that_no_tenant_may_have(name: str) -> None:
 
 def test_the_platform_team_reserves_more_names() -> None:
     policy = Policy(NAMES, reserved=("prod-*",))
-    (error,) = validate(creation(GOOD, name="prod-a"), policy, known()).errors
+    (error,) = validate(creation(GOOD, name="prod-a"), policy, context()).errors
     assert error.path == "metadata.name"
 
 
@@ -149,7 +149,7 @@ def test_nobody_creates_one_as_an_account_for_sudo() -> None:
 def test_a_requester_stays(before: str, after: str, passes: bool) -> None:
     old, new = GOOD | {"requester": before}, GOOD | {"requester": after}
     for administrator in (False, True):
-        told = refused(update(old, new, "bob"), known(administrator=administrator))
+        told = refused(update(old, new, "bob"), context(administrator=administrator))
         expected = f'spec.requester: Invalid value: "{after}": field is immutable'
         assert told == ([] if passes else [expected])
 
@@ -180,12 +180,14 @@ def test_what_cannot_be_read_is_refused_with_its_place(new: Any, path: str) -> N
 
 @pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
 def test_a_deletion_is_never_refused(operation: Any) -> None:
-    request = Request("r-1", creation().kind, operation, old_object=manifest({"users": "x"}))
-    assert validate(request, POLICY, known()) == Decision()
+    request = AdmissionRequest(
+        "r-1", creation().kind, operation, old_object=manifest({"users": "x"})
+    )
+    assert validate(request, POLICY, context()) == Decision()
 
 
 def test_a_limit_keeps_nobody_from_changing_what_is_theirs() -> None:
-    full = known(exceeded="you have 3 of 3")
+    full = context(limit_exceeded="you have 3 of 3")
     assert refused(creation(GOOD), full) == ["spec.requester: Forbidden: you have 3 of 3"]
     assert refused(update(GOOD, GOOD | {"users": [EDITOR]}), full) == []
 
@@ -232,11 +234,11 @@ def test_an_old_object_that_cannot_be_read_keeps_nobody_from_repairing_it() -> N
     for field in ({"users": 7}, {"users": [EDITOR | {"expiresAt": None}]}, {"deletionPolicy": "x"}):
         broken = GOOD | {"countedTo": "carol"} | field
         repaired = GOOD | {"countedTo": "carol"}
-        assert refused(update(broken, repaired), known(administrator=True)) == []
-        assert refused(update(broken, repaired, "bob"), known(PAYERS)) == []
-        stolen = refused(update(broken, repaired | {"requester": "bob"}), known())
+        assert refused(update(broken, repaired), context(administrator=True)) == []
+        assert refused(update(broken, repaired, "bob"), context(PAYERS)) == []
+        stolen = refused(update(broken, repaired | {"requester": "bob"}), context())
         assert [text.partition(":")[0] for text in stolen] == ["spec.requester"]
-        assert refused(update(broken, GOOD), known()) != []
+        assert refused(update(broken, GOOD), context()) != []
 
 
 # Somebody must be able to edit it
@@ -288,7 +290,7 @@ def test_nobody_leaves_it_to_nobody(lists: Json, passes: bool) -> None:
     for request in (creation(bare | lists), update(GOOD, bare | lists)):
         told = refused(request)
         assert told == [] if passes else told[0].startswith(NOBODY_LEFT) and len(told) == 1
-        assert refused(request, known(administrator=True)) == []
+        assert refused(request, context(administrator=True)) == []
 
 
 def test_a_sudoer_who_never_can_is_nobody() -> None:
@@ -296,7 +298,7 @@ def test_a_sudoer_who_never_can_is_nobody() -> None:
     bare = {"requester": ALICE, "billing": BILLING}
     for names, passes in ((["root"], False), (["root", "b"], True)):
         request = update(GOOD, bare | {"sudoers": [{"name": name} for name in names]})
-        told = [str(error) for error in validate(request, policy, known()).errors]
+        told = [str(error) for error in validate(request, policy, context()).errors]
         assert told == [] if passes else told[0].startswith(NOBODY_LEFT)
 
 
@@ -334,10 +336,10 @@ def test_who_cannot_pay_is_told_with_what_to_do(
 ) -> None:
     payers = Payers(PAYERS.entries, on_missing=Fallback.REJECT)
     sent = creation({"managers": [EDITOR], "billing": asked}, "bob", groups)
-    (told,) = refused(mutated(sent, known(payers)), known(payers))
+    (told,) = refused(mutated(sent, context(payers)), context(payers))
     assert told.startswith(said)
     assert "costCenter: " in told.removeprefix("spec.billing.costCenter: ")
-    administrator = known(payers, administrator=True)
+    administrator = context(payers, administrator=True)
     assert refused(mutated(sent, administrator), administrator) == []
 
 
@@ -475,7 +477,7 @@ def test_an_end_that_is_null_is_not_taken_for_for_ever(field: str) -> None:
 
 def test_who_can_pay_passes() -> None:
     sent = creation({"managers": [EDITOR]}, "bob", ("red",))
-    assert refused(mutated(sent, known(PAYERS)), known(PAYERS)) == []
+    assert refused(mutated(sent, context(PAYERS)), context(PAYERS)) == []
 
 
 def test_an_object_that_mutation_never_saw_is_refused() -> None:
@@ -500,19 +502,19 @@ def test_who_may_charge_whom(cost_center: str, groups: tuple[str, ...], passes: 
     request = update(paid("1"), paid(cost_center), "bob")
     user = msgspec.structs.replace(request.user_info, groups=groups)
     request = msgspec.structs.replace(request, user_info=user)
-    told = refused(request, known(PAYERS))
+    told = refused(request, context(PAYERS))
     assert [text.partition(":")[0] for text in told] == (
         [] if passes else ["spec.billing.costCenter"]
     )
-    for_administrators = refused(request, known(PAYERS, administrator=True))
+    for_administrators = refused(request, context(PAYERS, administrator=True))
     assert for_administrators == ([] if cost_center else [NOBODY_PAYS])
 
 
 def test_a_service_account_may_charge_whom_its_home_is_charged_to() -> None:
-    bot, at_home = "system:serviceaccount:ci:bot", known(PAYERS, inherited=Charge("9"))
+    bot, at_home = "system:serviceaccount:ci:bot", context(PAYERS, inherited=Charge("9"))
     change = update(paid("1"), paid("9"), bot)
     assert refused(change, at_home) == []
-    (told,) = refused(change, known(PAYERS))
+    (told,) = refused(change, context(PAYERS))
     assert told.startswith('spec.billing.costCenter: Forbidden: you may not charge "9"')
     unstamped = creation(GOOD | {"requester": bot, "billing": {"costCenter": "9"}}, bot)
     (told,) = refused(unstamped, at_home)
@@ -523,13 +525,13 @@ NOBODY_PAYS = "spec.billing.costCenter: Required value: somebody must pay: write
 
 
 def test_what_nobody_paid_for_before_may_stay_so_for_administrators() -> None:
-    assert refused(update(paid(""), paid(""), "root"), known(PAYERS, administrator=True)) == []
+    assert refused(update(paid(""), paid(""), "root"), context(PAYERS, administrator=True)) == []
 
 
 def test_groups_that_a_directory_knows_count_and_while_it_is_asked_one_must_wait() -> None:
     request = update(paid("1"), paid("2"), "bob")
-    assert refused(request, known(PAYERS, found=frozenset({"blue"}))) == []
-    (told,) = refused(request, known(PAYERS, found=None))
+    assert refused(request, context(PAYERS, directory_groups=frozenset({"blue"}))) == []
+    (told,) = refused(request, context(PAYERS, directory_groups=None))
     assert "try again in a few seconds" in told
 
 
@@ -540,10 +542,10 @@ def test_groups_that_a_directory_knows_count_and_while_it_is_asked_one_must_wait
 def test_garbage_never_makes_it_fail(one: Any, other: Any) -> None:
     for sent in (one, {"users": one}, GOOD | {"billing": one}, {"sudoers": [one, other]}):
         for request in (creation(sent), update(GOOD, sent), update(sent, other)):
-            validate(request, POLICY, known(PAYERS))
+            validate(request, POLICY, context(PAYERS))
     for request in (creation(GOOD), update(GOOD, GOOD)):
         request.new["metadata"] = one
-        validate(request, POLICY, known(PAYERS))
+        validate(request, POLICY, context(PAYERS))
 
 
 @given(specs())
@@ -551,7 +553,7 @@ def test_an_entry_is_refused_if_and_only_if_the_controller_would_leave_it_out(sp
     # How long a name may be is the schema's own matter.
     assume(all(0 < len(member.name) <= NAME_MAX for member in spec.members))
     raw = msgspec.to_builtins(spec)
-    found = refused(mutated(creation(raw), known()))
+    found = refused(mutated(creation(raw), context()))
     places = {text.partition(".name:")[0] for text in found if text.startswith("spec.")}
     expected = {
         f"spec.{field}[{index}]"
@@ -571,5 +573,5 @@ def test_of_what_was_there_before_nothing_is_said(old: Spec, new: Spec) -> None:
     assume(all(member.name for member in old.members + new.members))  # As above.
     kept = msgspec.structs.replace(new, users=old.users, requester=old.requester)
     request = update(msgspec.to_builtins(old), msgspec.to_builtins(kept))
-    told = refused(request, known(administrator=True))
+    told = refused(request, context(administrator=True))
     assert not [text for text in told if text.startswith(("spec.users", "spec.requester"))]

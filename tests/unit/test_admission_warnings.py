@@ -4,9 +4,10 @@ from datetime import timedelta
 
 import pytest
 from hypothesis import given
+from lnamespace.admission.decisions.editors import Editors
 from lnamespace.admission.decisions.policy import Policy
 from lnamespace.admission.decisions.review import UserInfo
-from lnamespace.admission.decisions.warnings import farewell, warnings
+from lnamespace.admission.decisions.warnings import editor_warnings, entry_warnings
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
 from lnamespace.model.subject import Member, SubjectKind
 
@@ -16,6 +17,7 @@ from tests.unit.support.strategies import NOW, specs
 POLICY = Policy(NAMES, never_impersonate=frozenset({"root", "system:serviceaccount:ci:bot"}))
 GROUP, ACCOUNT = SubjectKind.GROUP, SubjectKind.SERVICE_ACCOUNT
 EDITORS = (Member(ALICE),)
+STRANGER = UserInfo("somebody@else.example")
 SOON, PAST = NOW + timedelta(hours=1), NOW - timedelta(hours=1)
 
 
@@ -26,8 +28,15 @@ def said(
     sudoers: tuple[Member, ...] = (),
     before: Spec | None = None,
 ) -> list[str]:
-    new = LNamespace(Metadata("team-a"), Spec(users, managers, sudoers))
-    return list(warnings(new, before or Spec(), POLICY, NOW))
+    return warned(Spec(users, managers, sudoers), before or Spec())
+
+
+def warned(new: Spec, before: Spec, user: UserInfo = STRANGER) -> list[str]:
+    editors, editors_before = Editors.at(new, NOW), Editors.at(before, NOW)
+    return [
+        *entry_warnings(LNamespace(Metadata("team-a"), new), before, POLICY, NOW),
+        *editor_warnings(editors, editors_before, user),
+    ]
 
 
 def test_of_what_is_right_nothing_is_said() -> None:
@@ -114,17 +123,17 @@ def test_when_the_last_editor_goes_is_told(
 
 @given(specs(), specs())
 def test_each_is_said_once_and_on_one_line(old: Spec, new: Spec) -> None:
-    told = warnings(LNamespace(Metadata("team-a"), new), old, POLICY, NOW)
+    told = warned(new, old)
     assert len(set(told)) == len(told)
 
 
 @given(specs())
 def test_of_what_stays_nothing_is_said(spec: Spec) -> None:
-    assert warnings(LNamespace(Metadata("team-a"), spec), spec, POLICY, NOW) == ()
+    assert warned(spec, spec) == []
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "warned"),
+    ("before", "after", "warns"),
     [
         (Spec(managers=(Member("nina"),)), Spec(managers=(Member("bob"),)), True),
         (Spec(sudoers=(Member("nina"),)), Spec(users=(Member("nina"),)), True),
@@ -136,6 +145,7 @@ def test_of_what_stays_nothing_is_said(spec: Spec) -> None:
         (Spec(managers=(Member("bob"),)), Spec(), False),
     ],
 )
-def test_who_takes_their_own_last_right_is_warned(before: Spec, after: Spec, warned: bool) -> None:
+def test_who_takes_their_own_last_right_is_warned(before: Spec, after: Spec, warns: bool) -> None:
     nina = UserInfo("nina", ("ops", "system:authenticated"))
-    assert bool(list(farewell(after, before, nina, NOW))) is warned
+    text = "spec.managers: after this you can no longer change this LNamespace yourself"
+    assert (text in warned(after, before, nina)) is warns

@@ -20,7 +20,7 @@ from typing import Protocol
 
 from lnamespace.admission import caller
 from lnamespace.admission.decisions.policy import Clock
-from lnamespace.admission.decisions.review import Request
+from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.errors import ClusterError, ModelError, NotFound
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
@@ -46,14 +46,14 @@ log = logging.getLogger(__name__)
 class Departures(Protocol):
     """Who is told that an LNamespace is about to go."""
 
-    async def tell(self, request: Request) -> None:
+    async def tell(self, request: AdmissionRequest) -> None:
         """Have it written down, if it can be."""
 
 
 class NoDepartures:
     """For a webhook that has no connection to the API server."""
 
-    async def tell(self, request: Request) -> None:
+    async def tell(self, request: AdmissionRequest) -> None:
         """Nothing: it is left to those who watch."""
 
 
@@ -69,7 +69,7 @@ class IntoOutbox:
     turns: dict[str, asyncio.Semaphore] = field(default_factory=dict)
     written: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
-    async def tell(self, request: Request) -> None:
+    async def tell(self, request: AdmissionRequest) -> None:
         """Write down what the ledger must know, for at most :data:`PATIENCE` seconds."""
         if request.operation != "DELETE" or request.dry_run:
             return
@@ -113,7 +113,7 @@ class IntoOutbox:
             self.written.popitem(last=False)
 
 
-def _old_name(request: Request) -> str:
+def _old_name(request: AdmissionRequest) -> str:
     """Where a whole collection is deleted, each of it is shown without a name of the request."""
     metadata = request.old.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None

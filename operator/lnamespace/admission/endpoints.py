@@ -11,10 +11,10 @@ from lnamespace.admission import caller
 from lnamespace.admission.accounts import Accounts, themselves
 from lnamespace.admission.decisions.conversion import convert
 from lnamespace.admission.decisions.decision import Decision
-from lnamespace.admission.decisions.fields import status
+from lnamespace.admission.decisions.fields import invalid_status
 from lnamespace.admission.decisions.mutation import mutate
-from lnamespace.admission.decisions.policy import Circumstances, Clock, Policy
-from lnamespace.admission.decisions.review import Request, allow, deny, read
+from lnamespace.admission.decisions.policy import Clock, Policy, ReviewContext
+from lnamespace.admission.decisions.review import AdmissionRequest, allow, decode_review, deny
 from lnamespace.admission.decisions.validation import validate
 from lnamespace.admission.departures import Departures, IntoOutbox, NoDepartures
 from lnamespace.admission.inheritance import FromCluster, Inheritance, NoInheritance
@@ -49,7 +49,7 @@ T = TypeVar("T")
 Directory = Callable[[Payers, str], frozenset[str] | None]
 """The groups that a directory knows of a user; None while it is still being asked. Never waits."""
 
-Decide = Callable[[Request, Policy, Circumstances], Decision]
+Decide = Callable[[AdmissionRequest, Policy, ReviewContext], Decision]
 
 
 def _utc_now() -> datetime:
@@ -120,52 +120,52 @@ class Door:
     def _endpoint(self, path: str, decide: Decide, *, administrator: bool) -> Endpoint:
         async def answer(body: bytes) -> bytes:
             long = len(body) > ASIDE
-            request = await _run(long, read, body, self.policy.names)
-            known = await self._circumstances(request, administrator)
+            request = await _run(long, decode_review, body, self.policy.names)
+            context = await self._circumstances(request, administrator)
             long = long or len(request.user_info.groups) > GROUPS_ASIDE
-            decision, reply = await _run(long, self._judge, decide, request, known)
+            decision, reply = await _run(long, self._judge, decide, request, context)
             self.decided(path, decision)
             return reply
 
         return Endpoint(path, answer, ADMISSION_MAX)
 
     def _judge(
-        self, decide: Decide, request: Request, known: Circumstances
+        self, decide: Decide, request: AdmissionRequest, context: ReviewContext
     ) -> tuple[Decision, bytes]:
-        decision = decide(request, self.policy, known)
+        decision = decide(request, self.policy, context)
         return decision, _answer(request, self.policy.names, decision)
 
     async def _depart(self, body: bytes) -> bytes:
-        request = read(body, self.policy.names)
+        request = decode_review(body, self.policy.names)
         await self.departures.tell(request)
         return allow(request)
 
-    async def _circumstances(self, request: Request, administrator: bool) -> Circumstances:
+    async def _circumstances(self, request: AdmissionRequest, administrator: bool) -> ReviewContext:
         payers, user = self.payers(), request.user_info.username
         account = await self.accounts(user) if request.operation == "CREATE" else ""
         home = await self.inheritance.of(user)
-        return Circumstances(
+        return ReviewContext(
             now=self.clock(),
             payers=payers,
             administrator=administrator,
-            found=self.directory(payers, user),
+            directory_groups=self.directory(payers, user),
             inherited=home.inherited,
             unlisted=home.unlisted,
             counted_to=account,
-            exceeded=self.exceeded(account or user),
+            limit_exceeded=self.exceeded(account or user),
         )
 
 
-def _answer(request: Request, names: Names, decision: Decision) -> bytes:
+def _answer(request: AdmissionRequest, names: Names, decision: Decision) -> bytes:
     if not decision.errors:
         return allow(request, decision.warnings, decision.patch)
     fields = [error.path for error in decision.errors]
     log.info("refused", extra={"uid": request.uid, "fields": fields})
-    refusal = status(names, _name_of(request), decision.errors)
+    refusal = invalid_status(names, _name_of(request), decision.errors)
     return deny(request, refusal, decision.warnings)
 
 
-def _name_of(request: Request) -> str:
+def _name_of(request: AdmissionRequest) -> str:
     metadata = request.new.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else request.name

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from lnamespace.access.entries import entries
+from lnamespace.admission.decisions.editors import Editors
 from lnamespace.errors import ClusterError, ModelError
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
@@ -92,5 +92,5 @@ class FromCluster:
 
 
 def _lists(lns: LNamespace, username: str, now: datetime) -> bool:
-    current = entries(lns.spec, now)
-    return Member(username).subject in (*current.managers, *current.sudoers)
+    editors = Editors.at(lns.spec, now)
+    return Member(username).subject in editors.managers | editors.sudoers

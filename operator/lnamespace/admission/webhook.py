@@ -94,10 +94,10 @@ async def _holdings(
 def _count(metrics: WebhookMetrics, path: str, decision: Decision) -> None:
     if decision.errors:
         metrics.refusals.labels(path).inc()
-    if decision.exceeded:
+    if decision.limit_exceeded:
         metrics.limit_refusals.inc()
-    if decision.resolved:
-        metrics.resolutions.labels(decision.resolved).inc()
+    if decision.charge_source:
+        metrics.resolutions.labels(decision.charge_source).inc()
 
 
 def _measure(payers: PayersFile, metrics: WebhookMetrics) -> bytes:

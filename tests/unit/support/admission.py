@@ -7,9 +7,9 @@ from typing import Any
 
 import jsonpatch
 from hypothesis import strategies as st
-from lnamespace.admission.decisions.patch import Operation
-from lnamespace.admission.decisions.policy import Circumstances, Policy
-from lnamespace.admission.decisions.review import GroupVersionKind, Request, UserInfo
+from lnamespace.admission.decisions.patch import PatchOperation
+from lnamespace.admission.decisions.policy import Policy, ReviewContext
+from lnamespace.admission.decisions.review import AdmissionRequest, GroupVersionKind, UserInfo
 from lnamespace.model.lnamespace import KIND, VERSION
 from lnamespace.model.names import Names
 from lnamespace.payers.entries import Payers
@@ -34,9 +34,9 @@ json_values = st.recursive(
 )
 
 
-def known(payers: Payers | None = None, **parts: Any) -> Circumstances:
-    """Circumstances at NOW, with nothing configured unless said."""
-    return dataclasses.replace(Circumstances(NOW, payers or Payers()), **parts)
+def context(payers: Payers | None = None, **parts: Any) -> ReviewContext:
+    """ReviewContext at NOW, with nothing configured unless said."""
+    return dataclasses.replace(ReviewContext(NOW, payers or Payers()), **parts)
 
 
 def manifest(spec: Any = ABSENT, **metadata: Any) -> Json:
@@ -51,17 +51,19 @@ def manifest(spec: Any = ABSENT, **metadata: Any) -> Json:
 
 def creation(
     spec: Any = ABSENT, user: str = ALICE, groups: tuple[str, ...] = (), **metadata: Any
-) -> Request:
+) -> AdmissionRequest:
     """Somebody creates an LNamespace."""
-    return Request("r-1", GVK, "CREATE", UserInfo(user, groups), object=manifest(spec, **metadata))
+    return AdmissionRequest(
+        "r-1", GVK, "CREATE", UserInfo(user, groups), object=manifest(spec, **metadata)
+    )
 
 
 def update(
     old: Any, new: Any, user: str = ALICE, version: str = VERSION, recorded: int = 0
-) -> Request:
+) -> AdmissionRequest:
     """Somebody changes the spec of one at generation 4, written in a version of the API."""
     status = {"recorded": {"generation": recorded}} if recorded else {}
-    return Request(
+    return AdmissionRequest(
         "r-1",
         GVK,
         "UPDATE",
@@ -72,11 +74,11 @@ def update(
     )
 
 
-def steps(patch: Sequence[Operation]) -> list[Json]:
+def steps(patch: Sequence[PatchOperation]) -> list[Json]:
     """A patch as the API server reads it."""
     return [operation.as_json() for operation in patch]
 
 
-def patched(before: Any, patch: Sequence[Operation]) -> Any:
+def patched(before: Any, patch: Sequence[PatchOperation]) -> Any:
     """What somebody else's JSON patch makes of it."""
     return jsonpatch.apply_patch(copy.deepcopy(before), steps(patch))

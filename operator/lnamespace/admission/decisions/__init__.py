@@ -1,1 +1,13 @@
-"""What the webhook answers: functions from requests to values, without input or output."""
+"""What the webhook answers: pure functions from values to values, without input or output.
+
+* :mod:`.review` - the AdmissionReview: decode a request, encode an answer.
+* :mod:`.policy` - what a decision is based on besides the request.
+* :mod:`.mutation` - the fields that the webhook fills in; :mod:`.charge` - who pays among them.
+* :mod:`.validation` - what the webhook refuses; :mod:`.bounds` - sizes, :mod:`.editors` - who can
+  edit, :mod:`.warnings` - what it only warns of.
+* :mod:`.decision` - the result; made of :mod:`.fields` (field errors) and :mod:`.patch` (JSON
+  patch).
+* :mod:`.conversion` - the ConversionReview.
+
+An import contract in pyproject.toml keeps them pure: no client, no event loop, no server, no log.
+"""

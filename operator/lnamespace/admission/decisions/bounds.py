@@ -1,8 +1,8 @@
-"""How much an LNamespace may say: bounds that no team misses, so that none can weigh on all others.
+"""Bounds on the size of an LNamespace, far above what a team needs.
 
-The controller has every LNamespace in memory, and a list of them all must fit into its answer. What
-is there already may stay and be edited, as long as it does not grow: an LNamespace of before must
-stay repairable. Pure.
+The controller holds every LNamespace in memory, and one answer must hold the list of them all: one
+tenant's sizes are everybody's cost. A part that was larger before may stay and be edited as long as
+it does not grow, so that an LNamespace from before a bound stays repairable.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from lnamespace.admission.decisions.fields import FieldError, invalid, too_long
-from lnamespace.admission.decisions.review import Request
+from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model.lnamespace import (
     BILLING_MAX_BYTES,
     BILLING_TEXT_MAX,
@@ -29,7 +29,7 @@ from lnamespace.model.subject import Member
 Json = dict[str, Any]
 
 _KEPT = ("provenance", "superseded")
-"""What the webhook itself writes into ``spec.billing``."""
+"""The fields of ``spec.billing`` that the webhook itself writes."""
 
 _TEXTS = {
     "cost_center": "costCenter",
@@ -39,15 +39,15 @@ _TEXTS = {
 }
 
 
-def sizes(new: Spec, before: Spec, request: Request) -> Iterator[FieldError]:
-    """Return what is more than there is room for, and more than there was."""
+def size_errors(new: Spec, before: Spec, request: AdmissionRequest) -> Iterator[FieldError]:
+    """Return the parts that are larger than their bound and larger than they were."""
     yield from _entries(new, before)
     yield from _spec(request)
     yield from _metadata(request)
 
 
-def texts(new: Billing, before: Billing) -> Iterator[FieldError]:
-    """Return which texts of the bill are not what they look like, of those that are new."""
+def text_errors(new: Billing, before: Billing) -> Iterator[FieldError]:
+    """Return the new texts of ``spec.billing`` that are too long or have misleading characters."""
     for attribute, field in _TEXTS.items():
         text, check = getattr(new, attribute), text_problem
         if attribute == "cost_center":
@@ -61,8 +61,8 @@ def texts(new: Billing, before: Billing) -> Iterator[FieldError]:
             yield from _text(f"spec.billing.labels[{key}]", text, text_problem(text))
 
 
-def endless(request: Request) -> Iterator[FieldError]:
-    """Return the entries whose end is null, which the type would not tell from no end."""
+def null_expiry_errors(request: AdmissionRequest) -> Iterator[FieldError]:
+    """Return the entries with ``expiresAt: null``, which decoding would take for no expiry."""
     spec = request.new.get("spec")
     for field in ENTRIES_MAX:
         for index, entry in enumerate(_list(spec, field)):
@@ -80,33 +80,33 @@ def _text(path: str, text: str, problem: str | None) -> Iterator[FieldError]:
 def _entries(new: Spec, before: Spec) -> Iterator[FieldError]:
     for field, most in ENTRIES_MAX.items():
         listed: tuple[Member, ...] = getattr(new, field)
-        known: tuple[Member, ...] = getattr(before, field)
-        if len(listed) > max(most, len(known)):
+        listed_before: tuple[Member, ...] = getattr(before, field)
+        if len(listed) > max(most, len(listed_before)):
             yield too_long(
                 f"spec.{field}",
                 f"must have at most {most} entries and has {len(listed)}; remove who is no "
                 "longer needed",
             )
-        names = {member.name for member in known}
+        names = {member.name for member in listed_before}
         for index, member in enumerate(listed):
             if len(member.name) > NAME_MAX and member.name not in names:
                 detail = f"may not be more than {NAME_MAX} characters"
                 yield too_long(f"spec.{field}[{index}].name", detail)
 
 
-def _spec(request: Request) -> Iterator[FieldError]:
+def _spec(request: AdmissionRequest) -> Iterator[FieldError]:
     new, old = _written(request.new), _written(request.old)
     yield from _grown("spec", _size(new), _size(old), SPEC_MAX_BYTES)
-    bill, former = (_size(_part(spec, "billing")) for spec in (new, old))
-    yield from _grown("spec.billing", bill, former, BILLING_MAX_BYTES)
+    billing, old_billing = (_size(_part(spec, "billing")) for spec in (new, old))
+    yield from _grown("spec.billing", billing, old_billing, BILLING_MAX_BYTES)
 
 
-def _metadata(request: Request) -> Iterator[FieldError]:
+def _metadata(request: AdmissionRequest) -> Iterator[FieldError]:
     new, old = _part(request.new, "metadata"), _part(request.old, "metadata")
-    own, former = (_size(_without(metadata, ("managedFields",))) for metadata in (new, old))
-    yield from _grown("metadata", own, former, METADATA_MAX_BYTES)
-    managed, before = (_size(metadata.get("managedFields", [])) for metadata in (new, old))
-    if managed > MANAGED_MAX_BYTES >= before:
+    own, old_own = (_size(_without(metadata, ("managedFields",))) for metadata in (new, old))
+    yield from _grown("metadata", own, old_own, METADATA_MAX_BYTES)
+    managed, old_managed = (_size(metadata.get("managedFields", [])) for metadata in (new, old))
+    if managed > MANAGED_MAX_BYTES >= old_managed:
         yield too_long(
             "metadata.managedFields",
             f"would be {managed} bytes, of {MANAGED_MAX_BYTES}: too many have applied it; forget "
@@ -120,7 +120,7 @@ def _grown(path: str, new: int, old: int, most: int) -> Iterator[FieldError]:
 
 
 def _written(manifest: Json) -> Json:
-    """The spec without what the webhook keeps there."""
+    """Return the spec without the fields that the webhook writes."""
     spec = _part(manifest, "spec")
     billing = spec.get("billing")
     return spec | {"billing": _without(billing, _KEPT)} if isinstance(billing, dict) else spec

@@ -1,10 +1,10 @@
-"""The API server asks for objects in another version (apiextensions.k8s.io/v1 ConversionReview).
+"""ConversionReviews (apiextensions.k8s.io/v1): convert objects to the version that is asked for.
 
-Pure: bytes in, bytes out. One object that is refused fails a whole list, for everybody; see
-:mod:`lnamespace.model.conversion` for why that cannot come from what a tenant may write.
+One object that cannot be converted fails a whole list, for everybody;
+:mod:`lnamespace.model.conversion` says why no tenant can write such an object.
 
-Decoded JSON takes up to thirty times its bytes. So never more than one object is decoded at a
-time: a review costs the memory of question and answer, however it is made.
+Decoded JSON takes up to thirty times the memory of its bytes. Only one object is decoded at a time,
+so that a review costs the memory of the request and of the answer, whatever is in it.
 """
 
 from io import BytesIO
@@ -21,46 +21,55 @@ API_VERSION = "apiextensions.k8s.io/v1"
 KIND = "ConversionReview"
 
 OBJECTS_MAX = 20_000
-"""Of one review; the API server itself asks for one, or for a page of a list."""
+"""Objects of one review; the API server itself sends one, or a page of a list."""
 
 OBJECT_MAX = 4 * 1024**2
-"""Bytes of one object; the API server takes 3 MiB, and etcd half of that."""
+"""Bytes of one object; the API server accepts 3 MiB, and etcd half of that."""
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-class _Request(msgspec.Struct, frozen=True):
+class _ConversionRequest(msgspec.Struct, frozen=True):
     uid: Annotated[str, msgspec.Meta(min_length=1)]
     desired: str = msgspec.field(name="desiredAPIVersion")
     objects: msgspec.Raw = msgspec.Raw(b"[]")
 
 
-class _Review(msgspec.Struct, frozen=True, rename="camel"):
+class _ConversionReview(msgspec.Struct, frozen=True, rename="camel"):
     api_version: str
     kind: str
-    request: _Request
+    request: _ConversionRequest
 
 
-class _Glance(msgspec.Struct, frozen=True, gc=False):
-    """So much of an object that a body has room for few of them, and next to no memory."""
+class _KindOnly(msgspec.Struct, frozen=True, gc=False):
+    """Decode the kind alone.
+
+    A list of these takes little memory. The kind must be there, so that a body of a given size
+    has room for fewer objects than ``[{},{},...]`` would have.
+    """
 
     kind: Literal["LNamespace"]
 
 
-_decoder = msgspec.json.Decoder(_Review)
-_glances = msgspec.json.Decoder(tuple[_Glance, ...])
+_decoder = msgspec.json.Decoder(_ConversionReview)
+_kinds = msgspec.json.Decoder(tuple[_KindOnly, ...])
 _pieces = msgspec.json.Decoder(tuple[msgspec.Raw, ...])
 
 
 def convert(body: bytes, names: Names) -> bytes:
-    """The answer: all objects in the order given, or the reason why one of them cannot be.
+    """Convert all objects of a review, in their order, or say why one of them cannot be converted.
+
+    Returns
+    -------
+    bytes
+        A ConversionReview with the response.
 
     Raises
     ------
     ReviewError
-        It is no ConversionReview of the version that is spoken here.
+        The body is not a ConversionReview of :data:`API_VERSION`.
     """
-    request = _read(body)
+    request = _decode(body)
     try:
         return _success(request, names)
     except (ModelError, RecursionError) as error:
@@ -68,7 +77,7 @@ def convert(body: bytes, names: Names) -> bytes:
         return _answer({"uid": request.uid, "convertedObjects": [], "result": failure})
 
 
-def _read(body: bytes) -> _Request:
+def _decode(body: bytes) -> _ConversionRequest:
     try:
         review = _decoder.decode(body)
     except _UNREADABLE as error:
@@ -78,7 +87,7 @@ def _read(body: bytes) -> _Request:
     return review.request
 
 
-def _success(request: _Request, names: Names) -> bytes:
+def _success(request: _ConversionRequest, names: Names) -> bytes:
     group, _, version = request.desired.partition("/")
     if group != names.group:
         raise ModelError(f"only versions of {names.group} are converted, not {request.desired}")
@@ -93,7 +102,7 @@ def _success(request: _Request, names: Names) -> bytes:
 
 
 def _frame(uid: str) -> tuple[bytes, bytes]:
-    """What stands before and behind the objects."""
+    """Return the bytes of the answer before and after the objects."""
     success = {"uid": uid, "result": {"status": "Success"}, "convertedObjects": []}
     head, bracket, tail = _answer(success).rpartition(b"]")
     return head, bracket + tail
@@ -101,7 +110,7 @@ def _frame(uid: str) -> tuple[bytes, bytes]:
 
 def _split(objects: msgspec.Raw) -> tuple[msgspec.Raw, ...]:
     try:
-        count = len(_glances.decode(objects))
+        count = len(_kinds.decode(objects))
     except msgspec.ValidationError as error:
         raise _shapeless(error) from error
     if count > OBJECTS_MAX:
@@ -110,7 +119,7 @@ def _split(objects: msgspec.Raw) -> tuple[msgspec.Raw, ...]:
 
 
 def _shapeless(error: msgspec.ValidationError) -> Exception:
-    """Says which it is, and nothing of what is in it."""
+    """Return the error that names the object by its index and shows nothing of its content."""
     place = str(error).rpartition("`$[")[2].partition("]")[0]
     if not place.isdecimal():
         return ReviewError(f"not a {KIND}: request.objects is no list")

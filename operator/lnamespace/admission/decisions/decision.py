@@ -1,21 +1,26 @@
-"""What the door makes of a request: one value for mutation and validation."""
+"""The result of mutation and of validation."""
 
 from dataclasses import dataclass
 
 from lnamespace.admission.decisions.fields import FieldError
-from lnamespace.admission.decisions.patch import Operation
+from lnamespace.admission.decisions.patch import PatchOperation
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is wrong, which refuses the request; what to change; what the person should know.
+    """Answer one admission request; any error refuses it.
 
-    ``resolved`` is where it was taken from who pays, for a creation that was filled in;
-    ``exceeded``: it is refused for the limit of LNamespaces.
+    Parameters
+    ----------
+    charge_source
+        Where it was taken from who pays (a ``BillingSource``, or ``Refused``), for a creation that
+        mutation filled in; else empty.
+    limit_exceeded
+        Whether the limit of LNamespaces is among the errors.
     """
 
     errors: tuple[FieldError, ...] = ()
     warnings: tuple[str, ...] = ()
-    patch: tuple[Operation, ...] = ()
-    resolved: str = ""
-    exceeded: bool = False
+    patch: tuple[PatchOperation, ...] = ()
+    charge_source: str = ""
+    limit_exceeded: bool = False

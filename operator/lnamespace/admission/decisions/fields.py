@@ -1,4 +1,4 @@
-"""What is wrong with which field, in the words of Kubernetes' own messages (field.Error)."""
+"""Field errors, with the messages that Kubernetes itself writes (apimachinery field.Error)."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -13,8 +13,8 @@ _SHOWN_MAX = 200
 _NAMED_MAX = 10
 
 
-class Fault(Enum):
-    """The sort of an error: its words, and its cause (meta/v1 CauseType)."""
+class ErrorType(Enum):
+    """Distinguish field errors, by the words of the message and by meta/v1 CauseType."""
 
     INVALID = "Invalid value", "FieldValueInvalid"
     REQUIRED = "Required value", "FieldValueRequired"
@@ -23,56 +23,56 @@ class Fault(Enum):
 
     @property
     def words(self) -> str:
-        """As the message says it."""
+        """Return the words with which the message begins."""
         return str(self.value[0])
 
     @property
     def cause(self) -> str:
-        """As a program reads it."""
+        """Return the meta/v1 CauseType."""
         return str(self.value[1])
 
 
 @dataclass(frozen=True)
 class FieldError:
-    """One thing that is wrong; ``path`` as in ``spec.users[0].name``."""
+    """Say what is wrong with the field at ``path``, such as ``spec.users[0].name``."""
 
-    fault: Fault
+    type: ErrorType
     path: str
     detail: str
     value: Any = None
 
     @property
     def body(self) -> str:
-        """The message without its path."""
-        shown = f": {_shown(self.value)}" if self.fault is Fault.INVALID else ""
-        return f"{self.fault.words}{shown}: {self.detail}"
+        """Return the message without its path."""
+        shown = f": {_shown(self.value)}" if self.type is ErrorType.INVALID else ""
+        return f"{self.type.words}{shown}: {self.detail}"
 
     def __str__(self) -> str:
         return f"{self.path}: {self.body}"
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
-    """A value that cannot stand."""
-    return FieldError(Fault.INVALID, path, detail, value)
+    """Return the error for a value that is not allowed."""
+    return FieldError(ErrorType.INVALID, path, detail, value)
 
 
 def required(path: str, detail: str) -> FieldError:
-    """A value that must be there."""
-    return FieldError(Fault.REQUIRED, path, detail)
+    """Return the error for a value that is missing."""
+    return FieldError(ErrorType.REQUIRED, path, detail)
 
 
 def too_long(path: str, detail: str) -> FieldError:
-    """More than there is room for."""
-    return FieldError(Fault.TOO_LONG, path, detail)
+    """Return the error for a value that is too long."""
+    return FieldError(ErrorType.TOO_LONG, path, detail)
 
 
 def forbidden(path: str, detail: str) -> FieldError:
-    """A change that this caller may not make."""
-    return FieldError(Fault.FORBIDDEN, path, detail)
+    """Return the error for a change that this caller may not make."""
+    return FieldError(ErrorType.FORBIDDEN, path, detail)
 
 
-def status(names: Names, name: str, errors: Sequence[FieldError]) -> dict[str, Any]:
-    """The meta/v1 Status that tells all errors at once (apierrors.NewInvalid)."""
+def invalid_status(names: Names, name: str, errors: Sequence[FieldError]) -> dict[str, Any]:
+    """Return the meta/v1 Status with all errors, as apierrors.NewInvalid makes it."""
     return {
         "status": "Failure",
         "code": 422,
@@ -83,7 +83,7 @@ def status(names: Names, name: str, errors: Sequence[FieldError]) -> dict[str, A
             "group": names.group,
             "kind": KIND,
             "causes": [
-                {"reason": error.fault.cause, "message": error.body, "field": error.path}
+                {"reason": error.type.cause, "message": error.body, "field": error.path}
                 for error in errors
             ],
         },
@@ -96,6 +96,6 @@ def _all(errors: Iterable[FieldError]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as JSON, so that nothing in it can be mistaken for a part of the message."""
+    """Return a value as JSON, so that no part of it can be mistaken for the message."""
     text = json.dumps(value)
     return text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 1] + "…"

@@ -1,8 +1,8 @@
-"""What the door fills in. Pure: from the request to the object as it should be.
+"""The fields that the webhook fills in.
 
-On creation: who asked, whom the lists name if they name nobody, who pays. On an update nothing is
-filled in anew; what only the door may write is carried over, whatever was sent. It takes objects
-that no schema has seen yet: what has not the right shape is left for the schema to refuse.
+On creation these are the requester, the lists if they name nobody, and who pays. An update fills in
+nothing: it carries over the fields that only the webhook may write, whatever was sent. Mutation
+comes before the schema: an object of the wrong shape is left unchanged, for the schema to refuse.
 """
 
 from collections.abc import Collection
@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from lnamespace.admission.decisions.charge import charged, source_of, unrecorded
+from lnamespace.admission.decisions.charge import backlog_errors, charge_source, with_charge
 from lnamespace.admission.decisions.decision import Decision
-from lnamespace.admission.decisions.patch import difference
-from lnamespace.admission.decisions.policy import Circumstances, Policy
-from lnamespace.admission.decisions.review import Request
+from lnamespace.admission.decisions.patch import json_patch
+from lnamespace.admission.decisions.policy import Policy, ReviewContext
+from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model import v1alpha1
 from lnamespace.model.conversion import annotation, restored
 from lnamespace.model.lnamespace import BILLING_LABELS_MAX, LIST_MAX_ITEMS, BillingSource
@@ -28,29 +28,29 @@ EDITORS = ("managers", "sudoers")
 Json = dict[str, Any]
 
 
-def mutate(request: Request, policy: Policy, known: Circumstances) -> Decision:
-    """The changes to an object that is created or updated."""
+def mutate(request: AdmissionRequest, policy: Policy, context: ReviewContext) -> Decision:
+    """Return the changes to an object that is created or updated."""
     before = request.new
     spec = before.get("spec")
     if _overfull(spec) and not _overfull(request.old.get("spec")):
-        return Decision()  # The schema refuses it and says why, in no time.
+        return Decision()  # The schema refuses it and says why, without work for the webhook.
     if not isinstance(spec, dict) and not (spec is None and request.operation == "CREATE"):
-        # Left for the schema to refuse. On an update an absent spec is a slip, not a wish.
+        # The schema refuses it. On an update an absent spec is a mistake, not a wish to empty it.
         return Decision()
-    resolved = ""
+    source = ""
     if request.operation == "CREATE":
-        after, warnings = _created(spec or {}, request, policy, known)
-        resolved = source_of(after)
+        after, warnings = _created(spec or {}, request, policy, context)
+        source = charge_source(after)
     elif request.operation == "UPDATE":
-        after, warnings = _updated(spec or {}, request, policy, known), ()
+        after, warnings = _updated(spec or {}, request, policy, context), ()
     else:
         return Decision()
     wanted = _without_annotation(before, annotation(policy.names)) | {"spec": after}
-    return Decision(unrecorded(after), warnings, tuple(difference(before, wanted)), resolved)
+    return Decision(backlog_errors(after), warnings, tuple(json_patch(before, wanted)), source)
 
 
 def _overfull(spec: object) -> bool:
-    """Whether there is more in a list than the schema lets anybody add."""
+    """Tell whether a list or the labels are longer than the schema allows."""
     if not isinstance(spec, dict):
         return False
     billing = spec.get("billing")
@@ -65,58 +65,58 @@ def _longer(value: object, type_: type[Collection[Any]], limit: int) -> bool:
 
 
 def _created(
-    spec: Json, request: Request, policy: Policy, known: Circumstances
+    spec: Json, request: AdmissionRequest, policy: Policy, context: ReviewContext
 ) -> tuple[Json, tuple[str, ...]]:
     requester = request.user_info.username
     lists, warnings = _default_lists(spec, requester, policy)
     stamped = {k: v for k, v in spec.items() if k != "countedTo"} | lists | {"requester": requester}
-    if known.counted_to:
-        stamped["countedTo"] = known.counted_to
-    after = charged(stamped, request, policy, known)
-    return after, (*warnings, *_of_default(after, request, policy, known))
+    if context.counted_to:
+        stamped["countedTo"] = context.counted_to
+    after = with_charge(stamped, request, policy, context)
+    return after, (*warnings, *_default_charge_warning(after, request, policy, context))
 
 
-def _of_default(
-    spec: Json, request: Request, policy: Policy, known: Circumstances
+def _default_charge_warning(
+    spec: Json, request: AdmissionRequest, policy: Policy, context: ReviewContext
 ) -> tuple[str, ...]:
-    """Tell a ServiceAccount that does not inherit who pays instead."""
-    if not known.unlisted or source_of(spec) != BillingSource.DEFAULT:
+    """Warn a ServiceAccount that does not inherit a charge which one it gets instead."""
+    if not context.unlisted or charge_source(spec) != BillingSource.DEFAULT:
         return ()
     cost_center = spec["billing"]["costCenter"]
-    why = inherits_not(known.requester(request, policy.names))
+    why = inherits_not(context.requester(request, policy.names))
     return (f"charged to {quoted(cost_center)}: {why}",)
 
 
-def _updated(spec: Json, request: Request, policy: Policy, known: Circumstances) -> Json:
+def _updated(spec: Json, request: AdmissionRequest, policy: Policy, context: ReviewContext) -> Json:
     old = request.old.get("spec") or {}
     if request.sent_version == v1alpha1.VERSION:
         spec = restored(spec, old)
     for field in ("requester", "countedTo"):
         if field in old and field not in spec:
-            # `kubectl replace` of the file that it was created from: nobody means to take it away.
+            # `kubectl replace` with the file that it was created from lacks what we filled in then.
             spec = spec | {field: old[field]}
-    return charged(spec, request, policy, known)
+    return with_charge(spec, request, policy, context)
 
 
 def _default_lists(
     spec: Json, requester: str, policy: Policy
 ) -> tuple[dict[str, list[Json]], tuple[str, ...]]:
-    """The lists that the requester is put into, and why they could not be."""
+    """Return the lists with the requester in them, and a warning where that is impossible."""
     if not any(spec.get(field) for field in LISTS):
         fields = policy.default_lists
     elif not any(spec.get(field) for field in EDITORS):
         fields = ("managers",)
     else:
         return {}, ()
-    member = as_member(requester)
+    member = member_of_user(requester)
     if problem := member_problem(member):
         return {}, (f'"{requester}" is not put into any list: {problem}',)
     entry: Json = msgspec.to_builtins(member)
     return {f: [entry] for f in fields if f != "sudoers" or not sudoer_problem(member)}, ()
 
 
-def as_member(username: str) -> Member:
-    """The entry that stands for an authenticated user."""
+def member_of_user(username: str) -> Member:
+    """Return the entry that stands for an authenticated user."""
     if username.startswith(SERVICE_ACCOUNT_PREFIX):
         namespace, _, name = username.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
         return Member(name, SubjectKind.SERVICE_ACCOUNT, namespace)
@@ -124,7 +124,7 @@ def as_member(username: str) -> Member:
 
 
 def _without_annotation(manifest: Json, key: str) -> Json:
-    """Without what conversion carries in v1alpha1 objects: in v1beta1 it has no meaning."""
+    """Remove the annotation in which conversion carries v1beta1 fields through v1alpha1."""
     metadata = manifest.get("metadata")
     if not isinstance(metadata, dict):
         return manifest

@@ -1,53 +1,53 @@
 """The smallest JSON patch (RFC 6902) from one manifest to another.
 
-Only ``add``, ``replace`` and ``remove``, each as deep as it can be: who reads an audit log sees
-what the webhook changed and nothing else. General libraries also emit ``move``, which ties fields
-together that have nothing to do with each other.
+It has only ``add``, ``replace`` and ``remove``, each as deep as it can be, so that the audit log
+shows what the webhook changed and nothing else. General libraries also emit ``move``, which ties
+fields together that have nothing to do with each other.
 """
 
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 
-class Operation(NamedTuple):
-    """One step; ``path`` is a JSON pointer."""
+class PatchOperation(NamedTuple):
+    """Change one value; ``path`` is a JSON pointer (RFC 6901)."""
 
     op: Literal["add", "replace", "remove"]
     path: str
     value: Any = None
 
     def as_json(self) -> dict[str, Any]:
-        """As RFC 6902 writes it."""
+        """Return the operation as RFC 6902 writes it."""
         step = {"op": self.op, "path": self.path}
         return step if self.op == "remove" else step | {"value": self.value}
 
 
-def difference(old: Any, new: Any, path: str = "") -> Iterator[Operation]:
-    """The steps that make ``new`` of ``old``.
+def json_patch(old: Any, new: Any, path: str = "") -> Iterator[PatchOperation]:
+    """Return the operations that turn ``old`` into ``new``.
 
     Lists of the same length are compared item by item, others are replaced as a whole.
     """
     if old is new:
-        return  # However deep: what nobody touched is not walked through.
+        return  # An untouched part of the manifest is not walked through, however deep it is.
     if isinstance(old, dict) and isinstance(new, dict):
         yield from _between_dicts(old, new, path)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
-            yield from difference(before, after, f"{path}/{index}")
+            yield from json_patch(before, after, f"{path}/{index}")
     elif old != new or type(old) is not type(new):
-        yield Operation("replace", path, new)
+        yield PatchOperation("replace", path, new)
 
 
-def _between_dicts(old: dict[str, Any], new: dict[str, Any], path: str) -> Iterator[Operation]:
+def _between_dicts(old: dict[str, Any], new: dict[str, Any], path: str) -> Iterator[PatchOperation]:
     for key in old:
         if key not in new:
-            yield Operation("remove", f"{path}/{_escaped(key)}")
+            yield PatchOperation("remove", f"{path}/{_escaped(key)}")
     for key, value in new.items():
         place = f"{path}/{_escaped(key)}"
         if key in old:
-            yield from difference(old[key], value, place)
+            yield from json_patch(old[key], value, place)
         else:
-            yield Operation("add", place, value)
+            yield PatchOperation("add", place, value)
 
 
 def _escaped(key: str) -> str:

@@ -1,22 +1,30 @@
-"""What the door goes by: fixed for the life of the process, but for who pays."""
+"""What a decision is based on besides the request."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from lnamespace.admission.decisions.review import Request
+from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model.lnamespace import Charge
 from lnamespace.model.names import Names
 from lnamespace.model.rules import RESERVED_NAMES
 from lnamespace.payers.entries import Payers, Requester, requester
 
+Clock = Callable[[], datetime]
+
 
 @dataclass(frozen=True)
 class Policy:
-    """The platform team's choices.
+    """Hold the platform team's options, which are fixed for the life of the process.
 
-    ``default_lists`` are the lists that a requester who names nobody is put into;
-    ``never_impersonate`` are the users of whom no impersonator is ever made.
+    Parameters
+    ----------
+    default_lists
+        The lists that a requester is put into whose LNamespace names nobody.
+    never_impersonate
+        The users for whom no impersonator is ever made.
+    reserved
+        Shell patterns of names that no LNamespace may have.
     """
 
     names: Names
@@ -26,32 +34,38 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Circumstances:
-    """What a decision needs to know besides the review, all of it from outside.
+class ReviewContext:
+    """Hold what was read for one review: the time, who pays by default, and about the caller.
 
-    ``administrator``: the API server found that the caller may ``administer`` LNamespaces.
-    ``found``: the caller's groups that a directory knows, None while it is still being asked.
-    ``inherited``: what a calling ServiceAccount may charge, for the LNamespace in which it lives
-    lists it; ``unlisted`` is the name of one that does not.
-    ``counted_to``: to whom it is counted what the caller creates, where that is somebody else; None
-    where that could not be found out.
-    ``exceeded``: why the caller gets no further LNamespace, as far as is known here; or nothing.
+    Parameters
+    ----------
+    administrator
+        Whether the API server found that the caller may ``administer`` LNamespaces.
+    directory_groups
+        The groups of the caller that a directory knows; None while it is still being asked.
+    inherited
+        The charge that a calling ServiceAccount may use, since the LNamespace in which it lives
+        lists it.
+    unlisted
+        The name of the LNamespace in which a calling ServiceAccount lives, if it does not list it.
+    counted_to
+        The account to which an LNamespace of the caller counts, where that is not the caller
+        (empty); None where it could not be found out.
+    limit_exceeded
+        Why the caller gets no further LNamespace; empty where nothing is known against it.
     """
 
     now: datetime
     payers: Payers
     administrator: bool = False
-    found: frozenset[str] | None = frozenset()
+    directory_groups: frozenset[str] | None = frozenset()
     inherited: Charge | None = None
     unlisted: str = ""
     counted_to: str | None = ""
-    exceeded: str = ""
+    limit_exceeded: str = ""
 
-    def requester(self, request: Request, names: Names) -> Requester:
-        """Who pays is decided by this."""
+    def requester(self, request: AdmissionRequest, names: Names) -> Requester:
+        """Return the caller as the rules of who pays see them."""
         user = request.user_info
-        found = requester(user.username, user.groups, names, self.found)
+        found = requester(user.username, user.groups, names, self.directory_groups)
         return replace(found, unlisted=self.unlisted)
-
-
-Clock = Callable[[], datetime]

@@ -1,4 +1,4 @@
-"""The API server's questions and our answers (admission.k8s.io/v1 AdmissionReview)."""
+"""AdmissionReviews (admission.k8s.io/v1): decode the request, encode the response."""
 
 import base64
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from lnamespace.admission.decisions.patch import Operation
+from lnamespace.admission.decisions.patch import PatchOperation
 from lnamespace.errors import ReviewError
 from lnamespace.model.lnamespace import KIND
 from lnamespace.model.names import Names
@@ -18,25 +18,35 @@ _WARNINGS_MAX = 12
 
 
 class UserInfo(msgspec.Struct, frozen=True):
-    """Who asks, as the API server authenticated them; under impersonation, who is impersonated."""
+    """Name the caller as the API server authenticated it; under impersonation, the impersonated."""
 
     username: str = ""
     groups: tuple[str, ...] = ()
 
 
 class GroupVersionKind(msgspec.Struct, frozen=True):
-    """A kind in one version."""
+    """Name a kind in one version."""
 
     group: str = ""
     version: str = ""
     kind: str = ""
 
 
-class Request(msgspec.Struct, frozen=True, rename="camel"):
-    """What is about to be done; ``object`` is as it will be, ``old_object`` as it is.
+class AdmissionRequest(msgspec.Struct, frozen=True, rename="camel"):
+    """Describe the operation that is about to be done.
 
-    ``kind`` is what was sent to us, ``request_kind`` what the person sent to the API server.
-    ``dry_run``: it will not be done in the end.
+    Parameters
+    ----------
+    kind
+        The kind of the objects here, to which the API server may have converted them.
+    request_kind
+        The kind that the client sent to the API server.
+    object
+        The object as it will be; None for a deletion.
+    old_object
+        The object as it is; None for a creation.
+    dry_run
+        Whether nothing is stored in the end.
     """
 
     uid: Annotated[str, msgspec.Meta(min_length=1)]
@@ -51,36 +61,36 @@ class Request(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def new(self) -> dict[str, Any]:
-        """The object as it will be; empty for a deletion."""
+        """Return the object as it will be; empty for a deletion."""
         return self.object or {}
 
     @property
     def old(self) -> dict[str, Any]:
-        """The object as it is; empty for a creation."""
+        """Return the object as it is; empty for a creation."""
         return self.old_object or {}
 
     @property
     def sent_version(self) -> str:
-        """The version in which the person wrote."""
+        """Return the version of the API in which the client wrote."""
         return (self.request_kind or self.kind).version
 
 
-class _Review(msgspec.Struct, frozen=True, rename="camel"):
+class _AdmissionReview(msgspec.Struct, frozen=True, rename="camel"):
     api_version: str
     kind: str
-    request: Request
+    request: AdmissionRequest
 
 
-_decoder = msgspec.json.Decoder(_Review)
+_decoder = msgspec.json.Decoder(_AdmissionReview)
 
 
-def read(body: bytes, names: Names) -> Request:
-    """The request in a review.
+def decode_review(body: bytes, names: Names) -> AdmissionRequest:
+    """Return the request of an AdmissionReview.
 
     Raises
     ------
     ReviewError
-        It is no AdmissionReview of the version that is spoken here, or of another kind of object.
+        The body is not an AdmissionReview of :data:`API_VERSION`, or not about LNamespaces.
     """
     try:
         review = _decoder.decode(body)
@@ -93,8 +103,10 @@ def read(body: bytes, names: Names) -> Request:
     return review.request
 
 
-def allow(request: Request, warnings: Sequence[str] = (), patch: Sequence[Operation] = ()) -> bytes:
-    """The answer that lets it pass, changed by ``patch``."""
+def allow(
+    request: AdmissionRequest, warnings: Sequence[str] = (), patch: Sequence[PatchOperation] = ()
+) -> bytes:
+    """Return the answer that allows the request, with the object changed by ``patch``."""
     response: dict[str, Any] = {"uid": request.uid, "allowed": True}
     if patch:
         encoded = msgspec.json.encode([operation.as_json() for operation in patch])
@@ -103,8 +115,8 @@ def allow(request: Request, warnings: Sequence[str] = (), patch: Sequence[Operat
     return _answer(response, warnings)
 
 
-def deny(request: Request, status: dict[str, Any], warnings: Sequence[str] = ()) -> bytes:
-    """The answer that refuses it; ``status`` is a meta/v1 Status."""
+def deny(request: AdmissionRequest, status: dict[str, Any], warnings: Sequence[str] = ()) -> bytes:
+    """Return the answer that refuses the request; ``status`` is a meta/v1 Status."""
     return _answer({"uid": request.uid, "allowed": False, "status": status}, warnings)
 
 

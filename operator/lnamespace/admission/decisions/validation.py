@@ -1,23 +1,23 @@
-"""What the door refuses: all that is wrong at once, each with the path of its field. Pure.
+"""The errors of an LNamespace, all at once, each with the path of its field.
 
-The rules of the CustomResourceDefinition come first, in the API server itself; here is what needs
-to know the caller, the time or the old object, and those rules once more, for the day somebody
-loosens the definition. An entry that was there before is never complained of again: an
-LNamespace that an older rule let in must stay repairable. Deletions never come here.
+The API server has applied the rules of the CustomResourceDefinition already. Here are the rules
+that depend on the caller, the time or the old object, and those of the definition once more, for
+a cluster on which somebody has loosened it. An entry that was there before is accepted again: an
+LNamespace from before a rule must stay repairable. Deletions are never validated.
 """
 
 from collections.abc import Callable, Iterator
 
 import msgspec
 
-from lnamespace.access.entries import entries
-from lnamespace.admission.decisions.bounds import endless, sizes, texts
+from lnamespace.admission.decisions.bounds import null_expiry_errors, size_errors, text_errors
 from lnamespace.admission.decisions.decision import Decision
+from lnamespace.admission.decisions.editors import Editors
 from lnamespace.admission.decisions.fields import FieldError, forbidden, invalid, required, too_long
 from lnamespace.admission.decisions.mutation import LISTS
-from lnamespace.admission.decisions.policy import Circumstances, Policy
-from lnamespace.admission.decisions.review import Request
-from lnamespace.admission.decisions.warnings import farewell, warnings
+from lnamespace.admission.decisions.policy import Policy, ReviewContext
+from lnamespace.admission.decisions.review import AdmissionRequest
+from lnamespace.admission.decisions.warnings import editor_warnings, entry_warnings
 from lnamespace.model.conversion import ANNOTATIONS_MAX, room
 from lnamespace.model.lnamespace import LNamespace, Spec
 from lnamespace.model.rules import member_problem, name_problem, sudoer_problem
@@ -25,49 +25,54 @@ from lnamespace.model.subject import Member, Subject, SubjectKind
 from lnamespace.payers.resolution import Refusal, entitled, resolve
 
 
-def validate(request: Request, policy: Policy, known: Circumstances) -> Decision:
-    """Judge an object that is created or updated."""
+def validate(request: AdmissionRequest, policy: Policy, context: ReviewContext) -> Decision:
+    """Return the errors and warnings of an object that is created or updated."""
     if request.operation not in ("CREATE", "UPDATE"):
         return Decision()
-    if errors := tuple(endless(request)):
+    if errors := tuple(null_expiry_errors(request)):
         return Decision(errors)
     try:
         new = msgspec.convert(request.new, LNamespace)
     except msgspec.ValidationError as error:
-        return Decision((_unreadable(error),))
+        return Decision((_decoding_error(error),))
     before = _spec_before(request)
-    limit = tuple(_limit(request, known))
+    editors = Editors.at(new.spec, context.now)
+    limit = tuple(_limit(request, context))
     errors = (
         *limit,
         *_name(new, request, policy),
         *_requester(new.spec, before, request, policy),
-        *_account(new.spec, before, request, known),
+        *_account(new.spec, before, request, context),
         *_members(new.spec, before),
-        *_editors(new, policy, known),
-        *sizes(new.spec, before, request),
-        *texts(new.spec.billing, before.billing),
+        *_editors(new, editors, policy, context),
+        *size_errors(new.spec, before, request),
+        *text_errors(new.spec.billing, before.billing),
         *_room(request, policy),
-        *_billing(new.spec, before, request, policy, known),
+        *_billing(new.spec, before, request, policy, context),
     )
-    told = (
-        *warnings(new, before, policy, known.now),
-        *farewell(new.spec, before, request.user_info, known.now),
+    warnings = (
+        *entry_warnings(new, before, policy, context.now),
+        *_editor_warnings(new.spec, before, editors, request, context),
     )
-    return Decision(errors, told, exceeded=bool(limit))
+    return Decision(errors, warnings, limit_exceeded=bool(limit))
 
 
-def _spec_before(request: Request) -> Spec:
-    """Return the spec as it is, without the fields that cannot be read; empty for a creation.
+def _spec_before(request: AdmissionRequest) -> Spec:
+    """Return the old spec without the fields that cannot be decoded; empty for a creation.
 
-    Were all of it empty then, what never changes would seem to be changed by whoever repairs it.
+    One undecodable field must not empty the others: the requester, say, would seem to be changed
+    by the update that repairs that field, which would be refused for it.
     """
     spec = request.old.get("spec")
     fields = spec if isinstance(spec, dict) else {}
-    readable = {key: value for key, value in fields.items() if _is_readable(key, value)}
-    return msgspec.convert(readable, Spec)
+    try:
+        return msgspec.convert(fields, Spec)
+    except msgspec.ValidationError:
+        decodable = {key: value for key, value in fields.items() if _is_decodable(key, value)}
+        return msgspec.convert(decodable, Spec)
 
 
-def _is_readable(key: str, value: object) -> bool:
+def _is_decodable(key: str, value: object) -> bool:
     try:
         msgspec.convert({key: value}, Spec)
     except msgspec.ValidationError:
@@ -75,23 +80,25 @@ def _is_readable(key: str, value: object) -> bool:
     return True
 
 
-def _unreadable(error: msgspec.ValidationError) -> FieldError:
+def _decoding_error(error: msgspec.ValidationError) -> FieldError:
     text, _, path = str(error).rpartition(" - at `$")
     return invalid(path.strip("`.") or "spec", None, text or str(error))
 
 
-def _limit(request: Request, known: Circumstances) -> Iterator[FieldError]:
-    if request.operation == "CREATE" and known.exceeded:
-        yield forbidden("spec.requester", known.exceeded)
+def _limit(request: AdmissionRequest, context: ReviewContext) -> Iterator[FieldError]:
+    if request.operation == "CREATE" and context.limit_exceeded:
+        yield forbidden("spec.requester", context.limit_exceeded)
 
 
-def _name(new: LNamespace, request: Request, policy: Policy) -> Iterator[FieldError]:
+def _name(new: LNamespace, request: AdmissionRequest, policy: Policy) -> Iterator[FieldError]:
     problem = name_problem(new.name, policy.reserved)
     if problem and request.operation == "CREATE":
         yield invalid("metadata.name", new.name, problem)
 
 
-def _requester(new: Spec, before: Spec, request: Request, policy: Policy) -> Iterator[FieldError]:
+def _requester(
+    new: Spec, before: Spec, request: AdmissionRequest, policy: Policy
+) -> Iterator[FieldError]:
     path = "spec.requester"
     if request.operation == "UPDATE":
         if new.requester != before.requester:
@@ -103,15 +110,15 @@ def _requester(new: Spec, before: Spec, request: Request, policy: Policy) -> Ite
 
 
 def _account(
-    new: Spec, before: Spec, request: Request, known: Circumstances
+    new: Spec, before: Spec, request: AdmissionRequest, context: ReviewContext
 ) -> Iterator[FieldError]:
     path = "spec.countedTo"
     if request.operation == "UPDATE":
         if new.counted_to != before.counted_to:
             yield invalid(path, new.counted_to, "field is immutable")
-    elif known.counted_to is None:
+    elif context.counted_to is None:
         yield forbidden(path, "it cannot be found out now to whom this is counted: try again")
-    elif new.counted_to != known.counted_to:
+    elif new.counted_to != context.counted_to:
         yield invalid(path, new.counted_to, "is written by the webhook: leave it out")
 
 
@@ -119,25 +126,26 @@ def _members(new: Spec, before: Spec) -> Iterator[FieldError]:
     checks: dict[str, Callable[[Member], str | None]] = {"sudoers": sudoer_problem}
     for field in LISTS:
         check = checks.get(field, member_problem)
-        known = set(getattr(before, field))
+        listed_before = set(getattr(before, field))
         for index, member in enumerate(getattr(new, field)):
-            if member not in known and (problem := check(member)):
+            if member not in listed_before and (problem := check(member)):
                 yield invalid(f"spec.{field}[{index}].name", member.name, problem)
 
 
-def _editors(new: LNamespace, policy: Policy, known: Circumstances) -> Iterator[FieldError]:
-    """Nobody leaves an LNamespace that nobody can edit, but who can mend it.
+def _editors(
+    new: LNamespace, editors: Editors, policy: Policy, context: ReviewContext
+) -> Iterator[FieldError]:
+    """Refuse an LNamespace that nobody could edit, unless an administrator writes it.
 
-    It does not matter who was there before: an entry that has just expired is no editor either,
-    nor is the sudoers' own group or account, which without sudoers is nobody, nor a sudoer who
-    never can.
+    The old object does not matter here: an entry that has just expired is no editor either. Nor
+    is the sudoers' own group or ServiceAccount, which has no members without sudoers, nor a
+    sudoer whom nobody may impersonate.
     """
-    current = entries(new.spec, known.now)
     names = policy.names
     group = Subject(SubjectKind.GROUP, names.sudoers_group(new.name))
     nobody = {group, names.sudo_account(new.name)}
-    sudoers = {s for s in current.sudoers if s.username not in policy.never_impersonate} - nobody
-    if not known.administrator and not sudoers and set(current.managers) <= nobody:
+    sudoers = {s for s in editors.sudoers if s.username not in policy.never_impersonate} - nobody
+    if not context.administrator and not sudoers and editors.managers <= nobody:
         yield required(
             "spec.managers",
             "somebody must be able to edit it: name a manager or a sudoer whose entry has not "
@@ -145,8 +153,21 @@ def _editors(new: LNamespace, policy: Policy, known: Circumstances) -> Iterator[
         )
 
 
-def _room(request: Request, policy: Policy) -> Iterator[FieldError]:
-    """Nobody makes an object that one of the versions cannot show: all lists would fail in it."""
+def _editor_warnings(
+    new: Spec,
+    before: Spec,
+    editors: Editors,
+    request: AdmissionRequest,
+    context: ReviewContext,
+) -> Iterator[str]:
+    # Most updates change neither list, and the entries of the old spec need not be looked at.
+    if (new.managers, new.sudoers) != (before.managers, before.sudoers):
+        editors_before = Editors.at(before, context.now)
+        yield from editor_warnings(editors, editors_before, request.user_info)
+
+
+def _room(request: AdmissionRequest, policy: Policy) -> Iterator[FieldError]:
+    """Refuse an object that cannot be converted to v1alpha1: every list in it would fail."""
     missing = -room(request.new, policy.names)
     if missing > 0:
         yield too_long(
@@ -157,27 +178,29 @@ def _room(request: Request, policy: Policy) -> Iterator[FieldError]:
 
 
 def _billing(
-    new: Spec, before: Spec, request: Request, policy: Policy, known: Circumstances
+    new: Spec, before: Spec, request: AdmissionRequest, policy: Policy, context: ReviewContext
 ) -> Iterator[FieldError]:
-    if known.administrator:
+    if context.administrator:
         if before.billing.cost_center and not new.billing.cost_center:
             yield required("spec.billing.costCenter", "somebody must pay: write who does")
         return
-    requester = known.requester(request, policy.names)
+    requester = context.requester(request, policy.names)
     if request.operation == "UPDATE":
-        refusal = entitled(known.payers, requester, before.billing, new.billing, known.inherited)
+        refusal = entitled(
+            context.payers, requester, before.billing, new.billing, context.inherited
+        )
     elif _is_stamped(new, request):
         return
     else:
-        # Mutation leaves alone what it cannot resolve, so that the reason is told with the rest.
-        found = resolve(known.payers, requester, new.billing, known.inherited)
+        # Mutation leaves out a charge that it cannot resolve; here the reason joins the others.
+        found = resolve(context.payers, requester, new.billing, context.inherited)
         refusal = found if isinstance(found, Refusal) else _RACED
     if refusal:
         error = required if refusal.missing else forbidden
         yield error(refusal.field, refusal.message)
 
 
-def _is_stamped(new: Spec, request: Request) -> bool:
+def _is_stamped(new: Spec, request: AdmissionRequest) -> bool:
     stamp = new.billing.provenance
     return stamp is not msgspec.UNSET and stamp.changed_by == request.user_info.username
 
