@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,13 +12,14 @@ from hypothesis import strategies as st
 from lnamespace.model.names import Names
 from lnamespace.plugins.discovery import SUFFIX_VARIABLE
 from lnamespace.plugins.durations import format_instant
-from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.errors import KubectlError, PluginError, UsageError
 from lnamespace.plugins.lnamespaces import (
     DEFAULT_SUFFIX,
     sudo_identity,
     sudo_namespace,
 )
 from lnamespace.plugins.subjects import Caller
+from lnamespace.plugins.sudo_check import checked, file_namespace
 from lnamespace.plugins.sudo_command import REPEATED, SudoCommand, parse
 from lnamespace.plugins.sudoers import refusal
 
@@ -216,3 +218,53 @@ def test_the_plugins_and_the_operator_mean_the_same_namespace(
 ) -> None:
     monkeypatch.setenv(SUFFIX_VARIABLE, suffix)
     assert sudo_namespace() == Names(suffix).sudo_namespace
+
+
+# Files
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What kubectl was started with, a line each."""
+    kubectl, log = tmp_path / "kubectl", tmp_path / "asked"
+    kubectl.write_text(f'#!/bin/sh\necho "$*" >> "{log}"\nexit 1\n')
+    kubectl.chmod(0o755)
+    log.touch()
+    monkeypatch.setenv("KUBECTL", str(kubectl))
+    monkeypatch.chdir(tmp_path)
+    return log
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ("apply -f missing.yaml", 'error: the path "missing.yaml" does not exist'),
+        ("apply -f here.yaml -f missing.yaml", 'error: the path "missing.yaml" does not exist'),
+        ("delete -f here.yaml,no*.yaml", 'error: the path "no*.yaml" does not exist'),
+        (
+            "apply -f here.yaml/x",
+            'error: the path "here.yaml/x" cannot be accessed: stat here.yaml/x: not a directory',
+        ),
+    ],
+)
+def test_a_file_that_is_not_there_is_told_as_kubectl_tells_it(
+    argv: str, told: str, asked: Path
+) -> None:
+    """It was told "which namespace?", for the namespace would be in the file."""
+    asked.with_name("here.yaml").write_text("metadata:\n  namespace: a\n")
+    with pytest.raises(KubectlError) as caught:
+        checked(command(*argv.split()))
+    assert (str(caught.value), caught.value.exit_code) == (told, 1)
+    assert not asked.read_text(), "nothing was begun"
+
+
+def test_files_are_found_by_their_pattern(asked: Path) -> None:
+    asked.with_name("one.yaml").write_text("metadata:\n  namespace: a\n")
+    asked.with_name("two.yaml").write_text("metadata:\n  namespace: a\n")
+    assert file_namespace(("*.yaml",)) == "a"
+
+
+def test_the_file_of_a_plugin_is_not_read(asked: Path) -> None:
+    with pytest.raises(PluginError, match="kubectl failed"):
+        checked(command("neat", "-f", "missing.yaml"))
+    assert "config view" in asked.read_text()

@@ -7,10 +7,9 @@ oneself, or one account that stands for the LNamespace. They grant nothing: the 
 from __future__ import annotations
 
 import os
-import sys
 from datetime import UTC, datetime
 
-from lnamespace.plugins.errors import NotHere, PluginError
+from lnamespace.plugins.errors import KubectlError, NotHere, PluginError
 from lnamespace.plugins.kubectl import Call, Kubectl, allowed, caller, missing
 from lnamespace.plugins.lnamespaces import (
     Identity,
@@ -41,23 +40,25 @@ NO_CONTEXT = "current-context must exist"
 
 def checked(command: SudoCommand) -> tuple[str, ...]:
     """Return kubectl's flags for acting as a sudoer, or raise the reason for a refusal."""
+    # A plugin may mean something else by -f.
+    files = () if command.plugin_words else command.files
+    named = command.namespace or file_namespace(files)
     kubectl = Kubectl(command.connection)
     who = kubectl.start_whoami()
-    namespace = check_name(
-        command.namespace or file_namespace(command.files) or context_namespace(kubectl)
-    )
+    namespace = check_name(named or context_namespace(kubectl))
     found = kubectl.start_get(path(namespace))
     me = caller(who.reply())
     return permitted(kubectl, namespace, me, found).flags(me.username)
 
 
 def file_namespace(files: Sequence[str]) -> str:
-    """The one namespace that the files of a command are for; empty where they name none."""
+    """Return the one namespace that the files of a command are for; empty where they name none."""
     if not files:
         return ""
     from lnamespace.plugins.manifests import namespaces
 
-    found = sorted(set().union(*(namespaces(_content(file)) for file in files)))
+    paths = [path for file in files for path in _paths(file)]
+    found = sorted(set().union(*(namespaces(_content(path)) for path in paths)))
     if len(found) > 1:
         raise PluginError(
             f"the files are for several namespaces ({', '.join(found)}), and sudo is for one: "
@@ -66,22 +67,52 @@ def file_namespace(files: Sequence[str]) -> str:
     return found[0] if found else ""
 
 
+def _paths(file: str) -> list[str]:
+    """Return the files that an argument of -f means, or raise what kubectl says of them.
+
+    kubectl would say it only after we have asked for a namespace, which is in the missing file.
+    """
+    if file == "-" or file.startswith(("http://", "https://")):
+        return [file]
+    try:
+        os.stat(file)  # noqa: PTH116 - pathlib is slow to load
+    except FileNotFoundError:
+        from glob import glob
+
+        if matches := glob(file):  # noqa: PTH207 - as above
+            return sorted(matches)
+        raise KubectlError(f'error: the path "{file}" does not exist') from None
+    except OSError as error:
+        why = f"stat {file}: {(error.strerror or '').lower()}"
+        raise KubectlError(f'error: the path "{file}" cannot be accessed: {why}') from None
+    return [file]
+
+
 def _content(file: str) -> str:
-    """What is in a file, as far as it can be known before kubectl reads it.
+    """Return what is in a file, as far as it can be known before kubectl reads it.
 
     Standard input is kept in a file without a name, for kubectl to read it from the start again. A
-    folder, an address or what cannot be read names no namespace: it is kubectl that says so.
+    folder and an address name no namespace.
     """
+    if file == "-":
+        return _standard_input()
     try:
-        if file == "-":
-            if os.isatty(0):
-                return ""
-            os.dup2(_kept(sys.stdin.buffer), 0)
-            with open(0, "rb", closefd=False) as kept:
-                return _start(kept)
-        with open(file, "rb") as opened:  # noqa: PTH123 - pathlib is slow to load
-            return _start(opened) if os.path.isfile(file) else ""  # noqa: PTH113
-    except OSError:
+        if not os.path.isfile(file):  # noqa: PTH113 - pathlib is slow to load
+            return ""
+        with open(file, "rb") as opened:  # noqa: PTH123 - as above
+            return _start(opened)
+    except OSError as error:
+        raise KubectlError(f"error: open {file}: {(error.strerror or '').lower()}") from None
+
+
+def _standard_input() -> str:
+    try:
+        if os.isatty(0):
+            return ""
+        os.dup2(_kept(0), 0)
+        with open(0, "rb", closefd=False) as kept:
+            return _start(kept)
+    except OSError:  # kubectl cannot read it either, and says so
         return ""
 
 
@@ -91,11 +122,11 @@ def _start(file: IO[bytes]) -> str:
     return text
 
 
-def _kept(stream: IO[bytes]) -> int:
+def _kept(descriptor: int) -> int:
     from tempfile import TemporaryFile
 
     with TemporaryFile() as file:
-        while data := stream.read(65536):
+        while data := os.read(descriptor, 65536):
             file.write(data)
         file.flush()
         file.seek(0)
