@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 
 from lnamespace.plugins.create_flags import FLAGS as CREATE_FLAGS
 from lnamespace.plugins.create_flags import POLICIES
 from lnamespace.plugins.entry import leave, run
+from lnamespace.plugins.errors import PluginError
 from lnamespace.plugins.flags import CommandLine, FlagTable, scan
-from lnamespace.plugins.handover import executable
+from lnamespace.plugins.handover import become_kubectl
 from lnamespace.plugins.kubectl import Kubectl
 from lnamespace.plugins.kubectl_flags import CONNECTION
 from lnamespace.plugins.lnamespaces import collection, name_of, path, read_name
@@ -27,7 +27,7 @@ from lnamespace.plugins.terminal import printable
 from lnamespace.plugins.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 NO_FILES = 4  # ShellCompDirectiveNoFileComp
 NO_SPACE = 2  # ShellCompDirectiveNoSpace
@@ -60,25 +60,40 @@ NAMED = ("describe", "grant", "revoke", "extend", "leave", "prune", "set", "ledg
 
 
 def lns() -> int:
-    """For `kubectl lns`."""
-    return leave(run(_lns, "kubectl lns"))
+    """Complete `kubectl lns`."""
+    return leave(run(quietly(_lns), "kubectl lns"))
 
 
 def create() -> int:
-    """For `kubectl create lns`."""
-    return leave(run(_create, "kubectl create lns"))
+    """Complete `kubectl create lns`."""
+    return leave(run(quietly(_create), "kubectl create lns"))
 
 
 def sudo() -> int:
-    """For `kubectl sudo`: what follows is a kubectl command, so kubectl completes it."""
-    return leave(run(_sudo, "kubectl sudo"))
+    """Complete `kubectl sudo`: what follows is a kubectl command, so kubectl completes it."""
+    return leave(run(quietly(_sudo), "kubectl sudo"))
+
+
+def quietly(command: Callable[[list[str]], int]) -> Callable[[list[str]], int]:
+    """Return the command without its errors: they would stand on the prompt of whoever types.
+
+    Half a command line is often a wrong one, and the cluster may answer anything or nothing.
+    """
+
+    def quiet(argv: list[str]) -> int:
+        # kubectl ends with a remark for people on standard error, which would land there too.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        try:
+            return command(argv)
+        except (PluginError, OSError, ValueError, LookupError, TypeError, AttributeError):
+            return _print(())
+
+    return quiet
 
 
 def _sudo(argv: list[str]) -> int:
-    # kubectl ends with a remark for people on standard error, which would land on the prompt.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     words = [*drop_repeated(argv[:-1]), *argv[-1:]]
-    os.execvp(executable(), [executable(), "__complete", *words])  # noqa: S606 - on purpose
+    become_kubectl(["__complete", *words])
 
 
 def _create(argv: list[str]) -> int:
@@ -116,7 +131,11 @@ def _names(line: CommandLine) -> Sequence[str]:
         reply = kubectl.start_get(path(read_name(words[1]))).reply()
         spec = {} if reply.code else json.loads(reply.out)["spec"]
         found = (subject for field in LISTS.values() for subject in entries(spec, field))
-        return [name for name in (item.identity.spelling for item in found) if name not in words]
+        return [
+            name
+            for name in (item.identity.spelling for item in found)
+            if name and name not in words
+        ]
     return []
 
 

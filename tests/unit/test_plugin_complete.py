@@ -1,0 +1,73 @@
+"""Shell completion: whatever has been typed so far, nothing but choices reaches the prompt."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTHING = ":4\n"  # cobra's directive: no choices, and no files either
+ANSWERS = {
+    "nothing": "exit 0",
+    "no JSON": "echo '<html>'",
+    "another document": "echo '[]'",
+    "items without names": """echo '{"items": [{}], "spec": {"users": [{}]}}'""",
+    "a failure": "echo 'Error from server (Forbidden): no' >&2; exit 1",
+}
+
+
+def complete(function: str, kubectl: Path, *argv: str) -> tuple[int, str, str]:
+    program = f"from lnamespace.plugins.complete import {function}; {function}()"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program, *argv],
+        env={"PYTHONPATH": str(ROOT / "operator"), "KUBECTL": str(kubectl), "PATH": os.defpath},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def kubectl(tmp_path: Path) -> Path:
+    path = tmp_path / "kubectl"
+    path.write_text(f"#!/bin/sh\n{ANSWERS['a failure']}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("revoke", "BAD_NAME", ""),
+        ("extend", "pod/team-a", ""),
+        ("revoke", "a" * 64, ""),
+        ("describe", "--nosuch", ""),
+        ("revoke", "--nosuch=x", "team-a", ""),
+        ("describe", "--context", ""),
+        ("list", "--nosuch="),
+        ("grant", "team-a", "--nosuch", "x"),
+        ("nosuch", ""),
+        ("revoke", "team-a", "\udcff"),
+    ],
+)
+def test_a_bad_name_or_flag_has_no_choices(argv: tuple[str, ...], kubectl: Path) -> None:
+    assert complete("lns", kubectl, *argv) == (0, NOTHING, "")
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("argv", [("describe", ""), ("revoke", "team-a", "")])
+def test_what_the_cluster_answers_wrongly_has_no_choices(
+    answer: str, argv: tuple[str, ...], kubectl: Path
+) -> None:
+    kubectl.write_text(f"#!/bin/sh\n{ANSWERS[answer]}\n")
+    assert complete("lns", kubectl, *argv) == (0, NOTHING, "")
+
+
+@pytest.mark.parametrize("function", ["lns", "sudo"])
+def test_without_kubectl_there_are_no_choices(function: str, tmp_path: Path) -> None:
+    assert complete(function, tmp_path / "none", "describe", "") == (0, NOTHING, "")
