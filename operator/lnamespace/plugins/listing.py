@@ -10,8 +10,6 @@ from lnamespace.plugins.terminal import say
 from lnamespace.plugins.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lnamespace.plugins.lnamespaces import Object
     from lnamespace.plugins.subjects import Caller
 
@@ -30,10 +28,10 @@ def listing(arguments: Arguments) -> int:
 
     from lnamespace.plugins.rows import chosen, shown, whole
 
-    me, items = answered(arguments, asked)
-    found = chosen(arguments, items, me)
+    me, listed = answered(arguments, asked)
+    found = chosen(arguments, items_of(listed), me)
     if arguments.switch("watch"):
-        return _follow(arguments, me, found, output)
+        return _follow(arguments, me, listed, output)
     if not found and output not in ("json", "yaml"):
         say("No lnamespaces found.")
     elif output == "yaml":
@@ -49,40 +47,45 @@ def ask(arguments: Arguments) -> tuple[Call, Call]:
     return kubectl.start_whoami(), kubectl.start_get(collection() + _query(arguments))
 
 
-def answered(arguments: Arguments, asked: tuple[Call, Call]) -> tuple[Caller, list[Object]]:
-    """Wait for the answers."""
+def answered(arguments: Arguments, asked: tuple[Call, Call]) -> tuple[Caller, Object]:
+    """Wait for the answers; return the caller and the list."""
     found, who = asked[1].reply(), asked[0].reply()
     me = caller(who)
     if found.code:
         raise missing(found, Kubectl(arguments.connection))
-    items: list[Object] = found.document().get("items") or []
-    return me, items
+    listed: Object = found.document()
+    return me, listed
 
 
-def _query(arguments: Arguments, **more: str) -> str:
-    """The query of a list or a watch; what the user typed is escaped."""
+def items_of(listed: Object) -> list[Object]:
+    """Return the LNamespaces of a list."""
+    return listed.get("items") or []
+
+
+def _query(arguments: Arguments) -> str:
+    """Return the query of a list or a watch; what the user typed is escaped."""
     selector = arguments.one("selector")
-    parameters = more | ({"labelSelector": selector} if selector else {})
-    if not parameters:
+    if not selector:
         return ""
     from urllib.parse import urlencode
 
-    return f"?{urlencode(parameters)}"
+    return f"?{urlencode({'labelSelector': selector})}"
 
 
-def _follow(arguments: Arguments, me: Caller, first: Sequence[Object], output: str) -> int:
+def _follow(arguments: Arguments, me: Caller, listed: Object, output: str) -> int:
     """Show what there is, then a line for each change, until interrupted, as kubectl does."""
     from lnamespace.plugins.lnamespaces import name_of
     from lnamespace.plugins.rows import HEADER, WIDE, chosen, row_of
     from lnamespace.plugins.tables import Layout
     from lnamespace.plugins.watching import changes
 
+    first = chosen(arguments, items_of(listed), me)
     known = {name_of(lns): row_of(lns, me, output) for lns in first}
     header = [] if output == "name" else [HEADER + (WIDE if output == "wide" else ())]
     layout = Layout([*header, *known.values()])
     for line in layout.lines:
         print(line, flush=True)
-    for lns in changes(Kubectl(arguments.connection), _query(arguments, watch="true")):
+    for lns in changes(Kubectl(arguments.connection), listed, _query(arguments)):
         name = name_of(lns)
         if lns in chosen(arguments, (lns,), me) or name in known:
             cells = row_of(lns, me, output)
@@ -102,12 +105,12 @@ def whoami(arguments: Arguments) -> int:
     from lnamespace.plugins.rows import chosen, table
     from lnamespace.plugins.terminal import printable
 
-    me, items = answered(arguments, asked)
+    me, listed = answered(arguments, asked)
     print(f"Username:   {printable(me.username)}")
     print(f"Groups:     {printable(', '.join(me.groups)) or '<none>'}")
     print(f"Written as: {printable(me.identity.spelling)}")
     print()
-    if mine := chosen(arguments, items, me):
+    if mine := chosen(arguments, items_of(listed), me):
         print(table(mine, me, datetime.now(UTC), wide=False), end="")
     else:
         say("No lnamespaces found.")

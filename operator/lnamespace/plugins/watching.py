@@ -1,4 +1,8 @@
-"""Watches of LNamespaces through kubectl, begun again when they end."""
+"""Watches of LNamespaces through kubectl, begun again when they end, as client-go's reflector does.
+
+A watch ends whenever an API server or a proxy likes. The next one goes on from the resource version
+that was seen last; where that is too old, all is listed again and compared.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,11 @@ import os
 import select
 import time
 
-from lnamespace.plugins.errors import PluginError
+from lnamespace.plugins.errors import KubectlError, PluginError
 from lnamespace.plugins.handover import executable
 from lnamespace.plugins.json_stream import JsonStream
 from lnamespace.plugins.kubectl import Kubectl
-from lnamespace.plugins.lnamespaces import Object, collection
+from lnamespace.plugins.lnamespaces import Object, collection, name_of, path
 from lnamespace.plugins.processes import Process
 from lnamespace.plugins.values import TYPE_CHECKING
 
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 TICK = 1.0  # seconds; how often a progress line moves on by itself
+PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds between two watches
+FAILURES_MAX = 6  # so many watches in a row that gave nothing; takes a quarter of a minute
 STATES = ("ADDED", "MODIFIED")
 DELETED = {
     "conditions": [{"type": "Ready", "status": "False", "reason": "Deleted"}],
@@ -26,43 +32,136 @@ DELETED = {
 }
 
 
-def observe(kubectl: Kubectl, name: str, deadline: float) -> Iterator[Object | None]:
-    """Every state of the object until the deadline, and None each second in between.
+class Backoff:
+    """Pauses between watches; each that follows a failure is twice as long as the one before."""
 
-    A watch that ends early, as proxies and API servers like to do, is begun again.
-    """
+    def __init__(self) -> None:
+        self.failures = 0
+
+    def pause(self, failed: bool, at_most: float = LONGEST_PAUSE) -> None:
+        """Wait before the next watch, however the last one ended."""
+        self.failures = self.failures + 1 if failed else 0
+        seconds = PAUSE * 2 ** max(self.failures - 1, 0)
+        time.sleep(max(min(seconds, LONGEST_PAUSE, at_most), 0))
+
+
+def observe(kubectl: Kubectl, name: str, deadline: float) -> Iterator[Object | None]:
+    """Yield every state of the object until the deadline, and None each second in between."""
+    backoff, version = Backoff(), ""
     while (left := deadline - time.monotonic()) > 0:
         query = f"?watch=true&fieldSelector=metadata.name%3D{name}&timeoutSeconds={int(left) + 1}"
-        for event in _events(kubectl, collection() + query, deadline):
-            if event is None:
-                yield None
-            elif event.get("type") == "DELETED":
-                raise PluginError(f'LNamespace "{name}" was deleted while waiting for it')
-            elif event.get("type") in STATES:
-                yield event["object"]
+        seen = False
+        try:
+            for event in _events(kubectl, collection() + _from(query, version), deadline):
+                if event and event.get("type") == "DELETED":
+                    raise _deleted(name)
+                if event is None or event.get("type") in STATES:
+                    seen = seen or event is not None
+                    yield event and event["object"]
+        except KubectlError:
+            pass  # the next request may be answered
+        yield None
+        backoff.pause(not seen, deadline - time.monotonic())
+        # Deleted while nobody watched, it would never be in the next watch.
+        reply = kubectl.start_get(path(name)).reply()
+        if reply.reason == "NotFound":
+            raise _deleted(name)
+        version = ""
+        if not reply.code:
+            lns: Object = reply.document()
+            version = _version(lns)
+            yield lns
 
 
-def changes(kubectl: Kubectl, query: str) -> Iterator[Object]:
-    """Every state of LNamespaces, for ever; one that was deleted has no status any more."""
+def _deleted(name: str) -> PluginError:
+    return PluginError(f'LNamespace "{name}" was deleted while waiting for it')
+
+
+def changes(kubectl: Kubectl, listed: Object, query: str) -> Iterator[Object]:
+    """Yield every state of LNamespaces that comes after ``listed``; what is deleted is not Ready.
+
+    Raises
+    ------
+    PluginError
+        When one watch after the other ends at once, or is forbidden.
+
+    """
+    backoff, version, why = Backoff(), _version(listed), ""
+    known = {name_of(lns): lns for lns in listed.get("items") or ()}
     while True:
-        for event in _events(kubectl, collection() + query, float("inf")):
-            if event and event.get("type") in STATES:
-                yield event["object"]
-            elif event and event.get("type") == "DELETED":
-                yield event["object"] | {"status": DELETED}
+        started, seen = time.monotonic(), False
+        try:
+            if not version:
+                listed = kubectl.start_get(collection() + query).reply().document()
+                yield from _differences(known, listed)
+                version = _version(listed)
+            joined = f"{query}{'&' if query else '?'}watch=true&allowWatchBookmarks=true"
+            for event in _events(kubectl, collection() + _from(joined, version), float("inf")):
+                if event:
+                    version = _version(event["object"]) or version
+                    if event.get("type") != "BOOKMARK":
+                        seen = True
+                        yield _noted(event, known)
+        except KubectlError as error:
+            version, why = "", str(error)
+        backoff.pause(not seen and time.monotonic() - started < TICK)
+        if backoff.failures >= FAILURES_MAX or "(Forbidden)" in why:
+            raise PluginError(f"the watch of LNamespaces ends again and again{why and f': {why}'}")
+
+
+def _version(listed: Object) -> str:
+    return str(listed.get("metadata", {}).get("resourceVersion") or "")
+
+
+def _from(query: str, version: str) -> str:
+    return f"{query}&resourceVersion={version}" if version else query
+
+
+def _noted(event: Any, known: dict[str, Object]) -> Object:
+    lns: Object = event["object"]
+    if event.get("type") == "DELETED":
+        known.pop(name_of(lns), None)
+        return lns | {"status": DELETED}
+    known[name_of(lns)] = lns
+    return lns
+
+
+def _differences(known: dict[str, Object], listed: Object) -> Iterator[Object]:
+    """Yield what a new list tells that no watch did, and remember it."""
+    items = {name_of(lns): lns for lns in listed.get("items") or ()}
+    gone = [lns for name, lns in known.items() if name not in items]
+    changed = [lns for name, lns in items.items() if known.get(name) != lns]
+    known.clear()
+    known.update(items)
+    yield from (lns | {"status": DELETED} for lns in gone)
+    yield from changed
 
 
 def _events(kubectl: Kubectl, path_and_query: str, deadline: float) -> Iterator[Any]:
-    """The events of one watch, and None each second in between."""
+    """Yield the events of one watch until it ends, and None each second in between.
+
+    Raises
+    ------
+    KubectlError
+        When the watch fails: kubectl does, or the API server sends an error, such as that the
+        resource version is too old.
+
+    """
     process = Process([executable(), "get", "--raw", path_and_query, *kubectl.connection])
+    ended = False
     try:
-        yield from _read(process, deadline)
+        for event in _read(process, deadline):
+            if event and event.get("type") == "ERROR":
+                raise KubectlError(str(event["object"].get("message") or "it failed"))
+            yield event
+        ended = time.monotonic() < deadline
     finally:
-        process.kill()
-        _, err, _ = process.communicate()
-    if err.strip():
-        yield None
-        time.sleep(min(TICK, max(deadline - time.monotonic(), 0)))
+        if not ended:
+            process.kill()
+        _, err, code = process.communicate()
+    if ended and code:
+        told = err.decode("utf-8", "replace").strip()
+        raise KubectlError(told or f"kubectl failed with exit code {code}", code)
 
 
 def _read(process: Process, deadline: float) -> Iterator[Any]:
