@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from lnamespace.plugins.errors import PluginError
@@ -12,6 +16,7 @@ from lnamespace.plugins.values import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+ROOT = Path(__file__).resolve().parents[2] / "operator"
 TOUCHED = (
     signal.SIGPIPE,
     signal.SIGXFSZ,
@@ -32,3 +37,42 @@ def test_signals_are_as_before_where_kubectl_cannot_be_started(
     with pytest.raises(PluginError, match="was not found"):
         hand_over(["version"])
     assert {number: signal.getsignal(number) for number in TOUCHED} == before
+
+
+def test_no_program_outlives_the_command_that_started_it(tmp_path: Path) -> None:
+    """After an error nobody reads the answers; one may wait for a login all the same."""
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text('#!/bin/sh\necho $$ > "$0.pid"\nexec sleep 60 <&- >&- 2>&-\n')
+    kubectl.chmod(0o755)
+    program = (
+        "from lnamespace.plugins.entry import leave, run\n"
+        "from lnamespace.plugins.kubectl import Kubectl\n"
+        "from lnamespace.plugins.errors import PluginError\n"
+        "import os\n"
+        "def command(argv):\n"
+        "    Kubectl().start_whoami()\n"
+        "    while not os.path.exists(argv[0]) or not os.path.getsize(argv[0]): pass\n"
+        "    raise PluginError('refused')\n"
+        "leave(run(command, 'kubectl lns'))\n"
+    )
+    environment = {"KUBECTL": str(kubectl), "PATH": os.defpath, "PYTHONPATH": str(ROOT)}
+    written = f"{kubectl}.pid"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program, written],
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stderr) == (1, "error: refused\n")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(Path(written).read_text()), 0)
+
+
+def test_a_closed_output_is_no_defect() -> None:
+    program = "from lnamespace.plugins.lns import main; main()"
+    command = f'exec "$0" -S -c "{program}" --help >&- 2>&-'
+    environment = {"PATH": os.defpath, "PYTHONPATH": str(ROOT)}
+    shell = ("sh", "-c", command, sys.executable)
+    assert subprocess.run(shell, env=environment, check=False).returncode == 0

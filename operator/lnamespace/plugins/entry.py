@@ -8,12 +8,13 @@ import sys
 
 from lnamespace.plugins.discovery import discovering
 from lnamespace.plugins.errors import KubectlError, PluginError, UsageError
+from lnamespace.plugins.processes import kill_all
 from lnamespace.plugins.terminal import printable_lines, say
 from lnamespace.plugins.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import NoReturn
+    from typing import NoReturn, TextIO
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
@@ -23,7 +24,7 @@ def run(command: Callable[[list[str]], int], name: str) -> int:
     _never_fail_to_print()
     try:
         code = discovering(command, sys.argv[1:])
-        sys.stdout.flush()
+        flush(sys.stdout)
     except PluginError as error:
         say(_told(error, name))
         return error.exit_code
@@ -35,12 +36,19 @@ def run(command: Callable[[list[str]], int], name: str) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process at once: nothing is left to be tidied, and Python would take its time."""
+    """End the process, and what it has started, at once: Python would take its time."""
+    kill_all()
     try:
-        sys.stdout.flush()
+        flush(sys.stdout)
     finally:
-        sys.stderr.flush()
+        flush(sys.stderr)
         os._exit(code)
+
+
+def flush(stream: TextIO | None) -> None:
+    """Write what is buffered; a stream that was closed before we began, as by `>&-`, is None."""
+    if stream is not None:
+        stream.flush()
 
 
 def _told(error: PluginError, name: str) -> str:

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 CHUNK = 65536
+_running: dict[int, Process] = {}
+
+
+def kill_all() -> None:
+    """Kill the programs that nobody has waited for: after an error nobody reads their answers."""
+    for process in tuple(_running.values()):
+        process.kill()
+        process.wait()
 
 
 class Process:
@@ -41,6 +49,7 @@ class Process:
         finally:
             _close(theirs)
         self.input, self.output, self.errors = ours
+        _running[self.pid] = self
 
     def communicate(
         self, body: bytes = b"", told: Callable[[bytes], None] | None = None
@@ -82,6 +91,7 @@ class Process:
     def wait(self) -> int:
         """Return the exit code as shells report it: 128 and more where a signal ended it."""
         _, status = os.waitpid(self.pid, 0)
+        _running.pop(self.pid, None)
         code = os.waitstatus_to_exitcode(status)
         return 128 - code if code < 0 else code
 
