@@ -9,8 +9,7 @@ import pytest
 import pytest_asyncio
 from lnamespace import errors
 from lnamespace.access.person import Person, places
-from lnamespace.controller.cache import read_listed
-from lnamespace.controller.tenant import lnamespaces
+from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.kube.objects import read
 from lnamespace.kube.resources import NAMESPACE, ROLE_BINDING, SERVICE_ACCOUNT
 from lnamespace.model.subject import Subject, SubjectKind
@@ -134,7 +133,7 @@ async def test_who_is_revoked_loses_it_without_a_question(desk: Desk) -> None:
 def lnamespace(desk: Desk, name: str, **spec: Any) -> None:
     shown = {"metadata": {"name": name, "uid": f"uid-{name}", "generation": 1}, "spec": spec}
     made = desk.cluster.make(lnamespaces(LAYOUT).path(name), shown)
-    desk.cache.lnamespaces.put(read_listed(msgspec.json.encode(made)))
+    desk.cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(made)))
 
 
 @pytest.mark.parametrize("own", [True, False])

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from lnamespace.access.layout import Layout
 from lnamespace.access.person import Person
-from lnamespace.controller.cache import Cache, Tenant, WorkKey, read_listed
+from lnamespace.controller.cache import Cache, Tenant, WorkKey
 from lnamespace.controller.outbox import Departed
 from lnamespace.controller.queue import WorkQueue
+from lnamespace.controller.resource import read_lnamespace
 from lnamespace.kube.objects import Seen
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
@@ -65,7 +66,7 @@ class Desk:
         meta = {"name": name, "uid": uid or f"uid-{name}", "resourceVersion": str(self.version)}
         listed = [{"name": sudoer} for sudoer in sudoers]
         raw = {"metadata": meta, "spec": {"sudoers": listed} | spec}
-        self.cache.lnamespaces.put(read_listed(json.dumps(raw).encode()))
+        self.cache.lnamespaces.put(read_lnamespace(json.dumps(raw).encode()))
 
 
 @pytest.fixture
@@ -290,7 +291,7 @@ async def test_an_lnamespace_that_waits_for_a_finalizer_is_going(desk: Desk) -> 
     assert (listed := desk.cache.tenant("team-a"))
     assert not listed.going
     meta = {"name": "a", "resourceVersion": "1", "deletionTimestamp": "2026-01-01T00:00:00Z"}
-    assert read_listed(json.dumps({"metadata": meta}).encode()).going
+    assert read_lnamespace(json.dumps({"metadata": meta}).encode()).going
 
 
 @pytest.mark.parametrize(("ours", "other"), [("", "gold"), ("gold", ""), ("gold", "silver")])

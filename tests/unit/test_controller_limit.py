@@ -8,8 +8,8 @@ import pytest
 import pytest_asyncio
 from lnamespace.access.layout import Layout
 from lnamespace.access.limit import Limits
-from lnamespace.controller.cache import Tenant, read_listed
-from lnamespace.controller.tenant import lnamespaces
+from lnamespace.controller.cache import Tenant
+from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.errors import ServerFault
 from lnamespace.kube.objects import read
 from lnamespace.kube.resources import NAMESPACE
@@ -49,7 +49,7 @@ async def other(desk: Desk, name: str, **status: Any) -> str:
     meta = {"name": name, "uid": f"uid-{name}", "generation": 1}
     body = {"metadata": meta, "spec": {"requester": "alice"}, "status": status}
     shown = desk.cluster.make(lnamespaces(LAYOUT).path(name), body)
-    desk.cache.lnamespaces.put(read_listed(msgspec.json.encode(shown)))
+    desk.cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(shown)))
     return name
 
 
@@ -131,7 +131,7 @@ async def test_what_is_alive_is_not_said_to_be_left(desk: Desk, spec: Any) -> No
     meta = {"name": "before", "uid": "uid-before", "generation": 2}
     body = {"metadata": meta, "spec": {"requester": "alice"} | spec, "status": {}}
     shown = desk.cluster.make(lnamespaces(LAYOUT).path("before"), body)
-    desk.cache.lnamespaces.put(read_listed(msgspec.json.encode(shown)))
+    desk.cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(shown)))
     await desk.reconcile()
     assert "1 of 1" in told(desk)
     assert "before" not in told(desk)

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 from lnamespace.access.layout import Layout
 from lnamespace.access.person import Person
-from lnamespace.controller.cache import Cache, Listed, Tenant, read_listed
+from lnamespace.controller.cache import Cache, Tenant
 from lnamespace.controller.measures import Measures
 from lnamespace.controller.queue import WorkQueue
+from lnamespace.controller.resource import CachedLNamespace, read_lnamespace
 from lnamespace.controller.vitals import SILENCE, STUCK_WATCH, STUCK_WORKER, Sign, Vitals
 from lnamespace.kube.reflector import Pulse
 from lnamespace.kube.resources import resource_of
@@ -44,7 +45,7 @@ class Watched:
 
 def listed(
     users: tuple[str, ...] = ("una",), *, ready: bool = False, going: bool = False, uid: str = "u"
-) -> Listed:
+) -> CachedLNamespace:
     condition = {
         "type": "Ready", "status": "True", "reason": "Ready", "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1,
@@ -56,7 +57,7 @@ def listed(
     }
     if going:
         made["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    return read_listed(msgspec.json.encode(made))
+    return read_lnamespace(msgspec.json.encode(made))
 
 
 def test_from_created_to_ready() -> None:
@@ -80,7 +81,9 @@ def test_what_is_refused_meanwhile_is_not_measured() -> None:
 
 
 @pytest.mark.parametrize("news", [(None, listed(ready=True)), (listed(), listed())])
-def test_what_is_not_new_was_not_created(news: tuple[Listed | None, Listed]) -> None:
+def test_what_is_not_new_was_not_created(
+    news: tuple[CachedLNamespace | None, CachedLNamespace],
+) -> None:
     watched = Watched()
     watched.measures.news(*news)
     watched.measures.ready(news[1].lns)
@@ -100,7 +103,9 @@ def test_what_is_not_new_was_not_created(news: tuple[Listed | None, Listed]) -> 
         (listed(), listed(uid="another"), True),
     ],
 )
-def test_from_edited_to_revoked(old: Listed, new: Listed | None, takes: bool) -> None:
+def test_from_edited_to_revoked(
+    old: CachedLNamespace, new: CachedLNamespace | None, takes: bool
+) -> None:
     watched = Watched(now=10)
     watched.measures.news(old, new)
     watched.now = 12
@@ -273,7 +278,7 @@ async def test_what_is_another_controllers_is_not_measured() -> None:
         meta = {"name": "team-a", "uid": "u", "resourceVersion": str(version)}
         users = [{"name": "una"}] if version == 1 else []
         raw = {"metadata": meta, "spec": {"users": users} | spec}
-        cache.lnamespaces.put(read_listed(msgspec.json.encode(raw)))
+        cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(raw)))
         assert measures.waiting == (version // 3, 0)
     cache.lnamespaces.remove(("", "team-a"), 9)
     measures.forget("team-a")

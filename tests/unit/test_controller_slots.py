@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from lnamespace.access.layout import Layout
 from lnamespace.access.limit import Limits
 from lnamespace.access.ownership import Ownership, ownership
-from lnamespace.controller.cache import Cache, Tenant, WorkKey, read_listed
+from lnamespace.controller.cache import Cache, Tenant, WorkKey
 from lnamespace.controller.queue import WorkQueue
+from lnamespace.controller.resource import read_lnamespace
 from lnamespace.controller.slots import SHOWN, Place, Slots
 from lnamespace.kube.objects import Seen
 from lnamespace.kube.resources import NAMESPACE
@@ -57,7 +58,7 @@ class World:
         for events in self.heard_of.values():
             events.clear()
         for manifest in self.lnamespaces.values():
-            self.cache.lnamespaces.put(read_listed(msgspec.json.encode(manifest)))
+            self.cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(manifest)))
         for seen in self.namespaces.values():
             self.cache.objects[NAMESPACE].put(seen)
 
@@ -112,7 +113,7 @@ class World:
         if isinstance(what, int):
             self.cache.lnamespaces.remove(("", name), what)
         else:
-            self.cache.lnamespaces.put(read_listed(what))
+            self.cache.lnamespaces.put(read_lnamespace(what))
 
     def hear_of_a_namespace(self, _: int = 0) -> None:
         if not self.heard_of["ns"]:

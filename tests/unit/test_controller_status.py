@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lnamespace import errors
 from lnamespace.access.entries import Entries, entries
 from lnamespace.access.ownership import Ownership
-from lnamespace.controller.cache import read_listed
 from lnamespace.controller.outcome import Outcome
+from lnamespace.controller.resource import read_lnamespace
 from lnamespace.controller.status import Findings, Refusal, is_ready, status, unreadable
 from lnamespace.model.lnamespace import (
     Billing,
@@ -259,7 +259,7 @@ def broken(before: Status) -> LNamespace:
         "spec": {"users": 7},
         "status": before,
     }
-    listed = read_listed(msgspec.json.encode(raw))
+    listed = read_lnamespace(msgspec.json.encode(raw))
     assert "$.spec.users" in listed.problem
     return listed.lns
 
@@ -294,7 +294,7 @@ def test_a_broken_spec_is_told_once() -> None:
 
 def test_a_status_that_cannot_be_read_either_is_begun_anew() -> None:
     raw = b'{"metadata": {"name": "a", "resourceVersion": "1"}, "spec": 7, "status": {"counts": 7}}'
-    listed = read_listed(raw)
+    listed = read_lnamespace(raw)
     assert listed.problem
     assert listed.lns == LNamespace(Metadata("a", resource_version="1"))
 

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 from lnamespace import errors
 from lnamespace.admission import holdings
-from lnamespace.controller.cache import read_listed
 from lnamespace.controller.profiles import Profiles
+from lnamespace.controller.resource import read_lnamespace
 from lnamespace.kube.answers import LONGEST_ADVICE, error_of
 from lnamespace.kube.client import Client
 from lnamespace.kube.lease import Election, Terms
@@ -53,7 +53,7 @@ def read_object(raw: bytes) -> object:
 
 
 @pytest.mark.parametrize(
-    "reader", [read_object, read_listed, read_queued, read_watched, holdings.read]
+    "reader", [read_object, read_lnamespace, read_queued, read_watched, holdings.read]
 )
 @pytest.mark.parametrize("garbage", GARBAGE)
 def test_what_is_no_object_is_an_error_that_may_pass(

@@ -4,6 +4,7 @@ Level-triggered: whatever happened, a key is put into the queue, and a worker co
 should be with what is. In the order in which they build on each other:
 
 * :mod:`~lnamespace.controller.queue` - which keys wait to be worked on.
+* :mod:`~lnamespace.controller.resource` - the LNamespace as an API resource; pure.
 * :mod:`~lnamespace.controller.people` - which LNamespaces need which person.
 * :mod:`~lnamespace.controller.cache` - what is known of the cluster, and whom news concerns.
 * :mod:`~lnamespace.controller.status` - what to say of an LNamespace; pure.

@@ -14,9 +14,8 @@ from lnamespace.controller.departures import Departures
 from lnamespace.controller.outbox import Departed, Departure
 from lnamespace.controller.people import People
 from lnamespace.controller.queue import WorkQueue
+from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.controller.slots import Place, Slots
-from lnamespace.errors import ModelError
-from lnamespace.kube import answers
 from lnamespace.kube.objects import Key, Seen
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
@@ -27,7 +26,7 @@ from lnamespace.kube.resources import (
     Resource,
 )
 from lnamespace.kube.store import Store
-from lnamespace.model.lnamespace import LNamespace, Metadata, Spec, Status, decode
+from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import ACCOUNT_BINDING, RAILS_NAME, SUDOERS_BINDING, USERS_BINDING
 
 NO_LIMITS = Limits()
@@ -57,74 +56,9 @@ class Tenant:
 WorkKey = Tenant | Person | Departed
 
 
-class Listed(msgspec.Struct, frozen=True):
-    """An LNamespace as the cluster has it; ``problem`` says why it could not be read."""
-
-    key: Key
-    version: int
-    lns: LNamespace
-    problem: str = ""
-
-    def of_class(self, name: str) -> bool:
-        """Whether it is for controllers of that class."""
-        return self.lns.spec.class_name == name
-
-    @property
-    def going(self) -> bool:
-        """Whether it is being deleted, waiting for somebody's finalizer."""
-        return self.lns.metadata.deletion_timestamp is not msgspec.UNSET
-
-
 TakeIn = Callable[[str, LNamespace | None, Seen | None], None]
-News = Callable[[Listed | None, Listed | None], None]
+News = Callable[[CachedLNamespace | None, CachedLNamespace | None], None]
 """Told what an LNamespace was and what it is, before anything is done about it."""
-
-
-class _Head(msgspec.Struct, frozen=True):
-    metadata: Metadata
-    spec: msgspec.Raw = msgspec.Raw(b"{}")
-    status: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-class _Class(msgspec.Struct, frozen=True, rename="camel"):
-    class_name: str = ""
-
-
-_head = msgspec.json.Decoder(_Head)
-_class = msgspec.json.Decoder(_Class)
-_status = msgspec.json.Decoder(Status)
-
-
-def read_listed(raw: bytes | msgspec.Raw) -> Listed:
-    """Read an LNamespace; one that breaks its schema becomes a problem to report, no failure."""
-    try:
-        lns, problem = decode(raw), ""
-    except ModelError as error:
-        lns, problem = _without_spec(raw), str(error)
-    return Listed(("", lns.name), answers.version_of(lns.metadata.resource_version), lns, problem)
-
-
-def _without_spec(raw: bytes | msgspec.Raw) -> LNamespace:
-    """Keep the status even so: it proves whose the Namespace is; and the class, if it has one.
-
-    Whom it lists is not known then, which is not the same as nobody.
-    """
-    head = answers.decode(_head, raw)
-    return LNamespace(head.metadata, Spec(class_name=_class_of(head.spec)), _status_of(head.status))
-
-
-def _class_of(spec: msgspec.Raw) -> str:
-    try:
-        return _class.decode(spec).class_name
-    except msgspec.DecodeError:
-        return ""
-
-
-def _status_of(status: msgspec.Raw) -> Status:
-    try:
-        return _status.decode(status)
-    except msgspec.DecodeError:
-        return Status()
 
 
 class Cache:
@@ -143,13 +77,13 @@ class Cache:
         self._queue = queue
         self._news = news
         self.people = People()
-        self._uids: dict[str, Listed] = {}
+        self._uids: dict[str, CachedLNamespace] = {}
         """The LNamespaces that there are, by UID."""
         self._last_read: dict[str, LNamespace | None] = {}
         """Those that cannot be read, by UID, as they were when they could be."""
         self._slots = Slots(layout, limits, reserved, lambda name: queue.add(Tenant(name)))
         self.departures = Departures()
-        self.lnamespaces: Store[Listed] = Store(self._lnamespace_changed)
+        self.lnamespaces: Store[CachedLNamespace] = Store(self._lnamespace_changed)
         self.objects: dict[Resource, Store[Seen]] = {
             NAMESPACE: Store(self._namespace_changed),
             ROLE: Store(self._grant_changed),
@@ -163,7 +97,7 @@ class Cache:
         """What is known of an object."""
         return self.objects[resource].get(key)
 
-    def tenant(self, name: str) -> Listed | None:
+    def tenant(self, name: str) -> CachedLNamespace | None:
         """The LNamespace of that name."""
         return self.lnamespaces.get(("", name))
 
@@ -234,7 +168,7 @@ class Cache:
                     yield key
         yield from map(Departed, list(self.departures))
 
-    def ours(self, listed: Listed | None) -> LNamespace | None:
+    def ours(self, listed: CachedLNamespace | None) -> LNamespace | None:
         """The LNamespace, if it is for our class; another's is none of our business."""
         return listed.lns if listed and listed.of_class(self._names.class_name) else None
 
@@ -256,7 +190,9 @@ class Cache:
             return False
         return uid in seen.owners or self._staying(person, seen) > 1
 
-    def _lnamespace_changed(self, old: Listed | None, new: Listed | None) -> None:
+    def _lnamespace_changed(
+        self, old: CachedLNamespace | None, new: CachedLNamespace | None
+    ) -> None:
         was, is_ = self.ours(old), self.ours(new)
         self._news(old if was else None, new if is_ else None)
         waited = was is not None and self._slots.waits(was.name)
@@ -274,7 +210,7 @@ class Cache:
             self.departures[was.uid] = Departure(was, datetime.now(UTC))
             self._queue.add(Departed(was.uid))
 
-    def _note_uids(self, old: Listed | None, new: Listed | None) -> None:
+    def _note_uids(self, old: CachedLNamespace | None, new: CachedLNamespace | None) -> None:
         """Know by UID what there is, and what was last read of those that cannot be read."""
         same = old is not None and new is not None and old.lns.uid == new.lns.uid
         if old is not None and not same:

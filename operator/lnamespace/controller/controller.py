@@ -12,7 +12,7 @@ from lnamespace.access.layout import Layout, SudoLayout
 from lnamespace.access.limit import Limits
 from lnamespace.access.person import Person
 from lnamespace.controller.accounts import Accounts
-from lnamespace.controller.cache import Cache, Listed, Tenant, WorkKey, read_listed
+from lnamespace.controller.cache import Cache, Tenant, WorkKey
 from lnamespace.controller.events import Recorder
 from lnamespace.controller.guards import GuardWatch
 from lnamespace.controller.measures import DEFECT, DONE, Measures
@@ -21,7 +21,8 @@ from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.person import PersonReconciler
 from lnamespace.controller.profiles import Profiles
 from lnamespace.controller.queue import WorkQueue
-from lnamespace.controller.tenant import TenantReconciler, lnamespaces
+from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
+from lnamespace.controller.tenant import TenantReconciler
 from lnamespace.controller.vitals import Sign, Vitals
 from lnamespace.errors import ClusterError, LostLease
 from lnamespace.kube.apply import Applier
@@ -126,7 +127,7 @@ class Controller:
             client,
             lnamespaces(layout),
             self._cache.lnamespaces,
-            read_listed,
+            read_lnamespace,
             failed=self._watch_failed,
             recovered=self._queue.hurry,
         )
@@ -204,10 +205,10 @@ class Controller:
 
     def _make_reflectors(
         self, client: Client, layout: Layout
-    ) -> list[Reflector[Seen] | Reflector[Listed]]:
+    ) -> list[Reflector[Seen] | Reflector[CachedLNamespace]]:
         marks = layout.marks
         read_object = partial(read, marks=marks)
-        reflectors: list[Reflector[Seen] | Reflector[Listed]] = [
+        reflectors: list[Reflector[Seen] | Reflector[CachedLNamespace]] = [
             # All Namespaces, not just ours: one that is not ours is a Conflict until it goes.
             Reflector(
                 client,

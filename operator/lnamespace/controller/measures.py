@@ -11,7 +11,8 @@ from functools import cache
 from prometheus_client import Counter as Total
 from prometheus_client import Gauge
 
-from lnamespace.controller.cache import Listed, Tenant, WorkKey
+from lnamespace.controller.cache import Tenant, WorkKey
+from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.controller.status import READY, is_ready
 from lnamespace.kube.plan import Action, Delete
 from lnamespace.kube.reflector import Pulse
@@ -72,7 +73,7 @@ class Measures:
 
     # --- how long people wait
 
-    def news(self, old: Listed | None, new: Listed | None) -> None:
+    def news(self, old: CachedLNamespace | None, new: CachedLNamespace | None) -> None:
         """Take in what the watch tells of an LNamespace: perhaps somebody begins to wait."""
         known = new or old
         if known is None:
@@ -121,7 +122,7 @@ class Measures:
 
     # --- what is true at the moment of being asked
 
-    def text(self, leads: bool, waiting: int, lnamespaces: Iterable[Listed]) -> bytes:
+    def text(self, leads: bool, waiting: int, lnamespaces: Iterable[CachedLNamespace]) -> bytes:
         """All metrics, as of now."""
         self.metrics.leader.set(leads)
         self.metrics.queue_depth.set(waiting)
@@ -135,7 +136,7 @@ class Measures:
             self.metrics.watch_silence.labels(resource).set(self._clock() - pulse.heard)
 
 
-def _takes(old: Listed, new: Listed | None) -> bool:
+def _takes(old: CachedLNamespace, new: CachedLNamespace | None) -> bool:
     """Whether somebody has less than before."""
     if new is None or new.lns.uid != old.lns.uid:
         return True

@@ -21,11 +21,12 @@ from lnamespace.access.tenant import (
     tenant_objects,
     waiting,
 )
-from lnamespace.controller.cache import Cache, Listed, read_listed
+from lnamespace.controller.cache import Cache
 from lnamespace.controller.events import Recorder
 from lnamespace.controller.measures import Measures
 from lnamespace.controller.outbox import Departed, Departure, Outbox
 from lnamespace.controller.outcome import Outcome
+from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
 from lnamespace.controller.slots import Place
 from lnamespace.controller.status import (
     LIMIT_EXCEEDED,
@@ -45,7 +46,7 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
 from lnamespace.kube.plan import Action, Create, Delete, plan
 from lnamespace.kube.resources import GUARD_RAILS, NAMESPACE, ROLE_BINDING, Resource
-from lnamespace.model.lnamespace import KIND, PLURAL, VERSION, LNamespace, Spec, Status
+from lnamespace.model.lnamespace import LNamespace, Spec, Status
 from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING, USERS_BINDING
 from lnamespace.model.rules import RESERVED_NAMES, name_problem
 from lnamespace.model.subject import Subject
@@ -55,11 +56,6 @@ PATIENCE = 3
 
 SWITCH_DELAY = timedelta(seconds=1)
 """How long both layouts of sudo are there: who has read the status before it changed acts by it."""
-
-
-def lnamespaces(layout: Layout) -> Resource:
-    """Where this instance's LNamespaces are."""
-    return Resource(layout.names.group, VERSION, KIND, PLURAL)
 
 
 def utc_now() -> datetime:
@@ -356,7 +352,7 @@ class TenantReconciler:
         kept = there and self.cache.is_sponsored(one, uid)
         return kept or one in self.cache.people.problems
 
-    async def _say(self, listed: Listed, new: Status) -> list[ClusterError]:
+    async def _say(self, listed: CachedLNamespace, new: Status) -> list[ClusterError]:
         lns = listed.lns
         if new == lns.status:
             return []
@@ -368,7 +364,7 @@ class TenantReconciler:
             {"op": "add", "path": "/status", "value": new},
         )
         try:
-            answer = read_listed(await self.client.patch_json(path, operations))
+            answer = read_lnamespace(await self.client.patch_json(path, operations))
         except NotFound:
             return []
         except ClusterError as error:
@@ -394,7 +390,7 @@ def _lets_in(action: Action, lns: LNamespace) -> bool:
     return action.want.key[0] == lns.name
 
 
-def _told(listed: Listed) -> tuple[Spec, dict[str, str], bool]:
+def _told(listed: CachedLNamespace) -> tuple[Spec, dict[str, str], bool]:
     """All of an LNamespace that we go by, besides what we say ourselves."""
     return listed.lns.spec, listed.lns.metadata.labels, listed.going
 

@@ -12,13 +12,14 @@ from lnamespace.access.layout import Layout
 from lnamespace.access.limit import Limits
 from lnamespace.access.person import Person
 from lnamespace.controller.accounts import Accounts
-from lnamespace.controller.cache import NO_LIMITS, Cache, WorkKey, read_listed
+from lnamespace.controller.cache import NO_LIMITS, Cache, WorkKey
 from lnamespace.controller.events import Recorder
 from lnamespace.controller.outbox import Departed, Outbox
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.person import PersonReconciler
 from lnamespace.controller.queue import WorkQueue
-from lnamespace.controller.tenant import TenantReconciler, lnamespaces
+from lnamespace.controller.resource import lnamespaces, read_lnamespace
+from lnamespace.controller.tenant import TenantReconciler
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.objects import read
 from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
@@ -61,7 +62,7 @@ class Desk:
         generation = known["metadata"].get("generation", 0) + 1
         meta = known["metadata"] | {"generation": generation}
         shown = self.cluster.make(LNS, known | {"metadata": meta, "spec": spec})
-        self.cache.lnamespaces.put(read_listed(msgspec.json.encode(shown)))
+        self.cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(shown)))
 
     def told(self, resource: Any, path: str) -> None:
         """The watch tells of an object."""
@@ -102,7 +103,7 @@ class Desk:
                 cache.objects[resource].put(seen)
         if LNS in self.cluster.objects:
             raw = msgspec.json.encode(self.cluster.objects[LNS])
-            cache.lnamespaces.put(read_listed(raw))
+            cache.lnamespaces.put(read_lnamespace(raw))
         self.cache = cache
         applier = Applier(client, cache.objects, LAYOUT.marks, 8)
         accounts = Accounts(client, cache, LAYOUT)

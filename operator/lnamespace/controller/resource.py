@@ -1,0 +1,91 @@
+"""The LNamespace as an API resource: where it is served, and what is kept of one that is read."""
+
+import msgspec
+
+from lnamespace.access.layout import Layout
+from lnamespace.errors import ModelError
+from lnamespace.kube import answers
+from lnamespace.kube.objects import Key
+from lnamespace.kube.resources import Resource
+from lnamespace.model.lnamespace import (
+    KIND,
+    PLURAL,
+    VERSION,
+    LNamespace,
+    Metadata,
+    Spec,
+    Status,
+    decode,
+)
+
+
+def lnamespaces(layout: Layout) -> Resource:
+    """Return the resource of the LNamespaces of this instance."""
+    return Resource(layout.names.group, VERSION, KIND, PLURAL)
+
+
+class CachedLNamespace(msgspec.Struct, frozen=True):
+    """An LNamespace as the cluster has it; ``problem`` says why it could not be read."""
+
+    key: Key
+    version: int
+    lns: LNamespace
+    problem: str = ""
+
+    def of_class(self, name: str) -> bool:
+        """Whether it is for controllers of that class."""
+        return self.lns.spec.class_name == name
+
+    @property
+    def going(self) -> bool:
+        """Whether it is being deleted, waiting for somebody's finalizer."""
+        return self.lns.metadata.deletion_timestamp is not msgspec.UNSET
+
+
+class _Head(msgspec.Struct, frozen=True):
+    metadata: Metadata
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Class(msgspec.Struct, frozen=True, rename="camel"):
+    class_name: str = ""
+
+
+_head = msgspec.json.Decoder(_Head)
+_class = msgspec.json.Decoder(_Class)
+_status = msgspec.json.Decoder(Status)
+
+
+def read_lnamespace(raw: bytes | msgspec.Raw) -> CachedLNamespace:
+    """Read an LNamespace; one that breaks its schema becomes a problem to report, no failure."""
+    try:
+        lns, problem = decode(raw), ""
+    except ModelError as error:
+        lns, problem = _without_spec(raw), str(error)
+    return CachedLNamespace(
+        ("", lns.name), answers.version_of(lns.metadata.resource_version), lns, problem
+    )
+
+
+def _without_spec(raw: bytes | msgspec.Raw) -> LNamespace:
+    """Keep the status even so: it proves whose the Namespace is; and the class, if it has one.
+
+    Whom it lists is not known then, which is not the same as nobody.
+    """
+    head = answers.decode(_head, raw)
+    return LNamespace(head.metadata, Spec(class_name=_class_of(head.spec)), _status_of(head.status))
+
+
+def _class_of(spec: msgspec.Raw) -> str:
+    try:
+        return _class.decode(spec).class_name
+    except msgspec.DecodeError:
+        return ""
+
+
+def _status_of(status: msgspec.Raw) -> Status:
+    try:
+        return _status.decode(status)
+    except msgspec.DecodeError:
+        return Status()
