@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lnamespace.access.entries import entries
-from lnamespace.access.layout import Layout, SudoLayout
+from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.entries import active_entries
 from lnamespace.access.person import self_impersonator
-from lnamespace.access.sudo import sudo
-from lnamespace.access.tenant import editors
-from lnamespace.kube.objects import Wanted
+from lnamespace.access.sudo import sudo_objects
+from lnamespace.access.tenant import editor_objects
+from lnamespace.kube.objects import DesiredObject
 from lnamespace.kube.resources import CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
 from lnamespace.model.subject import Member
@@ -36,9 +36,9 @@ def main() -> int:
     chosen = _arguments()
     print(f"{machine()}; {chosen.samples} requests each", file=sys.stderr)
     rows: list[Row] = []
-    for layout in SudoLayout:
+    for conventions in SudoLayout:
         with plane() as fresh:
-            rows += asyncio.run(_measure(fresh, Layout(sudo=layout), chosen))
+            rows += asyncio.run(_measure(fresh, Conventions(sudo=conventions), chosen))
     print(table(rows))
     write(chosen.json, rows, {})
     print(f"\nalso as JSON: {chosen.json}", file=sys.stderr)
@@ -54,42 +54,46 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def _measure(fresh: Plane, layout: Layout, chosen: argparse.Namespace) -> list[Row]:
+async def _measure(fresh: Plane, conventions: Conventions, chosen: argparse.Namespace) -> list[Row]:
     person = Path(fresh.run(str(ROOT / "hack" / "new-user.sh"), "ordinary").strip())
     async with connect(fresh.admin_kubeconfig) as admin, connect(person) as ordinary:
         await admin.post(ROLE_BINDING.path(namespace="default"), right("ordinary"))
         plain = await latency_of(ordinary, chosen.samples)
-        home = {"metadata": {"name": layout.names.sudo_namespace}}
+        home = {"metadata": {"name": conventions.names.sudo_namespace}}
         await admin.post(NAMESPACE.path(), {"apiVersion": "v1", "kind": "Namespace"} | home)
-        print(f"... {chosen.count} LNamespaces, layout {layout.sudo}", file=sys.stderr)
-        await each(AT_ONCE, range(chosen.count), lambda n: _make(admin, n, layout))
+        print(f"... {chosen.count} LNamespaces, layout {conventions.sudo}", file=sys.stderr)
+        await each(AT_ONCE, range(chosen.count), lambda n: _make(admin, n, conventions))
         there = await admin.get(CLUSTER_ROLE_BINDING.path())
         await asyncio.sleep(1)
         taxed = await latency_of(ordinary, chosen.samples)
-    return _rows(layout, chosen.count, len(there["items"]), taxed, plain)
+    return _rows(conventions, chosen.count, len(there["items"]), taxed, plain)
 
 
-async def _make(admin: Bare, number: int, layout: Layout) -> None:
-    for wanted in _objects(number, layout):
+async def _make(admin: Bare, number: int, conventions: Conventions) -> None:
+    for wanted in _objects(number, conventions):
         manifest = wanted.object.manifest()
         # There is no LNamespace: the garbage collector would take them at once.
         del manifest["metadata"]["ownerReferences"]
         await admin.post(wanted.resource.path(namespace=wanted.key[0]), manifest)
 
 
-def _objects(number: int, layout: Layout) -> Iterator[Wanted]:
+def _objects(number: int, conventions: Conventions) -> Iterator[DesiredObject]:
     """What is outside of the Namespace of an LNamespace that has a sudoer of its own."""
     name, sudoer = f"team-{number:05d}", Member(f"person-{number:05d}@example.com")
     lns = LNamespace(Metadata(name, "none"), Spec(managers=(sudoer,), sudoers=(sudoer,)))
-    now = entries(lns.spec, datetime.now(UTC))
-    objects = [*editors(lns, now, layout), *sudo(lns, now, layout)]
-    if layout.sudo is SudoLayout.GROUP:
-        objects += self_impersonator(sudoer.subject, {name: lns.uid}, layout)
+    now = active_entries(lns.spec, datetime.now(UTC))
+    objects = [*editor_objects(lns, now, conventions), *sudo_objects(lns, now, conventions)]
+    if conventions.sudo is SudoLayout.GROUP:
+        objects += self_impersonator(sudoer.subject, {name: lns.uid}, conventions)
     yield from (wanted for wanted in objects if wanted.key[0] != name)
 
 
-def _rows(layout: Layout, count: int, bindings: int, taxed: Latency, plain: Latency) -> list[Row]:
-    name = f"GET beside {count:,} LNamespaces, {layout.sudo} ({bindings:,} ClusterRoleBindings)"
+def _rows(
+    conventions: Conventions, count: int, bindings: int, taxed: Latency, plain: Latency
+) -> list[Row]:
+    name = (
+        f"GET beside {count:,} LNamespaces, {conventions.sudo} ({bindings:,} ClusterRoleBindings)"
+    )
     return [
         Row(f"{name}, p50", "ms", taxed.p50, plain.p50),
         Row(f"{name}, p99", "ms", taxed.p99, plain.p99),

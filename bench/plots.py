@@ -94,7 +94,7 @@ def _save(figure: Figure, path: Path) -> None:
 
 
 def _scale(runs: Sequence[Measured]) -> Figure:
-    figure = Figure(figsize=(10, 7), layout="constrained")
+    figure = Figure(figsize=(10, 7), conventions="constrained")
     (rate, latency), (each, restart) = figure.subplots(2, 2)
     counts = [run.count for run in runs]
     name = ", all Ready"
@@ -119,7 +119,7 @@ def _scale(runs: Sequence[Measured]) -> Figure:
 
 
 def _beside_peer(run: Measured) -> Figure:
-    figure = Figure(figsize=(8, 4), layout="constrained")
+    figure = Figure(figsize=(8, 4), conventions="constrained")
     axes = figure.subplots()
     ours = [run.ours(name) / run.plain(name) for name, _ in PEERS.values()]
     theirs = [peer for _, peer in PEERS.values()]
@@ -139,7 +139,7 @@ def _beside_peer(run: Measured) -> Figure:
 
 
 def _tax(content: Mapping[str, Any]) -> Figure:
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    figure = Figure(figsize=(7, 4), conventions="constrained")
     axes = figure.subplots()
     found = content["details"]["milliseconds of a GET by bindings"]
     bindings = [int(count) for count in found]

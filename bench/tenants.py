@@ -4,20 +4,20 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from lnamespace.access.entries import entries
-from lnamespace.access.layout import Layout
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.entries import active_entries
 from lnamespace.access.ownership import Ownership
 from lnamespace.access.person import self_impersonator
-from lnamespace.access.tenant import Space, tenant_objects
+from lnamespace.access.tenant import NamespaceState, tenant_objects
 from lnamespace.controller.status import Findings, status
-from lnamespace.kube.objects import Wanted
+from lnamespace.kube.objects import DesiredObject
 from lnamespace.ledger.outbox import record
 from lnamespace.model.lnamespace import LNamespace
 
 from bench.client import Bare, Manifest
 
 COLLECTION = "/apis/tenancy.loblaw.digital/v1beta1/lnamespaces"
-LAYOUT = Layout()
+LAYOUT = Conventions()
 OUTBOX = record.billingrecords(LAYOUT.names).path()
 OBJECTS = 9
 """Objects of each: Namespace, 2 RoleBindings, 2 and 1 ClusterRoles, 2 and 1 ClusterRoleBindings."""
@@ -37,17 +37,17 @@ def manifest(name: str) -> Manifest:
     }
 
 
-def objects(lns: LNamespace) -> list[Wanted]:
+def objects(lns: LNamespace) -> list[DesiredObject]:
     """What the controller makes of it."""
-    current = entries(lns.spec, datetime.now(UTC))
-    own = tenant_objects(lns, current, Space(Ownership.OURS), LAYOUT)
+    current = active_entries(lns.spec, datetime.now(UTC))
+    own = tenant_objects(lns, current, NamespaceState(Ownership.OURS), LAYOUT)
     return [*own, *self_impersonator(current.sudoers[0], {lns.name: lns.uid}, LAYOUT)]
 
 
 def ready(lns: LNamespace) -> dict[str, Any]:
     """The status that says it is done."""
     now = datetime.now(UTC)
-    found = Findings(Ownership.OURS, entries(lns.spec, now), lns.uid, f"{lns.name}-sudoers")
+    found = Findings(Ownership.OURS, active_entries(lns.spec, now), lns.uid, f"{lns.name}-sudoers")
     said: dict[str, Any] = msgspec.to_builtins(status(lns, found, now.replace(microsecond=0)))
     return {"status": said}
 

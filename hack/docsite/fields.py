@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lnamespace.ledger.outbox.crd import billingrecords_crd
-from lnamespace.model.crd import crd
+from lnamespace.model.crd import build_crd
 from lnamespace.model.names import Names
 
 from docsite.markdown import code, page, prose, table
@@ -21,7 +21,9 @@ _LIMITS = {
 
 def lnamespaces() -> str:
     """LNamespace in both versions."""
-    return _kind(crd(Names()), "`kubectl explain lns --recursive` shows the same on a cluster.")
+    return _kind(
+        build_crd(Names()), "`kubectl explain lns --recursive` shows the same on a cluster."
+    )
 
 
 def billingrecords() -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from lnamespace.access.layout import Layout
-from lnamespace.model.crd import as_yaml
+from lnamespace.access.conventions import Conventions
+from lnamespace.model.crd import to_yaml
 from lnamespace.samples import samples
 
 from docsite.markdown import page
@@ -16,9 +16,9 @@ def objects() -> str:
         "Sample objects",
         "An LNamespace `payments`, and the objects that the controller makes for its sudoers. The "
         "files are in `docs/resource-samples`; `lnamespace render samples` writes them.",
-        *(_section(name, manifest) for name, manifest in samples(Layout()).items()),
+        *(_section(name, manifest) for name, manifest in samples(Conventions()).items()),
     )
 
 
 def _section(name: str, manifest: Mapping[str, Any]) -> str:
-    return f"## {name}\n\n```yaml\n{as_yaml(dict(manifest))}```"
+    return f"## {name}\n\n```yaml\n{to_yaml(dict(manifest))}```"

@@ -153,11 +153,11 @@ def _render(chosen: Settings, arguments: argparse.Namespace) -> int:
     if arguments.directory:
         raise SettingsError(f"render {arguments.what} prints; a folder is for samples")
     from lnamespace.ledger.outbox.crd import billingrecords_crd
-    from lnamespace.model.crd import as_yaml, crd
+    from lnamespace.model.crd import build_crd, to_yaml
     from lnamespace.model.names import Names
 
-    generate = {"crd": crd, "billingrecords": billingrecords_crd}[arguments.what]
-    print(as_yaml(generate(Names(chosen.api_group_suffix))), end="")
+    generate = {"crd": build_crd, "billingrecords": billingrecords_crd}[arguments.what]
+    print(to_yaml(generate(Names(chosen.api_group_suffix))), end="")
     return 0
 
 
@@ -165,11 +165,11 @@ def _render_samples(chosen: Settings, directory: str) -> int:
     from pathlib import Path
 
     from lnamespace import samples
-    from lnamespace.access.layout import Layout
+    from lnamespace.access.conventions import Conventions
     from lnamespace.model.names import Names
 
     names = Names(chosen.api_group_suffix)
-    samples.write(Path(directory), Layout(names))
+    samples.write(Path(directory), Conventions(names))
     return 0
 
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import msgspec
 
-from lnamespace.access.entries import entries
-from lnamespace.access.layout import Layout
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.entries import active_entries
 from lnamespace.access.person import self_impersonator
-from lnamespace.access.sudo import sudo
-from lnamespace.access.tenant import editors
+from lnamespace.access.sudo import sudo_objects
+from lnamespace.access.tenant import editor_objects
 from lnamespace.errors import SettingsError
-from lnamespace.kube.objects import Wanted
+from lnamespace.kube.objects import DesiredObject
 from lnamespace.model import v1alpha1
-from lnamespace.model.conversion import converted
-from lnamespace.model.crd import as_yaml
+from lnamespace.model.conversion import convert_manifest
+from lnamespace.model.crd import to_yaml
 from lnamespace.model.lnamespace import KIND, VERSION, Billing, LNamespace, Metadata, Spec
 from lnamespace.model.names import Names
 from lnamespace.model.subject import Member, SubjectKind
@@ -44,12 +44,12 @@ _CONTRACTOR = Member("dora@example.com", expires_at=datetime(2099, 12, 31, tzinf
 _SAMPLE = LNamespace(Metadata("payments", uid="00000000-0000-0000-0000-000000000000"), _SPEC)
 
 
-def samples(layout: Layout) -> Mapping[str, Json]:
+def samples(conventions: Conventions) -> Mapping[str, Json]:
     """The manifests by the names of their files."""
-    return dict((*_lnamespaces(layout.names), *_objects(layout)))
+    return dict((*_lnamespaces(conventions.names), *_objects(conventions)))
 
 
-def write(folder: Path, layout: Layout) -> None:
+def write(folder: Path, conventions: Conventions) -> None:
     """Write them all, over what is there.
 
     Raises
@@ -59,8 +59,8 @@ def write(folder: Path, layout: Layout) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, manifest in samples(layout).items():
-            (folder / name).write_text(as_yaml(manifest), encoding="utf-8")
+        for name, manifest in samples(conventions).items():
+            (folder / name).write_text(to_yaml(manifest), encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"{folder}: cannot be written: {error.strerror}") from error
 
@@ -69,7 +69,7 @@ def _lnamespaces(names: Names) -> Iterator[tuple[str, Json]]:
     """The older version cannot say that an entry ends, so its sample says nothing of it."""
     ending = msgspec.structs.replace(_SPEC, users=(*_SPEC.users[:-1], _CONTRACTOR))
     yield "lnamespace.yaml", _manifest(ending, names)
-    older = converted(_manifest(_SPEC, names), v1alpha1.VERSION, names)
+    older = convert_manifest(_manifest(_SPEC, names), v1alpha1.VERSION, names)
     yield "lnamespace-v1alpha1.yaml", older
 
 
@@ -82,17 +82,17 @@ def _manifest(spec: Spec, names: Names) -> Json:
     }
 
 
-def _objects(layout: Layout) -> Iterator[tuple[str, Json]]:
-    in_force = entries(_SPEC, _NOW)
-    person = self_impersonator(_ALICE.subject, {_SAMPLE.name: _SAMPLE.uid}, layout)
-    role, binding, cluster_admin = sudo(_SAMPLE, in_force, layout)
+def _objects(conventions: Conventions) -> Iterator[tuple[str, Json]]:
+    in_force = active_entries(_SPEC, _NOW)
+    person = self_impersonator(_ALICE.subject, {_SAMPLE.name: _SAMPLE.uid}, conventions)
+    role, binding, cluster_admin = sudo_objects(_SAMPLE, in_force, conventions)
     yield from _pair("self-impersonator", person)
     yield from _pair("sudoer-impersonator", (role, binding))
     yield "sudoer-group-cluster-admin-role-binding.yaml", cluster_admin.object.manifest()
-    yield from _pair("sudoer-lnamespace-edit", editors(_SAMPLE, in_force, layout))
+    yield from _pair("sudoer-lnamespace-edit", editor_objects(_SAMPLE, in_force, conventions))
 
 
-def _pair(name: str, objects: tuple[Wanted, ...]) -> Iterator[tuple[str, Json]]:
+def _pair(name: str, objects: tuple[DesiredObject, ...]) -> Iterator[tuple[str, Json]]:
     role, binding = objects
     yield f"{name}-cluster-role.yaml", role.object.manifest()
     yield f"{name}-cluster-role-binding.yaml", binding.object.manifest()

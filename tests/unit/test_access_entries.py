@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.access.entries import entries, sudoers_until
+from lnamespace.access.entries import active_entries, sudoer_expiries
 from lnamespace.model.lnamespace import Spec
 from lnamespace.model.rules import GROUP_SUDOER_PROBLEM, member_problem, sudoer_problem
 from lnamespace.model.subject import Member, Subject, SubjectKind
@@ -17,7 +17,7 @@ moments = st.integers(-90_000, 90_000).map(lambda s: NOW + timedelta(seconds=s))
 
 
 def users(*members: Member, now: datetime = NOW) -> tuple[Subject, ...]:
-    return entries(Spec(users=members), now).users
+    return active_entries(Spec(users=members), now).users
 
 
 def test_people_are_sorted_and_each_counts_once() -> None:
@@ -34,9 +34,9 @@ def test_the_longest_of_two_entries_for_one_person_counts() -> None:
     short, long = (Member("alice", expires_at=NOW + DAY * days) for days in (1, 2))
     for listed in ((short, long), (long, short)):
         assert users(*listed, now=NOW + DAY) == (Subject(USER, "alice"),)
-        assert sudoers_until(Spec(sudoers=listed)) == {Subject(USER, "alice"): NOW + DAY * 2}
+        assert sudoer_expiries(Spec(sudoers=listed)) == {Subject(USER, "alice"): NOW + DAY * 2}
     for listed in ((short, Member("alice")), (Member("alice"), short)):
-        assert sudoers_until(Spec(sudoers=listed)) == {Subject(USER, "alice"): None}
+        assert sudoer_expiries(Spec(sudoers=listed)) == {Subject(USER, "alice"): None}
 
 
 def test_problems_name_the_field_and_leave_the_others_alone() -> None:
@@ -45,7 +45,7 @@ def test_problems_name_the_field_and_leave_the_others_alone() -> None:
         managers=(Member("system:masters", GROUP), Member("ops", GROUP)),
         sudoers=(Member("ops", GROUP), Member("eve", USER, "a"), Member("eve")),
     )
-    current = entries(spec, NOW)
+    current = active_entries(spec, NOW)
     assert current.users == (Subject(USER, "alice"), Subject(USER, "bob"))
     assert current.managers == (Subject(GROUP, "ops"),)
     assert current.sudoers == (Subject(USER, "eve"),)
@@ -63,16 +63,16 @@ def test_the_next_change_is_the_first_end_in_any_list() -> None:
         managers=(Member("c", expires_at=NOW + DAY * 2), Member("d")),
         sudoers=(Member("e", expires_at=NOW + DAY),),
     )
-    assert entries(spec, NOW).changes_at == NOW + DAY
-    assert entries(spec, NOW + DAY).changes_at == NOW + DAY * 2
-    assert entries(spec, NOW + DAY * 3).changes_at is None
+    assert active_entries(spec, NOW).changes_at == NOW + DAY
+    assert active_entries(spec, NOW + DAY).changes_at == NOW + DAY * 2
+    assert active_entries(spec, NOW + DAY * 3).changes_at is None
 
 
 @given(specs(), moments)
 def test_nobody_has_anything_by_an_entry_with_a_problem_or_past_its_end(
     spec: Spec, now: datetime
 ) -> None:
-    current = entries(spec, now)
+    current = active_entries(spec, now)
     for listed, check, given_to in (
         (spec.users, member_problem, current.users),
         (spec.managers, member_problem, current.managers),
@@ -88,7 +88,7 @@ def test_nobody_has_anything_by_an_entry_with_a_problem_or_past_its_end(
 
 @given(specs(), moments)
 def test_every_entry_with_a_problem_is_told_once(spec: Spec, now: datetime) -> None:
-    paths = [problem.partition(":")[0] for problem in entries(spec, now).problems]
+    paths = [problem.partition(":")[0] for problem in active_entries(spec, now).problems]
     assert len(set(paths)) == len(paths)
     bad = [m for m in (*spec.users, *spec.managers) if member_problem(m)]
     bad += [m for m in spec.sudoers if sudoer_problem(m)]
@@ -97,13 +97,13 @@ def test_every_entry_with_a_problem_is_told_once(spec: Spec, now: datetime) -> N
 
 @given(specs(), moments, moments)
 def test_nothing_changes_before_it_is_said_to(spec: Spec, now: datetime, later: datetime) -> None:
-    current = entries(spec, now)
+    current = active_entries(spec, now)
     if now <= later and (current.changes_at is None or later < current.changes_at):
-        assert entries(spec, later) == current
+        assert active_entries(spec, later) == current
 
 
 @given(specs(), moments)
 def test_those_who_are_sudoers_are_those_who_are_so_until_later(spec: Spec, now: datetime) -> None:
-    until = sudoers_until(spec)
+    until = sudoer_expiries(spec)
     still = {subject for subject, end in until.items() if end is None or end > now}
-    assert still == set(entries(spec, now).sudoers)
+    assert still == set(active_entries(spec, now).sudoers)

@@ -1,22 +1,22 @@
 """How many LNamespaces whom: one table."""
 
 import pytest
-from lnamespace.access.limit import Limits, left_over
+from lnamespace.access.limit import RequesterLimits, describe_orphans
 
 BOT = "system:serviceaccount:ci:bot"
 OTHER = "system:serviceaccount:ci:other"
 TEAM = "system:serviceaccounts:ci"
 
-FIVE = Limits(5, {"carol": 20, "dora": 0, BOT: 3})
-TOGETHER = Limits(5, {TEAM: 7, BOT: 0})
-ONE_PERSON = Limits(0, {"carol": 2})
+FIVE = RequesterLimits(5, {"carol": 20, "dora": 0, BOT: 3})
+TOGETHER = RequesterLimits(5, {TEAM: 7, BOT: 0})
+ONE_PERSON = RequesterLimits(0, {"carol": 2})
 
 
 @pytest.mark.parametrize(
     ("limits", "requester", "account", "limit"),
     [
-        (Limits(), "alice", "alice", None),
-        (Limits(), BOT, TEAM, None),
+        (RequesterLimits(), "alice", "alice", None),
+        (RequesterLimits(), BOT, TEAM, None),
         (FIVE, "alice", "alice", 5),
         (FIVE, "", "", 5),
         (FIVE, "carol", "carol", 20),
@@ -33,7 +33,7 @@ ONE_PERSON = Limits(0, {"carol": 2})
     ],
 )
 def test_to_whom_it_is_counted_and_how_many_that_may_be(
-    limits: Limits, requester: str, account: str, limit: int | None
+    limits: RequesterLimits, requester: str, account: str, limit: int | None
 ) -> None:
     assert limits.account(requester) == account
     assert limits.of(account) == limit
@@ -41,10 +41,15 @@ def test_to_whom_it_is_counted_and_how_many_that_may_be(
 
 @pytest.mark.parametrize(
     ("limits", "exist"),
-    [(Limits(), False), (Limits(0, {"dora": 0}), False), (FIVE, True), (ONE_PERSON, True)],
+    [
+        (RequesterLimits(), False),
+        (RequesterLimits(0, {"dora": 0}), False),
+        (FIVE, True),
+        (ONE_PERSON, True),
+    ],
 )
-def test_nobody_pays_for_a_limit_that_there_is_not(limits: Limits, exist: bool) -> None:
-    assert limits.exist is exist
+def test_nobody_pays_for_a_limit_that_there_is_not(limits: RequesterLimits, exist: bool) -> None:
+    assert limits.any_limited is exist
 
 
 @pytest.mark.parametrize(("used", "refused"), [(0, False), (4, False), (5, True), (8, True)])
@@ -71,18 +76,18 @@ def test_a_refusal_says_how_many_of_how_many_and_what_to_do() -> None:
         (FIVE, "alice", False),
         (FIVE, TEAM, False),
         (TOGETHER, OTHER, False),
-        (Limits(), OTHER, False),
+        (RequesterLimits(), OTHER, False),
     ],
 )
 def test_only_a_service_account_without_an_exception_is_counted_like_its_home(
-    limits: Limits, requester: str, follows: bool
+    limits: RequesterLimits, requester: str, follows: bool
 ) -> None:
-    assert limits.follows_home(requester) is follows
+    assert limits.depends_on_namespace(requester) is follows
 
 
 def test_what_was_left_is_named_but_not_all_of_very_many() -> None:
-    assert left_over([]) == ""
-    assert "have left (a, b): ask" in left_over(["a", "b"])
-    long = left_over([f"{'x' * 60}{number:03}" for number in range(100)])
+    assert describe_orphans([]) == ""
+    assert "have left (a, b): ask" in describe_orphans(["a", "b"])
+    long = describe_orphans([f"{'x' * 60}{number:03}" for number in range(100)])
     assert "and 95 more): ask" in long
     assert len(long) < 600

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.access import person, tenant
-from lnamespace.access.entries import entries
-from lnamespace.access.layout import Layout, SudoLayout
+from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.entries import active_entries
 from lnamespace.access.ownership import Ownership
 from lnamespace.access.person import Person, self_impersonator
-from lnamespace.access.sudo import former, identity
-from lnamespace.access.tenant import Space, tenant_objects
-from lnamespace.kube.objects import MANAGED_BY, PolicyRule, RbacSubject, Wanted
+from lnamespace.access.sudo import previous_conventions, sudo_subject
+from lnamespace.access.tenant import NamespaceState, tenant_objects
+from lnamespace.kube.objects import MANAGED_BY, DesiredObject, PolicyRule, RbacSubject
 from lnamespace.kube.resources import NAMESPACE, RBAC, ROLE_BINDING
 from lnamespace.model.lnamespace import Billing, DeletionPolicy, LNamespace, Metadata, Spec
 from lnamespace.model.names import Names
@@ -25,11 +25,11 @@ from tests.unit.support import golden
 from tests.unit.support.strategies import NOW, lnamespaces, tenants, uids
 
 GROUP, ACCOUNT = SubjectKind.GROUP, SubjectKind.SERVICE_ACCOUNT
-DEFAULT = Layout()
-OTHER = Layout(Names("example.com", "k8s:{name}:sudo"), users_role="vetted-admin")
-BY_ACCOUNT = Layout(sudo=SudoLayout.SERVICE_ACCOUNT)
-OTHER_BY_ACCOUNT = Layout(OTHER.names, sudo=SudoLayout.SERVICE_ACCOUNT)
-SILVER = Layout(Names(class_name="silver"), counted=True)
+DEFAULT = Conventions()
+OTHER = Conventions(Names("example.com", "k8s:{name}:sudo"), users_role="vetted-admin")
+BY_ACCOUNT = Conventions(sudo=SudoLayout.SERVICE_ACCOUNT)
+OTHER_BY_ACCOUNT = Conventions(OTHER.names, sudo=SudoLayout.SERVICE_ACCOUNT)
+SILVER = Conventions(Names(class_name="silver"), counted=True)
 UID = "11111111-1111-1111-1111-111111111111"
 
 FULL = Spec(
@@ -74,13 +74,13 @@ def named(spec: Spec, name: str = "team-a") -> LNamespace:
 
 
 def objects(
-    lns: LNamespace, layout: Layout = DEFAULT, whose: Ownership = Ownership.OURS
-) -> tuple[Wanted, ...]:
-    return tenant_objects(lns, entries(lns.spec, NOW), Space(whose), layout)
+    lns: LNamespace, conventions: Conventions = DEFAULT, whose: Ownership = Ownership.OURS
+) -> tuple[DesiredObject, ...]:
+    return tenant_objects(lns, active_entries(lns.spec, NOW), NamespaceState(whose), conventions)
 
 
 @pytest.mark.parametrize(
-    ("name", "lns", "layout"),
+    ("name", "lns", "conventions"),
     [
         ("full", named(FULL), DEFAULT),
         ("full-other-instance", named(FULL), OTHER),
@@ -92,12 +92,12 @@ def objects(
         ("odd-name", named(Spec(users=(Member("alice"),)), "self-impersonator"), DEFAULT),
     ],
 )
-def test_the_objects_of_a_tenant(name: str, lns: LNamespace, layout: Layout) -> None:
-    golden.check(name, objects(lns, layout))
+def test_the_objects_of_a_tenant(name: str, lns: LNamespace, conventions: Conventions) -> None:
+    golden.check(name, objects(lns, conventions))
 
 
 @pytest.mark.parametrize(
-    ("name", "subject", "layout"),
+    ("name", "subject", "conventions"),
     [
         ("person-user", Subject(SubjectKind.USER, "alice@loblaw.digital"), DEFAULT),
         ("person-odd-name", Subject(SubjectKind.USER, "https://issuer#Zoë {{x}}: '\""), DEFAULT),
@@ -105,9 +105,9 @@ def test_the_objects_of_a_tenant(name: str, lns: LNamespace, layout: Layout) -> 
         ("person-other-instance", Subject(SubjectKind.USER, "alice@loblaw.digital"), OTHER),
     ],
 )
-def test_the_objects_of_a_person(name: str, subject: Subject, layout: Layout) -> None:
+def test_the_objects_of_a_person(name: str, subject: Subject, conventions: Conventions) -> None:
     sponsors = {"team-b": "uid-b", "team-a": "uid-c", "team-c": "uid-a"}
-    golden.check(name, self_impersonator(subject, sponsors, layout))
+    golden.check(name, self_impersonator(subject, sponsors, conventions))
 
 
 def test_a_person_whom_nobody_needs_has_no_objects() -> None:
@@ -135,7 +135,7 @@ INSIDE = [
 ]
 
 
-@pytest.mark.parametrize("whose", [Ownership.OURS, Ownership.LEAVING])
+@pytest.mark.parametrize("whose", [Ownership.OURS, Ownership.TERMINATING])
 def test_everything_is_made_for_a_namespace_of_its_own(whose: Ownership) -> None:
     assert made(whose) == [("Namespace", "", "team-a"), *EDITORS, *SUDO, *INSIDE]
 
@@ -153,10 +153,10 @@ def test_nothing_reaches_into_somebody_elses_namespace(whose: Ownership) -> None
 # What holds of all of them
 
 
-def all_objects(lns: LNamespace, layout: Layout) -> list[Wanted]:
-    people = entries(lns.spec, NOW).sudoers if layout.sudo is SudoLayout.GROUP else ()
-    own = (self_impersonator(one, {lns.name: lns.uid}, layout) for one in people)
-    return [*objects(lns, layout), *chain.from_iterable(own)]
+def all_objects(lns: LNamespace, conventions: Conventions) -> list[DesiredObject]:
+    people = active_entries(lns.spec, NOW).sudoers if conventions.sudo is SudoLayout.GROUP else ()
+    own = (self_impersonator(one, {lns.name: lns.uid}, conventions) for one in people)
+    return [*objects(lns, conventions), *chain.from_iterable(own)]
 
 
 layouts = st.sampled_from([DEFAULT, OTHER, BY_ACCOUNT, OTHER_BY_ACCOUNT])
@@ -164,9 +164,9 @@ layouts = st.sampled_from([DEFAULT, OTHER, BY_ACCOUNT, OTHER_BY_ACCOUNT])
 
 @given(lnamespaces(), layouts)
 def test_every_rule_is_about_one_kind_and_names_what_it_is_about(
-    lns: LNamespace, layout: Layout
+    lns: LNamespace, conventions: Conventions
 ) -> None:
-    for wanted in all_objects(lns, layout):
+    for wanted in all_objects(lns, conventions):
         for rule in wanted.object.rules or ():
             assert len(rule.resources) == len(rule.api_groups) == 1
             assert rule.resource_names
@@ -176,10 +176,12 @@ def test_every_rule_is_about_one_kind_and_names_what_it_is_about(
 
 
 @given(lnamespaces(), layouts)
-def test_a_person_may_impersonate_just_themselves(lns: LNamespace, layout: Layout) -> None:
-    people = entries(lns.spec, NOW).sudoers
-    for one in people if layout.sudo is SudoLayout.GROUP else ():
-        role, binding = self_impersonator(one, {lns.name: lns.uid}, layout)
+def test_a_person_may_impersonate_just_themselves(
+    lns: LNamespace, conventions: Conventions
+) -> None:
+    people = active_entries(lns.spec, NOW).sudoers
+    for one in people if conventions.sudo is SudoLayout.GROUP else ():
+        role, binding = self_impersonator(one, {lns.name: lns.uid}, conventions)
         (rule,) = role.object.rules or ()
         assert rule.verbs == ("impersonate",)
         assert rule.resource_names == (one.name,)
@@ -190,27 +192,29 @@ def test_a_person_may_impersonate_just_themselves(lns: LNamespace, layout: Layou
 
 
 @given(lnamespaces(), layouts)
-def test_subjects_are_sorted_and_each_stands_once(lns: LNamespace, layout: Layout) -> None:
-    for wanted in all_objects(lns, layout):
+def test_subjects_are_sorted_and_each_stands_once(
+    lns: LNamespace, conventions: Conventions
+) -> None:
+    for wanted in all_objects(lns, conventions):
         subjects = [(s.kind, s.name, s.namespace) for s in wanted.object.subjects]
         assert len(set(subjects)) == len(subjects)
-        sudo = identity(lns.name, layout)
+        sudo = sudo_subject(lns.name, conventions)
         people = [s for s in subjects if s != (sudo.kind, sudo.name, sudo.namespace)]
         assert people == sorted(people)
 
 
 def test_the_sudoers_group_that_is_also_a_manager_stands_once() -> None:
     lns = named(Spec(managers=(Member("team-a-sudoers", GROUP),)))
-    _, binding = tenant.editors(lns, entries(lns.spec, NOW), DEFAULT)
+    _, binding = tenant.editor_objects(lns, active_entries(lns.spec, NOW), DEFAULT)
     assert [subject.name for subject in binding.object.subjects] == ["team-a-sudoers"]
 
 
 @given(lnamespaces(), layouts)
 def test_subjects_have_the_defaults_that_the_server_would_fill_in(
-    lns: LNamespace, layout: Layout
+    lns: LNamespace, conventions: Conventions
 ) -> None:
     """Otherwise every binding would look changed for ever."""
-    for wanted in all_objects(lns, layout):
+    for wanted in all_objects(lns, conventions):
         for subject in wanted.object.subjects:
             account = subject.kind == "ServiceAccount"
             assert subject.api_group == ("" if account else RBAC)
@@ -218,19 +222,24 @@ def test_subjects_have_the_defaults_that_the_server_would_fill_in(
 
 
 @given(lnamespaces(), layouts)
-def test_roles_are_bound_only_where_they_are_meant(lns: LNamespace, layout: Layout) -> None:
+def test_roles_are_bound_only_where_they_are_meant(
+    lns: LNamespace, conventions: Conventions
+) -> None:
     """`cluster-admin` and the users' role within the Namespace; all else is the tenant's own."""
-    for wanted in all_objects(lns, layout):
+    for wanted in all_objects(lns, conventions):
         ref = wanted.object.role_ref
         if not ref:
             continue
-        if wanted.resource is ROLE_BINDING and ref.name in ("cluster-admin", layout.users_role):
+        if wanted.resource is ROLE_BINDING and ref.name in (
+            "cluster-admin",
+            conventions.users_role,
+        ):
             assert wanted.key[0] == lns.name
         else:
             assert ref.name == wanted.key[1]
 
 
-def words_of(wanted: Iterable[Wanted]) -> set[str]:
+def words_of(wanted: Iterable[DesiredObject]) -> set[str]:
     """Everything that says whose an object is: but for people's names, which may be anything."""
     words: set[str] = set()
     for one in wanted:
@@ -244,15 +253,15 @@ def words_of(wanted: Iterable[Wanted]) -> set[str]:
 
 @given(tenants, tenants, uids, uids, layouts)
 def test_a_tenants_objects_never_mention_another_tenant(
-    one: str, other: str, uid: str, other_uid: str, layout: Layout
+    one: str, other: str, uid: str, other_uid: str, conventions: Conventions
 ) -> None:
     if one == other or uid == other_uid:
         return
     spec = Spec(users=(Member("alice"),), managers=(Member("bob"),), sudoers=(Member("eve"),))
-    ours = objects(LNamespace(Metadata(one, uid), spec), layout)
-    theirs = objects(LNamespace(Metadata(other, other_uid), spec), layout)
+    ours = objects(LNamespace(Metadata(one, uid), spec), conventions)
+    theirs = objects(LNamespace(Metadata(other, other_uid), spec), conventions)
     shared = {"", "lnamespace", "lnamespace.example.com", "lnamespace-users", "lnamespace-sudoers"}
-    shared |= {"lnamespace-sudo-account", layout.names.sudo_namespace}
+    shared |= {"lnamespace-sudo-account", conventions.names.sudo_namespace}
     assert not (words_of(ours) & words_of(theirs)) - shared
     assert not {(w.resource, w.key) for w in ours} & {(w.resource, w.key) for w in theirs}
 
@@ -266,13 +275,13 @@ def test_two_instances_make_no_object_of_one_name_outside_the_namespace(lns: LNa
 
 
 @given(lnamespaces(), layouts)
-def test_every_object_is_labelled_and_owned(lns: LNamespace, layout: Layout) -> None:
+def test_every_object_is_labelled_and_owned(lns: LNamespace, conventions: Conventions) -> None:
     retain = lns.spec.deletion_policy is DeletionPolicy.RETAIN
-    for wanted in all_objects(lns, layout):
+    for wanted in all_objects(lns, conventions):
         meta = wanted.object.metadata
-        assert meta.labels[MANAGED_BY] == layout.marks.manager
+        assert meta.labels[MANAGED_BY] == conventions.managed_metadata.manager
         if wanted.resource is NAMESPACE:
-            assert meta.annotations == {layout.names.owner_annotation: lns.uid}
+            assert meta.annotations == {conventions.names.owner_annotation: lns.uid}
         if not (retain and wanted.resource is NAMESPACE):
             assert [owner.uid for owner in meta.owner_references] == [lns.uid]
 
@@ -282,30 +291,34 @@ def test_the_order_of_the_lists_makes_no_difference(lns: LNamespace, order: list
     users = lns.spec.users
     shuffled = tuple(users[i] for i in order if i < len(users))
     again = named(Spec(users=shuffled))
-    assert entries(again.spec, NOW).users == entries(lns.spec, NOW).users
+    assert active_entries(again.spec, NOW).users == active_entries(lns.spec, NOW).users
 
 
 @given(lnamespaces(), layouts, st.sampled_from(Ownership))
 def test_every_grant_is_in_a_place_where_it_will_be_looked_for(
-    lns: LNamespace, layout: Layout, whose: Ownership
+    lns: LNamespace, conventions: Conventions, whose: Ownership
 ) -> None:
     """What is not, would never be taken away again."""
-    grants = {(w.resource, w.key) for w in objects(lns, layout, whose)}
-    former_grants = {(w.resource, w.key) for w in objects(lns, former(layout), whose)}
-    places = tenant.places(lns.name, layout)
-    assert former_grants - {(NAMESPACE, ("", lns.name))} <= {*tenant.all_places(lns.name, layout)}
+    grants = {(w.resource, w.key) for w in objects(lns, conventions, whose)}
+    former_grants = {
+        (w.resource, w.key) for w in objects(lns, previous_conventions(conventions), whose)
+    }
+    places = tenant.grant_refs(lns.name, conventions)
+    assert former_grants - {(NAMESPACE, ("", lns.name))} <= {
+        *tenant.all_grant_refs(lns.name, conventions)
+    }
     assert grants - {(NAMESPACE, ("", lns.name))} <= set(places)
     assert all(resource is not NAMESPACE for resource, _ in places)
-    for one in entries(lns.spec, NOW).sudoers:
-        own = {(w.resource, w.key) for w in self_impersonator(one, {"a": "u"}, layout)}
-        assert own == set(person.places(Person.of(one), layout))
+    for one in active_entries(lns.spec, NOW).sudoers:
+        own = {(w.resource, w.key) for w in self_impersonator(one, {"a": "u"}, conventions)}
+        assert own == set(person.person_refs(Person.of(one), conventions))
 
 
 def test_bindings_go_before_the_roles_that_they_refer_to() -> None:
-    for layout in (DEFAULT, BY_ACCOUNT):
-        kinds = [resource.kind for resource, _ in tenant.places("a", layout)]
+    for conventions in (DEFAULT, BY_ACCOUNT):
+        kinds = [resource.kind for resource, _ in tenant.grant_refs("a", conventions)]
         assert kinds == sorted(kinds, key=lambda kind: not kind.endswith("Binding"))
-    (first, _), (second, _) = person.places(Person("x" * 52), DEFAULT)
+    (first, _), (second, _) = person.person_refs(Person("x" * 52), DEFAULT)
     assert (first.kind, second.kind) == ("ClusterRoleBinding", "ClusterRole")
 
 
@@ -322,17 +335,17 @@ def test_sudo_by_account_has_nothing_cluster_wide(lns: LNamespace) -> None:
 
 @given(lnamespaces(), st.sampled_from([BY_ACCOUNT, OTHER_BY_ACCOUNT]))
 def test_sudoers_become_the_account_of_their_lnamespace_only(
-    lns: LNamespace, layout: Layout
+    lns: LNamespace, conventions: Conventions
 ) -> None:
-    home = layout.names.sudo_namespace
-    given_there = [w for w in all_objects(lns, layout) if w.key[0] == home]
+    home = conventions.names.sudo_namespace
+    given_there = [w for w in all_objects(lns, conventions) if w.key[0] == home]
     role, binding = given_there
     (rule,) = role.object.rules or ()
     assert rule == PolicyRule(("impersonate",), ("",), ("serviceaccounts",), (lns.name,))
     assert [s.name for s in binding.object.subjects] == [
-        s.name for s in entries(lns.spec, NOW).sudoers
+        s.name for s in active_entries(lns.spec, NOW).sudoers
     ]
-    power = next(w for w in all_objects(lns, layout) if w.key[1] == "lnamespace-sudo-account")
+    power = next(w for w in all_objects(lns, conventions) if w.key[1] == "lnamespace-sudo-account")
     account = RbacSubject("ServiceAccount", lns.name, home)
     assert (power.key[0], power.object.subjects) == (lns.name, (account,))
     # Where it is another's, the users of that Namespace would be the account.

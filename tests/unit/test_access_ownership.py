@@ -3,14 +3,14 @@
 from itertools import product
 
 import pytest
-from lnamespace.access.layout import Layout
-from lnamespace.access.ownership import Ownership, adopted, ownership
-from lnamespace.kube.objects import Seen
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.ownership import Ownership, determine_ownership, is_adopted
+from lnamespace.kube.objects import ObservedObject
 from lnamespace.model.lnamespace import LNamespace, Metadata, Status
 from lnamespace.model.names import Names
 from msgspec.structs import replace
 
-LAYOUT = Layout()
+LAYOUT = Conventions()
 OURS, EARLIER, STRANGER = "uid-ours", "uid-earlier", "uid-stranger"
 NAMESPACE = "uid-namespace"
 
@@ -25,16 +25,16 @@ def found(
     managed: bool = False,
     terminating: bool = False,
     uid: str = NAMESPACE,
-    layout: Layout = LAYOUT,
-) -> Seen:
-    annotations = {layout.names.owner_annotation: annotated} if annotated else {}
+    conventions: Conventions = LAYOUT,
+) -> ObservedObject:
+    annotations = {conventions.names.owner_annotation: annotated} if annotated else {}
     key = ("", "team-a")
-    return Seen(key, uid, 1, terminating, managed, owners, annotations, None, b"")
+    return ObservedObject(key, uid, 1, terminating, managed, owners, annotations, None, b"")
 
 
 def test_there_may_be_none() -> None:
-    assert ownership(lns(), None, LAYOUT) is Ownership.ABSENT
-    assert ownership(lns(NAMESPACE), None, LAYOUT) is Ownership.ABSENT
+    assert determine_ownership(lns(), None, LAYOUT) is Ownership.ABSENT
+    assert determine_ownership(lns(NAMESPACE), None, LAYOUT) is Ownership.ABSENT
 
 
 PROOFS = {
@@ -48,18 +48,21 @@ PROOFS = {
 
 
 @pytest.mark.parametrize(("of", "namespace"), PROOFS.values(), ids=PROOFS.keys())
-def test_a_uid_proves_that_it_is_its_own(of: LNamespace, namespace: Seen) -> None:
-    assert ownership(of, namespace, LAYOUT) is Ownership.OURS
+def test_a_uid_proves_that_it_is_its_own(of: LNamespace, namespace: ObservedObject) -> None:
+    assert determine_ownership(of, namespace, LAYOUT) is Ownership.OURS
 
 
 def test_a_status_proves_nothing_of_what_another_one_left() -> None:
     """With Retain: the annotation says whose it was, whatever a status came to say."""
     left = found(annotated=EARLIER, managed=True)
-    assert ownership(lns(NAMESPACE), left, LAYOUT) is Ownership.FOREIGN
-    assert ownership(lns(NAMESPACE), found(OURS, annotated=EARLIER), LAYOUT) is Ownership.OURS
+    assert determine_ownership(lns(NAMESPACE), left, LAYOUT) is Ownership.FOREIGN
+    assert (
+        determine_ownership(lns(NAMESPACE), found(OURS, annotated=EARLIER), LAYOUT)
+        is Ownership.OURS
+    )
 
 
-def marked(annotated: str, *, managed: bool) -> Seen:
+def marked(annotated: str, *, managed: bool) -> ObservedObject:
     return replace(
         found(annotated=OURS, managed=managed),
         annotations={LAYOUT.names.owner_annotation: OURS, annotated: "true"},
@@ -83,9 +86,9 @@ ADOPTIONS = {
 
 @pytest.mark.parametrize(("of", "namespace", "is_"), ADOPTIONS.values(), ids=ADOPTIONS.keys())
 def test_adopted_is_what_was_there_before(
-    of: LNamespace, namespace: Seen | None, is_: bool
+    of: LNamespace, namespace: ObservedObject | None, is_: bool
 ) -> None:
-    assert adopted(of, namespace, LAYOUT) is is_
+    assert is_adopted(of, namespace, LAYOUT) is is_
 
 
 NO_PROOFS = {
@@ -99,12 +102,14 @@ NO_PROOFS = {
 
 @pytest.mark.parametrize("namespace", NO_PROOFS.values(), ids=NO_PROOFS.keys())
 @pytest.mark.parametrize("of", [lns(), lns("uid-of-another-namespace")])
-def test_anything_else_is_somebody_elses(of: LNamespace, namespace: Seen) -> None:
-    assert ownership(of, namespace, LAYOUT) is Ownership.FOREIGN
+def test_anything_else_is_somebody_elses(of: LNamespace, namespace: ObservedObject) -> None:
+    assert determine_ownership(of, namespace, LAYOUT) is Ownership.FOREIGN
 
 
 def test_a_namespace_of_its_own_may_be_on_its_way_out() -> None:
-    assert ownership(lns(), found(OURS, terminating=True), LAYOUT) is Ownership.LEAVING
+    assert (
+        determine_ownership(lns(), found(OURS, terminating=True), LAYOUT) is Ownership.TERMINATING
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,14 +121,20 @@ def test_a_namespace_of_its_own_may_be_on_its_way_out() -> None:
         found(STRANGER, terminating=True),
     ],
 )
-def test_what_is_about_to_go_is_waited_for(namespace: Seen) -> None:
-    assert ownership(lns(), namespace, LAYOUT) is Ownership.PREDECESSOR
+def test_what_is_about_to_go_is_waited_for(namespace: ObservedObject) -> None:
+    assert determine_ownership(lns(), namespace, LAYOUT) is Ownership.PREDECESSOR
 
 
 def test_another_instances_annotation_proves_nothing() -> None:
-    other = Layout(Names("example.com"))
-    assert ownership(lns(), found(annotated=OURS, layout=other), LAYOUT) is Ownership.FOREIGN
-    assert ownership(lns(), found(annotated=OURS, layout=other), other) is Ownership.OURS
+    other = Conventions(Names("example.com"))
+    assert (
+        determine_ownership(lns(), found(annotated=OURS, conventions=other), LAYOUT)
+        is Ownership.FOREIGN
+    )
+    assert (
+        determine_ownership(lns(), found(annotated=OURS, conventions=other), other)
+        is Ownership.OURS
+    )
 
 
 def test_without_a_proof_nothing_makes_it_its_own() -> None:
@@ -132,5 +143,5 @@ def test_without_a_proof_nothing_makes_it_its_own() -> None:
     ):
         owners = (owner,) if owner else ()
         namespace = found(*owners, annotated=annotated, managed=managed, terminating=terminating)
-        verdict = ownership(lns(), namespace, LAYOUT)
+        verdict = determine_ownership(lns(), namespace, LAYOUT)
         assert verdict in (Ownership.FOREIGN, Ownership.PREDECESSOR)

@@ -10,7 +10,7 @@ from lnamespace.access.vetting import (
     refusal,
     rights_of,
     rules_of,
-    verdict,
+    vet_rights,
     warning,
 )
 from lnamespace.kube.objects import PolicyRule
@@ -98,7 +98,7 @@ def test_rules_do_not_depend_on_the_order_of_rights(many: list[Right], random: o
 )
 def test_some_rights_are_refused_whoever_looked(right: Right, why: str) -> None:
     assert why in refusal(right)
-    found = verdict(frozenset({right}), frozenset({right}))
+    found = vet_rights(frozenset({right}), frozenset({right}))
     assert found.refused == (right,)
     assert not found.passed
 
@@ -121,8 +121,8 @@ def test_some_rights_are_refused_whoever_looked(right: Right, why: str) -> None:
     ],
 )
 def test_other_rights_pass_if_they_are_vetted_and_only_then(right: Right) -> None:
-    assert verdict(frozenset({right}), frozenset({right})).passed
-    found = verdict(frozenset({right}), NOTHING)
+    assert vet_rights(frozenset({right}), frozenset({right})).passed
+    found = vet_rights(frozenset({right}), NOTHING)
     assert found.gained == (right,)
     assert not found.passed
 
@@ -141,28 +141,30 @@ def test_other_rights_pass_if_they_are_vetted_and_only_then(right: Right) -> Non
 )
 def test_grave_rights_are_told_even_when_vetted(right: Right, said: str) -> None:
     assert said in warning(right)
-    found = verdict(frozenset({right, PODS}), frozenset({right, PODS}))
+    found = vet_rights(frozenset({right, PODS}), frozenset({right, PODS}))
     assert found.powers == (right,)
     assert found.passed
 
 
 def test_a_right_that_is_lost_is_told_and_passes() -> None:
-    found = verdict(NOTHING, frozenset({PODS}))
+    found = vet_rights(NOTHING, frozenset({PODS}))
     assert found.lost == (PODS,)
     assert found.passed
 
 
 def test_a_right_on_all_names_is_more_than_on_one() -> None:
     one, every = frozenset({Right("", "pods", "get", "web")}), frozenset({PODS})
-    assert verdict(one, one).passed
-    assert verdict(every, one).gained == (PODS,)
-    assert verdict(one, every).gained == ()
-    assert verdict(one, every).lost == (PODS,)
+    assert vet_rights(one, one).passed
+    assert vet_rights(every, one).gained == (PODS,)
+    assert vet_rights(one, every).gained == ()
+    assert vet_rights(one, every).lost == (PODS,)
 
 
 def test_nothing_is_lost_to_a_wildcard() -> None:
     everything = frozenset({Right("*", "*", "*")})
-    assert verdict(everything, frozenset({PODS, Right("apps", "x/scale", "get", "n")})).lost == ()
+    assert (
+        vet_rights(everything, frozenset({PODS, Right("apps", "x/scale", "get", "n")})).lost == ()
+    )
 
 
 def gives(wide: Right, right: Right) -> bool:
@@ -192,7 +194,7 @@ def test_what_covers_what_is_as_rbac_has_it(right: Right, by: frozenset[Right]) 
 def test_every_right_is_vetted_new_or_refused(
     present: frozenset[Right], vetted: frozenset[Right]
 ) -> None:
-    found = verdict(present, vetted)
+    found = vet_rights(present, vetted)
     assert not {*found.refused} & {*found.gained}
     for right in present - {*found.refused, *found.gained}:
         assert any(gives(wide, right) for wide in vetted)
@@ -202,6 +204,6 @@ def test_every_right_is_vetted_new_or_refused(
 
 @given(sets, rights)
 def test_no_right_is_added_unnoticed(vetted: frozenset[Right], added: Right) -> None:
-    found = verdict(vetted | {added}, vetted)
+    found = vet_rights(vetted | {added}, vetted)
     noticed = added in found.refused or added in found.gained
     assert noticed or covered(added, vetted)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lnamespace.admission.decisions.conversion import OBJECT_MAX, OBJECTS_MAX, convert
 from lnamespace.errors import ReviewError
 from lnamespace.model import v1alpha1
-from lnamespace.model.conversion import annotation
+from lnamespace.model.conversion import annotation_key
 from lnamespace.model.lnamespace import VERSION
 from lnamespace.model.names import Names
 
@@ -23,7 +23,7 @@ NEWER, OLDER = f"{NAMES.group}/{VERSION}", f"{NAMES.group}/{v1alpha1.VERSION}"
 def lns(name: str, version: str = NEWER, note: str | None = None) -> Json:
     metadata: Json = {"name": name, "uid": f"u-{name}"}
     if note is not None:
-        metadata["annotations"] = {annotation(NAMES): note}
+        metadata["annotations"] = {annotation_key(NAMES): note}
     spec = {"users": [{"kind": "User", "name": name, "namespace": ""}]}
     return {"apiVersion": version, "kind": "LNamespace", "metadata": metadata, "spec": spec}
 

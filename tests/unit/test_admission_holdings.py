@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from lnamespace.access.limit import Limits
+from lnamespace.access.limit import RequesterLimits
 from lnamespace.admission.accounts import FromNamespaces
 from lnamespace.admission.decisions.mutation import mutate
 from lnamespace.admission.decisions.validation import validate
@@ -14,7 +14,7 @@ from lnamespace.admission.holdings import Holdings, read
 from tests.unit.support.admission import ALICE, NAMES, POLICY, context, creation, patched, update
 from tests.unit.support.server import client_of, serving
 
-LIMITS = Limits(2, {"system:serviceaccounts:ci": 1, "gitops": 0, "carol": 7})
+LIMITS = RequesterLimits(2, {"system:serviceaccounts:ci": 1, "gitops": 0, "carol": 7})
 REFUSAL = 'exceeded limit: "alice" has 2 of 2 LNamespaces'
 
 

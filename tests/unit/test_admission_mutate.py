@@ -11,7 +11,7 @@ from lnamespace.admission.decisions.mutation import member_of_user, mutate
 from lnamespace.admission.decisions.policy import Policy
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model import v1alpha1
-from lnamespace.model.conversion import annotation
+from lnamespace.model.conversion import annotation_key
 from lnamespace.model.lnamespace import BILLING_LABELS_MAX, LIST_MAX_ITEMS, Spec
 from lnamespace.model.rules import member_problem
 from lnamespace.model.subject import Member, SubjectKind
@@ -267,7 +267,7 @@ def test_garbage_beside_the_spec_is_left_alone(metadata: Any) -> None:
 
 @pytest.mark.parametrize("others", [{}, {"a": "b"}])
 def test_what_conversion_carries_means_nothing_here_and_goes(others: Json) -> None:
-    key = annotation(NAMES)
+    key = annotation_key(NAMES)
     notes = {key: '{"users":{}}'} | others
     for request in (
         creation({"managers": [ENTRY]}, annotations=notes),

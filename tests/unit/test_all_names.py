@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.errors import ProfilesError
 from lnamespace.model.names import DEFAULT_SUFFIX, Names
-from lnamespace.model.profile import decode
+from lnamespace.model.profile import decode_profiles
 
 from tests.unit.support.strategies import tenants
 
@@ -45,7 +45,7 @@ classes = st.sampled_from(["", "gold", "editor"])
 def is_let_in(profile: str) -> bool:
     """Whether there may be a profile of that name."""
     try:
-        return bool(decode(f"{profile!r}: {{}}".encode(), "f", Names()))
+        return bool(decode_profiles(f"{profile!r}: {{}}".encode(), "f", Names()))
     except ProfilesError:
         return False
 

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 import pytest_asyncio
 from lnamespace import errors
-from lnamespace.access.person import Person, places
+from lnamespace.access.person import Person, person_refs
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
-from lnamespace.kube.objects import read
+from lnamespace.kube.objects import read_observed
 from lnamespace.kube.resources import NAMESPACE, ROLE_BINDING, SERVICE_ACCOUNT
 from lnamespace.model.subject import Subject, SubjectKind
 
@@ -18,7 +18,7 @@ from tests.unit.support.desk import LAYOUT, LNS, Desk, working
 
 BOT = Subject(SubjectKind.SERVICE_ACCOUNT, "bot", "ci")
 PERSON = Person.of(BOT)
-(_BINDING, KEY), (_ROLE, _) = places(PERSON, LAYOUT)
+(_BINDING, KEY), (_ROLE, _) = person_refs(PERSON, LAYOUT)
 OWN = unquote(_BINDING.path(KEY[1], "ci")), unquote(_ROLE.path(KEY[1], "ci"))
 ACCOUNT = SERVICE_ACCOUNT.path("bot", "ci")
 ENTRY = {"kind": "ServiceAccount", "namespace": "ci", "name": "bot"}
@@ -34,7 +34,7 @@ def namespace(desk: Desk, name: str = "ci", **meta: Any) -> None:
     path = NAMESPACE.path(name)
     desk.cluster.make(path, {"metadata": {"name": name} | meta})
     raw = msgspec.json.encode(desk.cluster.objects[path])
-    desk.cache.objects[NAMESPACE].put(read(raw, LAYOUT.marks))
+    desk.cache.objects[NAMESPACE].put(read_observed(raw, LAYOUT.managed_metadata))
 
 
 def account(desk: Desk) -> None:

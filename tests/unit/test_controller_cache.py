@@ -6,13 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from lnamespace.access.layout import Layout
+from lnamespace.access.conventions import Conventions
 from lnamespace.access.person import Person
 from lnamespace.controller.cache import Cache, Tenant, WorkKey
 from lnamespace.controller.outbox import Departed
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.resource import read_lnamespace
-from lnamespace.kube.objects import Seen
+from lnamespace.kube.objects import ObservedObject
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -26,7 +26,7 @@ from lnamespace.model.subject import Subject, SubjectKind
 
 from tests.unit.support.strategies import NOW
 
-LAYOUT = Layout(Names())
+LAYOUT = Conventions(Names())
 NAMES = LAYOUT.names
 ALICE, BOB = (Person.of(Subject(SubjectKind.USER, name)) for name in ("alice", "bob"))
 BOT = Person.of(Subject(SubjectKind.SERVICE_ACCOUNT, "bot", "ci"))
@@ -35,9 +35,9 @@ BOT = Person.of(Subject(SubjectKind.SERVICE_ACCOUNT, "bot", "ci"))
 class Desk:
     """A cache, and the keys that its news puts into the queue."""
 
-    def __init__(self, layout: Layout = LAYOUT) -> None:
+    def __init__(self, conventions: Conventions = LAYOUT) -> None:
         self.queue: WorkQueue[WorkKey] = WorkQueue()
-        self.cache = Cache(layout, self.queue)
+        self.cache = Cache(conventions, self.queue)
         self.version = 0
 
     async def keys(self) -> list[WorkKey]:
@@ -51,7 +51,7 @@ class Desk:
         """The watch tells of an object."""
         self.version += 1
         fields: dict[str, Any] = {"terminating": False, "managed": True, "owners": ()} | parts
-        item = Seen((namespace, name), "u", self.version, annotations={}, role_ref=None,
+        item = ObservedObject((namespace, name), "u", self.version, annotations={}, role_ref=None,
                     fingerprint=b"", **fields)  # fmt: skip
         self.cache.objects[resource].put(item)
 
@@ -300,7 +300,7 @@ class TestClasses:
 
     @pytest.fixture
     def desk(self, ours: str) -> Desk:
-        return Desk(Layout(Names(class_name=ours)))
+        return Desk(Conventions(Names(class_name=ours)))
 
     async def test_our_class_concerns_us(self, desk: Desk, ours: str, other: str) -> None:
         assert ours != other

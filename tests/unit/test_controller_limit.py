@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
-from lnamespace.access.layout import Layout
-from lnamespace.access.limit import Limits
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.limit import RequesterLimits
 from lnamespace.controller.cache import Tenant
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.errors import ServerFault
-from lnamespace.kube.objects import read
+from lnamespace.kube.objects import read_observed
 from lnamespace.kube.resources import NAMESPACE
 
 from tests.unit.support.desk import (
@@ -37,7 +37,7 @@ SPEC: dict[str, Any] = {
 @pytest_asyncio.fixture
 async def desk() -> AsyncIterator[Desk]:
     """Alice may have one, and has the older `before`."""
-    async with working(Limits(1)) as desk:
+    async with working(RequesterLimits(1)) as desk:
         older = await other(desk, "before")
         await desk.tenants.reconcile(older)
         desk.lnamespace(**SPEC)
@@ -69,8 +69,8 @@ async def left(desk: Desk, name: str, **more: str) -> None:
     meta = {key: v for key, v in space["metadata"].items() if key != "ownerReferences"}
     meta["annotations"] |= {LAYOUT.names.requester_annotation: "alice"}
     shown = desk.cluster.make(NAMESPACE.path(name), space | {"metadata": meta | more})
-    marks = Layout(counted=True).marks
-    desk.cache.objects[NAMESPACE].put(read(msgspec.json.encode(shown), marks))
+    managed_metadata = Conventions(counted=True).managed_metadata
+    desk.cache.objects[NAMESPACE].put(read_observed(msgspec.json.encode(shown), managed_metadata))
     gone(desk, name, namespace_too=False)
     await desk.tenants.reconcile(name)
 
@@ -102,7 +102,7 @@ async def test_it_waits_with_a_reason_and_who_may_edit_it_can_delete_it(desk: De
 
 async def test_who_has_more_than_they_may_is_told_how_many() -> None:
     """The limit was lower when the controller started anew."""
-    async with working(Limits(1)) as desk:
+    async with working(RequesterLimits(1)) as desk:
         for name in ("one", "two"):
             await other(desk, name, namespaceUID=f"space-{name}")
         desk.lnamespace(**SPEC)
@@ -206,8 +206,11 @@ async def test_a_slot_is_not_free_before_somebody_has_looked_for_its_namespace(d
     assert SPACE in desk.cluster.objects
 
 
-@pytest.mark.parametrize("limits", [Limits(), Limits(1, {"alice": 0}), Limits(1, {"alice": 2})])
-async def test_who_may_have_more_is_not_kept_waiting(limits: Limits) -> None:
+@pytest.mark.parametrize(
+    "limits",
+    [RequesterLimits(), RequesterLimits(1, {"alice": 0}), RequesterLimits(1, {"alice": 2})],
+)
+async def test_who_may_have_more_is_not_kept_waiting(limits: RequesterLimits) -> None:
     async with working(limits) as desk:
         await desk.tenants.reconcile(await other(desk, "before"))
         desk.lnamespace(requester="alice")

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from lnamespace.access.layout import Layout, SudoLayout
-from lnamespace.access.limit import Limits
+from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.limit import RequesterLimits
 from lnamespace.controller import controller, queue
 from lnamespace.controller.controller import Controller
 from lnamespace.errors import LostLease
@@ -287,7 +287,7 @@ async def test_of_namespaces_all_are_known_and_of_the_rest_what_is_ours(loop: Lo
     async with loop.running():
         await loop.until(lambda: len(loop.cluster.selectors) == 6)
     by = {path: selector for path, selector in loop.cluster.selectors.items() if "rbac" in path}
-    assert set(by.values()) == {LAYOUT.marks.selector}
+    assert set(by.values()) == {LAYOUT.managed_metadata.selector}
     others = loop.cluster.selectors.keys() - by.keys()
     assert {loop.cluster.selectors[path] for path in others} == {""}
     assert SPACES in others
@@ -374,8 +374,8 @@ def test_the_conventions_are_those_of_the_settings() -> None:
         required_labels="cost,team",
         forbidden_labels="pod-security.kubernetes.io/",
     )
-    assert controller.limits_of(settings) == Limits(2, {"bot": 5})
-    assert controller.layout_of(settings) == Layout(
+    assert controller.limits_of(settings) == RequesterLimits(2, {"bot": 5})
+    assert controller.conventions_of(settings) == Conventions(
         Names("example.com", "su-{name}", "gold"),
         "edit",
         sudo=SudoLayout.SERVICE_ACCOUNT,

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from lnamespace.access.layout import Layout
+from lnamespace.access.conventions import Conventions
 from lnamespace.access.person import Person
 from lnamespace.controller.cache import Cache, Tenant
 from lnamespace.controller.measures import Measures
@@ -273,7 +273,7 @@ def test_what_is_wrong(wrong: dict[str, Any], dead: str | None, unready: str | N
 async def test_what_is_another_controllers_is_not_measured() -> None:
     """Those of another class, by which what is remembered of them would only grow."""
     measures = Measures()
-    cache = Cache(Layout(), WorkQueue(), measures.news)
+    cache = Cache(Conventions(), WorkQueue(), measures.news)
     for version, spec in enumerate(({"className": "gold"}, {"className": "gold"}, {}), 1):
         meta = {"name": "team-a", "uid": "u", "resourceVersion": str(version)}
         users = [{"name": "una"}] if version == 1 else []

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.access.entries import entries
+from lnamespace.access.entries import active_entries
 from lnamespace.access.person import Person
 from lnamespace.controller.people import People
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
@@ -114,7 +114,7 @@ def test_after_any_changes_it_is_as_if_counted_anew(
         expected = {
             lns.name: lns.uid
             for lns in current.values()
-            if person in map(Person.of, entries(lns.spec, now).sudoers)
+            if person in map(Person.of, active_entries(lns.spec, now).sudoers)
         }
         assert people.sponsors(person, now) == expected
         if expected:

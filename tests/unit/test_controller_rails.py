@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest_asyncio
 from lnamespace import errors
-from lnamespace.access.guard import Guard, Guards
-from lnamespace.kube.objects import Seen
+from lnamespace.access.profiles import ProfileSet, ResolvedProfile
+from lnamespace.kube.objects import ObservedObject
 from lnamespace.kube.resources import (
-    GUARD_RAILS,
     NAMESPACE,
     NETWORK_POLICY,
+    PROFILE_RESOURCES,
     RESOURCE_QUOTA,
     ROLE_BINDING,
     Resource,
@@ -23,7 +23,7 @@ QUOTA = RESOURCE_QUOTA.path("lnamespace", "team-a")
 NETWORK = NETWORK_POLICY.path("lnamespace", "team-a")
 QUOTAS, NETWORKS = (kind.path(namespace="team-a") for kind in (RESOURCE_QUOTA, NETWORK_POLICY))
 ALICE = {"name": "alice"}
-FULL = Guard(
+FULL = ResolvedProfile(
     {RESOURCE_QUOTA: b'{"hard":{"pods":"5"}}', NETWORK_POLICY: b'{"podSelector":{}}'},
     {"mesh": "on"},
 )
@@ -32,17 +32,19 @@ FULL = Guard(
 @pytest_asyncio.fixture
 async def desk() -> AsyncIterator[Desk]:
     async with working() as desk:
-        desk.cache.objects |= {kind: Store[Seen](lambda *_: None) for kind in GUARD_RAILS}
+        desk.cache.objects |= {
+            kind: Store[ObservedObject](lambda *_: None) for kind in PROFILE_RESOURCES
+        }
         gives(desk, FULL)
         yield desk
 
 
-def gives(desk: Desk, guard: Guard) -> None:
+def gives(desk: Desk, guard: ResolvedProfile) -> None:
     """The profile `default` says this."""
-    says(desk, Guards({"default": guard}))
+    says(desk, ProfileSet({"default": guard}))
 
 
-def says(desk: Desk, guards: Guards) -> None:
+def says(desk: Desk, guards: ProfileSet) -> None:
     desk.tenants = replace(desk.tenants, guards=lambda: guards)
 
 
@@ -80,7 +82,7 @@ async def test_where_people_are_in_their_rights_follow_all_the_same(desk: Desk) 
     desk.lnamespace(users=[ALICE])
     await desk.reconcile()
     desk.cluster.refusals["PATCH", QUOTA] = 422
-    gives(desk, Guard({RESOURCE_QUOTA: b'{"hard":{"pods":"9"}}'}))
+    gives(desk, ResolvedProfile({RESOURCE_QUOTA: b'{"hard":{"pods":"9"}}'}))
     desk.lnamespace(users=[{"name": "bob"}])
     await desk.reconcile()
     assert desk.subjects(USERS) == ["bob"]
@@ -93,7 +95,7 @@ async def test_what_is_not_known_is_left_as_it_is(desk: Desk) -> None:
     desk.lnamespace(users=[ALICE])
     await desk.reconcile()
     before = desk.cluster.objects.copy()
-    says(desk, Guards(problem="f:1: bad"))
+    says(desk, ProfileSet(problem="f:1: bad"))
     await desk.reconcile()
     assert {path: desk.cluster.objects[path] for path in (SPACE, QUOTA, NETWORK, USERS)} == {
         path: before[path] for path in (SPACE, QUOTA, NETWORK, USERS)
@@ -105,7 +107,7 @@ async def test_what_is_not_known_is_left_as_it_is(desk: Desk) -> None:
 
 
 async def test_to_begin_with_nobody_is_let_in_where_they_are_not_known(desk: Desk) -> None:
-    says(desk, Guards({"big": FULL}))
+    says(desk, ProfileSet({"big": FULL}))
     desk.lnamespace(users=[ALICE], profile="huge")
     await desk.reconcile()
     await desk.reconcile()
@@ -130,7 +132,7 @@ async def test_a_label_that_somebody_changes_is_put_right(desk: Desk) -> None:
 async def test_what_a_profile_gives_no_more_goes(desk: Desk) -> None:
     desk.lnamespace(users=[ALICE])
     await desk.reconcile()
-    gives(desk, Guard())
+    gives(desk, ResolvedProfile())
     await desk.reconcile()
     assert not {QUOTA, NETWORK} & desk.cluster.objects.keys()
     assert "mesh" not in desk.cluster.objects[SPACE]["metadata"]["labels"]
@@ -143,7 +145,7 @@ async def test_what_a_profile_gives_no_more_goes_while_nobody_is_let_in(desk: De
     for path in (USERS, SUDOERS):
         removed(desk, ROLE_BINDING, path)
     desk.cluster.refusals["PATCH", QUOTA] = 422
-    gives(desk, Guard({RESOURCE_QUOTA: b'{"hard":{"pods":"9"}}'}))
+    gives(desk, ResolvedProfile({RESOURCE_QUOTA: b'{"hard":{"pods":"9"}}'}))
     await desk.reconcile()
     assert NETWORK not in desk.cluster.objects
     assert not {USERS, SUDOERS} & desk.cluster.objects.keys()
@@ -179,8 +181,8 @@ async def test_what_was_adopted_has_none_until_its_profile_is_named(desk: Desk) 
     assert not {QUOTA, NETWORK} & {*desk.cluster.objects}
     # An administrator has it be like any other.
     space = desk.cluster.objects[SPACE]
-    marks = {NAMES.owner_annotation: "uid-a"}
-    desk.cluster.make(SPACE, space | {"metadata": space["metadata"] | {"annotations": marks}})
+    notes = {NAMES.owner_annotation: "uid-a"}
+    desk.cluster.make(SPACE, space | {"metadata": space["metadata"] | {"annotations": notes}})
     desk.told(NAMESPACE, SPACE)
     await desk.reconcile()
     assert {QUOTA, NETWORK} <= {*desk.cluster.objects}
@@ -190,7 +192,9 @@ async def test_a_scope_cannot_be_changed_so_the_quota_is_made_anew(desk: Desk) -
     desk.lnamespace(users=[ALICE])
     await desk.reconcile()
     desk.cluster.written()
-    gives(desk, Guard({RESOURCE_QUOTA: b'{"hard":{"pods":"5"},"scopes":["Terminating"]}'}))
+    gives(
+        desk, ResolvedProfile({RESOURCE_QUOTA: b'{"hard":{"pods":"5"},"scopes":["Terminating"]}'})
+    )
     await desk.reconcile()
     assert order(desk)[:2] == [("DELETE", "lnamespace"), ("POST", "resourcequotas")]
 

@@ -13,20 +13,20 @@ import hypothesis.strategies as st
 import msgspec
 import pytest
 from hypothesis import given, settings
-from lnamespace.access.layout import Layout
-from lnamespace.access.limit import Limits
-from lnamespace.access.ownership import Ownership, ownership
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.limit import RequesterLimits
+from lnamespace.access.ownership import Ownership, determine_ownership
 from lnamespace.controller.cache import Cache, Tenant, WorkKey
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.resource import read_lnamespace
 from lnamespace.controller.slots import SHOWN, Place, Slots
-from lnamespace.kube.objects import Seen
+from lnamespace.kube.objects import ObservedObject
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec, Status
 
-LAYOUT = Layout(counted=True)
+LAYOUT = Conventions(counted=True)
 ANNOTATION = LAYOUT.names.requester_annotation
-LIMITS = Limits(1, {"carol": 2})
+LIMITS = RequesterLimits(1, {"carol": 2})
 HOLDS, WAITS, FAR = Place.HOLDS, Place.WAITS, Place.FAR
 NAMES = ("n1", "n2", "n3", "n4")
 OWNERS = ("alice", "alice", "carol")
@@ -46,7 +46,7 @@ class World:
     def __init__(self) -> None:
         self.version = 0
         self.lnamespaces: dict[str, dict[str, Any]] = {}
-        self.namespaces: dict[str, Seen] = {}
+        self.namespaces: dict[str, ObservedObject] = {}
         self.heard_of: dict[str, list[tuple[str, Any]]] = {"lns": [], "ns": []}
         self.start()
 
@@ -146,11 +146,11 @@ class World:
         if listed is None:
             return
         seen = self.cache.look(NAMESPACE, ("", name))
-        whose = ownership(listed.lns, seen, LAYOUT)
+        whose = determine_ownership(listed.lns, seen, LAYOUT)
         if whose is Ownership.ABSENT and self.cache.place(listed.lns) is Place.HOLDS:
             self.posts[name] = listed.lns
             return
-        ours = whose in (Ownership.OURS, Ownership.LEAVING)
+        ours = whose in (Ownership.OURS, Ownership.TERMINATING)
         self._say(listed.lns, seen.uid if seen and ours else "")
 
     def answer(self, which: int) -> None:
@@ -226,7 +226,7 @@ class World:
         owned = () if lns.spec.deletion_policy == "Retain" else (lns.uid,)
         notes = {LAYOUT.names.owner_annotation: lns.uid, ANNOTATION: lns.spec.requester}
         uid = f"ns-{self.version}"
-        self._store_ns(Seen(("", lns.name), uid, 0, False, True, owned, notes, None, b""))
+        self._store_ns(ObservedObject(("", lns.name), uid, 0, False, True, owned, notes, None, b""))
         current = self.lnamespaces.get(lns.name)
         if owned and (current is None or current["metadata"]["uid"] != lns.uid):
             self._end_ns(lns.name)
@@ -234,7 +234,7 @@ class World:
     def _end_ns(self, name: str) -> None:
         self._store_ns(msgspec.structs.replace(self.namespaces[name], terminating=True))
 
-    def _store_ns(self, seen: Seen) -> None:
+    def _store_ns(self, seen: ObservedObject) -> None:
         self.version += 1
         stored = msgspec.structs.replace(seen, version=self.version)
         self.namespaces[seen.key[1]] = stored
@@ -268,10 +268,12 @@ def lnamespace(name: str, second: int = 0, uid: str = "", had: str = "") -> LNam
     return LNamespace(meta, Spec(requester="alice"), Status(namespace_uid=had))
 
 
-def space(name: str, uid: str = "", *, terminating: bool = False, asked: str = "alice") -> Seen:
+def space(
+    name: str, uid: str = "", *, terminating: bool = False, asked: str = "alice"
+) -> ObservedObject:
     uid = uid or f"uid-{name}"
     notes = {LAYOUT.names.owner_annotation: uid, ANNOTATION: asked}
-    return Seen(("", name), f"ns-{name}", 1, terminating, True, (), notes, None, b"")
+    return ObservedObject(("", name), f"ns-{name}", 1, terminating, True, (), notes, None, b"")
 
 
 @pytest.fixture
@@ -349,7 +351,7 @@ def test_a_namespace_of_somebody_else_is_counted_to_them_and_not_in_line() -> No
 
 
 def test_who_has_no_limit_is_not_counted() -> None:
-    slots = Slots(LAYOUT, Limits(1, {"alice": 0}))
+    slots = Slots(LAYOUT, RequesterLimits(1, {"alice": 0}))
     for name in NAMES:
         slots.note(name, lnamespace(name), None)
         assert slots.ask(name) is HOLDS

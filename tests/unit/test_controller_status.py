@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace import errors
-from lnamespace.access.entries import Entries, entries
+from lnamespace.access.entries import ActiveEntries, active_entries
 from lnamespace.access.ownership import Ownership
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.resource import read_lnamespace
@@ -30,7 +30,7 @@ from tests.unit.support.strategies import NOW, lnamespaces
 
 LATER = NOW + timedelta(hours=1)
 LNS = LNamespace(Metadata("team-a", "uid-a", "1", generation=3))
-NOBODY = Entries((), (), ())
+NOBODY = ActiveEntries((), (), ())
 FORBIDDEN = errors.Forbidden("not allowed", status=403)
 INVALID = errors.Invalid("wrong", status=422)
 UNREACHABLE = errors.Unreachable("cut")
@@ -45,7 +45,7 @@ def said(found: Findings, lns: LNamespace = LNS) -> dict[str, tuple[str, str]]:
 
 
 OURS, ABSENT = Ownership.OURS, Ownership.ABSENT
-LEAVING, PREDECESSOR, FOREIGN = Ownership.LEAVING, Ownership.PREDECESSOR, Ownership.FOREIGN
+LEAVING, PREDECESSOR, FOREIGN = Ownership.TERMINATING, Ownership.PREDECESSOR, Ownership.FOREIGN
 GOOD, PROGRESSING = ("True", "AsListed"), ("False", "Progressing")
 WAITING, UNREACHED = ("False", "NamespaceNotReady"), ("False", "Unreachable")
 GOING, CONFLICT = ("False", "NamespaceTerminating"), ("False", "Conflict")
@@ -157,7 +157,7 @@ def test_ready_is_said_only_when_all_the_rest_is(
 
 
 def test_an_entry_left_out_is_told_with_its_place() -> None:
-    current = entries(Spec(users=(Member("*"),)), NOW)
+    current = active_entries(Spec(users=(Member("*"),)), NOW)
     found = Findings(OURS, current)
     assert said(found)["Ready"] == ("False", "InvalidSubject")
     condition = status(LNS, found, NOW).condition("AccessReady")
@@ -198,7 +198,7 @@ def test_messages_stay_short_enough_for_events() -> None:
     many = tuple(Member("*") for _ in range(500))
     long = errors.Invalid("x" * 5000)
     for found in (
-        Findings(OURS, entries(Spec(users=many), NOW)),
+        Findings(OURS, active_entries(Spec(users=many), NOW)),
         Findings(OURS, NOBODY, people=("alice: " + "x" * 5000,)),
         Findings(OURS, NOBODY, failures=(long,)),
         Findings(OURS, NOBODY, unrecorded=(long,)),
@@ -208,7 +208,7 @@ def test_messages_stay_short_enough_for_events() -> None:
 
 def test_the_rest_of_the_status_is_what_was_found() -> None:
     alice = Subject(SubjectKind.USER, "alice")
-    current = Entries((alice, alice), (alice,), ())
+    current = ActiveEntries((alice, alice), (alice,), ())
     found = Findings(OURS, current, namespace_uid="n-1", sudoers_group="team-a-sudoers")
     new = status(LNS, found, NOW)
     assert new.observed_generation == 3
@@ -228,7 +228,7 @@ def as_written(lns: LNamespace, new: Status) -> LNamespace:
 def test_when_only_time_has_passed_there_is_nothing_to_write(
     lns: LNamespace, whose: Ownership
 ) -> None:
-    found = Findings(whose, entries(lns.spec, NOW), "n-1", "g", failures=(UNREACHABLE,))
+    found = Findings(whose, active_entries(lns.spec, NOW), "n-1", "g", failures=(UNREACHABLE,))
     told = as_written(lns, status(lns, found, NOW))
     assert status(told, found, LATER) == told.status
 
@@ -266,7 +266,7 @@ def broken(before: Status) -> LNamespace:
 
 def test_a_broken_spec_leaves_the_status_known() -> None:
     """Its UID proves whose the Namespace is."""
-    found = Findings(OURS, Entries((), (), ()), "n-1", "team-a-sudoers")
+    found = Findings(OURS, ActiveEntries((), (), ()), "n-1", "team-a-sudoers")
     before = status(LNS, found, NOW)
     assert broken(before).status == before
     assert broken(before).metadata.generation == 4

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 import pytest_asyncio
 from lnamespace import errors
-from lnamespace.access.entries import entries
-from lnamespace.access.layout import Layout, SudoLayout
-from lnamespace.access.sudo import sudo
+from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.entries import active_entries
+from lnamespace.access.sudo import sudo_objects
 from lnamespace.controller.outcome import Outcome
 from lnamespace.kube.resources import ROLE, ROLE_BINDING
 
@@ -29,8 +29,8 @@ from tests.unit.support.desk import (
 )
 from tests.unit.support.strategies import NOW
 
-BY_ACCOUNT = Layout(sudo=SudoLayout.SERVICE_ACCOUNT)
-BY_GROUP = Layout()
+BY_ACCOUNT = Conventions(sudo=SudoLayout.SERVICE_ACCOUNT)
+BY_GROUP = Conventions()
 HOME = NAMES.sudo_namespace
 ACCOUNT_ROLES = ROLE.path(namespace=HOME)
 ACCOUNT_ROLE = f"{ACCOUNT_ROLES}/{SUDOER}"
@@ -51,15 +51,15 @@ async def desk() -> AsyncIterator[Desk]:
         yield desk
 
 
-def switch(desk: Desk, layout: Layout) -> None:
+def switch(desk: Desk, conventions: Conventions) -> None:
     """The controller starts anew with another layout."""
-    desk.tenants = dataclasses.replace(desk.tenants, layout=layout)
-    desk.people = dataclasses.replace(desk.people, layout=layout)
+    desk.tenants = dataclasses.replace(desk.tenants, conventions=conventions)
+    desk.people = dataclasses.replace(desk.people, conventions=conventions)
 
 
-async def at_home(desk: Desk, layout: Layout) -> None:
+async def at_home(desk: Desk, conventions: Conventions) -> None:
     """An LNamespace of which Alice is a sudoer, in a layout."""
-    switch(desk, layout)
+    switch(desk, conventions)
     desk.lnamespace(sudoers=[ENTRY])
     await desk.people.reconcile(ALICE)
     assert await desk.reconcile() == Outcome([], None)
@@ -80,10 +80,12 @@ async def test_sudo_by_account_from_the_start(desk: Desk) -> None:
     assert desk.subjects(ACCOUNT_BINDING) == ["alice"]
 
 
-@pytest.mark.parametrize(("layout", "of_alice"), [(BY_GROUP, 2), (BY_ACCOUNT, 0)])
-async def test_what_an_lnamespace_costs(desk: Desk, layout: Layout, of_alice: int) -> None:
+@pytest.mark.parametrize(("conventions", "of_alice"), [(BY_GROUP, 2), (BY_ACCOUNT, 0)])
+async def test_what_an_lnamespace_costs(
+    desk: Desk, conventions: Conventions, of_alice: int
+) -> None:
     """Its 7 objects and 1 status, and by group 2 for a sudoer whom nobody listed before."""
-    switch(desk, layout)
+    switch(desk, conventions)
     desk.lnamespace(sudoers=[ENTRY])
     desk.cluster.written()
     await desk.people.reconcile(ALICE)
@@ -152,7 +154,7 @@ async def test_a_users_binding_does_not_look_like_another_layout(desk: Desk) -> 
     await at_home(desk, BY_ACCOUNT)
     listed = desk.cache.tenant("team-a")
     assert listed
-    decoy = sudo(listed.lns, entries(listed.lns.spec, NOW), BY_GROUP)[-1]
+    decoy = sudo_objects(listed.lns, active_entries(listed.lns.spec, NOW), BY_GROUP)[-1]
     desk.cluster.make(SUDOERS, decoy.object.manifest())
     desk.told(ROLE_BINDING, SUDOERS)
     assert await desk.reconcile() == Outcome([], None)

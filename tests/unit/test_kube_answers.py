@@ -14,8 +14,8 @@ from lnamespace.controller.profiles import Profiles
 from lnamespace.controller.resource import read_lnamespace
 from lnamespace.kube.answers import LONGEST_ADVICE, error_of
 from lnamespace.kube.client import Client
-from lnamespace.kube.lease import Election, Terms
-from lnamespace.kube.objects import Marks, read
+from lnamespace.kube.lease import LeaderElector, LeaseConfig
+from lnamespace.kube.objects import ManagedMetadata, read_observed
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.outbox.client import pages, read_queued
 from lnamespace.ledger.publisher.witness import read_watched
@@ -49,7 +49,7 @@ async def client(server: Server) -> AsyncIterator[Client]:
 
 
 def read_object(raw: bytes) -> object:
-    return read(raw, Marks("lnamespace"))
+    return read_observed(raw, ManagedMetadata("lnamespace"))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ async def test_a_leader_outlives_answers_that_cannot_be_read(
 ) -> None:
     """One web page of a load balancer in place of the Lease ended the process that led."""
     lease = {"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "a"}}
-    election = Election(client, Terms("system", "controller", "a", pause=0.001))
+    election = LeaderElector(client, LeaseConfig("system", "controller", "a", pause=0.001))
     winning = asyncio.ensure_future(election.win())
     for _ in range(2):
         (await server.next()).answer(lease)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest_asyncio
 from lnamespace.errors import AlreadyExists, ClusterError, Conflict, Forbidden
 from lnamespace.kube.apply import Applier
-from lnamespace.kube.objects import MANAGED_BY, Seen, Wanted
-from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate, plan
+from lnamespace.kube.objects import MANAGED_BY, DesiredObject, ObservedObject
+from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate, plan_actions
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -34,8 +34,8 @@ class Work:
 
     server: Server
     applier: Applier
-    stores: dict[Resource, Store[Seen]]
-    news: list[Seen | None]
+    stores: dict[Resource, Store[ObservedObject]]
+    news: list[ObservedObject | None]
 
     @asynccontextmanager
     async def doing(self, actions: Iterable[Action]) -> AsyncIterator["asyncio.Task[Any]"]:
@@ -47,15 +47,15 @@ class Work:
         finally:
             task.cancel()
 
-    def known(self, want: Wanted) -> Seen | None:
+    def known(self, want: DesiredObject) -> ObservedObject | None:
         return self.stores[want.resource].get(want.key)
 
 
 @asynccontextmanager
 async def working(concurrency: int = 8) -> AsyncIterator[Work]:
-    news: list[Seen | None] = []
+    news: list[ObservedObject | None] = []
     async with serving() as server, client_of(server.url) as client:
-        stores = {kind: Store[Seen](lambda _, new: news.append(new)) for kind in KINDS}
+        stores = {kind: Store[ObservedObject](lambda _, new: news.append(new)) for kind in KINDS}
         yield Work(server, Applier(client, stores, MARKS, concurrency), stores, news)
 
 
@@ -79,7 +79,7 @@ async def test_a_creation_is_posted_and_its_answer_known_before_the_watch_tells(
     assert result(task) == []
     assert (known := work.known(want))
     assert known.version == 7
-    assert plan([want], lambda kind, key: work.stores[kind].get(key)) == ()
+    assert plan_actions([want], lambda kind, key: work.stores[kind].get(key)) == ()
     assert work.news == [], "our own write is no news"
 
 
@@ -203,14 +203,14 @@ async def test_what_we_did_not_know_of_is_looked_at_and_planned_anew(work: Work)
         assert look.path.endswith("/clusterrolebindings/b")
         look.answer(stripped)
     assert result(task) == [AlreadyExists]
-    (again,) = plan([want], lambda kind, key: work.stores[kind].get(key))
+    (again,) = plan_actions([want], lambda kind, key: work.stores[kind].get(key))
     assert isinstance(again, Patch)
     async with work.doing([again]) as task:
         exchange = await work.server.next("PATCH")
         assert exchange.json["metadata"]["labels"][MANAGED_BY] == MARKS.manager
         exchange.answer(served(want, version=11))
     assert result(task) == []
-    assert plan([want], lambda kind, key: work.stores[kind].get(key)) == ()
+    assert plan_actions([want], lambda kind, key: work.stores[kind].get(key)) == ()
 
 
 async def test_what_is_deleted_while_we_look_at_it_is_made_the_next_time(work: Work) -> None:
@@ -221,7 +221,7 @@ async def test_what_is_deleted_while_we_look_at_it_is_made_the_next_time(work: W
         work.stores[CLUSTER_ROLE_BINDING].remove(want.key, 5)
         look.answer(served(want, version=4))
     assert result(task) == [AlreadyExists]
-    (again,) = plan([want], lambda kind, key: work.stores[kind].get(key))
+    (again,) = plan_actions([want], lambda kind, key: work.stores[kind].get(key))
     assert isinstance(again, Create)
 
 

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from lnamespace.errors import LostLease, Unreachable
 from lnamespace.kube.client import Client
-from lnamespace.kube.lease import Election, Terms
+from lnamespace.kube.lease import LeaderElector, LeaseConfig
 
 from tests.unit.support.cluster import Cluster, cluster
 from tests.unit.support.server import DEADLINE, Server, client_of, serving
@@ -22,9 +22,9 @@ PATH = "/apis/coordination.k8s.io/v1/namespaces/system/leases/controller"
 LEASES = PATH.rpartition("/")[0]
 
 
-def terms(identity: str, **times: float) -> Terms:
+def terms(identity: str, **times: float) -> LeaseConfig:
     short = {"duration": 4, "margin": 2, "pause": 0.01} | times
-    return Terms("system", "controller", identity, **short)
+    return LeaseConfig("system", "controller", identity, **short)
 
 
 def now() -> float:
@@ -77,7 +77,7 @@ def theirs(made: Cluster, **spec: Any) -> None:
 
 
 async def test_who_comes_first_leads_and_says_so(made: Cluster, client: Client) -> None:
-    election = Election(client, terms("a", duration=15))
+    election = LeaderElector(client, terms("a", duration=15))
     assert not election.leads
     await within(election.win())
     assert election.leads
@@ -91,7 +91,7 @@ async def test_who_comes_first_leads_and_says_so(made: Cluster, client: Client) 
 
 
 async def test_of_two_one_leads(made: Cluster, client: Client) -> None:
-    one, two = (Election(client, terms(name, duration=60)) for name in "ab")
+    one, two = (LeaderElector(client, terms(name, duration=60)) for name in "ab")
     async with background(one.win()), background(two.win()):
         await until(lambda: one.leads or two.leads)
         asked = len(made.requests)
@@ -102,7 +102,7 @@ async def test_of_two_one_leads(made: Cluster, client: Client) -> None:
 async def test_a_lease_that_is_renewed_is_never_taken(made: Cluster, client: Client) -> None:
     """Whatever its times say: clocks are not compared."""
     theirs(made)
-    election = Election(client, terms("a", duration=0.1, margin=0.05))
+    election = LeaderElector(client, terms("a", duration=0.1, margin=0.05))
     started, renewals = now(), 0
     async with background(election.win()):
         while now() < started + 0.4:
@@ -118,7 +118,7 @@ async def test_one_that_is_not_renewed_is_taken_after_its_time_and_not_before(
     made: Cluster, client: Client
 ) -> None:
     theirs(made, leaseTransitions=4)
-    election = Election(client, terms("a", duration=0.3))
+    election = LeaderElector(client, terms("a", duration=0.3))
     started = now()
     await within(election.win())
     assert now() - started > 0.3
@@ -129,7 +129,7 @@ async def test_one_that_is_not_renewed_is_taken_after_its_time_and_not_before(
 async def test_the_holder_says_for_how_long_it_holds(made: Cluster, client: Client) -> None:
     """By an older version, or another setting."""
     theirs(made, leaseDurationSeconds=1)
-    election = Election(client, terms("a", duration=0.1, margin=0.05))
+    election = LeaderElector(client, terms("a", duration=0.1, margin=0.05))
     started = now()
     await within(election.win())
     assert now() - started > 1
@@ -139,7 +139,7 @@ async def test_the_time_of_one_that_waits_begins_when_it_has_read_and_not_before
     """While the question was on its way, the holder may have renewed it."""
     lease = {"metadata": {"resourceVersion": "7"}, "spec": {"holderIdentity": "b"}}
     async with serving() as server, client_of(server.url) as client:
-        election = Election(client, terms("a", duration=0.4, margin=0.3))
+        election = LeaderElector(client, terms("a", duration=0.4, margin=0.3))
         async with background(election.win()):
             first = await server.next("GET")
             asked = now()
@@ -156,12 +156,12 @@ async def test_what_nobody_holds_or_we_do_is_taken_at_once(
     made: Cluster, client: Client, holder: str | None
 ) -> None:
     theirs(made, holderIdentity=holder, leaseDurationSeconds=60)
-    await within(Election(client, terms("a", duration=60)).win())
+    await within(LeaderElector(client, terms("a", duration=60)).win())
     assert held(made)["holderIdentity"] == "a"
 
 
 async def test_a_renewal_is_no_transition(made: Cluster, client: Client) -> None:
-    election = Election(client, terms("a"))
+    election = LeaderElector(client, terms("a"))
     await within(election.win())
     first = dict(held(made))
     async with background(election.keep()):
@@ -174,7 +174,7 @@ async def test_a_renewal_is_no_transition(made: Cluster, client: Client) -> None
 async def test_who_cannot_renew_stops_a_margin_before_the_others_may_begin(
     made: Cluster, client: Client
 ) -> None:
-    election = Election(client, terms("a", duration=2, margin=1))
+    election = LeaderElector(client, terms("a", duration=2, margin=1))
     await within(election.win())
     ends = now() + election.check()
     made.refusals["PATCH", PATH] = 503
@@ -189,7 +189,7 @@ async def test_who_cannot_renew_stops_a_margin_before_the_others_may_begin(
 async def test_what_counts_is_when_the_renewal_was_sent() -> None:
     """Its answer may have been long on the way; the others count from what they see."""
     async with serving() as server, client_of(server.url) as slow:
-        election = Election(slow, terms("a", duration=10, margin=5))
+        election = LeaderElector(slow, terms("a", duration=10, margin=5))
         async with background(election.win()) as winning:
             (await server.next("GET")).refuse(404, "NotFound")
             exchange = await server.next("POST")
@@ -203,7 +203,7 @@ async def test_what_counts_is_when_the_renewal_was_sent() -> None:
 async def test_who_finds_another_in_its_place_writes_nothing_more(
     made: Cluster, client: Client
 ) -> None:
-    election = Election(client, terms("a", duration=60, margin=1))
+    election = LeaderElector(client, terms("a", duration=60, margin=1))
     await within(election.win())
     theirs(made)
     with pytest.raises(LostLease):
@@ -213,7 +213,7 @@ async def test_who_finds_another_in_its_place_writes_nothing_more(
 
 async def test_who_is_overtaken_between_reading_and_writing_does_not_lead() -> None:
     async with serving() as server, client_of(server.url) as client:
-        election = Election(client, terms("a"))
+        election = LeaderElector(client, terms("a"))
         async with background(election.win()):
             (await server.next("GET")).answer({"metadata": {"resourceVersion": "7"}, "spec": {}})
             patch = await server.next("PATCH")
@@ -225,7 +225,7 @@ async def test_who_is_overtaken_between_reading_and_writing_does_not_lead() -> N
 
 async def test_two_that_make_it_at_once_do_not_both_lead() -> None:
     async with serving() as server, client_of(server.url) as client:
-        election = Election(client, terms("a"))
+        election = LeaderElector(client, terms("a"))
         async with background(election.win()):
             (await server.next("GET")).refuse(404, "NotFound")
             create = await server.next("POST")
@@ -237,7 +237,7 @@ async def test_two_that_make_it_at_once_do_not_both_lead() -> None:
 
 async def test_an_answer_that_never_comes_ends_by_itself() -> None:
     async with serving() as server, client_of(server.url) as client:
-        election = Election(client, terms("a", duration=0.2, margin=0.05))
+        election = LeaderElector(client, terms("a", duration=0.2, margin=0.05))
         async with background(election.win()):
             await server.next("GET")
             await server.next("GET")
@@ -248,8 +248,8 @@ async def test_an_answer_that_never_comes_ends_by_itself() -> None:
 
 
 async def test_who_ends_lets_the_next_one_begin_at_once(made: Cluster, client: Client) -> None:
-    one = Election(client, terms("a", duration=60))
-    two = Election(client, terms("b", duration=60))
+    one = LeaderElector(client, terms("a", duration=60))
+    two = LeaderElector(client, terms("b", duration=60))
     await within(one.win())
     async with background(two.win()) as winning:
         await within(one.release())
@@ -260,7 +260,7 @@ async def test_who_ends_lets_the_next_one_begin_at_once(made: Cluster, client: C
 
 async def test_who_does_not_lead_releases_nothing(made: Cluster, client: Client) -> None:
     theirs(made)
-    await within(Election(client, terms("a")).release())
+    await within(LeaderElector(client, terms("a")).release())
     assert made.requests == []
 
 
@@ -268,7 +268,7 @@ async def test_who_ends_while_waiting_leaves_the_lease_to_its_holder(
     made: Cluster, client: Client
 ) -> None:
     theirs(made)
-    election = Election(client, terms("a", duration=60))
+    election = LeaderElector(client, terms("a", duration=60))
     async with background(election.win()):
         await until(lambda: len(made.requests) > 1)
     await within(election.release())
@@ -278,16 +278,16 @@ async def test_who_ends_while_waiting_leaves_the_lease_to_its_holder(
 async def test_a_lease_that_cannot_be_released_ends_by_itself(
     made: Cluster, client: Client
 ) -> None:
-    election = Election(client, terms("a", duration=60))
+    election = LeaderElector(client, terms("a", duration=60))
     await within(election.win())
     made.refusals["PATCH", PATH] = 500
     await within(election.release())
     assert not election.leads
 
 
-async def won(server: Server, client: Client) -> Election:
+async def won(server: Server, client: Client) -> LeaderElector:
     """A leader by a Lease that was not there before."""
-    election = Election(client, terms("a", duration=60))
+    election = LeaderElector(client, terms("a", duration=60))
     async with background(election.win()) as winning:
         (await server.next("GET")).refuse(404, "NotFound")
         (await server.next("POST")).answer({"metadata": {"resourceVersion": "1"}})
@@ -325,7 +325,7 @@ async def test_who_was_overtaken_lets_nothing_go() -> None:
 
 
 async def test_who_does_not_lead_sends_no_write(made: Cluster, client: Client) -> None:
-    election = Election(client, terms("a", duration=60))
+    election = LeaderElector(client, terms("a", duration=60))
     fenced = client.fenced(election.check)
     theirs(made)
     made.requests.clear()
@@ -342,7 +342,7 @@ async def test_who_does_not_lead_sends_no_write(made: Cluster, client: Client) -
 async def test_who_leads_writes_and_those_without_a_fence_always_do(
     made: Cluster, client: Client
 ) -> None:
-    election = Election(client, terms("a", duration=60))
+    election = LeaderElector(client, terms("a", duration=60))
     await within(election.win())
     body = json.dumps({"metadata": {"name": "x"}}).encode()
     await within(client.fenced(election.check).create("/api/v1/namespaces", body))

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.kube.objects import (
     MANAGED_BY,
-    Marks,
+    DesiredObject,
+    ManagedMetadata,
     Object,
     ObjectMeta,
     OwnerReference,
     PolicyRule,
-    Wanted,
-    patch,
-    wanted,
+    build_patch,
+    desired_object,
 )
 from lnamespace.kube.resources import CLUSTER_ROLE, NAMESPACE, RBAC
 
@@ -30,7 +30,7 @@ Edit = Callable[[Shown], object]
 
 
 @pytest.mark.parametrize("want", [make.namespace(), make.role(), make.binding(namespace="a")])
-def test_what_was_made_as_wanted_is_as_wanted(want: Wanted) -> None:
+def test_what_was_made_as_wanted_is_as_wanted(want: DesiredObject) -> None:
     assert seen(served(want)).fingerprint == want.fingerprint
 
 
@@ -83,7 +83,7 @@ BINDING_EDITS: dict[str, Edit] = {
 }
 
 
-def cases(want: Wanted, edits: dict[str, Edit]) -> list[Any]:
+def cases(want: DesiredObject, edits: dict[str, Edit]) -> list[Any]:
     return [pytest.param(want, edit, id=f"{want.resource.kind}: {n}") for n, edit in edits.items()]
 
 
@@ -92,7 +92,7 @@ WANTED = (make.namespace(), make.role(), make.binding(), make.binding(namespace=
 
 
 @pytest.mark.parametrize(("want", "edit"), [c for w in WANTED for c in cases(w, FOREIGN_EDITS)])
-def test_what_is_not_ours_makes_no_difference(want: Wanted, edit: Edit) -> None:
+def test_what_is_not_ours_makes_no_difference(want: DesiredObject, edit: Edit) -> None:
     shown = served(want)
     edit(shown)
     assert seen(shown).fingerprint == want.fingerprint
@@ -105,7 +105,7 @@ def test_what_is_not_ours_makes_no_difference(want: Wanted, edit: Edit) -> None:
     + cases(make.binding(), BINDING_EDITS)
     + cases(make.binding(namespace="a"), BINDING_EDITS),
 )
-def test_a_change_of_what_is_ours_is_seen(want: Wanted, edit: Edit) -> None:
+def test_a_change_of_what_is_ours_is_seen(want: DesiredObject, edit: Edit) -> None:
     shown = served(want)
     edit(shown)
     assert seen(shown).fingerprint != want.fingerprint
@@ -187,8 +187,8 @@ def test_what_is_sent_has_no_empty_parts() -> None:
 # The patch
 
 
-def repaired(shown: Shown, want: Wanted) -> Shown:
-    change = patch(want, seen(shown), MARKS)
+def repaired(shown: Shown, want: DesiredObject) -> Shown:
+    change = build_patch(want, seen(shown), MARKS)
     result: Shown = merged(copy.deepcopy(shown), change)
     return result
 
@@ -199,7 +199,7 @@ def repaired(shown: Shown, want: Wanted) -> Shown:
     + cases(make.role(), ROLE_EDITS)
     + cases(make.binding(), {k: v for k, v in BINDING_EDITS.items() if "role" not in k}),
 )
-def test_the_patch_undoes_a_change_of_what_is_ours(want: Wanted, edit: Edit) -> None:
+def test_the_patch_undoes_a_change_of_what_is_ours(want: DesiredObject, edit: Edit) -> None:
     shown = served(want)
     edit(shown)
     assert seen(repaired(shown, want)).fingerprint == want.fingerprint
@@ -222,7 +222,7 @@ def owned_by(chosen: list[str]) -> tuple[OwnerReference, ...]:
 
 
 roles = st.builds(
-    lambda labels, annotations, uids, rules: wanted(
+    lambda labels, annotations, uids, rules: desired_object(
         CLUSTER_ROLE,
         Object(
             ObjectMeta(
@@ -250,14 +250,16 @@ bindings = st.builds(
 
 
 @given(st.one_of(st.tuples(roles, roles), st.tuples(bindings, bindings)))
-def test_the_patch_makes_any_object_as_wanted(pair: tuple[Wanted, Wanted]) -> None:
+def test_the_patch_makes_any_object_as_wanted(pair: tuple[DesiredObject, DesiredObject]) -> None:
     want, is_now = pair
     after = repaired(served(is_now), want)
     assert seen(after).fingerprint == want.fingerprint
 
 
 @given(roles, roles)
-def test_the_patch_leaves_alone_what_is_not_ours(want: Wanted, is_now: Wanted) -> None:
+def test_the_patch_leaves_alone_what_is_not_ours(
+    want: DesiredObject, is_now: DesiredObject
+) -> None:
     before = served(is_now)
     after = repaired(before, want)
     for key, ours in (("labels", (MANAGED_BY, *MARKS.labels)), ("annotations", MARKS.annotations)):
@@ -276,15 +278,15 @@ def test_a_finalizer_holds_a_namespace_and_no_grant() -> None:
 
 def test_an_emptied_list_empties() -> None:
     """It must not be left out, for then a merge patch would leave the list as it is."""
-    assert list(patch(make.binding(subjects=()), SEEN, MARKS)["subjects"]) == []
-    change = patch(make.role(owner_references=()), SEEN, MARKS)
+    assert list(build_patch(make.binding(subjects=()), SEEN, MARKS)["subjects"]) == []
+    change = build_patch(make.role(owner_references=()), SEEN, MARKS)
     assert list(change["metadata"]["ownerReferences"]) == []
     assert not repaired(served(make.binding()), make.binding(subjects=()))["subjects"]
 
 
 def test_the_patch_is_for_the_object_that_was_seen_and_for_no_namesake() -> None:
-    assert patch(make.role(), SEEN, MARKS)["metadata"]["uid"] == SEEN.uid
+    assert build_patch(make.role(), SEEN, MARKS)["metadata"]["uid"] == SEEN.uid
 
 
 def test_the_selector_selects_what_this_manager_manages() -> None:
-    assert Marks("lnamespace.x").selector == "app.kubernetes.io/managed-by=lnamespace.x"
+    assert ManagedMetadata("lnamespace.x").selector == "app.kubernetes.io/managed-by=lnamespace.x"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.kube.objects import Key, Seen, Wanted, patch
-from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate, plan
+from lnamespace.kube.objects import DesiredObject, Key, ObservedObject, build_patch
+from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate, plan_actions
 from lnamespace.kube.resources import Resource
 
 from tests.unit.support import objects as make
@@ -21,65 +21,68 @@ Place = tuple[Resource, Key]
 class Cluster:
     """The objects that are, as JSON, and the doing of actions on them."""
 
-    def __init__(self, are: Iterable[Wanted] = ()) -> None:
+    def __init__(self, are: Iterable[DesiredObject] = ()) -> None:
         self.shown: dict[Place, dict[str, Any]] = {place(w): served(w) for w in are}
         self.touched: set[Place] = set()
 
-    def look(self, resource: Resource, key: Key) -> Seen | None:
+    def look(self, resource: Resource, key: Key) -> ObservedObject | None:
         found = self.shown.get((resource, key))
         return seen(found) if found else None
 
     def do(self, action: Action) -> None:
         if isinstance(action, Delete):
-            where = (action.resource, action.seen.key)
+            where = (action.resource, action.observed.key)
             del self.shown[where]
         else:
-            where = place(action.want)
+            where = place(action.desired)
             if isinstance(action, Patch):
-                change = patch(action.want, action.seen, MARKS)
+                change = build_patch(action.desired, action.observed, MARKS)
                 self.shown[where] = merged(copy.deepcopy(self.shown[where]), change)
             else:
-                self.shown[where] = served(action.want)
+                self.shown[where] = served(action.desired)
         self.touched.add(where)
 
 
 def test_what_is_not_there_is_created() -> None:
     want = make.namespace()
-    assert plan([want], Cluster().look) == (Create(want),)
+    assert plan_actions([want], Cluster().look) == (Create(want),)
 
 
 def test_what_is_as_it_should_be_is_left_alone() -> None:
     want = make.binding()
-    assert plan([want], Cluster([want]).look, [place(want)]) == ()
+    assert plan_actions([want], Cluster([want]).look, [place(want)]) == ()
 
 
 def test_what_differs_is_patched() -> None:
     cluster, want = Cluster([make.binding(subjects=(ALICE, BOB))]), make.binding()
-    (action,) = plan([want], cluster.look)
+    (action,) = plan_actions([want], cluster.look)
     assert action == Patch(want, cluster.look(*place(want)))  # type: ignore[arg-type]
 
 
 def test_a_binding_to_another_role_is_made_anew_for_its_role_cannot_be_changed() -> None:
     cluster, want = Cluster([make.binding(ref="view")]), make.binding(ref="admin")
-    (action,) = plan([want], cluster.look)
+    (action,) = plan_actions([want], cluster.look)
     assert isinstance(action, Recreate)
 
 
 def test_what_is_not_wanted_is_deleted_where_something_of_ours_may_be() -> None:
     gone = make.binding()
     cluster = Cluster([gone])
-    (action,) = plan([], cluster.look, [place(gone)])
+    (action,) = plan_actions([], cluster.look, [place(gone)])
     assert action == Delete(gone.resource, cluster.look(*place(gone)))  # type: ignore[arg-type]
 
 
 def test_what_is_neither_wanted_nor_in_a_place_of_ours_is_not_touched() -> None:
-    assert plan([], Cluster([make.binding(), make.role()]).look, [place(make.binding("c"))]) == ()
+    assert (
+        plan_actions([], Cluster([make.binding(), make.role()]).look, [place(make.binding("c"))])
+        == ()
+    )
 
 
 def test_deletions_come_last_so_that_nobody_is_without_access_for_a_moment() -> None:
     cluster = Cluster([make.binding("old"), make.binding("changed", subjects=(BOB,))])
     wants = [make.binding("new"), make.binding("changed")]
-    actions = plan(wants, cluster.look, [place(make.binding("old")), *map(place, wants)])
+    actions = plan_actions(wants, cluster.look, [place(make.binding("old")), *map(place, wants)])
     assert [type(action) for action in actions] == [Create, Patch, Delete]
 
 
@@ -100,16 +103,16 @@ sets = st.lists(anything, max_size=6, unique_by=place)
 
 @given(are=sets, want=sets, data=st.data())
 def test_after_a_plan_is_done_nothing_is_left_to_do(
-    are: list[Wanted], want: list[Wanted], data: st.DataObject
+    are: list[DesiredObject], want: list[DesiredObject], data: st.DataObject
 ) -> None:
     cluster = Cluster(are)
     everywhere = [place(w) for w in (*are, *want)]
     possible = data.draw(st.lists(st.sampled_from(everywhere), unique=True)) if everywhere else []
     before = copy.deepcopy(cluster.shown)
-    actions = plan(want, cluster.look, possible)
+    actions = plan_actions(want, cluster.look, possible)
     for action in data.draw(st.permutations(actions)):
         cluster.do(action)
-    assert plan(want, cluster.look, possible) == ()
+    assert plan_actions(want, cluster.look, possible) == ()
     # Nothing was touched but what is wanted or in a place of ours, and that only for a reason.
     assert cluster.touched <= {*map(place, want), *possible}
     assert len(actions) == len(cluster.touched)
@@ -120,4 +123,4 @@ def test_after_a_plan_is_done_nothing_is_left_to_do(
 @pytest.mark.parametrize("possible", [[], [place(make.role())]])
 def test_a_duplicate_place_is_worked_on_once(possible: list[Place]) -> None:
     cluster = Cluster([make.role()])
-    assert len(plan([], cluster.look, possible)) == len(possible)
+    assert len(plan_actions([], cluster.look, possible)) == len(possible)

@@ -12,8 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.errors import ModelError
 from lnamespace.model import v1alpha1
-from lnamespace.model.conversion import annotation, converted, restored, room
-from lnamespace.model.crd import crd
+from lnamespace.model.conversion import (
+    annotation_key,
+    convert_manifest,
+    free_annotation_bytes,
+    restore_unsupported,
+)
+from lnamespace.model.crd import build_crd
 from lnamespace.model.lnamespace import LIST_MAX_ITEMS, SUPERSEDED_MAX, VERSION, decode
 from lnamespace.model.names import Names
 from lnamespace.model.subject import NAME_MAX_LENGTH
@@ -25,8 +30,8 @@ from tests.unit.support.structural import accepts
 Json = dict[str, Any]
 
 NAMES = Names()
-CRD = crd(NAMES)
-KEY = annotation(NAMES)
+CRD = build_crd(NAMES)
+KEY = annotation_key(NAMES)
 OLDER = v1alpha1.VERSION
 GOLDEN = Path(__file__).parent / "golden"
 END, LATER = "2030-01-01T00:00:00Z", "2031-06-30T12:00:00.5-05:00"
@@ -54,11 +59,11 @@ def manifest(version: str, note: Any = None, /, **spec: Any) -> Json:
 
 
 def older(newer: Json) -> Json:
-    return converted(newer, OLDER, NAMES)
+    return convert_manifest(newer, OLDER, NAMES)
 
 
 def newer(older: Json) -> Json:
-    return converted(older, VERSION, NAMES)
+    return convert_manifest(older, VERSION, NAMES)
 
 
 def note(older: Json) -> Json:
@@ -146,17 +151,17 @@ def test_equal_objects_have_equal_annotations() -> None:
 @pytest.mark.parametrize("version", [VERSION, OLDER])
 def test_what_is_in_that_version_already_stays_as_it_is(version: str) -> None:
     lns = manifest(version, {"users": {"User//bob": END}}, users=[user("bob")])
-    assert converted(lns, version, NAMES) is lns
+    assert convert_manifest(lns, version, NAMES) is lns
 
 
 def test_another_instance_has_an_annotation_of_its_own() -> None:
     names = Names("example.com")
     lns = manifest(VERSION, users=[user("bob", expiresAt=END)])
     lns["apiVersion"] = f"{names.group}/{VERSION}"
-    there = converted(lns, OLDER, names)
+    there = convert_manifest(lns, OLDER, names)
     assert there["apiVersion"] == f"tenancy.example.com/{OLDER}"
     assert list(there["metadata"]["annotations"]) == [f"tenancy.example.com/{VERSION}"]
-    assert converted(there, VERSION, names) == lns
+    assert convert_manifest(there, VERSION, names) == lns
 
 
 # Edits with the older version
@@ -366,9 +371,9 @@ def test_the_annotation_means_nothing_on_the_newer_version() -> None:
 def test_whatever_stands_in_a_spec_is_converted_both_ways(spec: Any) -> None:
     for version, other in ((VERSION, OLDER), (OLDER, VERSION)):
         lns = manifest(version) | {"spec": spec}
-        there = converted(lns, other, NAMES)
+        there = convert_manifest(lns, other, NAMES)
         assert there["apiVersion"] == f"{NAMES.group}/{other}"
-        converted(there, version, NAMES)
+        convert_manifest(there, version, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -391,7 +396,7 @@ def test_what_is_no_lnamespace_is_refused(change: Json, words: str) -> None:
 
 def test_a_version_that_is_not_known_is_refused() -> None:
     with pytest.raises(ModelError, match="v9"):
-        converted(manifest(VERSION), "v9", NAMES)
+        convert_manifest(manifest(VERSION), "v9", NAMES)
 
 
 @pytest.mark.parametrize("annotations", [None, [], "x", 7, {KEY: 7}, {KEY: None}])
@@ -407,7 +412,7 @@ def test_annotations_of_another_shape_are_none(annotations: Any) -> None:
 def test_ends_are_kept_through_an_update_that_cannot_say_them() -> None:
     old = {"users": [user("bob", expiresAt=END), user("eve", expiresAt=END), user("al")]}
     new = {"users": [user("al"), user("bob"), user("zoe"), user("eve", expiresAt=LATER)]}
-    assert restored(new, old) == {
+    assert restore_unsupported(new, old) == {
         "users": [user("al"), user("bob", expiresAt=END), user("zoe"), user("eve", expiresAt=END)]
     }
 
@@ -419,25 +424,27 @@ def test_an_old_file_brings_no_end_back_that_was_changed_since() -> None:
         "users": [user("bob", expiresAt=LATER), user("al", expiresAt=END)],
         "managers": [user("bob", expiresAt=LATER)],
     }
-    assert restored(export, old) == old | {"managers": [user("bob", expiresAt=LATER)]}
+    assert restore_unsupported(export, old) == old | {"managers": [user("bob", expiresAt=LATER)]}
 
 
 def test_labels_that_cannot_be_said_are_kept_and_all_others_are_as_said() -> None:
     old = {"billing": {"team": "a", "labels": {"team": "b", "app": "c"}}}
     new = {"billing": {"team": "x", "labels": {"tier": "y"}}}
-    assert restored(new, old) == {"billing": {"team": "x", "labels": {"tier": "y", "team": "b"}}}
+    assert restore_unsupported(new, old) == {
+        "billing": {"team": "x", "labels": {"tier": "y", "team": "b"}}
+    }
 
 
 @given(manifests(CRD, VERSION))
 def test_an_update_without_the_annotation_is_as_one_with_it(lns: Json) -> None:
     bare = newer(without_note(older(lns)))
-    assert restored(bare["spec"], lns["spec"]) == lns["spec"]
-    assert restored(lns["spec"], lns["spec"]) == lns["spec"]
+    assert restore_unsupported(bare["spec"], lns["spec"]) == lns["spec"]
+    assert restore_unsupported(lns["spec"], lns["spec"]) == lns["spec"]
 
 
 @given(JUNK, JUNK)
 def test_whatever_is_restored_from_whatever(spec: Any, old: Any) -> None:
-    restored(spec, old)
+    restore_unsupported(spec, old)
 
 
 @pytest.mark.parametrize("left", [0, 10, 600, 10_000])
@@ -455,8 +462,8 @@ def test_the_room_that_is_told_is_the_room_that_there_is() -> None:
     mine = manifest(VERSION, users=[user("bob", expiresAt=END)])
     # What a v1beta1 object has of the annotation means nothing, and takes none of it.
     annotations = mine["metadata"]["annotations"] = {"a": "", KEY: "{}" * 100}
-    most = room(mine, NAMES)
+    most = free_annotation_bytes(mine, NAMES)
     for more in (0, 1):
         annotations["a"] = "x" * (most + more)
-        assert room(mine, NAMES) == -more
+        assert free_annotation_bytes(mine, NAMES) == -more
         assert (KEY in older(mine)["metadata"]["annotations"]) is (more == 0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lnamespace.cli import main
 from lnamespace.errors import ModelError
 from lnamespace.model import rules
-from lnamespace.model.crd import crd
+from lnamespace.model.crd import build_crd
 from lnamespace.model.lnamespace import ENTRIES_MAX, NAME_MAX, decode
 from lnamespace.model.names import Names
 from lnamespace.model.subject import NAME_MAX_LENGTH, Member, SubjectKind
@@ -23,7 +23,7 @@ from tests.unit.support.strategies import members, schema_values, tenants, texts
 from tests.unit.support.structural import Schema, accepts
 
 FILE = Path(__file__).resolve().parents[2] / "crds" / "lnamespaces.yaml"
-CRD = crd(Names())
+CRD = build_crd(Names())
 VERSION, OLDER = CRD["spec"]["versions"]
 ROOT: Schema = VERSION["schema"]["openAPIV3Schema"]
 SPEC: Schema = ROOT["properties"]["spec"]
@@ -66,7 +66,7 @@ def test_the_file_is_yaml_that_reads_as_generated() -> None:
 
 
 def test_another_instance_has_another_group() -> None:
-    other = crd(Names("example.com"))
+    other = build_crd(Names("example.com"))
     assert other["metadata"]["name"] == "lnamespaces.tenancy.example.com"
     assert other["spec"]["group"] == "tenancy.example.com"
     assert other["spec"]["versions"] == CRD["spec"]["versions"]

@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.model.names import DEFAULT_SUFFIX, DIGEST_LENGTH, Names, digest
+from lnamespace.model.names import DEFAULT_SUFFIX, DIGEST_LENGTH, Names, subject_digest
 from lnamespace.model.rules import name_problem
 from lnamespace.model.subject import Subject, SubjectKind
 
@@ -15,25 +15,25 @@ suffixes = st.sampled_from([DEFAULT_SUFFIX, "example.com", "loblaw", "loblaw.dig
 # Few letters, so that joining parts carelessly would soon make two of them meet.
 pieces = st.text(alphabet="ab:\x00\x01", max_size=4)
 subjects = st.builds(Subject, st.sampled_from(SubjectKind), pieces, pieces)
-digests = subjects.map(digest)
+digests = subjects.map(subject_digest)
 
 
 @given(subjects, subjects)
 def test_two_people_never_share_a_digest(one: Subject, other: Subject) -> None:
-    assert (digest(one) == digest(other)) == (one == other)
+    assert (subject_digest(one) == subject_digest(other)) == (one == other)
 
 
 @given(st.builds(Subject, st.sampled_from(SubjectKind), st.text(), st.text()))
 def test_a_digest_can_stand_in_any_objects_name(subject: Subject) -> None:
-    assert re.fullmatch(rf"[a-z2-7]{{{DIGEST_LENGTH}}}", digest(subject))
+    assert re.fullmatch(rf"[a-z2-7]{{{DIGEST_LENGTH}}}", subject_digest(subject))
 
 
 def test_a_digest_does_not_change_between_releases() -> None:
     """Objects on clusters carry it."""
     alice = Subject(SubjectKind.USER, "alice@loblaw.digital")
-    assert digest(alice) == "eeqqogpjhi6ztrsiwjniyxfrgm3zytty6ljhdsvipzgqb3ye5csa"
+    assert subject_digest(alice) == "eeqqogpjhi6ztrsiwjniyxfrgm3zytty6ljhdsvipzgqb3ye5csa"
     ci = Subject(SubjectKind.SERVICE_ACCOUNT, "deployer", "ci")
-    assert digest(ci) == "wypbzexpqjfh4fteg522wzz4lqgl3exxnwn2idfkv5gdlazdmteq"
+    assert subject_digest(ci) == "wypbzexpqjfh4fteg522wzz4lqgl3exxnwn2idfkv5gdlazdmteq"
 
 
 @given(suffixes, tenants)

@@ -3,7 +3,7 @@
 import pytest
 from lnamespace.errors import ProfilesError
 from lnamespace.model.names import Names
-from lnamespace.model.profile import Profile, decode
+from lnamespace.model.profile import Profile, decode_profiles
 
 NAMES = Names()
 GOOD = """
@@ -18,7 +18,7 @@ plain: {}
 
 
 def test_it_is_read_as_written() -> None:
-    assert decode(GOOD.encode(), "f", NAMES) == {
+    assert decode_profiles(GOOD.encode(), "f", NAMES) == {
         "default": Profile(
             resource_quota={"hard": {"pods": "50"}},
             labels={"istio-injection": "enabled", "example.com/x": ""},
@@ -26,7 +26,7 @@ def test_it_is_read_as_written() -> None:
         "big": Profile(limit_range={"limits": []}, network_policy={"podSelector": {}}),
         "plain": Profile(),
     }
-    assert decode(b"", "f", NAMES) == {}
+    assert decode_profiles(b"", "f", NAMES) == {}
 
 
 BAD = {
@@ -55,10 +55,10 @@ BAD = {
 @pytest.mark.parametrize("text", BAD)
 def test_a_mistake_is_told_with_its_place(text: str) -> None:
     with pytest.raises(ProfilesError) as caught:
-        decode(text.encode(), "f", NAMES)
+        decode_profiles(text.encode(), "f", NAMES)
     assert BAD[text] in str(caught.value)
 
 
 def test_it_is_not_larger_than_a_config_map() -> None:
     with pytest.raises(ProfilesError, match="larger than"):
-        decode(b"#" * 1024 * 1024 + b"\n", "f", NAMES)
+        decode_profiles(b"#" * 1024 * 1024 + b"\n", "f", NAMES)

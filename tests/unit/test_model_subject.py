@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.model.rules import (
     SYSTEM_SUDOER_PROBLEM,
-    lookalike,
+    lookalike_warning,
     member_problem,
     name_problem,
     sudoer_problem,
@@ -218,7 +218,7 @@ def test_a_subject_without_problem_can_be_written_into_a_binding(member: Member)
     ],
 )
 def test_an_ordinary_name_looks_like_nobody_elses(name: str) -> None:
-    assert lookalike(name) is None
+    assert lookalike_warning(name) is None
 
 
 @pytest.mark.parametrize(
@@ -236,12 +236,12 @@ def test_an_ordinary_name_looks_like_nobody_elses(name: str) -> None:
 )
 def test_a_name_that_may_pass_for_another_gets_a_warning(name: str, why: str) -> None:
     assert member_problem(Member(name)) is None
-    assert why in (lookalike(name) or "nothing")
+    assert why in (lookalike_warning(name) or "nothing")
 
 
 @given(st.text())
 def test_any_text_can_be_looked_at(name: str) -> None:
-    assert lookalike(name) is None or lookalike(name) != ""
+    assert lookalike_warning(name) is None or lookalike_warning(name) != ""
 
 
 # Until when
@@ -324,4 +324,4 @@ def test_of_ascii_what_is_shown_may_be_listed_and_nothing_else(text: str) -> Non
     shown = all(unicodedata.category(c)[0] in "LMNPS" or c == " " for c in text)
     problem = member_problem(Member(text, USER)) or ""
     assert ("invisible" in problem) is not shown
-    assert lookalike(text) is None
+    assert lookalike_warning(text) is None

@@ -12,7 +12,7 @@ Check = Callable[[Member], str | None]
 
 
 @dataclass(frozen=True)
-class Entries:
+class ActiveEntries:
     """The people that an LNamespace's lists come to at one moment, sorted, each once.
 
     ``problems`` says of every entry that gives nobody anything why it does not.
@@ -26,13 +26,13 @@ class Entries:
     changes_at: datetime | None = None
 
 
-def entries(spec: Spec, now: datetime) -> Entries:
+def active_entries(spec: Spec, now: datetime) -> ActiveEntries:
     """What the lists come to at ``now``: what has expired or breaks a rule gives nothing.
 
     An entry that breaks a rule can only stand there if admission was bypassed; the others of its
     list still count.
     """
-    return Entries(
+    return ActiveEntries(
         users=_effective(spec.users, member_problem, now),
         managers=_effective(spec.managers, member_problem, now),
         sudoers=_effective(spec.sudoers, sudoer_problem, now),
@@ -45,7 +45,7 @@ def entries(spec: Spec, now: datetime) -> Entries:
     )
 
 
-def sudoers_until(spec: Spec) -> dict[Subject, datetime | None]:
+def sudoer_expiries(spec: Spec) -> dict[Subject, datetime | None]:
     """Until when each sudoer is one; None is for ever."""
     until: dict[Subject, datetime | None] = {}
     for member in spec.sudoers:

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 
 from lnamespace.access import rbac
-from lnamespace.access.layout import Layout
+from lnamespace.access.conventions import Conventions
 from lnamespace.kube.objects import (
+    DesiredObject,
     ObjectMeta,
     OwnerReference,
     PolicyRule,
     RbacSubject,
     RoleRef,
-    Wanted,
-    wanted,
+    desired_object,
 )
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
@@ -25,46 +25,52 @@ Subjects = tuple[RbacSubject, ...]
 
 
 @dataclass(frozen=True)
-class Grants:
+class GrantBuilder:
     """Makes the grants of one LNamespace: labelled as its own, and gone with it."""
 
     lns: LNamespace
-    layout: Layout
+    conventions: Conventions
 
-    def everywhere(self, name: str, rule: PolicyRule, bound: Subjects) -> tuple[Wanted, Wanted]:
+    def everywhere(
+        self, name: str, rule: PolicyRule, bound: Subjects
+    ) -> tuple[DesiredObject, DesiredObject]:
         """A ClusterRole of one rule, bound in the whole cluster."""
-        meta, marks = self._meta(name), self.layout.marks
+        meta, managed_metadata = self._meta(name), self.conventions.managed_metadata
         ref = RoleRef(CLUSTER_ROLE.kind, name)
         role = rbac.role(meta, CLUSTER_ROLE.kind, rule)
         binding = rbac.binding(meta, CLUSTER_ROLE_BINDING.kind, ref, bound)
-        return wanted(CLUSTER_ROLE, role, marks), wanted(CLUSTER_ROLE_BINDING, binding, marks)
+        return desired_object(CLUSTER_ROLE, role, managed_metadata), desired_object(
+            CLUSTER_ROLE_BINDING, binding, managed_metadata
+        )
 
     def at(
         self, namespace: str, name: str, rule: PolicyRule, bound: Subjects
-    ) -> tuple[Wanted, Wanted]:
+    ) -> tuple[DesiredObject, DesiredObject]:
         """A Role of one rule, bound in the namespace that it is in, whosever that is."""
-        meta, marks = self._meta(name, namespace), self.layout.marks
+        meta, managed_metadata = self._meta(name, namespace), self.conventions.managed_metadata
         role = rbac.role(meta, ROLE.kind, rule)
         binding = rbac.binding(meta, ROLE_BINDING.kind, RoleRef(ROLE.kind, name), bound)
-        return wanted(ROLE, role, marks), wanted(ROLE_BINDING, binding, marks)
+        return desired_object(ROLE, role, managed_metadata), desired_object(
+            ROLE_BINDING, binding, managed_metadata
+        )
 
-    def inside(self, name: str, role: str, bound: Subjects) -> Wanted:
+    def inside(self, name: str, role: str, bound: Subjects) -> DesiredObject:
         """A ClusterRole that others made, bound in the LNamespace's own Namespace."""
         meta, ref = self._meta(name, self.lns.name), RoleRef(CLUSTER_ROLE.kind, role)
         built = rbac.binding(meta, ROLE_BINDING.kind, ref, bound)
-        return wanted(ROLE_BINDING, built, self.layout.marks)
+        return desired_object(ROLE_BINDING, built, self.conventions.managed_metadata)
 
     def _meta(self, name: str, namespace: str = "") -> ObjectMeta:
         return ObjectMeta(
             name=name,
             namespace=namespace,
-            labels=self.layout.labels(self.lns.name),
-            owner_references=(owner(self.lns, self.layout),),
+            labels=self.conventions.labels(self.lns.name),
+            owner_references=(owner_reference(self.lns, self.conventions),),
         )
 
 
-def owner(lns: LNamespace, layout: Layout) -> OwnerReference:
+def owner_reference(lns: LNamespace, conventions: Conventions) -> OwnerReference:
     """What has an object go when its LNamespace goes."""
     return OwnerReference(
-        lns.uid, layout.api_version, KIND, lns.name, controller=True, block_owner_deletion=True
+        lns.uid, conventions.api_version, KIND, lns.name, controller=True, block_owner_deletion=True
     )

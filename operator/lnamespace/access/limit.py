@@ -21,14 +21,14 @@ _NAMESPACE_GROUP = "system:serviceaccounts:"
 
 
 @dataclass(frozen=True)
-class Limits:
+class RequesterLimits:
     """The limit of ``each`` requester, 0 for none, and that of some by their user names."""
 
     each: int = 0
     exceptions: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def exist(self) -> bool:
+    def any_limited(self) -> bool:
         """Whether anybody is limited."""
         return any((self.each, *self.exceptions.values()))
 
@@ -38,13 +38,13 @@ class Limits:
             return requester
         return _NAMESPACE_GROUP + requester.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")[0]
 
-    def follows_home(self, requester: str) -> bool:
+    def depends_on_namespace(self, requester: str) -> bool:
         """Return whether it depends on where a ServiceAccount lives to whom it is counted."""
-        if not self.exist or not requester.startswith(SERVICE_ACCOUNT_PREFIX):
+        if not self.any_limited or not requester.startswith(SERVICE_ACCOUNT_PREFIX):
             return False
         return not {requester, self.account(requester)} & set(self.exceptions)
 
-    def passed_on(self, account: str) -> str:
+    def inherited_account(self, account: str) -> str:
         """Return to whom it is counted what ServiceAccounts in a Namespace of ``account`` create.
 
         Empty, for themselves, where that account has no limit: it makes namespaces for others, and
@@ -73,7 +73,7 @@ class Limits:
         )
 
 
-def left_over(names: Sequence[str]) -> str:
+def describe_orphans(names: Sequence[str]) -> str:
     """Return what to add about Namespaces that take slots and whose LNamespaces are gone.
 
     Whoever asked for them may neither see nor delete them, so they have to be told what to ask for.

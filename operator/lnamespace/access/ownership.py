@@ -10,8 +10,8 @@ LNamespace's UID there themselves.
 
 from enum import Enum
 
-from lnamespace.access.layout import Layout
-from lnamespace.kube.objects import Seen
+from lnamespace.access.conventions import Conventions
+from lnamespace.kube.objects import ObservedObject
 from lnamespace.model.lnamespace import LNamespace
 
 
@@ -20,12 +20,12 @@ class Ownership(Enum):
 
     ABSENT = "there is none"
     OURS = "it is its own"
-    LEAVING = "it is its own, but being deleted"
+    TERMINATING = "it is its own, but being deleted"
     PREDECESSOR = "it is an earlier LNamespace's and about to go"
     FOREIGN = "it is somebody else's"
 
 
-def adopted(lns: LNamespace, found: Seen | None, layout: Layout) -> bool:
+def is_adopted(lns: LNamespace, found: ObservedObject | None, conventions: Conventions) -> bool:
     """Return whether an administrator gave the LNamespace a Namespace that we did not make.
 
     Once we have put our labels on it, its annotation says so. Where they are missing from a
@@ -34,17 +34,19 @@ def adopted(lns: LNamespace, found: Seen | None, layout: Layout) -> bool:
     if found is None:
         return False
     new = not found.managed and found.uid != lns.status.namespace_uid
-    return new or layout.names.adopted_annotation in found.annotations
+    return new or conventions.names.adopted_annotation in found.annotations
 
 
-def ownership(lns: LNamespace, found: Seen | None, layout: Layout) -> Ownership:
+def determine_ownership(
+    lns: LNamespace, found: ObservedObject | None, conventions: Conventions
+) -> Ownership:
     """What the Namespace of that name is to the LNamespace."""
     if found is None:
         return Ownership.ABSENT
-    annotated = found.annotations.get(layout.names.owner_annotation)
+    annotated = found.annotations.get(conventions.names.owner_annotation)
     recorded = not annotated and found.uid == lns.status.namespace_uid
     if recorded or lns.uid in (*found.owners, annotated):
-        return Ownership.LEAVING if found.terminating else Ownership.OURS
+        return Ownership.TERMINATING if found.terminating else Ownership.OURS
     if found.terminating or (found.managed and found.owners):
         return Ownership.PREDECESSOR
     return Ownership.FOREIGN

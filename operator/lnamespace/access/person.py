@@ -10,8 +10,15 @@ from dataclasses import dataclass
 from typing import Self
 
 from lnamespace.access import rbac
-from lnamespace.access.layout import Layout
-from lnamespace.kube.objects import Key, ObjectMeta, OwnerReference, RoleRef, Wanted, wanted
+from lnamespace.access.conventions import Conventions
+from lnamespace.kube.objects import (
+    DesiredObject,
+    Key,
+    ObjectMeta,
+    OwnerReference,
+    RoleRef,
+    desired_object,
+)
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -20,7 +27,7 @@ from lnamespace.kube.resources import (
     Resource,
 )
 from lnamespace.model.lnamespace import KIND
-from lnamespace.model.names import digest
+from lnamespace.model.names import subject_digest
 from lnamespace.model.subject import Subject, SubjectKind
 
 
@@ -34,12 +41,12 @@ class Person:
     @classmethod
     def of(cls, subject: Subject) -> Self:
         """The person that a subject is."""
-        return cls(digest(subject), subject.namespace)
+        return cls(subject_digest(subject), subject.namespace)
 
 
 def self_impersonator(
-    subject: Subject, sponsors: Mapping[str, str], layout: Layout
-) -> tuple[Wanted, ...]:
+    subject: Subject, sponsors: Mapping[str, str], conventions: Conventions
+) -> tuple[DesiredObject, ...]:
     """What lets a person impersonate just themselves, owned by ``sponsors`` (name to UID).
 
     The API server authorises impersonation of a ServiceAccount in its own namespace, so theirs
@@ -47,35 +54,39 @@ def self_impersonator(
     """
     if not sponsors:
         return ()
-    (binding_resource, (namespace, name)), (role_resource, _) = places(Person.of(subject), layout)
+    (binding_resource, (namespace, name)), (role_resource, _) = person_refs(
+        Person.of(subject), conventions
+    )
     meta = ObjectMeta(
         name=name,
         namespace=namespace,
-        labels=layout.labels(),
-        annotations={layout.names.person_annotation: subject.username},
-        owner_references=_owners(sponsors, layout),
+        labels=conventions.labels(),
+        annotations={conventions.names.person_annotation: subject.username},
+        owner_references=_owners(sponsors, conventions),
     )
     what = "users" if subject.kind is SubjectKind.USER else "serviceaccounts"
     role = rbac.role(meta, role_resource.kind, rbac.impersonate(what, subject.name))
     ref = RoleRef(role_resource.kind, name)
     binding = rbac.binding(meta, binding_resource.kind, ref, (rbac.subject(subject),))
     return (
-        wanted(role_resource, role, layout.marks),
-        wanted(binding_resource, binding, layout.marks),
+        desired_object(role_resource, role, conventions.managed_metadata),
+        desired_object(binding_resource, binding, conventions.managed_metadata),
     )
 
 
-def places(person: Person, layout: Layout) -> tuple[tuple[Resource, Key], tuple[Resource, Key]]:
+def person_refs(
+    person: Person, conventions: Conventions
+) -> tuple[tuple[Resource, Key], tuple[Resource, Key]]:
     """Where the person's objects are: the binding, then the role."""
-    key = (person.namespace, layout.names.self_impersonator(person.digest))
+    key = (person.namespace, conventions.names.self_impersonator(person.digest))
     if person.namespace:
         return (ROLE_BINDING, key), (ROLE, key)
     return (CLUSTER_ROLE_BINDING, key), (CLUSTER_ROLE, key)
 
 
-def _owners(sponsors: Mapping[str, str], layout: Layout) -> tuple[OwnerReference, ...]:
+def _owners(sponsors: Mapping[str, str], conventions: Conventions) -> tuple[OwnerReference, ...]:
     """Neither controller nor blocking: no LNamespace may wait for another's."""
     references = (
-        OwnerReference(uid, layout.api_version, KIND, name) for name, uid in sponsors.items()
+        OwnerReference(uid, conventions.api_version, KIND, name) for name, uid in sponsors.items()
     )
     return tuple(sorted(references))

@@ -14,11 +14,11 @@ account is never in the Namespace itself: its users may impersonate every accoun
 from dataclasses import replace
 
 from lnamespace.access import rbac
-from lnamespace.access.entries import Entries
-from lnamespace.access.grants import Grants
-from lnamespace.access.layout import Layout, SudoLayout
-from lnamespace.kube.objects import Key, RbacSubject, Wanted
-from lnamespace.kube.plan import Look
+from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.entries import ActiveEntries
+from lnamespace.access.grants import GrantBuilder
+from lnamespace.kube.objects import DesiredObject, Key, RbacSubject
+from lnamespace.kube.plan import Getter
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -33,25 +33,31 @@ POWER = "cluster-admin"
 """The ClusterRole that sudoers have in the Namespace, for the length of a command."""
 
 
-def identity(tenant: str, layout: Layout) -> RbacSubject:
+def sudo_subject(tenant: str, conventions: Conventions) -> RbacSubject:
     """As whom the sudoers of ``tenant`` act."""
-    if layout.sudo is SudoLayout.GROUP:
-        return rbac.group(layout.names.sudoers_group(tenant))
-    return rbac.subject(layout.names.sudo_account(tenant))
+    if conventions.sudo is SudoLayout.GROUP:
+        return rbac.group(conventions.names.sudoers_group(tenant))
+    return rbac.subject(conventions.names.sudo_account(tenant))
 
 
-def impersonated(tenant: str, layout: Layout) -> tuple[str, str]:
+def impersonation_target(tenant: str, conventions: Conventions) -> tuple[str, str]:
     """The group that sudoers impersonate as themselves, or the user; the other is empty."""
-    if layout.sudo is SudoLayout.GROUP:
-        return layout.names.sudoers_group(tenant), ""
-    return "", layout.names.sudo_account(tenant).username
+    if conventions.sudo is SudoLayout.GROUP:
+        return conventions.names.sudoers_group(tenant), ""
+    return "", conventions.names.sudo_account(tenant).username
 
 
-def sudo(lns: LNamespace, entries: Entries, layout: Layout) -> tuple[Wanted, Wanted, Wanted]:
+def sudo_objects(
+    lns: LNamespace, entries: ActiveEntries, conventions: Conventions
+) -> tuple[DesiredObject, DesiredObject, DesiredObject]:
     """Who may act as whom, and that whoever does is cluster-admin inside the Namespace."""
-    grants, names, sudoers = Grants(lns, layout), layout.names, rbac.subjects(entries.sudoers)
-    act_as, name = identity(lns.name, layout), names.sudoer(lns.name)
-    if layout.sudo is SudoLayout.GROUP:
+    grants, names, sudoers = (
+        GrantBuilder(lns, conventions),
+        conventions.names,
+        rbac.subjects(entries.sudoers),
+    )
+    act_as, name = sudo_subject(lns.name, conventions), names.sudoer(lns.name)
+    if conventions.sudo is SudoLayout.GROUP:
         rule = rbac.impersonate("groups", act_as.name)
         return (
             *grants.everywhere(name, rule, sudoers),
@@ -64,14 +70,14 @@ def sudo(lns: LNamespace, entries: Entries, layout: Layout) -> tuple[Wanted, Wan
     )
 
 
-def places(tenant: str, layout: Layout) -> tuple[tuple[Resource, Key], ...]:
+def sudo_refs(tenant: str, conventions: Conventions) -> tuple[tuple[Resource, Key], ...]:
     """Where the objects of :func:`sudo` are, bindings first."""
-    name = layout.names.sudoer(tenant)
-    if layout.sudo is SudoLayout.GROUP:
+    name = conventions.names.sudoer(tenant)
+    if conventions.sudo is SudoLayout.GROUP:
         binding, role, inside, at = CLUSTER_ROLE_BINDING, CLUSTER_ROLE, SUDOERS_BINDING, ""
     else:
         binding, role, inside = ROLE_BINDING, ROLE, ACCOUNT_BINDING
-        at = layout.names.sudo_namespace
+        at = conventions.names.sudo_namespace
     return (binding, (at, name)), (ROLE_BINDING, (tenant, inside)), (role, (at, name))
 
 
@@ -79,28 +85,30 @@ def places(tenant: str, layout: Layout) -> tuple[tuple[Resource, Key], ...]:
 # one works, so that nobody is without sudo meanwhile; and goes on saying who is a sudoer.
 
 
-def former(layout: Layout) -> Layout:
+def previous_conventions(conventions: Conventions) -> Conventions:
     """The other layout."""
     both = (SudoLayout.GROUP, SudoLayout.SERVICE_ACCOUNT)
-    return replace(layout, sudo=both[layout.sudo is SudoLayout.GROUP])
+    return replace(conventions, sudo=both[conventions.sudo is SudoLayout.GROUP])
 
 
-def lingers(tenant: str, layout: Layout, look: Look) -> bool:
+def previous_is_present(tenant: str, conventions: Conventions, look: Getter) -> bool:
     """Whether anything of the former layout is still there."""
-    return any(look(*place) for place in places(tenant, former(layout)))
+    return any(look(*place) for place in sudo_refs(tenant, previous_conventions(conventions)))
 
 
-def serves(tenant: str, layout: Layout, look: Look) -> bool:
+def previous_is_complete(tenant: str, conventions: Conventions, look: Getter) -> bool:
     """Whether the former layout is still there as a whole: a part of it gives nobody anything.
 
     Nor does it prove that it ever was chosen. Users can make a binding of any name in the
     Namespace, and nothing of the rest.
     """
-    return all(look(*place) for place in places(tenant, former(layout)))
+    return all(look(*place) for place in sudo_refs(tenant, previous_conventions(conventions)))
 
 
-def lingering(lns: LNamespace, entries: Entries, layout: Layout, look: Look) -> tuple[Wanted, ...]:
+def previous_bindings(
+    lns: LNamespace, entries: ActiveEntries, conventions: Conventions, look: Getter
+) -> tuple[DesiredObject, ...]:
     """The bindings of the former layout that are still there, as the lists are now."""
-    objects = sudo(lns, entries, former(layout))
+    objects = sudo_objects(lns, entries, previous_conventions(conventions))
     bindings = (w for w in objects if w.object.role_ref)
     return tuple(w for w in bindings if look(w.resource, w.key))

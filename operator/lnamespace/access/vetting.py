@@ -48,7 +48,7 @@ class Right:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VettingResult:
     """A role beside a snapshot; ``powers`` are rights that are vetted and grave."""
 
     refused: tuple[Right, ...] = ()
@@ -62,11 +62,11 @@ class Verdict:
         return not self.refused and not self.gained
 
 
-def verdict(present: frozenset[Right], vetted: frozenset[Right]) -> Verdict:
+def vet_rights(present: frozenset[Right], vetted: frozenset[Right]) -> VettingResult:
     """Compare what a role gives with what was vetted."""
     refused = frozenset(right for right in present if refusal(right))
     gained = {right for right in present - refused if not covered(right, vetted)}
-    return Verdict(
+    return VettingResult(
         refused=tuple(sorted(refused)),
         gained=tuple(sorted(gained)),
         lost=tuple(sorted(right for right in vetted if not covered(right, present))),

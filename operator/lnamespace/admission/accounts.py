@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from lnamespace.access.limit import Limits
+from lnamespace.access.limit import RequesterLimits
 from lnamespace.errors import ClusterError
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
@@ -52,11 +52,11 @@ class FromNamespaces:
 
     client: Client
     names: Names
-    limits: Limits
+    limits: RequesterLimits
 
     async def of(self, username: str) -> str | None:
         """Return the account on the Namespace where a ServiceAccount lives, if it has one."""
-        if not self.limits.follows_home(username):
+        if not self.limits.depends_on_namespace(username):
             return ""
         home = Requester(username).home
         try:
@@ -66,4 +66,4 @@ class FromNamespaces:
             log.warning("no account of a ServiceAccount", extra={"error": str(error)})
             return None
         account = found.metadata.annotations.get(self.names.requester_annotation, "")
-        return self.limits.passed_on(account)
+        return self.limits.inherited_account(account)

@@ -9,7 +9,7 @@ from collections import Counter
 
 import msgspec
 
-from lnamespace.access.limit import Limits
+from lnamespace.access.limit import RequesterLimits
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
@@ -47,7 +47,7 @@ _decoder = msgspec.json.Decoder(_LNamespace)
 class Holdings:
     """The numbers by account."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: RequesterLimits) -> None:
         self._limits = limits
         self._used: Counter[str] = Counter()
         self.store: Store[Holding] = Store(self._changed)

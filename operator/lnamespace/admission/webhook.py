@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lnamespace.access.limit import Limits
+from lnamespace.access.limit import RequesterLimits
 from lnamespace.admission.accounts import FromNamespaces, themselves
 from lnamespace.admission.certificates import trust
 from lnamespace.admission.certificates.files import CertificateFiles
@@ -62,7 +62,7 @@ async def _serve(settings: Settings) -> None:
         payers = PayersFile(settings.payers_file)
         count = partial(_count, metrics)
         door = Door.of(settings, client, payers, count, metrics.unrecorded.inc)
-        limits = Limits(settings.limit_per_requester, settings.limits_by_name)
+        limits = RequesterLimits(settings.limit_per_requester, settings.limits_by_name)
         names = Names(settings.api_group_suffix)
         limited = replace(
             door,
@@ -81,11 +81,11 @@ async def _serve(settings: Settings) -> None:
 
 
 async def _holdings(
-    stack: AsyncExitStack, settings: Settings, client: Client | None, limits: Limits
+    stack: AsyncExitStack, settings: Settings, client: Client | None, limits: RequesterLimits
 ) -> Callable[[str], str]:
     """Return what says who has as many LNamespaces as they may; without a client, nobody has."""
     holdings = Holdings(limits)
-    if client and limits.exist:
+    if client and limits.any_limited:
         resource = Resource(Names(settings.api_group_suffix).group, VERSION, KIND, PLURAL)
         await stack.enter_async_context(_running(holdings.reflector(client, resource).run()))
     return holdings.exceeded

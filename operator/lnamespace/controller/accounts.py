@@ -7,8 +7,8 @@ else's, and 200 that never were used up its quota before its owner got access to
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from lnamespace.access.layout import Layout
-from lnamespace.access.ownership import Ownership, ownership
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.ownership import Ownership, determine_ownership
 from lnamespace.controller.cache import Cache
 from lnamespace.errors import Invalid, NoNamespace, NoServiceAccount, NotFound
 from lnamespace.kube.client import Client
@@ -28,7 +28,7 @@ class Accounts:
 
     client: Client
     cache: Cache
-    layout: Layout
+    conventions: Conventions
 
     async def check(self, subject: Subject, sponsors: Collection[str]) -> None:
         """Make sure that the ServiceAccount is there, and that it is its turn.
@@ -48,7 +48,7 @@ class Accounts:
         if found is None:
             raise NoNamespace(f'there is no namespace "{namespace}"')
         lns = self.cache.ours(self.cache.tenant(namespace))
-        if lns and ownership(lns, found, self.layout) is Ownership.OURS:
+        if lns and determine_ownership(lns, found, self.conventions) is Ownership.OURS:
             if not self._has_bindings(namespace):
                 raise NoNamespace(f'namespace "{namespace}" has no access of its own yet')
             if namespace in sponsors:

@@ -7,8 +7,8 @@ from itertools import islice
 
 import msgspec
 
-from lnamespace.access.layout import Layout
-from lnamespace.access.limit import Limits, left_over
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.limit import RequesterLimits, describe_orphans
 from lnamespace.access.person import Person
 from lnamespace.controller.departures import Departures
 from lnamespace.controller.outbox import Departed, Departure
@@ -16,7 +16,7 @@ from lnamespace.controller.people import People
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.controller.slots import Place, Slots
-from lnamespace.kube.objects import Key, Seen
+from lnamespace.kube.objects import Key, ObservedObject
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -27,9 +27,14 @@ from lnamespace.kube.resources import (
 )
 from lnamespace.kube.store import Store
 from lnamespace.model.lnamespace import LNamespace
-from lnamespace.model.names import ACCOUNT_BINDING, RAILS_NAME, SUDOERS_BINDING, USERS_BINDING
+from lnamespace.model.names import (
+    ACCOUNT_BINDING,
+    PROFILE_OBJECT_NAME,
+    SUDOERS_BINDING,
+    USERS_BINDING,
+)
 
-NO_LIMITS = Limits()
+NO_LIMITS = RequesterLimits()
 
 STANDBY_MEMORY = timedelta(hours=1)
 """How long a standby remembers that an LNamespace is gone.
@@ -56,7 +61,7 @@ class Tenant:
 WorkKey = Tenant | Person | Departed
 
 
-TakeIn = Callable[[str, LNamespace | None, Seen | None], None]
+TakeIn = Callable[[str, LNamespace | None, ObservedObject | None], None]
 News = Callable[[CachedLNamespace | None, CachedLNamespace | None], None]
 """Told what an LNamespace was and what it is, before anything is done about it."""
 
@@ -66,14 +71,14 @@ class Cache:
 
     def __init__(
         self,
-        layout: Layout,
+        conventions: Conventions,
         queue: WorkQueue[WorkKey],
         news: News = lambda _, __: None,
-        limits: Limits = NO_LIMITS,
+        limits: RequesterLimits = NO_LIMITS,
         reserved: tuple[str, ...] = (),
         rails: Iterable[Resource] = (),
     ) -> None:
-        self._names = layout.names
+        self._names = conventions.names
         self._queue = queue
         self._news = news
         self.people = People()
@@ -81,19 +86,19 @@ class Cache:
         """The LNamespaces that there are, by UID."""
         self._last_read: dict[str, LNamespace | None] = {}
         """Those that cannot be read, by UID, as they were when they could be."""
-        self._slots = Slots(layout, limits, reserved, lambda name: queue.add(Tenant(name)))
+        self._slots = Slots(conventions, limits, reserved, lambda name: queue.add(Tenant(name)))
         self.departures = Departures()
         self.lnamespaces: Store[CachedLNamespace] = Store(self._lnamespace_changed)
-        self.objects: dict[Resource, Store[Seen]] = {
+        self.objects: dict[Resource, Store[ObservedObject]] = {
             NAMESPACE: Store(self._namespace_changed),
             ROLE: Store(self._grant_changed),
             ROLE_BINDING: Store(self._grant_changed),
             CLUSTER_ROLE: Store(self._grant_changed),
             CLUSTER_ROLE_BINDING: Store(self._grant_changed),
         }
-        self.objects |= {kind: Store[Seen](self._rail_changed) for kind in rails}
+        self.objects |= {kind: Store[ObservedObject](self._rail_changed) for kind in rails}
 
-    def look(self, resource: Resource, key: Key) -> Seen | None:
+    def look(self, resource: Resource, key: Key) -> ObservedObject | None:
         """What is known of an object."""
         return self.objects[resource].get(key)
 
@@ -104,7 +109,7 @@ class Cache:
     @property
     def limited(self) -> bool:
         """Whether there is a limit of LNamespaces for anybody."""
-        return self._slots.limits.exist
+        return self._slots.limits.any_limited
 
     def place(self, lns: LNamespace) -> Place:
         """Where one that has no Namespace is in its requester's line; if it is its turn, it has."""
@@ -119,7 +124,9 @@ class Cache:
         if place is Place.NEXT:
             return "It is made as soon as another namespace that is being deleted is gone."
         refusal = self._slots.limits.refusal(lns.spec.account, self._slots.used(lns.name))
-        return refusal + left_over([n for n in self._slots.left(lns.name) if not self._lives(n)])
+        return refusal + describe_orphans(
+            [n for n in self._slots.left(lns.name) if not self._lives(n)]
+        )
 
     def _lives(self, name: str) -> bool:
         """Return whether a Namespace that is nobody's may be of an LNamespace that is there.
@@ -268,11 +275,11 @@ class Cache:
         else:
             self._queue.add_after(person, SPONSOR_DELAY)
 
-    def _own_binding(self, person: Person) -> Seen | None:
+    def _own_binding(self, person: Person) -> ObservedObject | None:
         key = (person.namespace, self._names.self_impersonator(person.digest))
         return self.look(ROLE_BINDING if person.namespace else CLUSTER_ROLE_BINDING, key)
 
-    def _staying(self, person: Person, seen: Seen) -> int:
+    def _staying(self, person: Person, seen: ObservedObject) -> int:
         """Return how many LNamespaces own the person's objects and are to stay, up to two."""
         needed = (uid for uid in seen.owners if self._needs(uid, person))
         return sum(1 for _ in islice(needed, 2))
@@ -283,7 +290,7 @@ class Cache:
             return False
         return self.people.is_sponsor(person, listed.lns.name, uid)
 
-    def _namespace_changed(self, old: Seen | None, new: Seen | None) -> None:
+    def _namespace_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
         if self.limited and (known := new or old):
             lns = self.ours(self.tenant(known.key[1]))
             self._recount(known.key[1], lns, lns, self._slots.note)
@@ -295,7 +302,7 @@ class Cache:
         if old is not None:
             self._namespace_left(old, new)
 
-    def _namespace_left(self, old: Seen, new: Seen | None) -> None:
+    def _namespace_left(self, old: ObservedObject, new: ObservedObject | None) -> None:
         """The end of what is gone already is when its Namespace is."""
         now = datetime.now(UTC)
         for uid, departure in self.departures.of(old.key[1]):
@@ -314,17 +321,17 @@ class Cache:
                 self._queue.forget(person)
                 self._queue.add(person)
 
-    def _grant_changed(self, old: Seen | None, new: Seen | None) -> None:
+    def _grant_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
         seen = new or old
         if seen is not None and (key := self._concerned(*seen.key)):
             self._queue.add(key)
 
-    def _rail_changed(self, old: Seen | None, new: Seen | None) -> None:
+    def _rail_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
         """A quota tells of every pod that comes or goes, which changes nothing of ours."""
         seen = new or old
         if seen is None or (old and new and old.fingerprint == new.fingerprint):
             return
-        if seen.key[1] == RAILS_NAME:
+        if seen.key[1] == PROFILE_OBJECT_NAME:
             self._queue.add(Tenant(seen.key[0]))
 
     def _concerned(self, namespace: str, name: str) -> WorkKey | None:

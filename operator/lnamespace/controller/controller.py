@@ -8,8 +8,8 @@ import uuid
 from datetime import UTC, datetime
 from functools import partial
 
-from lnamespace.access.layout import Layout, SudoLayout
-from lnamespace.access.limit import Limits
+from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.limit import RequesterLimits
 from lnamespace.access.person import Person
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import Cache, Tenant, WorkKey
@@ -27,8 +27,8 @@ from lnamespace.controller.vitals import Sign, Vitals
 from lnamespace.errors import ClusterError, LostLease
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
-from lnamespace.kube.lease import Election, Terms
-from lnamespace.kube.objects import Seen, read
+from lnamespace.kube.lease import LeaderElector, LeaseConfig
+from lnamespace.kube.objects import ObservedObject, read_observed
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.metrics.controller import ControllerMetrics
@@ -45,40 +45,40 @@ LONGEST_TIMER = 86_400.0
 log = logging.getLogger(__name__)
 
 
-def layout_of(settings: Settings) -> Layout:
+def conventions_of(settings: Settings) -> Conventions:
     """The conventions that the settings ask for."""
     names = Names(settings.api_group_suffix, settings.sudoers_group_format, settings.class_name)
-    return Layout(
+    return Conventions(
         names,
         settings.users_role,
         sudo=SudoLayout(settings.sudo_layout),
-        counted=limits_of(settings).exist,
+        counted=limits_of(settings).any_limited,
         required_labels=items(settings.required_labels),
         forbidden_labels=items(settings.forbidden_labels),
     )
 
 
-def limits_of(settings: Settings) -> Limits:
+def limits_of(settings: Settings) -> RequesterLimits:
     """How many LNamespaces somebody may have."""
-    return Limits(settings.limit_per_requester, settings.limits_by_name)
+    return RequesterLimits(settings.limit_per_requester, settings.limits_by_name)
 
 
-def election_of(client: Client, settings: Settings) -> Election | None:
+def election_of(client: Client, settings: Settings) -> LeaderElector | None:
     """The election to take part in; None where this is the only controller."""
     namespace, found, name = settings.lease.partition("/")
     if not found:
         return None
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    return Election(client, Terms(namespace, name, identity))
+    return LeaderElector(client, LeaseConfig(namespace, name, identity))
 
 
 class Controller:
     """Everything between a connection and a cluster that is as its LNamespaces say."""
 
     def __init__(self, client: Client, settings: Settings) -> None:
-        layout = layout_of(settings)
+        conventions = conventions_of(settings)
         self._settings = settings
-        self._measures = Measures(ControllerMetrics.new(layout.names.group))
+        self._measures = Measures(ControllerMetrics.new(conventions.names.group))
         client = client.observed(self._measures.requested)
         self._election = election_of(client, settings)
         if self._election:
@@ -90,48 +90,48 @@ class Controller:
         if self._election:
             self._queue.close()
         self._profiles = Profiles(
-            client, settings.profiles_file, layout.names, settings.resync_seconds
+            client, settings.profiles_file, conventions.names, settings.resync_seconds
         )
         self._guards = GuardWatch(client, settings.guards_file, self._measures.metrics)
         self._cache = Cache(
-            layout,
+            conventions,
             self._queue,
             self._measures.news,
             limits_of(settings),
             settings.reserved,
             self._profiles.kinds,
         )
-        applier = partial(Applier, client, self._cache.objects, layout.marks)
+        applier = partial(Applier, client, self._cache.objects, conventions.managed_metadata)
         # One LNamespace may list 50 sudoers: what is made for them leaves room for all else.
         of_people = max(1, settings.concurrency // 4)
-        recorder = Recorder(client, lnamespaces(layout))
+        recorder = Recorder(client, lnamespaces(conventions))
         self._tenants = TenantReconciler(
             client,
             self._cache,
             applier(max(1, settings.concurrency - of_people)),
             recorder,
-            Outbox(client, layout.names),
-            layout,
+            Outbox(client, conventions.names),
+            conventions,
             settings.reserved,
             self._measures,
             guards=lambda: self._profiles.current,
         )
         self._people = PersonReconciler(
             self._cache,
-            Accounts(client, self._cache, layout),
+            Accounts(client, self._cache, conventions),
             applier(of_people),
-            layout,
+            conventions,
             lambda name: self._queue.add(Tenant(name)),
         )
         self._source = Reflector(
             client,
-            lnamespaces(layout),
+            lnamespaces(conventions),
             self._cache.lnamespaces,
             read_lnamespace,
             failed=self._watch_failed,
             recovered=self._queue.hurry,
         )
-        self._reflectors = self._make_reflectors(client, layout)
+        self._reflectors = self._make_reflectors(client, conventions)
         self._busy: dict[WorkKey, float] = {}
         self._vitals = Vitals(self._signs, self._busy.values)
 
@@ -159,7 +159,7 @@ class Controller:
             if self._election:
                 await self._step_down(self._election)
 
-    async def _step_down(self, election: Election) -> None:
+    async def _step_down(self, election: LeaderElector) -> None:
         """Let the next one lead, but not while a write of ours is under way."""
         if election.leads:
             await self._client.written()
@@ -204,18 +204,18 @@ class Controller:
         return listed is None or listed.going or bool(listed.lns.status.namespace_uid)
 
     def _make_reflectors(
-        self, client: Client, layout: Layout
-    ) -> list[Reflector[Seen] | Reflector[CachedLNamespace]]:
-        marks = layout.marks
-        read_object = partial(read, marks=marks)
-        reflectors: list[Reflector[Seen] | Reflector[CachedLNamespace]] = [
+        self, client: Client, conventions: Conventions
+    ) -> list[Reflector[ObservedObject] | Reflector[CachedLNamespace]]:
+        managed_metadata = conventions.managed_metadata
+        read_object = partial(read_observed, managed_metadata=managed_metadata)
+        reflectors: list[Reflector[ObservedObject] | Reflector[CachedLNamespace]] = [
             # All Namespaces, not just ours: one that is not ours is a Conflict until it goes.
             Reflector(
                 client,
                 kind,
                 store,
                 read_object,
-                "" if kind is NAMESPACE else marks.selector,
+                "" if kind is NAMESPACE else managed_metadata.selector,
                 self._watch_failed,
                 self._queue.hurry,
             )

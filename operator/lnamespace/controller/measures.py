@@ -117,7 +117,7 @@ class Measures:
     def repaired(self, actions: Iterable[Action]) -> None:
         """These were necessary though nobody had asked for anything."""
         for action in actions:
-            resource = action.resource if isinstance(action, Delete) else action.want.resource
+            resource = action.resource if isinstance(action, Delete) else action.desired.resource
             self.metrics.drift.labels(resource.plural).inc()
 
     # --- what is true at the moment of being asked

@@ -13,7 +13,7 @@ import msgspec
 from lnamespace.controller.status import has_waited
 from lnamespace.errors import AlreadyExists, ClusterError
 from lnamespace.kube.client import Client
-from lnamespace.kube.objects import Seen
+from lnamespace.kube.objects import ObservedObject
 from lnamespace.ledger.outbox.record import (
     BillingRecord,
     billingrecords,
@@ -43,7 +43,7 @@ class Departure(msgspec.Struct, frozen=True):
     at: datetime
     announced: bool = False
 
-    def lingers(self, namespace: Seen | None) -> bool:
+    def lingers(self, namespace: ObservedObject | None) -> bool:
         """Whether its Namespace is there still: what finalizers hold costs what it did before.
 
         One that stays (deletionPolicy Retain, or an orphaning deletion) has no owner and is not

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from lnamespace.access.entries import sudoers_until
+from lnamespace.access.entries import sudoer_expiries
 from lnamespace.access.person import Person
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.subject import Subject
@@ -75,4 +75,4 @@ class People:
 def _sudoers(lns: LNamespace | None) -> dict[Subject, Sponsor]:
     if lns is None:
         return {}
-    return {s: Sponsor(lns.uid, until) for s, until in sudoers_until(lns.spec).items()}
+    return {s: Sponsor(lns.uid, until) for s, until in sudoer_expiries(lns.spec).items()}

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from lnamespace.access.layout import Layout, SudoLayout
-from lnamespace.access.person import Person, places, self_impersonator
-from lnamespace.access.sudo import lingers
+from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.person import Person, person_refs, self_impersonator
+from lnamespace.access.sudo import previous_is_present
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.outcome import Outcome
@@ -18,7 +18,7 @@ from lnamespace.controller.status import is_ready
 from lnamespace.controller.tenant import PATIENCE, SWITCH_DELAY, utc_now
 from lnamespace.errors import ClusterError, Invalid, NoNamespace, NoServiceAccount
 from lnamespace.kube.apply import Applier
-from lnamespace.kube.plan import plan
+from lnamespace.kube.plan import plan_actions
 from lnamespace.model.subject import Subject, SubjectKind
 
 
@@ -29,7 +29,7 @@ class PersonReconciler:
     cache: Cache
     accounts: Accounts
     applier: Applier
-    layout: Layout
+    conventions: Conventions
     wake: Callable[[str], None]
     clock: Callable[[], datetime] = utc_now
 
@@ -39,19 +39,19 @@ class PersonReconciler:
         people = self.cache.people
         sponsors, kept = people.sponsors(person, now), self._kept(person)
         subject = people.subject(person)
-        if kept and (subject is None or self.layout.sudo is SudoLayout.SERVICE_ACCOUNT):
+        if kept and (subject is None or self.conventions.sudo is SudoLayout.SERVICE_ACCOUNT):
             return Outcome()
-        if self.layout.sudo is SudoLayout.SERVICE_ACCOUNT:
+        if self.conventions.sudo is SudoLayout.SERVICE_ACCOUNT:
             if any(map(self._lingers, sponsors)):
                 return Outcome(changes_at=now + SWITCH_DELAY)
             sponsors = {}
-        await self.applier.refresh(places(person, self.layout))
+        await self.applier.refresh(person_refs(person, self.conventions))
         missing = await self._missing(subject, sponsors) if sponsors else None
         if missing and not isinstance(missing, NoServiceAccount | NoNamespace | Invalid):
             return Outcome([missing], people.changes_at(person, now))
         owners = {} if missing else sponsors | kept
-        wanted = self_impersonator(subject, owners, self.layout) if subject else ()
-        actions = plan(wanted, self.cache.look, places(person, self.layout))
+        wanted = self_impersonator(subject, owners, self.conventions) if subject else ()
+        actions = plan_actions(wanted, self.cache.look, person_refs(person, self.conventions))
         failures = await self.applier.apply(actions)
         failures += [missing] if missing else []
         news = self._note(person, failures, failed_before)
@@ -78,7 +78,7 @@ class PersonReconciler:
 
         They may list the person as before: what was granted stays until they can be read.
         """
-        found = (self.cache.look(*place) for place in places(person, self.layout))
+        found = (self.cache.look(*place) for place in person_refs(person, self.conventions))
         owners = {uid for seen in found if seen for uid in seen.owners}
         return {name: uid for uid in owners if (name := self.cache.never_read(uid))}
 
@@ -97,7 +97,7 @@ class PersonReconciler:
         return listed is not None and (not is_ready(listed.lns) or self._lingers(name))
 
     def _lingers(self, name: str) -> bool:
-        return lingers(name, self.layout, self.cache.look)
+        return previous_is_present(name, self.conventions, self.cache.look)
 
 
 def _is_told(failure: ClusterError, failed_before: int) -> bool:

@@ -17,21 +17,21 @@ from typing import Any
 
 import msgspec
 
-from lnamespace.access.guard import Guard, Guards
+from lnamespace.access.profiles import ProfileSet, ResolvedProfile
 from lnamespace.errors import ClusterError, LostLease, ProfilesError
 from lnamespace.files.changing import ChangingFile
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
-from lnamespace.kube.objects import canonical
+from lnamespace.kube.objects import canonical_json
 from lnamespace.kube.resources import (
-    GUARD_RAILS,
     LIMIT_RANGE,
     NETWORK_POLICY,
+    PROFILE_RESOURCES,
     RESOURCE_QUOTA,
     Resource,
 )
 from lnamespace.model.names import Names
-from lnamespace.model.profile import Profile, decode
+from lnamespace.model.profile import Profile, decode_profiles
 
 LOOK_SECONDS = 1.0
 """How often to look whether the file has changed."""
@@ -65,13 +65,13 @@ class Profiles:
         self._refresh_seconds = refresh_seconds
         self._profiles: Mapping[str, Profile] = {}
         self._asked = 0.0
-        self.current = Guards(problem="they have not been read yet" if path else "")
+        self.current = ProfileSet(problem="they have not been read yet" if path else "")
         self.problem = ""
 
     @property
     def kinds(self) -> tuple[Resource, ...]:
         """What they may want in a namespace."""
-        return GUARD_RAILS if self._file else ()
+        return PROFILE_RESOURCES if self._file else ()
 
     async def keep(self, changed: Callable[[], Awaitable[None]]) -> None:
         """Follow the file for ever; ``changed`` is awaited when other profiles are in force."""
@@ -88,7 +88,7 @@ class Profiles:
             news = self._read(self._file)
             if not news and time.monotonic() < self._asked + self._patience:
                 return False
-            guards = Guards(await self._ask(self._file))
+            guards = ProfileSet(await self._ask(self._file))
         except (ProfilesError, ClusterError) as error:
             return self._complain(str(error))
         self.problem, before, self.current = "", self.current, guards
@@ -108,11 +108,11 @@ class Profiles:
         if content is None:
             return False
         self._asked = float("inf")
-        self._profiles = decode(content, str(file.path), self._names)
+        self._profiles = decode_profiles(content, str(file.path), self._names)
         log.info("read the profiles", extra={"profiles": len(self._profiles)})
         return True
 
-    async def _ask(self, file: ChangingFile) -> dict[str, Guard]:
+    async def _ask(self, file: ChangingFile) -> dict[str, ResolvedProfile]:
         self._asked = time.monotonic()
         guards = {}
         for name, profile in self._profiles.items():
@@ -124,7 +124,7 @@ class Profiles:
                 raise ProfilesError(f"{file.path}: {name}: {error}") from error
         return guards
 
-    async def _guard(self, name: str, profile: Profile) -> Guard:
+    async def _guard(self, name: str, profile: Profile) -> ResolvedProfile:
         specs = {
             RESOURCE_QUOTA: profile.resource_quota,
             LIMIT_RANGE: profile.limit_range,
@@ -132,7 +132,7 @@ class Profiles:
         }
         asked = {kind: spec for kind, spec in specs.items() if spec is not None}
         forms = {kind: await self._form(kind, name, spec) for kind, spec in asked.items()}
-        return Guard(forms, profile.labels)
+        return ResolvedProfile(forms, profile.labels)
 
     async def _form(self, kind: Resource, name: str, spec: dict[str, Any]) -> bytes:
         """The spec as the API server writes it."""
@@ -144,7 +144,7 @@ class Profiles:
         }
         path = kind.path(namespace=NAMESPACE)
         answer = await self._client.create(path, msgspec.json.encode(body), dry_run=True)
-        return canonical(bytes(answers.decode(_made, answer).spec))
+        return canonical_json(bytes(answers.decode(_made, answer).spec))
 
     def _complain(self, problem: str) -> bool:
         """Say it once. Those before go on; where there are none, it is told why."""
@@ -154,5 +154,5 @@ class Profiles:
         log.error("the profiles cannot be used; those before go on", extra={"problem": problem})
         if not self.current.problem:
             return False
-        self.current = Guards(problem=problem)
+        self.current = ProfileSet(problem=problem)
         return True

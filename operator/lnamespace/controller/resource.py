@@ -2,7 +2,7 @@
 
 import msgspec
 
-from lnamespace.access.layout import Layout
+from lnamespace.access.conventions import Conventions
 from lnamespace.errors import ModelError
 from lnamespace.kube import answers
 from lnamespace.kube.objects import Key
@@ -19,9 +19,9 @@ from lnamespace.model.lnamespace import (
 )
 
 
-def lnamespaces(layout: Layout) -> Resource:
+def lnamespaces(conventions: Conventions) -> Resource:
     """Return the resource of the LNamespaces of this instance."""
-    return Resource(layout.names.group, VERSION, KIND, PLURAL)
+    return Resource(conventions.names.group, VERSION, KIND, PLURAL)
 
 
 class CachedLNamespace(msgspec.Struct, frozen=True):

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
-from lnamespace.access.layout import Layout
-from lnamespace.access.limit import Limits
-from lnamespace.access.ownership import Ownership, ownership
-from lnamespace.kube.objects import Seen
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.limit import RequesterLimits
+from lnamespace.access.ownership import Ownership, determine_ownership
+from lnamespace.kube.objects import ObservedObject
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.rules import RESERVED_NAMES, name_problem
 
@@ -55,14 +55,14 @@ class Slots:
 
     def __init__(
         self,
-        layout: Layout,
-        limits: Limits,
+        conventions: Conventions,
+        limits: RequesterLimits,
         reserved: tuple[str, ...] = (),
         wake: Callable[[str], object] = lambda _: None,
     ) -> None:
         self.limits = limits
-        self._layout = layout
-        self._annotation = layout.names.requester_annotation
+        self._conventions = conventions
+        self._annotation = conventions.names.requester_annotation
         self._reserved = RESERVED_NAMES + reserved
         self._wake = wake
         self._claims: dict[str, Claim] = {}
@@ -90,7 +90,7 @@ class Slots:
         """Return the Namespaces that take slots of that account and are nobody's any more."""
         return sorted(self._left.get(self._claims[name].account, ()))
 
-    def note(self, name: str, lns: LNamespace | None, namespace: Seen | None) -> None:
+    def note(self, name: str, lns: LNamespace | None, namespace: ObservedObject | None) -> None:
         """Take in news of an LNamespace or its Namespace.
 
         A slot that was given to an LNamespace is not taken back by news: somebody may be making
@@ -102,7 +102,7 @@ class Slots:
             return
         self._replace(name, new)
 
-    def settle(self, name: str, lns: LNamespace | None, namespace: Seen | None) -> None:
+    def settle(self, name: str, lns: LNamespace | None, namespace: ObservedObject | None) -> None:
         """The same while nobody works on that name."""
         new, old = self._claim(lns, namespace), self._claims.get(name)
         if new and old and old.holds and old.uid == new.uid:
@@ -122,11 +122,11 @@ class Slots:
             return Place.NEXT
         return Place.WAITS if rank < SHOWN else Place.FAR
 
-    def _claim(self, lns: LNamespace | None, namespace: Seen | None) -> Claim | None:
-        if not self.limits.exist:
+    def _claim(self, lns: LNamespace | None, namespace: ObservedObject | None) -> Claim | None:
+        if not self.limits.any_limited:
             return None
-        whose = ownership(lns, namespace, self._layout) if lns else None
-        if lns and whose in (Ownership.OURS, Ownership.LEAVING):
+        whose = determine_ownership(lns, namespace, self._conventions) if lns else None
+        if lns and whose in (Ownership.OURS, Ownership.TERMINATING):
             return self._counted(_claim_of(lns, holds=True))
         if lns and whose is Ownership.ABSENT:
             # One that had a Namespace keeps its slot while that is made anew.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from lnamespace.access.entries import Entries
+from lnamespace.access.entries import ActiveEntries
 from lnamespace.access.ownership import Ownership
 from lnamespace.errors import ClusterError
 from lnamespace.ledger.outbox.record import newest
@@ -56,7 +56,7 @@ class Findings:
     """
 
     ownership: Ownership
-    entries: Entries
+    entries: ActiveEntries
     namespace_uid: str = ""
     sudoers_group: str = ""
     sudo_user: str = ""
@@ -103,7 +103,7 @@ def status(lns: LNamespace, found: Findings, now: datetime) -> Status:
     )
 
 
-def counts(entries: Entries) -> Counts:
+def counts(entries: ActiveEntries) -> Counts:
     """How many of each list count now."""
     return Counts(len(entries.users), len(entries.managers), len(entries.sudoers))
 
@@ -159,7 +159,7 @@ def _namespace(lns: LNamespace, found: Findings) -> Verdict:
             return Verdict(True, "Created", "The namespace is there.")
         case Ownership.ABSENT:
             return _failed(found.failures, "The namespace could not be created")
-        case Ownership.LEAVING:
+        case Ownership.TERMINATING:
             return Verdict(
                 False,
                 TERMINATING,
@@ -216,7 +216,7 @@ def _access(found: Findings) -> Verdict:
 
 
 def _billing(found: Findings) -> Verdict:
-    if found.ownership not in (Ownership.OURS, Ownership.LEAVING):
+    if found.ownership not in (Ownership.OURS, Ownership.TERMINATING):
         return Verdict(False, "NamespaceNotReady", "There is nothing to pay for yet.")
     if found.unrecorded:
         return _failed(found.unrecorded, "Who pays could not be recorded")

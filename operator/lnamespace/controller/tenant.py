@@ -5,21 +5,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from lnamespace.access import guard, person
-from lnamespace.access.entries import Entries, entries
-from lnamespace.access.guard import Guard, Guards
-from lnamespace.access.layout import Layout, SudoLayout
-from lnamespace.access.ownership import Ownership, adopted, ownership
+from lnamespace.access import person, profiles
+from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.entries import ActiveEntries, active_entries
+from lnamespace.access.ownership import Ownership, determine_ownership, is_adopted
 from lnamespace.access.person import Person
-from lnamespace.access.sudo import former, impersonated, lingering, lingers, serves
-from lnamespace.access.sudo import places as sudo_places
+from lnamespace.access.profiles import ProfileSet, ResolvedProfile
+from lnamespace.access.sudo import (
+    impersonation_target,
+    previous_bindings,
+    previous_conventions,
+    previous_is_complete,
+    previous_is_present,
+    sudo_refs,
+)
 from lnamespace.access.tenant import (
-    Space,
-    all_places,
-    editors,
-    places,
+    NamespaceState,
+    all_grant_refs,
+    editor_objects,
+    grant_refs,
+    objects_without_namespace,
     tenant_objects,
-    waiting,
 )
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.events import Recorder
@@ -44,8 +50,8 @@ from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
-from lnamespace.kube.plan import Action, Create, Delete, plan
-from lnamespace.kube.resources import GUARD_RAILS, NAMESPACE, ROLE_BINDING, Resource
+from lnamespace.kube.plan import Action, Create, Delete, plan_actions
+from lnamespace.kube.resources import NAMESPACE, PROFILE_RESOURCES, ROLE_BINDING, Resource
 from lnamespace.model.lnamespace import LNamespace, Spec, Status
 from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING, USERS_BINDING
 from lnamespace.model.rules import RESERVED_NAMES, name_problem
@@ -93,11 +99,11 @@ class TenantReconciler:
     applier: Applier
     recorder: Recorder
     outbox: Outbox
-    layout: Layout
+    conventions: Conventions
     reserved: tuple[str, ...] = ()
     measures: Measures = field(default_factory=Measures)
     clock: Callable[[], datetime] = utc_now
-    guards: Callable[[], Guards] = Guards
+    guards: Callable[[], ProfileSet] = ProfileSet
 
     async def reconcile(self, name: str, failed_before: int = 0) -> Outcome:
         """Make it so, as far as it can be done."""
@@ -138,7 +144,7 @@ class TenantReconciler:
             failures = await self._announce(departure)
             return Outcome(failures) if failures else Outcome()
         # By the Namespace too: a reconcile that is still under way may record it after this.
-        had = self._ownership(lns) in (Ownership.OURS, Ownership.LEAVING)
+        had = self._ownership(lns) in (Ownership.OURS, Ownership.TERMINATING)
         was_ours = had or bool(lns.status.namespace_uid) or lns.uid in self.outbox.told
         charged = was_ours or (namespace is None and not self._reserved(lns))
         if charged and (failures := await self.outbox.close(departure)):
@@ -154,7 +160,7 @@ class TenantReconciler:
         return failures
 
     async def _make_so(self, lns: LNamespace, now: datetime) -> Findings:
-        current = entries(lns.spec, now)
+        current = active_entries(lns.spec, now)
         await self._refresh(lns.name)
         refused = self._refusal(lns)
         first = self._plan(lns, current, refused)
@@ -167,26 +173,26 @@ class TenantReconciler:
             self._carry_out(lns, rest), self._record(lns, whose, refused, now)
         )
         made += more
-        act_as = self.layout
+        act_as = self.conventions
         if _grants(whose, refused) and self._lingers(lns):
             act_as = self._acting(lns, current, made)
             made += await self._leave_former(lns, current, act_as)
         elif not made.failed:
             self._measure(lns, current, (*first, *rest))
-        group, user = impersonated(lns.name, act_as)
+        group, user = impersonation_target(lns.name, act_as)
         return Findings(
             ownership=whose,
             entries=current,
             namespace_uid=self._namespace_uid(lns, whose),
             sudoers_group=group,
             sudo_user=user,
-            moving=act_as is self.layout and self._lingers(lns),
+            moving=act_as is self.conventions and self._lingers(lns),
             refused=refused,
             people=self._people_problems(current),
             failures=made.failures,
             unrecorded=tuple(unrecorded),
-            guarded=self._guard(lns) not in (None, Guard()),
-            unknown=self.guards().trouble(lns, adopted=self._adopted(lns)),
+            guarded=self._guard(lns) not in (None, ResolvedProfile()),
+            unknown=self.guards().problem_of(lns, adopted=self._adopted(lns)),
             unrailed=made.unrailed,
             held=made.held,
         )
@@ -235,30 +241,34 @@ class TenantReconciler:
         return await self.outbox.record(lns, now)
 
     def _plan(
-        self, lns: LNamespace, current: Entries, refused: Refusal | None
+        self, lns: LNamespace, current: ActiveEntries, refused: Refusal | None
     ) -> tuple[Action, ...]:
         if refused and refused.reason != RESERVED_NAME:
-            wanted = waiting(lns, current, self.layout) if refused.editable else ()
+            wanted = (
+                objects_without_namespace(lns, current, self.conventions)
+                if refused.editable
+                else ()
+            )
         elif refused:
-            wanted = editors(lns, current, self.layout)
+            wanted = editor_objects(lns, current, self.conventions)
         else:
-            wanted = tenant_objects(lns, current, self._space(lns), self.layout)
+            wanted = tenant_objects(lns, current, self._space(lns), self.conventions)
         grants = _grants(self._ownership(lns), refused)
-        possible = (places if grants else all_places)(lns.name, self.layout)
-        return plan(wanted, self.cache.look, (*possible, *self._rails_places(lns, refused)))
+        possible = (grant_refs if grants else all_grant_refs)(lns.name, self.conventions)
+        return plan_actions(wanted, self.cache.look, (*possible, *self._rails_places(lns, refused)))
 
-    def _space(self, lns: LNamespace) -> Space:
+    def _space(self, lns: LNamespace) -> NamespaceState:
         seen = self.cache.look(NAMESPACE, ("", lns.name))
-        moving = serves(lns.name, self.layout, self.cache.look)
-        return Space(self._ownership(lns), seen, self._guard(lns), moving)
+        moving = previous_is_complete(lns.name, self.conventions, self.cache.look)
+        return NamespaceState(self._ownership(lns), seen, self._guard(lns), moving)
 
     def _rails_places(
         self, lns: LNamespace, refused: Refusal | None
     ) -> Iterator[tuple[Resource, Key]]:
         """Where guard rails may be that should not; nowhere, where it is not known what should."""
         space = self._space(lns)
-        if not refused and space.ownership is Ownership.OURS and space.guard is not None:
-            there = (p for p in guard.places(lns.name) if p[0] in self.cache.objects)
+        if not refused and space.ownership is Ownership.OURS and space.profile is not None:
+            there = (p for p in profiles.profile_refs(lns.name) if p[0] in self.cache.objects)
             yield from (place for place in there if not self._from_before(lns, *place))
 
     def _from_before(self, lns: LNamespace, kind: Resource, key: Key) -> bool:
@@ -267,31 +277,37 @@ class TenantReconciler:
         return seen is not None and not seen.managed and self._adopted(lns)
 
     def _lingers(self, lns: LNamespace) -> bool:
-        return lingers(lns.name, self.layout, self.cache.look)
+        return previous_is_present(lns.name, self.conventions, self.cache.look)
 
-    def _acting(self, lns: LNamespace, current: Entries, made: Made) -> Layout:
+    def _acting(self, lns: LNamespace, current: ActiveEntries, made: Made) -> Conventions:
         """The layout that sudoers go by: the former one until the present works for all."""
         works = not made.failed and self._are_settled(lns, current)
-        stays = not works and serves(lns.name, self.layout, self.cache.look)
-        return former(self.layout) if stays else self.layout
+        stays = not works and previous_is_complete(lns.name, self.conventions, self.cache.look)
+        return previous_conventions(self.conventions) if stays else self.conventions
 
-    async def _leave_former(self, lns: LNamespace, current: Entries, act_as: Layout) -> Made:
+    async def _leave_former(
+        self, lns: LNamespace, current: ActiveEntries, act_as: Conventions
+    ) -> Made:
         """Take what the former layout of sudo gave once the status says to go by the present one.
 
         Until then it says who is a sudoer just as well: a revocation waits for nothing.
         """
         look, said = self.cache.look, (lns.status.sudoers_group, lns.status.sudo_user)
-        present = act_as is self.layout
-        if present and said == impersonated(lns.name, act_as):
-            only = editors(lns, current, self.layout)
-            actions = plan(only, look, sudo_places(lns.name, former(self.layout)))
+        present = act_as is self.conventions
+        if present and said == impersonation_target(lns.name, act_as):
+            only = editor_objects(lns, current, self.conventions)
+            actions = plan_actions(
+                only, look, sudo_refs(lns.name, previous_conventions(self.conventions))
+            )
             return Made(tuple(await self.applier.apply(actions)))
-        actions = plan(lingering(lns, current, self.layout, look), look)
+        actions = plan_actions(previous_bindings(lns, current, self.conventions, look), look)
         failures = await self.applier.apply(actions)
         # Where they go by the present one, what cannot be changed is about to go.
         return Made() if present else Made(tuple(failures))
 
-    def _measure(self, lns: LNamespace, current: Entries, actions: tuple[Action, ...]) -> None:
+    def _measure(
+        self, lns: LNamespace, current: ActiveEntries, actions: tuple[Action, ...]
+    ) -> None:
         self.measures.applied(lns.name, actions)
         if is_ready(lns) and lns.status.counts == counts(current):
             self.measures.repaired(actions)
@@ -302,7 +318,7 @@ class TenantReconciler:
         Its Namespace is left to the collector: should we ever be wrong, no data is lost.
         """
         await self._refresh(name)
-        actions = plan((), self.cache.look, all_places(name, self.layout))
+        actions = plan_actions((), self.cache.look, all_grant_refs(name, self.conventions))
         failures = await self.applier.apply(actions)
         if not failures:
             self.measures.applied(name, actions)
@@ -310,23 +326,25 @@ class TenantReconciler:
 
     async def _refresh(self, name: str) -> None:
         """Know what others have put in our places now; what cannot be asked is as last known."""
-        rails = (p for p in guard.places(name) if p[0] in self.cache.objects)
-        await self.applier.refresh((*all_places(name, self.layout), *rails))
+        rails = (p for p in profiles.profile_refs(name) if p[0] in self.cache.objects)
+        await self.applier.refresh((*all_grant_refs(name, self.conventions), *rails))
 
     def _ownership(self, lns: LNamespace) -> Ownership:
-        return ownership(lns, self.cache.look(NAMESPACE, ("", lns.name)), self.layout)
+        return determine_ownership(
+            lns, self.cache.look(NAMESPACE, ("", lns.name)), self.conventions
+        )
 
     def _adopted(self, lns: LNamespace) -> bool:
-        return adopted(lns, self.cache.look(NAMESPACE, ("", lns.name)), self.layout)
+        return is_adopted(lns, self.cache.look(NAMESPACE, ("", lns.name)), self.conventions)
 
-    def _guard(self, lns: LNamespace) -> Guard | None:
-        return self.guards().of(lns, adopted=self._adopted(lns))
+    def _guard(self, lns: LNamespace) -> ResolvedProfile | None:
+        return self.guards().resolve(lns, adopted=self._adopted(lns))
 
     def _namespace_uid(self, lns: LNamespace, whose: Ownership) -> str:
         seen = self.cache.look(NAMESPACE, ("", lns.name))
-        return seen.uid if seen and whose in (Ownership.OURS, Ownership.LEAVING) else ""
+        return seen.uid if seen and whose in (Ownership.OURS, Ownership.TERMINATING) else ""
 
-    def _people_problems(self, current: Entries) -> tuple[str, ...]:
+    def _people_problems(self, current: ActiveEntries) -> tuple[str, ...]:
         people = map(Person.of, current.sudoers)
         problems = self.cache.people.problems
         return tuple(problems[one] for one in people if one in problems)
@@ -340,15 +358,15 @@ class TenantReconciler:
             return failed_before >= PATIENCE or not all(f.retryable for f in troubles)
         return bool(found.refused) or self._are_settled(lns, found.entries)
 
-    def _are_settled(self, lns: LNamespace, current: Entries) -> bool:
+    def _are_settled(self, lns: LNamespace, current: ActiveEntries) -> bool:
         return all(self._is_settled(lns.uid, sudoer) for sudoer in current.sudoers)
 
     def _is_settled(self, uid: str, sudoer: Subject) -> bool:
         """Whether the sudoer's own objects are there to stay, or known to be impossible."""
-        if self.layout.sudo is SudoLayout.SERVICE_ACCOUNT:
+        if self.conventions.sudo is SudoLayout.SERVICE_ACCOUNT:
             return True
         one = Person.of(sudoer)
-        there = all(self.cache.look(*place) for place in person.places(one, self.layout))
+        there = all(self.cache.look(*place) for place in person.person_refs(one, self.conventions))
         kept = there and self.cache.is_sponsored(one, uid)
         return kept or one in self.cache.people.problems
 
@@ -356,7 +374,7 @@ class TenantReconciler:
         lns = listed.lns
         if new == lns.status:
             return []
-        path = lnamespaces(self.layout).path(lns.name, subresource="status")
+        path = lnamespaces(self.conventions).path(lns.name, subresource="status")
         # A UID in a merge patch is ignored on `/status`: one that was deleted and made anew by its
         # name would have had its predecessor's status, and with it the Namespace.
         operations = (
@@ -381,13 +399,13 @@ class TenantReconciler:
 
 
 def _is_rail(action: Action) -> bool:
-    return not isinstance(action, Delete) and action.want.resource in GUARD_RAILS
+    return not isinstance(action, Delete) and action.desired.resource in PROFILE_RESOURCES
 
 
 def _lets_in(action: Action, lns: LNamespace) -> bool:
-    if not isinstance(action, Create) or action.want.resource is not ROLE_BINDING:
+    if not isinstance(action, Create) or action.desired.resource is not ROLE_BINDING:
         return False
-    return action.want.key[0] == lns.name
+    return action.desired.key[0] == lns.name
 
 
 def _told(listed: CachedLNamespace) -> tuple[Spec, dict[str, str], bool]:
@@ -397,4 +415,4 @@ def _told(listed: CachedLNamespace) -> tuple[Spec, dict[str, str], bool]:
 
 def _grants(whose: Ownership, refused: Refusal | None) -> bool:
     """Whether it may give anybody anything in the Namespace of its name."""
-    return not refused and whose in (Ownership.OURS, Ownership.LEAVING)
+    return not refused and whose in (Ownership.OURS, Ownership.TERMINATING)

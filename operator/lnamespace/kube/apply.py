@@ -8,7 +8,15 @@ import msgspec
 
 from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NoNamespace, NotFound
 from lnamespace.kube.client import Client
-from lnamespace.kube.objects import Key, Marks, Seen, Wanted, patch, read, release
+from lnamespace.kube.objects import (
+    DesiredObject,
+    Key,
+    ManagedMetadata,
+    ObservedObject,
+    build_finalizer_removal,
+    build_patch,
+    read_observed,
+)
 from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate
 from lnamespace.kube.resources import NAMESPACE, Resource
 from lnamespace.kube.store import Store
@@ -30,19 +38,19 @@ class Applier:
     def __init__(
         self,
         client: Client,
-        stores: Mapping[Resource, Store[Seen]],
-        marks: Marks,
+        stores: Mapping[Resource, Store[ObservedObject]],
+        managed_metadata: ManagedMetadata,
         concurrency: int,
     ) -> None:
         self._client = client
         self._stores = stores
-        self._marks = marks
+        self._marks = managed_metadata
         self._slots = asyncio.Semaphore(concurrency)
 
     async def apply(self, actions: Iterable[Action]) -> list[ClusterError]:
         """Do them, as many at once as can be; one that fails stops no other.
 
-        A Namespace that is being adopted comes first, for policies look at its marks when
+        A Namespace that is being adopted comes first, for policies look at its labels when
         something is made in it; deletions come last. Returns the failures.
         """
         failures = []
@@ -97,7 +105,7 @@ class Applier:
                 await self._delete(want.resource, seen)
                 await self._create(want)
 
-    async def _create(self, want: Wanted) -> None:
+    async def _create(self, want: DesiredObject) -> None:
         namespace, _ = want.key
         body = msgspec.json.encode(want.object)
         try:
@@ -108,7 +116,7 @@ class Applier:
             raise
         except NotFound as error:
             raise NoNamespace(str(error), status=404) from error
-        self._stores[want.resource].learn(read(answer, self._marks))
+        self._stores[want.resource].learn(read_observed(answer, self._marks))
 
     async def _look(self, resource: Resource, key: Key) -> None:
         namespace, name = key
@@ -120,25 +128,25 @@ class Applier:
                 if known:
                     self._stores[resource].forget(key, known.version)
                 return
-            self._stores[resource].meet(read(answer, self._marks), look)
+            self._stores[resource].meet(read_observed(answer, self._marks), look)
 
-    async def _patch(self, want: Wanted, seen: Seen) -> None:
+    async def _patch(self, want: DesiredObject, seen: ObservedObject) -> None:
         namespace, name = want.key
-        body = msgspec.json.encode(patch(want, seen, self._marks))
+        body = msgspec.json.encode(build_patch(want, seen, self._marks))
         try:
             answer = await self._client.patch(want.resource.path(name, namespace), body)
         except NotFound as error:
             self._stores[want.resource].forget(seen.key, seen.version)
             raise Conflict("deleted while it was being changed", status=404) from error
-        self._stores[want.resource].learn(read(answer, self._marks))
+        self._stores[want.resource].learn(read_observed(answer, self._marks))
 
-    async def _delete(self, resource: Resource, seen: Seen) -> None:
+    async def _delete(self, resource: Resource, seen: ObservedObject) -> None:
         namespace, name = seen.key
         path = resource.path(name, namespace)
         try:
-            if seen.held:
-                body = msgspec.json.encode(release(seen.uid))
-                seen = read(await self._client.patch(path, body), self._marks)
+            if seen.has_finalizers:
+                body = msgspec.json.encode(build_finalizer_removal(seen.uid))
+                seen = read_observed(await self._client.patch(path, body), self._marks)
             await self._client.delete(path, seen.uid, seen.version)
         except NotFound:
             pass

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Terms:
+class LeaseConfig:
     """Where the Lease is, and its times in seconds.
 
     After ``duration`` without a renewal somebody else may lead; the leader itself writes nothing
@@ -58,10 +58,10 @@ class _Lease(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(_Lease)
 
 
-class Election:
+class LeaderElector:
     """Takes part in the election. For one event loop."""
 
-    def __init__(self, client: Client, terms: Terms) -> None:
+    def __init__(self, client: Client, terms: LeaseConfig) -> None:
         self._client = client
         self._terms = terms
         self._path = LEASE.path(terms.name, terms.namespace)

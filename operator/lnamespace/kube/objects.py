@@ -17,8 +17,8 @@ from lnamespace.kube.answers import decode, version_of
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
-    GUARD_RAILS,
     NAMESPACE,
+    PROFILE_RESOURCES,
     RBAC,
     ROLE,
     ROLE_BINDING,
@@ -105,26 +105,28 @@ Key = tuple[str, str]
 """Namespace (empty where there is none) and name: what tells objects of a kind apart."""
 
 
-class Marks(msgspec.Struct, frozen=True):
+class ManagedMetadata(msgspec.Struct, frozen=True):
     """The labels and annotations that are ours to say; all others belong to other people.
 
-    ``among`` are labels, and their values, that tell what is ours from what others of the same
-    manager have; empty: it must not be there.
+    ``match_labels`` are labels, and their values, that tell what is ours from what others of
+    the same manager have; empty: it must not be there.
     """
 
     manager: str
     labels: tuple[str, ...] = ()
     annotations: tuple[str, ...] = ()
-    among: dict[str, str] = {}
+    match_labels: dict[str, str] = {}
 
     @property
     def selector(self) -> str:
         """Selects on the server what we manage."""
-        parts = (f"{key}={value}" if value else f"!{key}" for key, value in self.among.items())
+        parts = (
+            f"{key}={value}" if value else f"!{key}" for key, value in self.match_labels.items()
+        )
         return ",".join((f"{MANAGED_BY}={self.manager}", *parts))
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class DesiredObject(msgspec.Struct, frozen=True):
     """An object that should be.
 
     ``labels`` are further ones that should be as they are here; None: that should not be there.
@@ -141,7 +143,7 @@ class Wanted(msgspec.Struct, frozen=True):
         return self.object.metadata.namespace, self.object.metadata.name
 
 
-class Seen(msgspec.Struct, frozen=True):
+class ObservedObject(msgspec.Struct, frozen=True):
     """What we keep of an object that is: enough to tell whether it is as it should be.
 
     ``labels`` are those that are not ours; they and ``annotations`` are kept of Namespaces only.
@@ -157,21 +159,21 @@ class Seen(msgspec.Struct, frozen=True):
     annotations: dict[str, str]
     role_ref: RoleRef | None
     fingerprint: bytes
-    held: bool = False
+    has_finalizers: bool = False
     """By a finalizer, somebody's: deleting it would not end it."""
     watched: bool = True
     """Whether our watch tells of it: not of what has not the labels of what is ours."""
     labels: dict[str, str] = {}
     spec: bytes = b""
 
-    def like(self, want: Wanted) -> bool:
+    def matches(self, want: DesiredObject) -> bool:
         """Whether it is as it should be."""
         labels = want.labels.items()
         return self.fingerprint == want.fingerprint and all(
             self.labels.get(key) == value for key, value in labels
         )
 
-    def can_become(self, want: Wanted) -> bool:
+    def can_be_patched_to(self, want: DesiredObject) -> bool:
         """Whether it can become as it should be: the API lets no one change some fields."""
         same_role = self.role_ref == (want.object.role_ref or None)
         return same_role and _scope(self.spec) == _scope(_spec(want.object))
@@ -181,38 +183,42 @@ _decoder = msgspec.json.Decoder(Object)
 _anything = msgspec.json.Decoder()
 
 
-def wanted(
+def desired_object(
     resource: Resource,
     built: Object,
-    marks: Marks,
+    managed_metadata: ManagedMetadata,
     labels: dict[str, str | None] | None = None,
-) -> Wanted:
+) -> DesiredObject:
     """Make a built object comparable with what is seen."""
-    return Wanted(resource, built, _fingerprint(built, marks), labels or {})
+    return DesiredObject(resource, built, _fingerprint(built, managed_metadata), labels or {})
 
 
-def read(raw: bytes | Raw, marks: Marks) -> Seen:
+def read_observed(raw: bytes | Raw, managed_metadata: ManagedMetadata) -> ObservedObject:
     """Keep of an object what the plan needs; raises Unreadable."""
     found = decode(_decoder, raw)
     meta = found.metadata
-    managed = meta.labels.get(MANAGED_BY) == marks.manager
-    among = all(meta.labels.get(key, "") == value for key, value in marks.among.items())
-    ours = (MANAGED_BY, NAME_LABEL, *marks.labels)
+    managed = meta.labels.get(MANAGED_BY) == managed_metadata.manager
+    match_labels = all(
+        meta.labels.get(key, "") == value for key, value in managed_metadata.match_labels.items()
+    )
+    ours = (MANAGED_BY, NAME_LABEL, *managed_metadata.labels)
     # What is written on it is asked of Namespaces only; of all others the fingerprint says whether
     # they are as they should be, however much people write there.
     whole = not (meta.namespace or found.role_ref or found.rules)
-    return Seen(
+    return ObservedObject(
         key=(meta.namespace, meta.name),
         uid=meta.uid,
         version=version_of(meta.resource_version),
         terminating=meta.deletion_timestamp is not UNSET,
         managed=managed,
         owners=tuple(reference.uid for reference in meta.owner_references),
-        annotations=_kept(meta.annotations, lambda key: whole and key in marks.annotations),
+        annotations=_kept(
+            meta.annotations, lambda key: whole and key in managed_metadata.annotations
+        ),
         role_ref=found.role_ref or None,
-        fingerprint=_fingerprint(found, marks),
-        held=bool(meta.finalizers),
-        watched=managed and among,
+        fingerprint=_fingerprint(found, managed_metadata),
+        has_finalizers=bool(meta.finalizers),
+        watched=managed and match_labels,
         labels=_kept(meta.labels, lambda key: whole and key not in ours),
         spec=_spec(found),
     )
@@ -226,19 +232,21 @@ def _kept(pairs: dict[str, str], wanted_key: Callable[[str], bool]) -> dict[str,
     return {key: value for key, value in pairs.items() if wanted_key(key)} or _NOTHING
 
 
-def patch(want: Wanted, seen: Seen, marks: Marks) -> dict[str, Any]:
+def build_patch(
+    want: DesiredObject, seen: ObservedObject, managed_metadata: ManagedMetadata
+) -> dict[str, Any]:
     """The JSON merge patch that makes our parts of the object as wanted.
 
     Every list is given whole, so an added entry goes and an emptied list empties. The UID makes
     the server refuse when the object is not the one we mean but a later one of its name.
     """
     meta = want.object.metadata
-    labels = {key: meta.labels.get(key) for key in (MANAGED_BY, *marks.labels)}
+    labels = {key: meta.labels.get(key) for key in (MANAGED_BY, *managed_metadata.labels)}
     change: dict[str, Any] = {
         "metadata": {
             "uid": seen.uid,
             "labels": labels | want.labels,
-            "annotations": {key: meta.annotations.get(key) for key in marks.annotations},
+            "annotations": {key: meta.annotations.get(key) for key in managed_metadata.annotations},
             "ownerReferences": msgspec.to_builtins(meta.owner_references),
         }
     }
@@ -249,25 +257,25 @@ def patch(want: Wanted, seen: Seen, marks: Marks) -> dict[str, Any]:
         change["aggregationRule"] = None
     if want.resource in (ROLE_BINDING, CLUSTER_ROLE_BINDING):
         change["subjects"] = msgspec.to_builtins(want.object.subjects)
-    if want.resource in GUARD_RAILS:
+    if want.resource in PROFILE_RESOURCES:
         change["spec"] = merge.change(_fields(seen.spec), _fields(_spec(want.object)))
     return change
 
 
-def release(uid: str) -> dict[str, Any]:
+def build_finalizer_removal(uid: str) -> dict[str, Any]:
     """The JSON merge patch that takes all finalizers off an object that is to go at once."""
     return {"metadata": {"uid": uid, "finalizers": None}}
 
 
-def _fingerprint(obj: Object, marks: Marks) -> bytes:
+def _fingerprint(obj: Object, managed_metadata: ManagedMetadata) -> bytes:
     """Sixteen bytes that differ when any part that we manage does.
 
     Kept in place of the parts themselves: a binding of 500 people costs no more than one of two.
     """
     meta = obj.metadata
     parts = (
-        [meta.labels.get(key) for key in (MANAGED_BY, *marks.labels)],
-        [meta.annotations.get(key) for key in marks.annotations],
+        [meta.labels.get(key) for key in (MANAGED_BY, *managed_metadata.labels)],
+        [meta.annotations.get(key) for key in managed_metadata.annotations],
         sorted(meta.owner_references),
         obj.rules or (),
         obj.role_ref or None,
@@ -282,11 +290,11 @@ def _fingerprint(obj: Object, marks: Marks) -> bytes:
 
 def _spec(obj: Object) -> bytes:
     """The spec of what is in a namespace, in one form; that of a Namespace is the server's."""
-    return canonical(bytes(obj.spec)) if obj.spec and obj.metadata.namespace else b""
+    return canonical_json(bytes(obj.spec)) if obj.spec and obj.metadata.namespace else b""
 
 
 @lru_cache(maxsize=1024)
-def canonical(spec: bytes) -> bytes:
+def canonical_json(spec: bytes) -> bytes:
     """The same JSON with its keys in order, as one object in memory however many have it."""
     return msgspec.json.encode(decode(_anything, spec), order="sorted")
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from lnamespace.kube.objects import Key, Seen, Wanted
+from lnamespace.kube.objects import DesiredObject, Key, ObservedObject
 from lnamespace.kube.resources import Resource
 
-Look = Callable[[Resource, Key], Seen | None]
+Getter = Callable[[Resource, Key], ObservedObject | None]
 """Tells what is known of an object."""
 
 
@@ -14,23 +14,23 @@ Look = Callable[[Resource, Key], Seen | None]
 class Create:
     """Make what is not there."""
 
-    want: Wanted
+    desired: DesiredObject
 
 
 @dataclass(frozen=True)
 class Patch:
     """Make what differs as it should be."""
 
-    want: Wanted
-    seen: Seen
+    desired: DesiredObject
+    observed: ObservedObject
 
 
 @dataclass(frozen=True)
 class Recreate:
     """Delete and make anew: a binding's role cannot be changed, nor a quota's scope."""
 
-    want: Wanted
-    seen: Seen
+    desired: DesiredObject
+    observed: ObservedObject
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class Delete:
     """Remove what should not be."""
 
     resource: Resource
-    seen: Seen
+    observed: ObservedObject
 
 
 Action = Create | Patch | Recreate | Delete
 
 
-def plan(
-    wanted: Iterable[Wanted], look: Look, possible: Iterable[tuple[Resource, Key]] = ()
+def plan_actions(
+    wanted: Iterable[DesiredObject], look: Getter, possible: Iterable[tuple[Resource, Key]] = ()
 ) -> tuple[Action, ...]:
     """What makes the cluster as wanted.
 
@@ -60,10 +60,10 @@ def plan(
     return (*changes, *deletions)
 
 
-def _change(want: Wanted, look: Look) -> Action | None:
+def _change(want: DesiredObject, look: Getter) -> Action | None:
     seen = look(want.resource, want.key)
     if seen is None:
         return Create(want)
-    if seen.like(want):
+    if seen.matches(want):
         return None
-    return Patch(want, seen) if seen.can_become(want) else Recreate(want, seen)
+    return Patch(want, seen) if seen.can_be_patched_to(want) else Recreate(want, seen)

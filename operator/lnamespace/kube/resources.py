@@ -51,5 +51,5 @@ LIMIT_RANGE = Resource("", "v1", "LimitRange", "limitranges", namespaced=True)
 NETWORK_POLICY = Resource(
     "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True
 )
-GUARD_RAILS = (RESOURCE_QUOTA, LIMIT_RANGE, NETWORK_POLICY)
+PROFILE_RESOURCES = (RESOURCE_QUOTA, LIMIT_RANGE, NETWORK_POLICY)
 """What limits everybody who works in a namespace."""

@@ -58,12 +58,12 @@ with it every LIST in that version. So the webhook refuses what leaves no room (
 where it was passed by, what is carried stays behind."""
 
 
-def annotation(names: Names) -> str:
+def annotation_key(names: Names) -> str:
     """The key of the annotation; on a ``v1beta1`` object it has no meaning."""
     return f"{names.group}/{lnamespace.VERSION}"
 
 
-def converted(manifest: Json, version: str, names: Names) -> Json:
+def convert_manifest(manifest: Json, version: str, names: Names) -> Json:
     """The same LNamespace in another version; of its metadata only the annotation differs.
 
     Raises
@@ -78,7 +78,7 @@ def converted(manifest: Json, version: str, names: Names) -> Json:
         raise ModelError(f"no version of {names.group} that is known: {version}")
     if _version(manifest.get("apiVersion"), names) == version:
         return manifest
-    key, spec = annotation(names), manifest.get("spec", {})
+    key, spec = annotation_key(names), manifest.get("spec", {})
     if version == v1alpha1.VERSION:
         spec, carried = _flattened(spec)
     else:
@@ -90,19 +90,19 @@ def converted(manifest: Json, version: str, names: Names) -> Json:
     }
 
 
-def room(manifest: Json, names: Names) -> int:
+def free_annotation_bytes(manifest: Json, names: Names) -> int:
     """How many bytes an LNamespace in ``v1beta1`` leaves free of what annotations may have.
 
     Negative: in ``v1alpha1`` it could not say all that it says.
     """
-    key = annotation(names)
+    key = annotation_key(names)
     _, carried = _flattened(manifest.get("spec", {}))
     annotations = (manifest.get("metadata") or {}).get("annotations") or {}
     own = {k: v for k, v in annotations.items() if k != key}
     return ANNOTATIONS_MAX - _size(own) - (_size({key: _text(carried)}) if carried else 0)
 
 
-def restored(spec: Json, old: Json) -> Json:
+def restore_unsupported(spec: Json, old: Json) -> Json:
     """What ``v1alpha1`` cannot say, kept through an update that came in ``v1alpha1``.
 
     Both are specs in ``v1beta1``. Who replaces an object with a file in ``v1alpha1`` that lacks the
@@ -278,12 +278,12 @@ def _deep_billing(flat: Json, carried: Json) -> Json:
     return deep
 
 
-def _clashing(value: object, room: int) -> Json | None:
+def _clashing(value: object, free_annotation_bytes: int) -> Json | None:
     """Labels whose keys are fields; None if there is no such map."""
     if not isinstance(value, dict):
         return None
     good = [field for field in BILLING_FIELDS if _is(value.get(field), BillingText)]
-    return {field: value[field] for field in good[: max(room, 0)]}
+    return {field: value[field] for field in good[: max(free_annotation_bytes, 0)]}
 
 
 def _provenance(value: object) -> Json | None:

@@ -49,9 +49,9 @@ _SERVICE = {
 }
 
 
-def crd(names: Names) -> Schema:
+def build_crd(names: Names) -> Schema:
     """The CustomResourceDefinition for the instance that ``names`` is of."""
-    found = definition(names, KIND, PLURAL, [_newer(), _older()])
+    found = build_definition(names, KIND, PLURAL, [_newer(), _older()])
     found["spec"]["names"]["shortNames"] = ["lns"]
     found["spec"]["conversion"] = {
         "strategy": "Webhook",
@@ -63,7 +63,7 @@ def crd(names: Names) -> Schema:
     return found
 
 
-def definition(names: Names, kind: str, plural: str, versions: list[Schema]) -> Schema:
+def build_definition(names: Names, kind: str, plural: str, versions: list[Schema]) -> Schema:
     """The CustomResourceDefinition of a cluster-scoped kind of ours."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -91,7 +91,7 @@ def printer_columns(columns: Iterable[tuple[str, str, str, int]]) -> list[Schema
     ]
 
 
-def as_yaml(manifest: Schema) -> str:
+def to_yaml(manifest: Schema) -> str:
     """A manifest as a file that people read: in the order given, nothing abbreviated."""
     text: str = yaml.dump(manifest, Dumper=_Plain, sort_keys=False, width=100, allow_unicode=True)
     return text
@@ -147,13 +147,13 @@ def _root_schema(description: str, spec: Schema) -> Schema:
 
 
 def _spec_schema() -> Schema:
-    schema = structural(Spec)
+    schema = structural_schema(Spec)
     properties = schema["properties"]
     for key in ("users", "managers", "sudoers"):
         _as_member_list(properties[key])
     properties["sudoers"]["x-kubernetes-validations"] = [
-        rule("self.all(m, m.kind != 'Group')", rules.GROUP_SUDOER_PROBLEM),
-        rule(
+        validation_rule("self.all(m, m.kind != 'Group')", rules.GROUP_SUDOER_PROBLEM),
+        validation_rule(
             f"self.all(m, !m.__namespace__.startsWith('{rules.SYSTEM_NAMESPACES}') && "
             f"!m.name.startsWith('system:serviceaccount:{rules.SYSTEM_NAMESPACES}'))",
             rules.SYSTEM_SUDOER_PROBLEM,
@@ -164,19 +164,19 @@ def _spec_schema() -> Schema:
     _as_read_by_people(properties["billing"]["properties"])
     properties["deletionPolicy"]["default"] = "Delete"
     properties["billing"]["properties"]["labels"]["x-kubernetes-validations"] = [
-        rule(
+        validation_rule(
             f"self.all(key, key.size() <= {LABEL_KEY_MAX_LENGTH} && !key.matches('\\\\x00'))",
             f"keys may have at most {LABEL_KEY_MAX_LENGTH} characters, and no U+0000",
         )
     ]
     schema["default"] = {}
     schema["x-kubernetes-validations"] = [
-        rule(
+        validation_rule(
             "has(self.requester) == has(oldSelf.requester) && "
             "(!has(self.requester) || self.requester == oldSelf.requester)",
             "requester is set when the LNamespace is created and never changes",
         ),
-        rule(
+        validation_rule(
             "has(self.countedTo) == has(oldSelf.countedTo) && "
             "(!has(self.countedTo) || self.countedTo == oldSelf.countedTo)",
             "countedTo is set when the LNamespace is created and never changes",
@@ -201,14 +201,14 @@ def _as_member_list(schema: Schema) -> None:
         # word; so it is let through to the webhook, which refuses it.
         "nullable": True,
         "x-kubernetes-validations": [
-            rule(f"self.matches('^({_escaped(rules.MOMENT)})$')", rules.MOMENT_PROBLEM)
+            validation_rule(f"self.matches('^({_escaped(rules.MOMENT)})$')", rules.MOMENT_PROBLEM)
         ],
     }
 
 
 def _at_most(most: int) -> Schema:
     """Nobody exceeds it anew; a list of before may be longer, and each step back is one."""
-    return rule(
+    return validation_rule(
         f"self.size() <= {most} || (oldSelf.hasValue() && self.size() <= oldSelf.value().size())",
         f"must have at most {most} entries; remove who is no longer needed",
     ) | {"optionalOldSelf": True}
@@ -220,7 +220,7 @@ def _as_read_by_people(billing: dict[str, Schema]) -> None:
     for text in (*texts, billing["labels"]["additionalProperties"]):
         text["maxLength"] = BILLING_TEXT_MAX
         text["x-kubernetes-validations"] = [
-            rule(
+            validation_rule(
                 f"!self.matches('{_escaped(rules.UNPRINTABLE)}|{_escaped(rules.BLANK)}') "
                 "&& self == self.trim()",
                 rules.TEXT_PROBLEM,
@@ -228,8 +228,8 @@ def _as_read_by_people(billing: dict[str, Schema]) -> None:
         ]
     reserved = ", ".join(f"'{word}'" for word in rules.RESERVED_COST_CENTERS)
     billing["costCenter"]["x-kubernetes-validations"] += [
-        rule(f"!self.matches('{_escaped(rules.FORMS)}')", rules.FORMS_PROBLEM),
-        rule(
+        validation_rule(f"!self.matches('{_escaped(rules.FORMS)}')", rules.FORMS_PROBLEM),
+        validation_rule(
             f"self == 'unallocated' || !(self.lowerAscii() in [{reserved}])",
             rules.RESERVED_PROBLEM,
         ),
@@ -237,7 +237,7 @@ def _as_read_by_people(billing: dict[str, Schema]) -> None:
 
 
 def _status_schema() -> Schema:
-    schema = structural(Status)
+    schema = structural_schema(Status)
     conditions = schema["properties"]["conditions"]
     conditions["x-kubernetes-list-type"] = "map"
     conditions["x-kubernetes-list-map-keys"] = ["type"]
@@ -250,14 +250,14 @@ def _name_rules() -> list[Schema]:
     free = [f"self.metadata.name != '{name}'" for name in exact]
     free += [f"!self.metadata.name.startsWith('{prefix}')" for prefix in prefixes]
     return [
-        rule(
+        validation_rule(
             f"self.metadata.name.size() <= {rules.DNS_LABEL_MAX_LENGTH} && "
             f"self.metadata.name.matches('^{rules.DNS_LABEL}$')",
             "metadata.name must be a DNS label of at most 63 characters: lower case letters, "
             "digits and '-', beginning and ending with a letter or digit",
             ".metadata",
         ),
-        rule(" && ".join(free), "metadata.name is reserved", ".metadata"),
+        validation_rule(" && ".join(free), "metadata.name is reserved", ".metadata"),
     ]
 
 
@@ -265,28 +265,30 @@ def _member_rules() -> list[Schema]:
     """The rules of :mod:`lnamespace.model.rules`, in CEL."""
     account = rules.SERVICE_ACCOUNT_USERNAME
     return [
-        rule(
+        validation_rule(
             f"self.kind != 'ServiceAccount' || (self.__namespace__.matches('^{rules.DNS_LABEL}$') "
             f"&& self.name.size() <= {rules.DNS_SUBDOMAIN_MAX_LENGTH} "
             f"&& self.name.matches('^{rules.DNS_SUBDOMAIN}$'))",
             "a ServiceAccount needs a namespace and a name, both as Kubernetes spells them",
         ),
-        rule(
+        validation_rule(
             "self.kind == 'ServiceAccount' || self.__namespace__ == ''",
             "only a ServiceAccount has a namespace",
         ),
-        rule(
+        validation_rule(
             f"!self.name.matches('{_escaped(rules.UNPRINTABLE)}|{_escaped(rules.BLANK)}')",
             f"name {rules.INVISIBLE_PROBLEM}",
         ),
-        rule(
+        validation_rule(
             f"self.name.size() <= {NAME_MAX} || oldSelf.hasValue()",
             f"name may have at most {NAME_MAX} characters",
         )
         | {"optionalOldSelf": True},
-        rule("self.name == self.name.trim()", "name must not start or end with white space"),
-        rule("self.name != '*'", "name must be one name, not a pattern"),
-        rule(
+        validation_rule(
+            "self.name == self.name.trim()", "name must not start or end with white space"
+        ),
+        validation_rule("self.name != '*'", "name must be one name, not a pattern"),
+        validation_rule(
             "!self.name.startsWith('system:') || "
             f"(self.kind == 'User' && self.name.matches('^{account}$') && "
             f"self.name.split(':')[2].size() <= {rules.DNS_LABEL_MAX_LENGTH} && "
@@ -301,13 +303,13 @@ def _escaped(pattern: str) -> str:
     return pattern.replace("\\", "\\\\")
 
 
-def rule(expression: str, message: str, field_path: str = "") -> Schema:
+def validation_rule(expression: str, message: str, field_path: str = "") -> Schema:
     """One entry of ``x-kubernetes-validations``; ``field_path`` is what the error points at."""
     entry = {"rule": expression, "message": message}
     return entry | {"fieldPath": field_path} if field_path else entry
 
 
-def structural(type_: type) -> Schema:
+def structural_schema(type_: type) -> Schema:
     """The structural schema of a type: what Kubernetes accepts of its JSON Schema."""
     schema, components = msgspec.json.schema_components([type_], ref_template="{name}")
     return _inline(schema[0], components)

@@ -16,7 +16,7 @@ DEFAULT_SUFFIX = "loblaw.digital"
 USERS_BINDING = "lnamespace-users"
 SUDOERS_BINDING = "lnamespace-sudoers"
 ACCOUNT_BINDING = "lnamespace-sudo-account"
-RAILS_NAME = "lnamespace"
+PROFILE_OBJECT_NAME = "lnamespace"
 """Of the ResourceQuota, the LimitRange and the NetworkPolicy that a profile gives."""
 
 DIGEST_LENGTH = 52
@@ -164,7 +164,7 @@ class Names:
         return f"{_SELF}.{self.class_name}" if self.class_name else _SELF
 
 
-def digest(subject: Subject) -> str:
+def subject_digest(subject: Subject) -> str:
     """A name for a person that any object can carry: 52 characters of base32.
 
     The whole of SHA-256 over kind, namespace and name, each with its length before it: two

@@ -43,7 +43,7 @@ class Profile(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields
 _KEYS = tuple(field.encode_name for field in msgspec.structs.fields(Profile))
 
 
-def decode(content: bytes, source: str, names: Names) -> dict[str, Profile]:
+def decode_profiles(content: bytes, source: str, names: Names) -> dict[str, Profile]:
     """The profiles that a file's content has, by name; an empty file has none.
 
     Raises

@@ -148,7 +148,7 @@ def cost_center_problem(text: str) -> str | None:
     return None
 
 
-def lookalike(name: str) -> str | None:
+def lookalike_warning(name: str) -> str | None:
     """What is odd about the look of ``name``, for a warning; None where nothing is.
 
     Such a name is legal, for it may be somebody's, and may pass for somebody else's.

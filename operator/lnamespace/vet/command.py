@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from lnamespace.access.vetting import Verdict, verdict
+from lnamespace.access.vetting import VettingResult, vet_rights
 from lnamespace.errors import SettingsError
 from lnamespace.kube.client import Access, connect
 from lnamespace.settings import Settings
@@ -31,8 +31,8 @@ class _Finding:
     """Whether the snapshot is of the server's own version."""
 
     @property
-    def verdict(self) -> Verdict:
-        return verdict(self.role.rights, self.vetted.rights if self.vetted else frozenset())
+    def result(self) -> VettingResult:
+        return vet_rights(self.role.rights, self.vetted.rights if self.vetted else frozenset())
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -49,7 +49,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     role = asyncio.run(_read(settings))
     finding = _compare(role, folder)
     recorded = _record(finding, folder) if arguments.record else None
-    passed = finding.verdict.passed or recorded is not None
+    passed = finding.result.passed or recorded is not None
     if arguments.output == "json":
         sys.stdout.write(_json(finding, recorded, passed=passed))
     else:
@@ -71,7 +71,7 @@ def _compare(role: Role, folder: Path) -> _Finding:
 
 def _record(finding: _Finding, folder: Path) -> Path | None:
     """Write a snapshot of what is; None if it is not to be vetted."""
-    if finding.verdict.refused:
+    if finding.result.refused:
         return None
     role = finding.role
     file = snapshot.file_of(folder, snapshot.version_of(role.server))
@@ -101,7 +101,7 @@ def _json(finding: _Finding, recorded: Path | None, *, passed: bool) -> str:
         "passed": passed,
         "snapshot": compared,
         "recorded": recorded and str(recorded),
-        **report.as_json(report.rows(finding.verdict, finding.role)),
+        **report.as_json(report.rows(finding.result, finding.role)),
     }
     return msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n"
 
@@ -109,17 +109,17 @@ def _json(finding: _Finding, recorded: Path | None, *, passed: bool) -> str:
 def _print(finding: _Finding, recorded: Path | None) -> None:
     out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     out.print("\n".join(_head(finding)))
-    if shown := report.rows(finding.verdict, finding.role):
+    if shown := report.rows(finding.result, finding.role):
         out.print()
         report.show(out, shown)
     out.print()
     if recorded:
         out.print(f"Recorded in {recorded}: look through what is new in it, and commit it.")
-    elif finding.verdict.passed:
+    elif finding.result.passed:
         out.print("Passed: nothing is new.")
     out.file.flush()
     if not recorded:
-        sys.stderr.writelines(f"error: {line}\n" for line in _faults(finding.verdict))
+        sys.stderr.writelines(f"error: {line}\n" for line in _faults(finding.result))
 
 
 def _head(finding: _Finding) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _head(finding: _Finding) -> Iterator[str]:
         yield f"Compared with {what}, the nearest earlier one: there is none for this version."
 
 
-def _faults(found: Verdict) -> Iterator[str]:
+def _faults(found: VettingResult) -> Iterator[str]:
     if found.refused:
         yield (
             f"rights that no tenant may have: {len(found.refused)}. They are never recorded: take "

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lnamespace.access.vetting import URL, Right, Verdict, refusal, warning
+from lnamespace.access.vetting import URL, Right, VettingResult, refusal, warning
 from lnamespace.vet.cluster import Role
 
 _STYLES = {"refused": "bold red", "new": "yellow", "lost": "cyan", "vetted": "dim"}
@@ -38,7 +38,7 @@ class Row:
         return (self.state, *map(_visible, parts))
 
 
-def rows(verdict: Verdict, role: Role) -> list[Row]:
+def rows(verdict: VettingResult, role: Role) -> list[Row]:
     """All that there is to say, the worst first."""
     return [
         *_rows("refused", verdict.refused, role),

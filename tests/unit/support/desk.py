@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from lnamespace.access.layout import Layout
-from lnamespace.access.limit import Limits
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.limit import RequesterLimits
 from lnamespace.access.person import Person
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import NO_LIMITS, Cache, WorkKey
@@ -21,7 +21,7 @@ from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.controller.tenant import TenantReconciler
 from lnamespace.kube.apply import Applier
-from lnamespace.kube.objects import read
+from lnamespace.kube.objects import read_observed
 from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
 from lnamespace.ledger.outbox.record import billingrecords
 from lnamespace.model.subject import Subject, SubjectKind
@@ -30,7 +30,7 @@ from tests.unit.support.cluster import Cluster, cluster
 from tests.unit.support.server import client_of
 from tests.unit.support.strategies import NOW
 
-LAYOUT = Layout()
+LAYOUT = Conventions()
 NAMES = LAYOUT.names
 LNS = lnamespaces(LAYOUT).path("team-a")
 SPACE = NAMESPACE.path("team-a")
@@ -67,7 +67,7 @@ class Desk:
     def told(self, resource: Any, path: str) -> None:
         """The watch tells of an object."""
         raw = msgspec.json.encode(self.cluster.objects[path])
-        self.cache.objects[resource].put(read(raw, LAYOUT.marks))
+        self.cache.objects[resource].put(read_observed(raw, LAYOUT.managed_metadata))
 
     def deleted(self, path: str) -> None:
         """Somebody deletes an object; the watch tells."""
@@ -105,7 +105,7 @@ class Desk:
             raw = msgspec.json.encode(self.cluster.objects[LNS])
             cache.lnamespaces.put(read_lnamespace(raw))
         self.cache = cache
-        applier = Applier(client, cache.objects, LAYOUT.marks, 8)
+        applier = Applier(client, cache.objects, LAYOUT.managed_metadata, 8)
         accounts = Accounts(client, cache, LAYOUT)
         self.people = dataclasses.replace(
             self.people, cache=cache, accounts=accounts, applier=applier
@@ -136,12 +136,12 @@ class Desk:
 
 
 @asynccontextmanager
-async def working(limits: Limits = NO_LIMITS) -> AsyncIterator[Desk]:
+async def working(limits: RequesterLimits = NO_LIMITS) -> AsyncIterator[Desk]:
     """A desk for as long as the block lasts."""
     async with cluster() as made, client_of(made.url) as client:
         queue: WorkQueue[WorkKey] = WorkQueue()
         cache, now, woken = Cache(LAYOUT, queue, limits=limits), [NOW], list[str]()
-        applier = Applier(client, cache.objects, LAYOUT.marks, 8)
+        applier = Applier(client, cache.objects, LAYOUT.managed_metadata, 8)
         recorder = Recorder(client, lnamespaces(LAYOUT))
         outbox = Outbox(client, NAMES)
         tenants = TenantReconciler(

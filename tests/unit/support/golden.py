@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
-from lnamespace.kube.objects import Wanted
+from lnamespace.kube.objects import DesiredObject
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden"
 
 
-def check(name: str, objects: Iterable[Wanted]) -> None:
+def check(name: str, objects: Iterable[DesiredObject]) -> None:
     """The objects, in the order in which they are made, are as the file says."""
     manifests = [json.loads(json.dumps(wanted.object.manifest())) for wanted in objects]
     path = FOLDER / f"{name}.yaml"

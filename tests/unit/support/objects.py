@@ -5,17 +5,17 @@ from typing import Any
 
 from lnamespace.kube.objects import (
     MANAGED_BY,
-    Marks,
+    DesiredObject,
+    ManagedMetadata,
     Object,
     ObjectMeta,
+    ObservedObject,
     OwnerReference,
     PolicyRule,
     RbacSubject,
     RoleRef,
-    Seen,
-    Wanted,
-    read,
-    wanted,
+    desired_object,
+    read_observed,
 )
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
@@ -26,7 +26,7 @@ from lnamespace.kube.resources import (
     Resource,
 )
 
-MARKS = Marks("lnamespace", ("t.io/tenant",), ("t.io/owner", "t.io/person"))
+MARKS = ManagedMetadata("lnamespace", ("t.io/tenant",), ("t.io/owner", "t.io/person"))
 OWNER = OwnerReference("u-1", "t.io/v1", "Tenant", "a", controller=True)
 ALICE = RbacSubject("User", "alice", api_group=RBAC)
 BOB = RbacSubject("User", "bob", api_group=RBAC)
@@ -39,14 +39,14 @@ def meta(name: str, namespace: str = "", **parts: Any) -> ObjectMeta:
     )
 
 
-def namespace(name: str = "a", **parts: Any) -> Wanted:
-    return wanted(NAMESPACE, Object(meta(name, **parts), "v1", "Namespace"), MARKS)
+def namespace(name: str = "a", **parts: Any) -> DesiredObject:
+    return desired_object(NAMESPACE, Object(meta(name, **parts), "v1", "Namespace"), MARKS)
 
 
-def role(name: str = "r", verbs: tuple[str, ...] = ("get",), **parts: Any) -> Wanted:
+def role(name: str = "r", verbs: tuple[str, ...] = ("get",), **parts: Any) -> DesiredObject:
     rules = (PolicyRule(verbs, ("",), ("pods",), ("p",)),)
     built = Object(meta(name, **parts), f"{RBAC}/v1", "ClusterRole", rules=rules)
-    return wanted(CLUSTER_ROLE, built, MARKS)
+    return desired_object(CLUSTER_ROLE, built, MARKS)
 
 
 def binding(
@@ -55,7 +55,7 @@ def binding(
     ref: str = "r",
     namespace: str = "",
     **parts: Any,
-) -> Wanted:
+) -> DesiredObject:
     resource = ROLE_BINDING if namespace else CLUSTER_ROLE_BINDING
     built = Object(
         meta(name, namespace, **parts),
@@ -64,10 +64,12 @@ def binding(
         role_ref=RoleRef("ClusterRole", ref),
         subjects=subjects,
     )
-    return wanted(resource, built, MARKS)
+    return desired_object(resource, built, MARKS)
 
 
-def served(want: Wanted, version: int = 1, uid: str = "uid-1", **more: Any) -> dict[str, Any]:
+def served(
+    want: DesiredObject, version: int = 1, uid: str = "uid-1", **more: Any
+) -> dict[str, Any]:
     """The object as the API server shows it once it is made: with more than was asked for."""
     shown: dict[str, Any] = json.loads(json.dumps(want.object.manifest()))
     shown["metadata"] |= {
@@ -82,9 +84,9 @@ def served(want: Wanted, version: int = 1, uid: str = "uid-1", **more: Any) -> d
     return shown
 
 
-def seen(shown: dict[str, Any]) -> Seen:
-    return read(json.dumps(shown).encode(), MARKS)
+def seen(shown: dict[str, Any]) -> ObservedObject:
+    return read_observed(json.dumps(shown).encode(), MARKS)
 
 
-def place(want: Wanted) -> tuple[Resource, tuple[str, str]]:
+def place(want: DesiredObject) -> tuple[Resource, tuple[str, str]]:
     return want.resource, want.key

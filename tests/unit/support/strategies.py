@@ -188,8 +188,13 @@ def _billing(schema: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def _metadata() -> st.SearchStrategy[dict[str, Any]]:
-    marks = st.dictionaries(st.sampled_from(["a", "b.c/d"]), st.text(max_size=5), min_size=1)
+    pairs = st.dictionaries(st.sampled_from(["a", "b.c/d"]), st.text(max_size=5), min_size=1)
     return st.fixed_dictionaries(
         {"name": tenants},
-        optional={"uid": uids, "labels": marks, "annotations": marks, "generation": st.just(3)},
+        optional={
+            "uid": uids,
+            "labels": pairs,
+            "annotations": pairs,
+            "generation": st.just(3),
+        },
     )

@@ -14,7 +14,7 @@ import msgspec
 
 from lnamespace.errors import ModelError, ReviewError
 from lnamespace.model import lnamespace
-from lnamespace.model.conversion import converted
+from lnamespace.model.conversion import convert_manifest
 from lnamespace.model.names import Names
 
 API_VERSION = "apiextensions.k8s.io/v1"
@@ -131,7 +131,7 @@ def _object(index: int, piece: msgspec.Raw, version: str, names: Names) -> bytes
         raise ModelError(f"objects[{index}]: larger than {OBJECT_MAX} bytes")
     item = msgspec.json.decode(piece)
     try:
-        return msgspec.json.encode(converted(item, version, names))
+        return msgspec.json.encode(convert_manifest(item, version, names))
     except ModelError as error:
         raise ModelError(f"objects[{index}]{_named(item)}: {error}") from error
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from lnamespace.access.entries import entries
+from lnamespace.access.entries import active_entries
 from lnamespace.admission.decisions.review import UserInfo
 from lnamespace.model.lnamespace import Spec
 from lnamespace.model.subject import Member, Subject, SubjectKind
@@ -28,7 +28,7 @@ class Editors:
     @classmethod
     def at(cls, spec: Spec, now: datetime) -> "Editors":
         """Return the editors that a spec names; users are not looked at, of whom there are most."""
-        current = entries(Spec(managers=spec.managers, sudoers=spec.sudoers), now)
+        current = active_entries(Spec(managers=spec.managers, sudoers=spec.sudoers), now)
         managers, sudoers = frozenset(current.managers), frozenset(current.sudoers)
         until = _last_expiry((*spec.managers, *spec.sudoers), managers | sudoers)
         return cls(managers, sudoers, until)

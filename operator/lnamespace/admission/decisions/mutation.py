@@ -16,7 +16,7 @@ from lnamespace.admission.decisions.patch import json_patch
 from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model import v1alpha1
-from lnamespace.model.conversion import annotation, restored
+from lnamespace.model.conversion import annotation_key, restore_unsupported
 from lnamespace.model.lnamespace import BILLING_LABELS_MAX, LIST_MAX_ITEMS, BillingSource
 from lnamespace.model.rules import member_problem, sudoer_problem
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Member, SubjectKind
@@ -45,7 +45,7 @@ def mutate(request: AdmissionRequest, policy: Policy, context: ReviewContext) ->
         after, warnings = _updated(spec or {}, request, policy, context), ()
     else:
         return Decision()
-    wanted = _without_annotation(before, annotation(policy.names)) | {"spec": after}
+    wanted = _without_annotation(before, annotation_key(policy.names)) | {"spec": after}
     return Decision(backlog_errors(after), warnings, tuple(json_patch(before, wanted)), source)
 
 
@@ -90,7 +90,7 @@ def _default_charge_warning(
 def _updated(spec: Json, request: AdmissionRequest, policy: Policy, context: ReviewContext) -> Json:
     old = request.old.get("spec") or {}
     if request.sent_version == v1alpha1.VERSION:
-        spec = restored(spec, old)
+        spec = restore_unsupported(spec, old)
     for field in ("requester", "countedTo"):
         if field in old and field not in spec:
             # `kubectl replace` with the file that it was created from lacks what we filled in then.

@@ -18,7 +18,7 @@ from lnamespace.admission.decisions.mutation import LISTS
 from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.admission.decisions.warnings import editor_warnings, entry_warnings
-from lnamespace.model.conversion import ANNOTATIONS_MAX, room
+from lnamespace.model.conversion import ANNOTATIONS_MAX, free_annotation_bytes
 from lnamespace.model.lnamespace import LNamespace, Spec
 from lnamespace.model.rules import member_problem, name_problem, sudoer_problem
 from lnamespace.model.subject import Member, Subject, SubjectKind
@@ -168,7 +168,7 @@ def _editor_warnings(
 
 def _room(request: AdmissionRequest, policy: Policy) -> Iterator[FieldError]:
     """Refuse an object that cannot be converted to v1alpha1: every list in it would fail."""
-    missing = -room(request.new, policy.names)
+    missing = -free_annotation_bytes(request.new, policy.names)
     if missing > 0:
         yield too_long(
             "metadata.annotations",

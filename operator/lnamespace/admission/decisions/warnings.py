@@ -7,7 +7,7 @@ from lnamespace.admission.decisions.editors import Editors
 from lnamespace.admission.decisions.policy import Policy
 from lnamespace.admission.decisions.review import UserInfo
 from lnamespace.model.lnamespace import LNamespace, Spec
-from lnamespace.model.rules import lookalike
+from lnamespace.model.rules import lookalike_warning
 from lnamespace.model.subject import Member, SubjectKind
 
 
@@ -56,7 +56,7 @@ def _of_entries(
 def _of_entry(place: str, member: Member, now: datetime) -> Iterator[str]:
     if not member.active(now):
         yield f"{place}.expiresAt: is in the past: the entry gives nothing"
-    if text := lookalike(member.name):
+    if text := lookalike_warning(member.name):
         yield f"{place}.name: {text}"
 
 

@@ -3,7 +3,12 @@
 from typing import Any
 
 from lnamespace.ledger.outbox.record import KIND, PLURAL, VERSION, BillingRecord
-from lnamespace.model.crd import definition, printer_columns, rule, structural
+from lnamespace.model.crd import (
+    build_definition,
+    printer_columns,
+    structural_schema,
+    validation_rule,
+)
 from lnamespace.model.names import Names
 
 _COLUMNS = (
@@ -25,20 +30,22 @@ def billingrecords_crd(names: Names) -> dict[str, Any]:
         "additionalPrinterColumns": printer_columns(_COLUMNS),
         "schema": {"openAPIV3Schema": _root_schema()},
     }
-    return definition(names, KIND, PLURAL, [version])
+    return build_definition(names, KIND, PLURAL, [version])
 
 
 def _root_schema() -> dict[str, Any]:
-    spec = structural(BillingRecord)
+    spec = structural_schema(BillingRecord)
     spec["x-kubernetes-validations"] = [
-        rule("self == oldSelf", "what happened does not change: a BillingRecord cannot be edited"),
+        validation_rule(
+            "self == oldSelf", "what happened does not change: a BillingRecord cannot be edited"
+        ),
     ]
     return {
         "type": "object",
         "description": "A billing event on its way to the ledger. It is deleted when it is there.",
         "required": ["spec"],
         "x-kubernetes-validations": [
-            rule(
+            validation_rule(
                 "self.metadata.name == self.spec.eventId.lowerAscii().replace('/', '.')",
                 "a BillingRecord is named by its event",
                 ".metadata",

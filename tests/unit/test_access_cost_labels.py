@@ -6,10 +6,10 @@ import string
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from lnamespace.access.layout import Layout
-from lnamespace.access.mirrors import keys, label_value, mirrors
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.cost_labels import build_cost_labels, cost_label_keys, label_value
 from lnamespace.access.ownership import Ownership
-from lnamespace.access.tenant import Space, namespace
+from lnamespace.access.tenant import NamespaceState, namespace_object
 from lnamespace.model.lnamespace import Billing, Charge, LNamespace, Metadata, Spec
 from lnamespace.model.names import Names
 
@@ -19,7 +19,7 @@ VALID = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)")
 """A label's value as the API server has it (apimachinery, validation.IsValidLabelValue)."""
 
 NAMES = Names()
-NEW = Space(Ownership.ABSENT)
+NEW = NamespaceState(Ownership.ABSENT)
 CHARGE = Charge("4711", "alice@loblaw.digital", "Team Blue", "production", {"app": "shop"})
 
 texts = st.one_of(
@@ -78,7 +78,7 @@ def test_people_can_read_what_can_be_read(text: str, readable: str) -> None:
 
 
 def test_the_labels_are_the_fields_that_say_something() -> None:
-    labels = mirrors(CHARGE, NAMES)
+    labels = build_cost_labels(CHARGE, NAMES)
     assert list(labels) == [
         "tenancy.loblaw.digital/cost-center",
         "tenancy.loblaw.digital/owner",
@@ -86,19 +86,21 @@ def test_the_labels_are_the_fields_that_say_something() -> None:
         "tenancy.loblaw.digital/environment",
     ]
     assert labels["tenancy.loblaw.digital/cost-center"] == "4711"
-    assert mirrors(Charge(), NAMES) == {}
-    assert list(mirrors(Charge(team="a"), NAMES)) == ["tenancy.loblaw.digital/team"]
+    assert build_cost_labels(Charge(), NAMES) == {}
+    assert list(build_cost_labels(Charge(team="a"), NAMES)) == ["tenancy.loblaw.digital/team"]
 
 
 def test_another_instance_has_labels_of_its_own() -> None:
-    assert not {*keys(NAMES)} & {*keys(Names("example.com"))}
+    assert not {*cost_label_keys(NAMES)} & {*cost_label_keys(Names("example.com"))}
 
 
 def test_the_namespace_has_them_and_no_label_of_the_tenants_choice() -> None:
-    layout = Layout()
+    conventions = Conventions()
     billing = Billing("4711", labels={"argocd.argoproj.io/instance": "theirs", "app": "x"})
-    made = namespace(LNamespace(Metadata("team-a", "u"), Spec(billing=billing)), NEW, layout)
-    assert made.object.metadata.labels == layout.labels("team-a") | {
+    made = namespace_object(
+        LNamespace(Metadata("team-a", "u"), Spec(billing=billing)), NEW, conventions
+    )
+    assert made.object.metadata.labels == conventions.labels("team-a") | {
         "tenancy.loblaw.digital/cost-center": "4711"
     }
 
@@ -106,9 +108,11 @@ def test_the_namespace_has_them_and_no_label_of_the_tenants_choice() -> None:
 @given(lnamespaces())
 def test_they_are_among_those_that_only_the_controller_writes(lns: LNamespace) -> None:
     """So that somebody else's value is put right, and one that is not wanted is taken away."""
-    layout = Layout()
-    labels = namespace(lns, NEW, layout).object.metadata.labels
-    marks = layout.marks
-    assert set(keys(layout.names)) < set(marks.labels)
-    assert set(mirrors(lns.spec.billing, layout.names).items()) <= set(labels.items())
-    assert not {*labels} & {*layout.labels(lns.name)} & {*keys(layout.names)}
+    conventions = Conventions()
+    labels = namespace_object(lns, NEW, conventions).object.metadata.labels
+    managed_metadata = conventions.managed_metadata
+    assert set(cost_label_keys(conventions.names)) < set(managed_metadata.labels)
+    assert set(build_cost_labels(lns.spec.billing, conventions.names).items()) <= set(
+        labels.items()
+    )
+    assert not {*labels} & {*conventions.labels(lns.name)} & {*cost_label_keys(conventions.names)}

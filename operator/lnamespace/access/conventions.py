@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from lnamespace.access import mirrors
-from lnamespace.kube.objects import MANAGED_BY, Marks
+from lnamespace.access import cost_labels
+from lnamespace.kube.objects import MANAGED_BY, ManagedMetadata
 from lnamespace.model.lnamespace import VERSION
 from lnamespace.model.names import Names
 
@@ -18,7 +18,7 @@ class SudoLayout(StrEnum):
 
 
 @dataclass(frozen=True)
-class Layout:
+class Conventions:
     """How one instance names and marks what it makes; ``users_role`` is a ClusterRole.
 
     ``counted``: Namespaces say who asked for them, for there is a limit. ``required_labels`` are
@@ -34,12 +34,12 @@ class Layout:
     sudo: SudoLayout = SudoLayout.GROUP
 
     @cached_property
-    def marks(self) -> Marks:
+    def managed_metadata(self) -> ManagedMetadata:
         """The labels and annotations that are this instance's to say."""
         names = self.names
-        return Marks(
+        return ManagedMetadata(
             manager=names.prefix,
-            labels=(names.tenant_label, names.class_label, *mirrors.keys(names)),
+            labels=(names.tenant_label, names.class_label, *cost_labels.cost_label_keys(names)),
             annotations=(
                 names.owner_annotation,
                 names.adopted_annotation,
@@ -47,7 +47,7 @@ class Layout:
                 names.person_annotation,
                 *self._counting,
             ),
-            among={names.class_label: names.class_name},
+            match_labels={names.class_label: names.class_name},
         )
 
     @property

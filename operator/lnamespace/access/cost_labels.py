@@ -11,22 +11,22 @@ import re
 from lnamespace.model.lnamespace import Charge
 from lnamespace.model.names import Names
 
-KEYS = ("cost-center", "owner", "team", "environment")
+COST_LABELS = ("cost-center", "owner", "team", "environment")
 
 _VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _READABLE_MAX = 46
 _HASH_LENGTH = 16
 
 
-def keys(names: Names) -> tuple[str, ...]:
+def cost_label_keys(names: Names) -> tuple[str, ...]:
     """The labels' keys, all of which only the controller writes."""
-    return tuple(f"{names.group}/{key}" for key in KEYS)
+    return tuple(f"{names.group}/{key}" for key in COST_LABELS)
 
 
-def mirrors(charge: Charge, names: Names) -> dict[str, str]:
+def build_cost_labels(charge: Charge, names: Names) -> dict[str, str]:
     """The labels; what is empty has none."""
     values = (charge.cost_center, charge.owner, charge.team, charge.environment)
-    pairs = zip(keys(names), values, strict=True)
+    pairs = zip(cost_label_keys(names), values, strict=True)
     return {key: label_value(value) for key, value in pairs if value}
 
 
