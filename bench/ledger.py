@@ -21,16 +21,16 @@ from typing import TypeVar
 from uuid import uuid4
 
 import sqlalchemy as sa
-from lnamespace.ledger.database.ledger import Ledger, Place, row
-from lnamespace.ledger.database.table import table as events_table
-from lnamespace.ledger.outbox.record import BillingRecord, Operation
+from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, to_row
+from lnamespace.ledger.database.table import events_table
+from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord
 from lnamespace.ledger.publisher.delivery import deliver
 from lnamespace.settings import Settings
 
 from bench.report import Row, machine, table, write
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
-HERE = Place("shop-prod", "northamerica-northeast1", "main")
+HERE = ClusterIdentity("shop-prod", "northamerica-northeast1", "main")
 
 Item = TypeVar("Item")
 Urls = Callable[[], str]
@@ -112,7 +112,7 @@ def _publish(url: str, batches: list[list[BillingRecord]]) -> float:
     ledger.prepare()
     started = time.perf_counter()
     for batch in batches:
-        deliver(ledger.append, [row(record, HERE) for record in batch])
+        deliver(ledger.append, [to_row(record, HERE) for record in batch])
     seconds = time.perf_counter() - started
     _check(ledger.engine, ledger.table, batches)
     return seconds
@@ -123,7 +123,7 @@ def _bare(url: str, batches: list[list[BillingRecord]]) -> float:
     engine = sa.create_engine(url)
     target = events_table("events")
     target.create(engine)
-    ready = [[row(record, HERE) for record in batch] for batch in batches]
+    ready = [[to_row(record, HERE) for record in batch] for batch in batches]
     started = time.perf_counter()
     for batch in ready:
         with engine.begin() as connection:
@@ -150,8 +150,8 @@ def _record(number: int) -> BillingRecord:
     """An event with every field set, of ordinary lengths."""
     uid, at = str(uuid4()), START + timedelta(seconds=number)
     return BillingRecord(
-        event_id=f"{uid}/1/{Operation.APPLY}",
-        operation=Operation.APPLY,
+        event_id=f"{uid}/1/{BillingOperation.APPLY}",
+        operation=BillingOperation.APPLY,
         namespace=f"team-{number}",
         lnamespace_uid=uid,
         generation=1,

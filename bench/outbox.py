@@ -17,7 +17,12 @@ from pathlib import Path
 from time import perf_counter
 from uuid import uuid4
 
-from lnamespace.ledger.outbox.record import BillingRecord, Operation, billingrecords, manifest
+from lnamespace.ledger.outbox.record import (
+    BillingOperation,
+    BillingRecord,
+    billingrecords,
+    manifest,
+)
 from lnamespace.model.names import Names
 
 from bench.client import Bare, connect, each
@@ -125,8 +130,8 @@ def _publisher(fresh: Plane, url: str) -> Iterator[Process]:
 def _record(at: datetime) -> BillingRecord:
     uid = str(uuid4())
     return BillingRecord(
-        event_id=f"{uid}/1/{Operation.APPLY}",
-        operation=Operation.APPLY,
+        event_id=f"{uid}/1/{BillingOperation.APPLY}",
+        operation=BillingOperation.APPLY,
         namespace=f"team-{uid}",
         lnamespace_uid=uid,
         generation=1,

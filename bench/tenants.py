@@ -58,7 +58,7 @@ async def create_bare(requester: Bare, client: Bare, name: str) -> None:
     for want in objects(lns):
         namespace, _ = want.key
         await client.post(want.resource.path(namespace=namespace), want.object.manifest())
-    for event in record.due(lns, datetime.now(UTC)):
+    for event in record.pending_records(lns, datetime.now(UTC)):
         await client.post(OUTBOX, record.manifest(event, LAYOUT.names))
     await client.patch(f"{COLLECTION}/{name}/status", ready(lns))
 

@@ -8,10 +8,9 @@ import sqlalchemy as sa
 from google.api_core.exceptions import NotFound
 from google.cloud.bigquery import Client
 from lnamespace.ledger.database.bigquery import client as bounded_client
-from lnamespace.ledger.database.engines import engine
+from lnamespace.ledger.database.engines import create_engine
 from lnamespace.ledger.database.ledger import Ledger, Row
-from lnamespace.ledger.database.table import VERSION_SUFFIX, VIEW_SUFFIX, events
-from lnamespace.ledger.database.table import table as events_table
+from lnamespace.ledger.database.table import VERSION_SUFFIX, VIEW_SUFFIX, events, events_table
 
 from tests.ledger import export
 from tests.ledger.month import ELSEWHERE, LINES, SINCE, expected, told
@@ -43,7 +42,7 @@ class Check:
         url = sa.URL.create("bigquery", host=project, database=dataset)
         options = {"location": location} if location else {}
         rendered = url.update_query_dict(options).render_as_string(hide_password=False)
-        self._ledger = Ledger(engine(rendered), events_table(self._name, dataset))
+        self._ledger = Ledger(create_engine(rendered), events_table(self._name, dataset))
 
     @property
     def tables(self) -> list[str]:

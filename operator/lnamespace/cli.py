@@ -142,7 +142,7 @@ def _webhook(chosen: Settings, _: argparse.Namespace) -> int:
 
 
 def _ledger(chosen: Settings, arguments: argparse.Namespace) -> int:
-    from lnamespace.ledger.commands import rows as commands
+    from lnamespace.ledger.commands import dispatch as commands
 
     return commands.run(arguments.ledger_command, chosen, arguments)
 

@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
-from lnamespace.ledger.database.ledger import Place, Row, row
-from lnamespace.ledger.outbox.record import BillingRecord, Operation
+from lnamespace.ledger.database.ledger import ClusterIdentity, Row, to_row
+from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
-PLACE = Place("shop-prod", "northamerica-northeast1", "main")
+PLACE = ClusterIdentity("shop-prod", "northamerica-northeast1", "main")
 
 
 def applied(count: int) -> list[Row]:
@@ -20,8 +20,8 @@ def applied(count: int) -> list[Row]:
 def event(namespace: str, uid: str, generation: int, at: datetime, cost_center: str) -> Row:
     """From then on that cost centre pays."""
     record = BillingRecord(
-        event_id=f"{uid}/{generation}/{Operation.APPLY}",
-        operation=Operation.APPLY,
+        event_id=f"{uid}/{generation}/{BillingOperation.APPLY}",
+        operation=BillingOperation.APPLY,
         namespace=namespace,
         lnamespace_uid=uid,
         generation=generation,
@@ -29,18 +29,18 @@ def event(namespace: str, uid: str, generation: int, at: datetime, cost_center: 
         recorded_at=at + timedelta(seconds=1),
         cost_center=cost_center,
     )
-    return row(record, PLACE)
+    return to_row(record, PLACE)
 
 
 def ended(namespace: str, uid: str, generation: int, at: datetime, told: datetime) -> Row:
     """From then on nobody pays; the ledger was told when it was ``told``."""
     record = BillingRecord(
-        event_id=f"{uid}/{Operation.DELETE}",
-        operation=Operation.DELETE,
+        event_id=f"{uid}/{BillingOperation.DELETE}",
+        operation=BillingOperation.DELETE,
         namespace=namespace,
         lnamespace_uid=uid,
         generation=generation,
         valid_from=at,
         recorded_at=told,
     )
-    return row(record, PLACE)
+    return to_row(record, PLACE)

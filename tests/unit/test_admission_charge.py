@@ -8,7 +8,7 @@ from hypothesis import given
 from lnamespace.admission.decisions.charge import backlog_errors, is_same_charge, with_charge
 from lnamespace.admission.decisions.mutation import mutate
 from lnamespace.admission.decisions.review import AdmissionRequest
-from lnamespace.ledger.outbox.record import due
+from lnamespace.ledger.outbox.record import pending_records
 from lnamespace.model.lnamespace import SUPERSEDED_MAX, Charge, LNamespace
 from lnamespace.payers.entries import Entry, Fallback, Payers
 
@@ -254,7 +254,7 @@ def test_every_charge_of_a_row_of_changes_comes_to_be_recorded() -> None:
             meta = {"name": "team-a", "uid": "u-1", "generation": step + 1}
             shown = made | {"metadata": meta, "status": {"recorded": {"generation": recorded}}}
             if step % steps_between == 0:
-                records = due(msgspec.convert(shown, LNamespace), NOW)
+                records = pending_records(msgspec.convert(shown, LNamespace), NOW)
                 told += [record.cost_center for record in records]
                 recorded = records[-1].generation
                 shown["status"]["recorded"]["generation"] = recorded

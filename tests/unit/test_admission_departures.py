@@ -12,7 +12,7 @@ from lnamespace.admission.decisions.review import AdmissionRequest, GroupVersion
 from lnamespace.admission.departures import IntoOutbox, NoDepartures
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
-from lnamespace.ledger.outbox.client import Outbox
+from lnamespace.ledger.outbox.client import OutboxClient
 from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 
 from tests.unit.support.admission import NAMES, manifest
@@ -48,7 +48,7 @@ class Door:
     """Something that is told of deletions, and the API server behind it."""
 
     def __init__(self, server: Server, client: Client) -> None:
-        outbox = Outbox(client, NAMES)
+        outbox = OutboxClient(client, NAMES)
         self.server = server
         self.into = IntoOutbox(client, LNAMESPACES, outbox, lambda: NOW, self._miss)
         self.missed = 0

@@ -22,7 +22,7 @@ from lnamespace.metrics.webhook import ENDPOINTS
 from lnamespace.model.lnamespace import Charge
 from lnamespace.payers.entries import Entry, Fallback, Payers, Requester
 from lnamespace.payers.file import PayersFile
-from lnamespace.payers.patterns import compiled
+from lnamespace.payers.patterns import compile_pattern
 from lnamespace.settings import Settings
 
 from tests.unit.support.admission import ABSENT, ALICE, NAMES, Json, manifest
@@ -142,7 +142,7 @@ async def test_who_is_in_very_many_groups_holds_nobody_up(
     groups: int, allowed: bool, said: str
 ) -> None:
     """A request with 300,000 groups against 50 patterns took 13 s, for all others too."""
-    patterns = [compiled(rf"team-{n}-(?P<costCenter>\d+)@example\.com") for n in range(50)]
+    patterns = [compile_pattern(rf"team-{n}-(?P<costCenter>\d+)@example\.com") for n in range(50)]
     entries = tuple(Entry(n, Charge(), pattern=pattern) for n, pattern in enumerate(patterns))
     world = World(Payers(entries))
     who = {"username": "bob", "groups": [f"group-{n}@example.com" for n in range(groups)]}

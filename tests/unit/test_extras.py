@@ -83,9 +83,9 @@ def test_the_controller_and_the_webhook_start_without_a_driver(bare: dict[str, s
 
 def test_a_directory_without_its_library_is_named_by_its_extra(bare: dict[str, str]) -> None:
     code = (
-        "from lnamespace.payers.directory import _Google\n"
+        "from lnamespace.payers.directory import _CloudIdentityDirectory\n"
         "from lnamespace.errors import PayersError\n"
-        "try: _Google().groups_of('alice@example.com')\n"
+        "try: _CloudIdentityDirectory().groups_of('alice@example.com')\n"
         "except PayersError as error: print(error)"
     )
     command = (sys.executable, "-S", "-P", "-c", code)

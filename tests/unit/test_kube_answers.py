@@ -17,8 +17,8 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.lease import LeaderElector, LeaseConfig
 from lnamespace.kube.objects import ManagedMetadata, read_observed
 from lnamespace.kube.resources import NAMESPACE
-from lnamespace.ledger.outbox.client import pages, read_queued
-from lnamespace.ledger.publisher.witness import read_watched
+from lnamespace.ledger.outbox.client import decode_queued, list_all
+from lnamespace.ledger.publisher.deletion_recorder import decode_watched
 from lnamespace.model.names import Names
 
 from tests.unit.support.server import DEADLINE, Server, client_of, failure, serving
@@ -53,7 +53,7 @@ def read_object(raw: bytes) -> object:
 
 
 @pytest.mark.parametrize(
-    "reader", [read_object, read_lnamespace, read_queued, read_watched, holdings.read]
+    "reader", [read_object, read_lnamespace, decode_queued, decode_watched, holdings.read]
 )
 @pytest.mark.parametrize("garbage", GARBAGE)
 def test_what_is_no_object_is_an_error_that_may_pass(
@@ -92,7 +92,7 @@ async def test_a_list_that_cannot_be_read_is_an_error_that_may_pass(
     server: Server, client: Client
 ) -> None:
     async def collect() -> list[Any]:
-        return [item async for item in pages(client, NAMESPACE)]
+        return [item async for item in list_all(client, NAMESPACE)]
 
     asked = asyncio.ensure_future(collect())
     (await server.next()).answer(b"<html>Sign in, please</html>")

@@ -24,8 +24,8 @@ from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.errors import ClusterError, ModelError, NotFound
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
-from lnamespace.ledger.outbox.client import Outbox
-from lnamespace.ledger.outbox.record import charged, due, ending
+from lnamespace.ledger.outbox.client import OutboxClient
+from lnamespace.ledger.outbox.record import is_billable, pending_deletion, pending_records
 from lnamespace.model.lnamespace import LNamespace, decode
 
 PATIENCE = 2.0
@@ -63,7 +63,7 @@ class IntoOutbox:
 
     client: Client
     resource: Resource
-    outbox: Outbox
+    outbox: OutboxClient
     clock: Clock
     missed: Callable[[], None]
     turns: dict[str, asyncio.Semaphore] = field(default_factory=dict)
@@ -100,13 +100,13 @@ class IntoOutbox:
 
     async def _write(self, lns: LNamespace) -> None:
         """One after the other: what came first must not be missing where what followed is there."""
-        if not charged(lns):
+        if not is_billable(lns):
             return
         now = self.clock()
-        end = ending(lns, now)
+        end = pending_deletion(lns, now)
         if self.written.get(end.name, 0.0) > time.monotonic():
             return
-        for record in (*due(lns, now), end):
+        for record in (*pending_records(lns, now), end):
             await self.outbox.add(record)
         self.written[end.name] = time.monotonic() + AGAIN
         while len(self.written) > _WRITTEN_MAX:

@@ -22,7 +22,7 @@ from lnamespace.admission.server import Endpoint
 from lnamespace.admission.threads import in_thread
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
-from lnamespace.ledger.outbox.client import Outbox
+from lnamespace.ledger.outbox.client import OutboxClient
 from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
 from lnamespace.payers.directory import Directories
@@ -99,7 +99,7 @@ class Door:
                 payers.directory, user, caller.address.get()
             ),
             departures=(
-                IntoOutbox(client, resource, Outbox(client, names), _utc_now, missed)
+                IntoOutbox(client, resource, OutboxClient(client, names), _utc_now, missed)
                 if client
                 else NoDepartures()
             ),

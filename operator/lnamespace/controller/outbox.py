@@ -17,10 +17,10 @@ from lnamespace.kube.objects import ObservedObject
 from lnamespace.ledger.outbox.record import (
     BillingRecord,
     billingrecords,
-    closing,
-    due,
-    ending,
+    deletion,
     manifest,
+    pending_deletion,
+    pending_records,
 )
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import Names
@@ -93,12 +93,12 @@ class Outbox:
         Should this process end meanwhile, nobody else would know of it.
         """
         lns, at = departure.lns, departure.at
-        return await self._make(lns.uid, (*due(lns, at), ending(lns, at)))
+        return await self._make(lns.uid, (*pending_records(lns, at), pending_deletion(lns, at)))
 
     async def close(self, departure: Departure) -> list[ClusterError]:
         """Record that an LNamespace is gone, and before that what had not been recorded."""
         lns, at = departure.lns, departure.at
-        failures = await self._make(lns.uid, (*self._due(lns, at), closing(lns, at)))
+        failures = await self._make(lns.uid, (*self._due(lns, at), deletion(lns, at)))
         if not failures:
             self.told.discard(lns.uid)
             self.forget(lns.uid)
@@ -110,7 +110,7 @@ class Outbox:
         self.begun.pop(uid, None)
 
     def _due(self, lns: LNamespace, now: datetime) -> tuple[BillingRecord, ...]:
-        records = due(lns, now)
+        records = pending_records(lns, now)
         if lns.uid in self.waited or has_waited(lns.status):
             begun = self.begun.setdefault(lns.uid, now)
             return tuple(_not_before(record, begun) for record in records)

@@ -10,7 +10,7 @@ import msgspec
 from lnamespace.access.entries import ActiveEntries
 from lnamespace.access.ownership import Ownership
 from lnamespace.errors import ClusterError
-from lnamespace.ledger.outbox.record import newest
+from lnamespace.ledger.outbox.record import newest_generation
 from lnamespace.model.lnamespace import Condition, Counts, LNamespace, Recorded, Status
 
 READY = "Ready"
@@ -98,7 +98,7 @@ def status(lns: LNamespace, found: Findings, now: datetime) -> Status:
         sudoers_group=found.sudoers_group,
         sudo_user=found.sudo_user,
         counts=counts(found.entries),
-        recorded=Recorded(newest(lns)) if billing.holds else lns.status.recorded,
+        recorded=Recorded(newest_generation(lns)) if billing.holds else lns.status.recorded,
         conditions=tuple(_condition(lns, t, verdict, now) for t, verdict in verdicts.items()),
     )
 

@@ -35,7 +35,7 @@ class _Relation(msgspec.Struct, rename="camel"):
     group_key: _Key = msgspec.field(default_factory=_Key)
 
 
-class _Page(msgspec.Struct, rename="camel"):
+class _MembershipsPage(msgspec.Struct, rename="camel"):
     memberships: list[_Relation] = []
     next_page_token: str = ""
 
@@ -100,7 +100,7 @@ class CloudIdentity:
             raise PayersError(f"Cloud Identity did not answer: {error}") from error
 
 
-def _read(response: Response) -> _Page:
+def _read(response: Response) -> _MembershipsPage:
     if response.status_code == HTTPStatus.FORBIDDEN:
         raise PayersError(
             "Cloud Identity refuses (403): it needs Workspace Enterprise or Education, or Cloud "
@@ -109,6 +109,6 @@ def _read(response: Response) -> _Page:
     if response.status_code != HTTPStatus.OK:
         raise PayersError(f"Cloud Identity answers {response.status_code}")
     try:
-        return msgspec.json.decode(response.content, type=_Page)
+        return msgspec.json.decode(response.content, type=_MembershipsPage)
     except msgspec.DecodeError as error:
         raise PayersError(f"Cloud Identity's answer cannot be read: {error}") from error

@@ -7,10 +7,10 @@ from pathlib import Path
 from lnamespace.errors import PayersError
 from lnamespace.model.lnamespace import Charge
 from lnamespace.model.names import Names
-from lnamespace.payers.entries import Claim, Payers, Requester, requester
+from lnamespace.payers.entries import Claim, Payers, Requester, requester_of
 from lnamespace.payers.parsing import BYTES_MAX, decode
 from lnamespace.payers.refusals import quoted
-from lnamespace.payers.resolution import Refusal, Resolution, resolve
+from lnamespace.payers.resolution import BillingRefusal, Resolution, resolve
 from lnamespace.settings import Settings
 
 
@@ -29,10 +29,10 @@ def check(settings: Settings, arguments: argparse.Namespace) -> int:
             raise PayersError("--group and --cost-center need --user")
         return 0
     names = Names(settings.api_group_suffix, settings.sudoers_group_format)
-    who = requester(arguments.user, arguments.group, names)
+    who = requester_of(arguments.user, arguments.group, names)
     found = resolve(payers, who, Charge(cost_center=arguments.cost_center))
     print("\n".join(_report(payers, who, frozenset(arguments.group) - who.groups, found)))
-    return 1 if isinstance(found, Refusal) else 0
+    return 1 if isinstance(found, BillingRefusal) else 0
 
 
 def _read(path: str) -> bytes:
@@ -53,7 +53,7 @@ def _summary(payers: Payers) -> str:
 
 
 def _report(
-    payers: Payers, who: Requester, ignored: frozenset[str], found: Resolution | Refusal
+    payers: Payers, who: Requester, ignored: frozenset[str], found: Resolution | BillingRefusal
 ) -> Iterator[str]:
     for group in sorted(ignored):
         yield f"group {quoted(group)} does not count: it is one of sudoers"
@@ -62,7 +62,7 @@ def _report(
     if payers.entries and payers.free(who):
         yield f"{quoted(who.username)} may name any other cost centre too"
     yield ""
-    if isinstance(found, Refusal):
+    if isinstance(found, BillingRefusal):
         yield f"refused: {found.message}"
         return
     yield "billing:"

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from lnamespace import extras
 from lnamespace.errors import PayersError
-from lnamespace.payers.entries import Lookup
+from lnamespace.payers.entries import DirectoryConfig
 
 logger = logging.getLogger(__name__)
 
@@ -163,11 +163,11 @@ class Directories:
     """The directory that the payers name at the moment; another one when they change."""
 
     def __init__(self) -> None:
-        self._lookup: Lookup | None = None
+        self._lookup: DirectoryConfig | None = None
         self._cached: CachedDirectory | None = None
 
     def groups_of(
-        self, lookup: Lookup | None, username: str, caller: str = ""
+        self, lookup: DirectoryConfig | None, username: str, caller: str = ""
     ) -> frozenset[str] | None:
         """As :meth:`CachedDirectory.groups_of`; without a directory, there are none.
 
@@ -188,11 +188,11 @@ class Directories:
         self._lookup, self._cached = None, None
 
 
-def _cached(lookup: Lookup) -> CachedDirectory:
-    return CachedDirectory(_Google(), 60.0 * lookup.refresh_minutes)
+def _cached(lookup: DirectoryConfig) -> CachedDirectory:
+    return CachedDirectory(_CloudIdentityDirectory(), 60.0 * lookup.refresh_minutes)
 
 
-class _Google:
+class _CloudIdentityDirectory:
     """Cloud Identity, whose libraries and credentials are looked for in a lookup's thread."""
 
     @cached_property

@@ -65,7 +65,7 @@ class Requester:
         return self.username.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")[0]
 
 
-def requester(
+def requester_of(
     username: str,
     groups: Collection[str],
     names: Names,
@@ -123,7 +123,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Lookup:
+class DirectoryConfig:
     """Where to look up groups that a login does not tell, and how long an answer counts."""
 
     provider: str
@@ -139,7 +139,7 @@ class Payers:
     on_missing: Fallback = Fallback.DEFAULT
     on_ambiguous: Fallback = Fallback.REJECT
     free_choice_groups: frozenset[str] = frozenset()
-    directory: Lookup | None = None
+    directory: DirectoryConfig | None = None
 
     def claims(self, who: Requester) -> tuple[Claim, ...]:
         """One for each entry that fits, and for a pattern one for each group that does.

@@ -23,7 +23,7 @@ from lnamespace.payers.parsing import decode
 logger = logging.getLogger(__name__)
 
 
-LOOK = 1.0
+POLL_SECONDS = 1.0
 """Seconds between two looks at the file; each is one at its inode."""
 
 _ENTRIES = re.compile(rb"""(?:^|[{,])\s*["']?entries["']?\s*:""", re.MULTILINE)
@@ -54,7 +54,7 @@ class PayersFile:
     async def keep(self) -> NoReturn:
         """Read it anew whenever it changes, in a thread: a large one takes seconds to check."""
         while True:
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(POLL_SECONDS)
             await asyncio.to_thread(self.refresh)
 
     def refresh(self) -> None:

@@ -22,7 +22,7 @@ from lnamespace.model.lnamespace import (
 )
 from lnamespace.model.rules import cost_center_problem, text_problem
 from lnamespace.payers import patterns as group_pattern
-from lnamespace.payers.entries import UNALLOCATED, Entry, Fallback, Lookup, Payers
+from lnamespace.payers.entries import UNALLOCATED, DirectoryConfig, Entry, Fallback, Payers
 from lnamespace.payers.patterns import GroupPattern
 
 BYTES_MAX = 1024 * 1024
@@ -58,7 +58,7 @@ class _Directory(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
     refresh_minutes: Annotated[int, Meta(ge=1, le=1440)] = 60
 
 
-class _File(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class _Document(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     default: _Fields | None = None
     on_missing: Fallback = Fallback.DEFAULT
     on_ambiguous: Fallback = Fallback.REJECT
@@ -69,7 +69,7 @@ class _File(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 
 _KEYS = tuple(
     field.encode_name
-    for struct in (_File, _Entry, _Fields, _Directory)
+    for struct in (_Document, _Entry, _Fields, _Directory)
     for field in msgspec.structs.fields(struct)
 )
 
@@ -93,7 +93,7 @@ def decode(content: bytes, source: str) -> Payers:
     if len(content) > BYTES_MAX:
         raise PayersError(f"{source}: larger than {BYTES_MAX} bytes")
     try:
-        file, place = strict_yaml.read(content, source, _File, Words(_KEYS, Fallback))
+        file, place = strict_yaml.read(content, source, _Document, Words(_KEYS, Fallback))
     except YamlProblem as error:
         raise PayersError(str(error)) from error
     if place.node is None:
@@ -104,7 +104,7 @@ def decode(content: bytes, source: str) -> Payers:
         raise PayersError(place.of(error.path, str(error))) from error
 
 
-def _payers(file: _File) -> Payers:
+def _payers(file: _Document) -> Payers:
     default = file.default.charge() if file.default else UNALLOCATED
     if not default.cost_center:
         raise _Problem("default", "needs a costCenter")
@@ -142,17 +142,17 @@ def _entry(position: int, entry: _Entry) -> Entry:
 
 def _pattern(path: str, text: str) -> GroupPattern:
     try:
-        return group_pattern.compiled(text)
+        return group_pattern.compile_pattern(text)
     except PayersError as error:
         raise _Problem(f"{path}.groupPattern", str(error)) from error
 
 
-def _lookup(directory: _Directory | None) -> Lookup | None:
+def _lookup(directory: _Directory | None) -> DirectoryConfig | None:
     if directory is None:
         return None
     if directory.provider not in _PROVIDERS:
         raise _Problem("directory.provider", f"must be {' or '.join(_PROVIDERS)}")
-    return Lookup(directory.provider, directory.refresh_minutes)
+    return DirectoryConfig(directory.provider, directory.refresh_minutes)
 
 
 def _check_charge(path: str, charge: Charge) -> None:

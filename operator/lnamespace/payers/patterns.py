@@ -65,7 +65,7 @@ class GroupPattern:
         return {FIELDS[key]: text or "" for key, text in match.groupdict().items()}
 
 
-def compiled(pattern: str) -> GroupPattern:
+def compile_pattern(pattern: str) -> GroupPattern:
     """Compile a pattern.
 
     Raises
@@ -73,7 +73,7 @@ def compiled(pattern: str) -> GroupPattern:
     PayersError
         It is no regular expression of RE2, is too large, or has a named group that is no field.
     """
-    found = _compiled(pattern)
+    found = _compile(pattern)
     if unknown := sorted(found.fields - set(FIELDS)):
         raise PayersError(f'the group "{unknown[0]}" must be one of {", ".join(FIELDS)}')
     return found
@@ -89,7 +89,7 @@ def _matchable(group: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> GroupPattern:
+def _compile(pattern: str) -> GroupPattern:
     try:
         regexp: _Regexp = re2.compile(pattern, options=_options())
     except (re2.error, UnicodeError) as error:

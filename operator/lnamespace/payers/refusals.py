@@ -17,7 +17,7 @@ _LISTED_MAX = 50
 
 
 @dataclass(frozen=True)
-class Refusal:
+class BillingRefusal:
     """Why it may not be, and what to do; ``field`` is the path of what to change.
 
     ``missing``: a value must be given; otherwise this one may not stand.
@@ -28,34 +28,36 @@ class Refusal:
     missing: bool = False
 
 
-def ambiguous(claims: Sequence[Claim]) -> Refusal:
+def ambiguous(claims: Sequence[Claim]) -> BillingRefusal:
     """R6: several cost centres, and nothing tells which."""
-    return Refusal(f"several could pay, so say which one:{_choices(claims)}", missing=True)
+    return BillingRefusal(f"several could pay, so say which one:{_choices(claims)}", missing=True)
 
 
-def not_claimed(requester: Requester, cost_center: str, claims: Sequence[Claim]) -> Refusal:
+def not_claimed(requester: Requester, cost_center: str, claims: Sequence[Claim]) -> BillingRefusal:
     """R1: a cost centre that nothing entitles them to."""
     hint = _hint(requester)
     asked = f"you may not charge {quoted(cost_center)}"
     if claims:
-        return Refusal(f"{asked}; you may charge:{_choices(claims)}{hint}")
-    return Refusal(f"{asked}: no entry is for you; {_ask_for_entry(requester, cost_center)}{hint}")
+        return BillingRefusal(f"{asked}; you may charge:{_choices(claims)}{hint}")
+    return BillingRefusal(
+        f"{asked}: no entry is for you; {_ask_for_entry(requester, cost_center)}{hint}"
+    )
 
 
-def missing(requester: Requester) -> Refusal:
+def missing(requester: Requester) -> BillingRefusal:
     """R7: nobody pays for what they create."""
     asked = f"{_ask_for_entry(requester, '...')}{_hint(requester)}"
-    return Refusal(f"nobody pays for you yet; {asked}", missing=True)
+    return BillingRefusal(f"nobody pays for you yet; {asked}", missing=True)
 
 
-def unknown(requester: Requester) -> Refusal:
+def unknown(requester: Requester) -> BillingRefusal:
     """R10: it depends on groups that are hidden, or not looked up yet."""
-    return Refusal(f"who pays depends on your groups.{_hint(requester)}", missing=True)
+    return BillingRefusal(f"who pays depends on your groups.{_hint(requester)}", missing=True)
 
 
-def cleared() -> Refusal:
+def cleared() -> BillingRefusal:
     """R10: somebody must pay."""
-    return Refusal(
+    return BillingRefusal(
         "somebody must pay: to change who does, write another cost centre in its place",
         missing=True,
     )
@@ -90,7 +92,7 @@ def _choice(cost_center: str, claim: Claim) -> tuple[str, str, str]:
     )
 
 
-def inherits_not(requester: Requester) -> str:
+def not_inherited(requester: Requester) -> str:
     """R8: why a ServiceAccount does not charge whom the LNamespace it lives in charges."""
     home = quoted(requester.unlisted)
     return (
@@ -110,7 +112,7 @@ def _hint(requester: Requester) -> str:
             "your platform team for an entry for your user."
         )
     if requester.unlisted:
-        return f"\n{inherits_not(requester)}."
+        return f"\n{not_inherited(requester)}."
     return ""
 
 

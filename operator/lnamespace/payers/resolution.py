@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from lnamespace.model.lnamespace import BillingSource, Charge
 from lnamespace.payers import refusals
 from lnamespace.payers.entries import Claim, Fallback, Payers, Requester
-from lnamespace.payers.refusals import Refusal
+from lnamespace.payers.refusals import BillingRefusal
 
-__all__ = ["Refusal", "Requester", "Resolution", "entitled", "resolve"]
+__all__ = ["BillingRefusal", "Requester", "Resolution", "check_change", "resolve"]
 
 _TEXTS = ("cost_center", "owner", "team", "environment")
 
@@ -47,7 +47,7 @@ class Resolution:
 
 def resolve(
     payers: Payers, requester: Requester, asked: Charge, inherited: Charge | None = None
-) -> Resolution | Refusal:
+) -> Resolution | BillingRefusal:
     """Who pays for what is being created.
 
     ``inherited`` is what the LNamespace is charged to in which a ServiceAccount that asks lives.
@@ -70,13 +70,13 @@ def resolve(
     return Resolution(charge, BillingSource.DEFAULT, why=why)
 
 
-def entitled(
+def check_change(
     payers: Payers,
     requester: Requester,
     old: Charge,
     new: Charge,
     inherited: Charge | None = None,
-) -> Refusal | None:
+) -> BillingRefusal | None:
     """Why ``requester`` may not change who pays from ``old`` to ``new``; None if they may (R9).
 
     Leaving the cost centre as it is needs no claim: it is charged already.
@@ -100,7 +100,7 @@ def _chosen(
     asked: Charge,
     claims: Sequence[Claim],
     home: Charge | None,
-) -> Resolution | Refusal:
+) -> Resolution | BillingRefusal:
     """R1."""
     source = BillingSource.EXPLICIT
     if own := _on(claims, asked.cost_center):
@@ -116,7 +116,7 @@ def _chosen(
     return refusals.not_claimed(requester, asked.cost_center, claims)
 
 
-def _claimed(payers: Payers, asked: Charge, claims: Sequence[Claim]) -> Resolution | Refusal:
+def _claimed(payers: Payers, asked: Charge, claims: Sequence[Claim]) -> Resolution | BillingRefusal:
     """R2, R4, R5, R6."""
     highest = _preferred(claims)
     if len({claim.charge.cost_center for claim in highest}) == 1:

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from lnamespace.errors import LedgerMisconfigured
 from lnamespace.ledger.database import schema
-from lnamespace.ledger.database.ledger import Ledger, Place, Row, row
+from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, Row, to_row
 from lnamespace.ledger.database.table import (
     SCHEMA_VERSION,
     VERSION_SUFFIX,
@@ -20,10 +20,10 @@ from lnamespace.ledger.database.table import (
     events,
     intervals,
 )
-from lnamespace.ledger.outbox.record import BillingRecord, Operation
+from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
-HERE = Place("project", "northamerica-northeast1", "cluster-a")
+HERE = ClusterIdentity("project", "northamerica-northeast1", "cluster-a")
 NASTY = (
     "'; DROP TABLE lnamespace_billing_events; --",
     'say "hi"\r\n\tand %s %(x)s {0} :name ? $1 \\',
@@ -39,10 +39,10 @@ def day(number: float) -> datetime:
 
 
 def applied(uid: str, generation: int, since: float, **fields: Any) -> Row:
-    return row(
+    return to_row(
         BillingRecord(
             f"{uid}/{generation}/APPLY",
-            Operation.APPLY,
+            BillingOperation.APPLY,
             fields.pop("namespace", "team-a"),
             uid,
             generation,

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-from lnamespace.ledger.outbox.client import Queued, read_queued
+from lnamespace.ledger.outbox.client import QueuedRecord, decode_queued
 from lnamespace.ledger.outbox.record import BillingRecord, manifest
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import Names
@@ -198,6 +198,6 @@ async def outbox_server() -> AsyncIterator[OutboxServer]:
         await runner.cleanup()
 
 
-def queued(server: OutboxServer, record: BillingRecord) -> Queued:
+def queued(server: OutboxServer, record: BillingRecord) -> QueuedRecord:
     """A record as a watch of the outbox tells it."""
-    return read_queued(msgspec.json.encode(server.records[record.name]))
+    return decode_queued(msgspec.json.encode(server.records[record.name]))

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 from lnamespace.model.lnamespace import Charge
 from lnamespace.payers.entries import Entry, Fallback, Payers, Requester
-from lnamespace.payers.patterns import compiled
+from lnamespace.payers.patterns import compile_pattern
 
 COST_CENTERS = ("1", "2", "3")
 GROUPS = ("red", "green", "blue", "cc-1", "cc-4")
-PATTERN = compiled(r"cc-(?P<costCenter>\d+)")
+PATTERN = compile_pattern(r"cc-(?P<costCenter>\d+)")
 
 texts = st.sampled_from(["", "a", "b"])
 charges = st.builds(

@@ -13,7 +13,7 @@ from lnamespace.admission.decisions.fields import FieldError, forbidden
 from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model.lnamespace import SUPERSEDED_MAX, BillingSource, Charge, Provenance
-from lnamespace.payers.resolution import Refusal, resolve
+from lnamespace.payers.resolution import BillingRefusal, resolve
 
 Json = dict[str, Any]
 
@@ -73,7 +73,7 @@ def _charge_of_new(
         return asked
     requester = context.requester(request, policy.names)
     found = resolve(context.payers, requester, wish, context.inherited)
-    if isinstance(found, Refusal):
+    if isinstance(found, BillingRefusal):
         if not context.administrator:
             return asked
         charge, source, group = wish, BillingSource.EXPLICIT, ""

@@ -20,7 +20,7 @@ from lnamespace.model.conversion import annotation_key, restore_unsupported
 from lnamespace.model.lnamespace import BILLING_LABELS_MAX, LIST_MAX_ITEMS, BillingSource
 from lnamespace.model.rules import member_problem, sudoer_problem
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Member, SubjectKind
-from lnamespace.payers.refusals import inherits_not, quoted
+from lnamespace.payers.refusals import not_inherited, quoted
 
 LISTS = ("users", "managers", "sudoers")
 EDITORS = ("managers", "sudoers")
@@ -83,7 +83,7 @@ def _default_charge_warning(
     if not context.unlisted or charge_source(spec) != BillingSource.DEFAULT:
         return ()
     cost_center = spec["billing"]["costCenter"]
-    why = inherits_not(context.requester(request, policy.names))
+    why = not_inherited(context.requester(request, policy.names))
     return (f"charged to {quoted(cost_center)}: {why}",)
 
 

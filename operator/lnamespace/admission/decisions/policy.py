@@ -8,7 +8,7 @@ from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model.lnamespace import Charge
 from lnamespace.model.names import Names
 from lnamespace.model.rules import RESERVED_NAMES
-from lnamespace.payers.entries import Payers, Requester, requester
+from lnamespace.payers.entries import Payers, Requester, requester_of
 
 Clock = Callable[[], datetime]
 
@@ -67,5 +67,5 @@ class ReviewContext:
     def requester(self, request: AdmissionRequest, names: Names) -> Requester:
         """Return the caller as the rules of who pays see them."""
         user = request.user_info
-        found = requester(user.username, user.groups, names, self.directory_groups)
+        found = requester_of(user.username, user.groups, names, self.directory_groups)
         return replace(found, unlisted=self.unlisted)

@@ -22,7 +22,7 @@ from lnamespace.model.conversion import ANNOTATIONS_MAX, free_annotation_bytes
 from lnamespace.model.lnamespace import LNamespace, Spec
 from lnamespace.model.rules import member_problem, name_problem, sudoer_problem
 from lnamespace.model.subject import Member, Subject, SubjectKind
-from lnamespace.payers.resolution import Refusal, entitled, resolve
+from lnamespace.payers.resolution import BillingRefusal, check_change, resolve
 
 
 def validate(request: AdmissionRequest, policy: Policy, context: ReviewContext) -> Decision:
@@ -186,7 +186,7 @@ def _billing(
         return
     requester = context.requester(request, policy.names)
     if request.operation == "UPDATE":
-        refusal = entitled(
+        refusal = check_change(
             context.payers, requester, before.billing, new.billing, context.inherited
         )
     elif _is_stamped(new, request):
@@ -194,7 +194,7 @@ def _billing(
     else:
         # Mutation leaves out a charge that it cannot resolve; here the reason joins the others.
         found = resolve(context.payers, requester, new.billing, context.inherited)
-        refusal = found if isinstance(found, Refusal) else _RACED
+        refusal = found if isinstance(found, BillingRefusal) else _RACED
     if refusal:
         error = required if refusal.missing else forbidden
         yield error(refusal.field, refusal.message)
@@ -205,4 +205,4 @@ def _is_stamped(new: Spec, request: AdmissionRequest) -> bool:
     return stamp is not msgspec.UNSET and stamp.changed_by == request.user_info.username
 
 
-_RACED = Refusal("who pays by default has just been changed: try again", "spec.billing")
+_RACED = BillingRefusal("who pays by default has just been changed: try again", "spec.billing")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from lnamespace.errors import LedgerMisconfigured, SettingsError
 from lnamespace.ledger.commands.output import visible
-from lnamespace.ledger.costs import values as costs_values
+from lnamespace.ledger.costs import cells as costs_values
 from lnamespace.ledger.database import corrections as correct
 from lnamespace.ledger.database.ledger import Ledger, Row
 from lnamespace.model.rules import cost_center_problem, text_problem
@@ -31,7 +31,7 @@ def run(ledger: Ledger, arguments: argparse.Namespace) -> int:
             raise LedgerMisconfigured(
                 "the table has no columns corrects and reason: lnamespace ledger create-table"
             )
-    made = correct.rows(history, _request(arguments))
+    made = correct.correcting_rows(history, _request(arguments))
     for heading, extra in (("before", ()), ("after", made)):
         print(f"{heading}:")
         _show(correct.preview(history, extra))
@@ -45,7 +45,7 @@ def run(ledger: Ledger, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _request(arguments: argparse.Namespace) -> correct.Request:
+def _request(arguments: argparse.Namespace) -> correct.Correction:
     given = {name: getattr(arguments, f"new_{name}") for name in correct.PAYER}
     payer = {name: text for name, text in given.items() if text is not None}
     for name, text in payer.items():
@@ -57,7 +57,7 @@ def _request(arguments: argparse.Namespace) -> correct.Request:
     at = _instant(arguments.at) if arguments.at else None
     by = arguments.by if arguments.by is not None else _login()
     now = datetime.now(UTC)
-    return correct.Request(
+    return correct.Correction(
         arguments.event, by, arguments.reason, now, at, payer, void=arguments.void
     )
 

@@ -70,7 +70,7 @@ def visible(text: str) -> str:
 
 
 @contextmanager
-def patience(what: str) -> Iterator[Callable[[str], None]]:
+def progress(what: str) -> Iterator[Callable[[str], None]]:
     """Say on standard error what is being waited for, if it takes longer than two seconds.
 
     Gives a function that says how far it is; a terminal shows it, a log has the first words only.

@@ -42,7 +42,7 @@ def is_heading(cells: Sequence[str]) -> bool:
     return len({plain(cell) for cell in cells} & _MEANINGS.keys()) > 1
 
 
-def columns(heading: Sequence[str]) -> Columns:
+def find_columns(heading: Sequence[str]) -> Columns:
     """Return where each meaning is.
 
     Raises

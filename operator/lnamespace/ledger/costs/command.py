@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import Any
 
 from lnamespace.errors import SettingsError
-from lnamespace.ledger.commands.output import amount, patience, write
+from lnamespace.ledger.commands.output import amount, progress, write
 from lnamespace.ledger.costs.allocation import (
     EXACT,
     PARTS,
@@ -22,11 +22,11 @@ from lnamespace.ledger.costs.allocation import (
     Totals,
     microseconds,
 )
-from lnamespace.ledger.costs.file import Bill, opened, read_lines
-from lnamespace.ledger.costs.intervals import spans
-from lnamespace.ledger.costs.shared import distribute
-from lnamespace.ledger.costs.values import currency as read_currency
-from lnamespace.ledger.costs.values import month as read_month
+from lnamespace.ledger.costs.bill import BillFormat, open_bill, read_lines
+from lnamespace.ledger.costs.cells import currency as read_currency
+from lnamespace.ledger.costs.cells import month as read_month
+from lnamespace.ledger.costs.distribution import distribute
+from lnamespace.ledger.costs.intervals import read_spans
 from lnamespace.ledger.database.ledger import Ledger, Row
 
 _NEWS = 20_000
@@ -34,11 +34,11 @@ _NEWS = 20_000
 
 
 @dataclass(frozen=True)
-class Chosen:
+class CostsRequest:
     """What somebody asked for. ``month`` is such as 202611, or empty for all."""
 
     file: str
-    bill: Bill
+    bill: BillFormat
     charging: Charging
     month: str
     rule: str
@@ -70,7 +70,7 @@ class LeftOut:
             yield f"left out: {count} lines {reason}: {shown}"
 
 
-def chosen(arguments: argparse.Namespace, cluster: Cluster) -> Chosen:
+def parse_arguments(arguments: argparse.Namespace, cluster: Cluster) -> CostsRequest:
     """Read what somebody asked for.
 
     Raises
@@ -86,9 +86,9 @@ def chosen(arguments: argparse.Namespace, cluster: Cluster) -> Chosen:
         currency = read_currency(arguments.currency) if arguments.currency else ""
     except ValueError as error:
         raise SettingsError(str(error)) from error
-    return Chosen(
+    return CostsRequest(
         arguments.file,
-        Bill(cluster, currency, arguments.decimal or ""),
+        BillFormat(cluster, currency, arguments.decimal or ""),
         Charging(by, _words(arguments.shared_namespaces)),
         month,
         arguments.shared,
@@ -96,7 +96,7 @@ def chosen(arguments: argparse.Namespace, cluster: Cluster) -> Chosen:
     )
 
 
-def report(ledger: Ledger, asked: Chosen) -> tuple[list[Row], bool]:
+def report(ledger: Ledger, asked: CostsRequest) -> tuple[list[Row], bool]:
     """Charge a bill; return the rows of the report, and whether the ledger knows a cluster of it.
 
     Raises
@@ -105,12 +105,12 @@ def report(ledger: Ledger, asked: Chosen) -> tuple[list[Row], bool]:
         The bill cannot be read, or the ledger not asked.
     """
     left, clusters = LeftOut(), set[Cluster]()
-    with opened(asked.file) as text:
+    with open_bill(asked.file) as text:
         lines = read_lines(text, asked.bill, asked.file)
         first = list(islice(lines, 1))  # A file that is no bill is told before anybody waits.
-        with patience("asking the ledger"):
-            tally = Tally(asked.charging, spans(ledger, asked.cluster))
-        with patience(f"reading {asked.file}") as news, localcontext(EXACT):
+        with progress("asking the ledger"):
+            tally = Tally(asked.charging, read_spans(ledger, asked.cluster))
+        with progress(f"reading {asked.file}") as news, localcontext(EXACT):
             for line in _charged(chain(first, lines), asked, left, clusters):
                 tally.add(line)
                 if not tally.lines % _NEWS:
@@ -122,7 +122,7 @@ def report(ledger: Ledger, asked: Chosen) -> tuple[list[Row], bool]:
     return rows, not clusters or not known.isdisjoint(clusters)
 
 
-def show(rows: list[Row], asked: Chosen, form: str, exact: bool) -> None:
+def show(rows: list[Row], asked: CostsRequest, form: str, exact: bool) -> None:
     """Write the report to standard output."""
     parts = [column for name in asked.charging.by for column in PARTS[name][0]]
     costs = ("cost",) if asked.rule == "none" else ("own_cost", "shared_cost", "cost")
@@ -130,7 +130,7 @@ def show(rows: list[Row], asked: Chosen, form: str, exact: bool) -> None:
 
 
 def _charged(
-    lines: Iterable[Line], asked: Chosen, left: LeftOut, clusters: set[Cluster]
+    lines: Iterable[Line], asked: CostsRequest, left: LeftOut, clusters: set[Cluster]
 ) -> Iterator[Line]:
     starts, ends = _bounds(asked.month)
     for line in lines:
@@ -156,7 +156,7 @@ def _bounds(month: str) -> tuple[int, int]:
     return microseconds(first), microseconds(last)
 
 
-def _rows(totals: Totals, asked: Chosen) -> list[Row]:
+def _rows(totals: Totals, asked: CostsRequest) -> list[Row]:
     """Return the report: by currency, and the dearest first."""
     charges = distribute(totals, asked.rule)
     names = [column for name in asked.charging.by for column in PARTS[name][0]]

@@ -9,12 +9,12 @@ import sqlalchemy as sa
 
 from lnamespace.ledger.costs.allocation import FOREVER, Cluster, Payer, Span, Spans, microseconds
 from lnamespace.ledger.database.ledger import Ledger
-from lnamespace.ledger.database.table import PLACE
+from lnamespace.ledger.database.table import CLUSTER_COLUMNS
 
 _PAYER = Payer._fields
 
 
-def spans(ledger: Ledger, cluster: Cluster | None) -> Spans:
+def read_spans(ledger: Ledger, cluster: Cluster | None) -> Spans:
     """Return who paid for each namespace of a cluster, or of all if it is None.
 
     Raises
@@ -23,8 +23,8 @@ def spans(ledger: Ledger, cluster: Cluster | None) -> Spans:
         The database does not do what it is asked.
     """
     found = ledger.intervals().subquery("found")
-    names = (*PLACE, "namespace", "valid_from", "valid_to", *_PAYER)
-    here = dict(zip(PLACE, cluster, strict=True)) if cluster else {}
+    names = (*CLUSTER_COLUMNS, "namespace", "valid_from", "valid_to", *_PAYER)
+    here = dict(zip(CLUSTER_COLUMNS, cluster, strict=True)) if cluster else {}
     query = sa.select(*(found.c[name] for name in names)).where(
         *(found.c[name] == value for name, value in here.items())
     )
@@ -39,7 +39,11 @@ def by_namespace(intervals: Iterable[Mapping[Any, Any]]) -> Spans:
         payer = Payer(*(row[name] or "" for name in _PAYER))
         payer = payers.setdefault(payer, payer)  # One object for all the spans of a payer.
         span = Span(microseconds(row["valid_from"]), _end(row["valid_to"]), payer)
-        cluster = (row[PLACE[0]] or "", row[PLACE[1]] or "", row[PLACE[2]] or "")
+        cluster = (
+            row[CLUSTER_COLUMNS[0]] or "",
+            row[CLUSTER_COLUMNS[1]] or "",
+            row[CLUSTER_COLUMNS[2]] or "",
+        )
         found[cluster, row["namespace"] or ""].append(span)
     return {key: _in_order(unsorted) for key, unsorted in found.items()}
 

@@ -54,7 +54,7 @@ def client(project: str, location: str) -> bigquery.Client:
     return BoundedClient(**options)
 
 
-def layout(partition: str, clusters: list[str]) -> dict[str, Any]:
+def table_options(partition: str, clusters: list[str]) -> dict[str, Any]:
     """Return the options of a table that is kept by day, and within a day by these columns."""
     daily = bigquery.TimePartitioning(type_=bigquery.TimePartitioningType.DAY, field=partition)
     return {"bigquery_time_partitioning": daily, "bigquery_clustering_fields": clusters}

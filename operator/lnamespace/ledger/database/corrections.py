@@ -14,14 +14,20 @@ import sqlalchemy as sa
 
 from lnamespace.errors import SettingsError
 from lnamespace.ledger.database.ledger import Ledger, Row
-from lnamespace.ledger.database.table import PLACE, SCHEMA_VERSION, VOID, intervals, table
-from lnamespace.ledger.outbox.record import CORRECTION, Operation, end_id
+from lnamespace.ledger.database.table import (
+    CLUSTER_COLUMNS,
+    SCHEMA_VERSION,
+    VOID,
+    events_table,
+    intervals,
+)
+from lnamespace.ledger.outbox.record import CORRECTION, BillingOperation, deletion_id
 
 PAYER = ("cost_center", "owner", "team", "environment")
 
 
 @dataclass(frozen=True)
-class Request:
+class Correction:
     """What is to be said instead of an event.
 
     ``at`` is when it took effect; None: as it said. ``payer`` are the columns of who pays that
@@ -37,7 +43,7 @@ class Request:
     void: bool = False
 
 
-def rows(history: Sequence[Row], request: Request) -> tuple[Row, ...]:
+def correcting_rows(history: Sequence[Row], request: Correction) -> tuple[Row, ...]:
     """Return the rows that correct an event, by all events of its namespace.
 
     Raises
@@ -57,7 +63,7 @@ def rows(history: Sequence[Row], request: Request) -> tuple[Row, ...]:
             f"{request.event_id} was corrected before, by {correction['event_id']}: correct that"
         )
     _check(wrong, request)
-    if wrong["operation"] == Operation.DELETE:
+    if wrong["operation"] == BillingOperation.DELETE:
         return _void(wrong, request), _other_end(wrong, history, request)
     if not request.void:
         return (_instead(wrong, request),)
@@ -71,7 +77,7 @@ def rows(history: Sequence[Row], request: Request) -> tuple[Row, ...]:
 
 def preview(history: Sequence[Row], made: Sequence[Row]) -> list[Row]:
     """Return the intervals of a namespace as they would be."""
-    target = table("events")
+    target = events_table("events")
     trial = Ledger(sa.create_engine("sqlite://", poolclass=sa.StaticPool), target)
     try:
         trial.prepare()
@@ -88,18 +94,18 @@ def history_of(ledger: Ledger, event_id: str) -> list[Row]:
     found = ledger.read(sa.select(events).where(events.c.event_id == event_id))
     if not found:
         return []
-    here = [events.c[name] == found[0][name] for name in (*PLACE, "namespace")]
+    here = [events.c[name] == found[0][name] for name in (*CLUSTER_COLUMNS, "namespace")]
     return ledger.read(sa.select(events).where(*here))
 
 
-def _check(wrong: Row, request: Request) -> None:
+def _check(wrong: Row, request: Correction) -> None:
     if not request.by.strip() or not request.reason.strip():
         raise SettingsError("who corrects it, and why, must be said: --by, --reason")
     if wrong["operation"] == VOID:
         raise SettingsError(f"{request.event_id} takes an event back; it cannot be taken back")
     if request.at and request.at > request.now:
         raise SettingsError("--at is in the future")
-    if wrong["operation"] != Operation.DELETE:
+    if wrong["operation"] != BillingOperation.DELETE:
         if request.void == bool(request.at or request.payer):
             raise SettingsError("say what is so instead (--cost-center ..., --at), or --void")
     elif request.void or request.payer or not request.at:
@@ -112,37 +118,41 @@ def _is_ended(wrong: Row, history: Sequence[Row]) -> bool:
     taken_back = {row["corrects"] for row in history}
     return any(
         row["lnamespace_uid"] == wrong["lnamespace_uid"]
-        and row["operation"] == Operation.DELETE
+        and row["operation"] == BillingOperation.DELETE
         and row["event_id"] not in taken_back
         for row in history
     )
 
 
-def _void(wrong: Row, request: Request) -> Row:
+def _void(wrong: Row, request: Correction) -> Row:
     return _signed(wrong, request) | {"operation": VOID, "event_id": f"{wrong['event_id']}/{VOID}"}
 
 
-def _instead(wrong: Row, request: Request) -> Row:
+def _instead(wrong: Row, request: Correction) -> Row:
     return _signed(wrong, request) | {
-        "operation": Operation.RETRACT.value,
-        "event_id": f"{wrong['event_id']}/{Operation.RETRACT}",
+        "operation": BillingOperation.RETRACT.value,
+        "event_id": f"{wrong['event_id']}/{BillingOperation.RETRACT}",
         "valid_from": request.at or wrong["valid_from"],
         **request.payer,
     }
 
 
-def _other_end(wrong: Row, history: Sequence[Row], request: Request) -> Row:
+def _other_end(wrong: Row, history: Sequence[Row], request: Correction) -> Row:
     """The end of another time, which has a number: one for each end that was taken back."""
     uid = wrong["lnamespace_uid"]
-    ends = [r for r in history if r["lnamespace_uid"] == uid and r["operation"] == Operation.DELETE]
+    ends = [
+        r
+        for r in history
+        if r["lnamespace_uid"] == uid and r["operation"] == BillingOperation.DELETE
+    ]
     return _signed(wrong, request) | {
-        "event_id": end_id(uid, len(ends)),
+        "event_id": deletion_id(uid, len(ends)),
         "valid_from": request.at,
         "corrects": None,
     }
 
 
-def _signed(wrong: Row, request: Request) -> dict[str, Any]:
+def _signed(wrong: Row, request: Correction) -> dict[str, Any]:
     return dict(wrong) | {
         "recorded_at": request.now,
         "changed_by": request.by,

@@ -10,8 +10,8 @@ from sqlalchemy.pool import NullPool, StaticPool
 
 from lnamespace import extras
 from lnamespace.errors import LedgerMisconfigured, SettingsError
-from lnamespace.ledger.database.failures import message, translated
-from lnamespace.ledger.database.silence import ATTEND, Watchdog
+from lnamespace.ledger.database.failures import message, translate
+from lnamespace.ledger.database.watchdog import ATTEND, Watchdog
 
 _ESCAPE = "in a password, @ : / ? # and % are written as %40 %3A %2F %3F %23 and %25"
 
@@ -22,7 +22,7 @@ SILENCE_SECONDS = 60.0
 """After which a connection to a server that says nothing is cut."""
 
 
-def engine(url: str) -> sa.Engine:
+def create_engine(url: str) -> sa.Engine:
     """The engine for a URL; nothing is connected yet.
 
     Raises
@@ -41,7 +41,7 @@ def engine(url: str) -> sa.Engine:
     except (sa.exc.ArgumentError, ValueError) as error:
         raise SettingsError(f"--ledger-url: {message(error)}") from None
     except Exception as error:
-        failure = translated(error)
+        failure = translate(error)
         if failure is None:
             raise
         raise LedgerMisconfigured(str(failure)) from error
@@ -79,7 +79,7 @@ def default_schema(url: str) -> str:
     return parsed.database or "" if parsed.drivername == "bigquery" else ""
 
 
-def file_of(url: str) -> Path | None:
+def database_file(url: str) -> Path | None:
     """The file that an embedded database is kept in; None where it is none, or in memory."""
     parsed = parse(url)
     name = parsed.database or ""
@@ -95,13 +95,13 @@ def transaction(database: sa.Engine) -> Iterator[sa.Connection]:
     Raises
     ------
     LedgerError
-        As :func:`lnamespace.ledger.database.failures.translated` says.
+        As :func:`lnamespace.ledger.database.failures.translate` says.
     """
     try:
         with database.connect() as connection, connection.begin():
             yield connection
     except Exception as error:
-        failure = translated(error)
+        failure = translate(error)
         if failure is None or failure is error:
             raise
         raise failure from error

@@ -41,7 +41,7 @@ _DUCKDB: dict[str, type[LedgerError]] = {
 _SQLITE_WAIT = ("locked", "busy", "interrupted", "disk i/o error", "full")
 
 
-def translated(error: Exception) -> LedgerError | None:
+def translate(error: Exception) -> LedgerError | None:
     """What an exception from a database is to us; None: it is not from one, but a defect."""
     kind = _kind(error)
     cause = error.orig if isinstance(error, sa.exc.DBAPIError) and error.orig else error

@@ -13,21 +13,21 @@ import sqlalchemy as sa
 from lnamespace.errors import LedgerMisconfigured
 from lnamespace.ledger.database import engines, schema
 from lnamespace.ledger.database.table import (
-    PLACE,
+    CLUSTER_COLUMNS,
     SCHEMA_VERSION,
     SINCE,
     VIEW_SUFFIX,
     ends_of,
     events,
+    events_table,
     insertion,
     intervals,
     latest,
     parameter,
     retracted,
-    table,
     whole,
 )
-from lnamespace.ledger.outbox.record import BillingRecord, Operation, end_id
+from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord, deletion_id
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
 
@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Place:
+class ClusterIdentity:
     """Which cluster; by its names the cloud's bill knows it too.
 
     ``api_group`` is which instance on it; the bill does not care, for a namespace has one.
@@ -66,10 +66,10 @@ class Place:
 
     def columns(self) -> dict[str, str]:
         """As the ledger has them."""
-        return {name: getattr(self, name) for name in PLACE}
+        return {name: getattr(self, name) for name in CLUSTER_COLUMNS}
 
 
-def row(record: BillingRecord, place: Place) -> Row:
+def to_row(record: BillingRecord, place: ClusterIdentity) -> Row:
     """The row of a record, with every column."""
     values = msgspec.structs.asdict(record)
     return {
@@ -109,8 +109,8 @@ class Ledger:
     @classmethod
     def of(cls, settings: Settings) -> "Ledger":
         """The ledger that the settings name; nothing is connected yet."""
-        made = engines.engine(settings.ledger_url)
-        target = table(settings.ledger_table, engines.default_schema(settings.ledger_url))
+        made = engines.create_engine(settings.ledger_url)
+        target = events_table(settings.ledger_table, engines.default_schema(settings.ledger_url))
         return cls(made, target, settings.ledger_manage != "Never")
 
     def prepare(self) -> None:
@@ -162,8 +162,8 @@ class Ledger:
 
     def _append(self, connection: sa.Connection, rows: Sequence[Row]) -> int:
         """Ends last: whether one is the first of its LNamespace, the corrections say."""
-        ends = [row for row in rows if row["operation"] == Operation.DELETE]
-        others = [row for row in rows if row["operation"] != Operation.DELETE]
+        ends = [row for row in rows if row["operation"] == BillingOperation.DELETE]
+        others = [row for row in rows if row["operation"] != BillingOperation.DELETE]
         added = append(connection, self.table, self._columns, others)
         if any(row["corrects"] for row in others):
             self._retracted = None
@@ -210,7 +210,7 @@ class Ledger:
         with engines.transaction(self.engine) as connection:
             yield from engines.stream(connection, query)
 
-    def open(self, place: Place) -> list[Row]:
+    def open(self, place: ClusterIdentity) -> list[Row]:
         """The newest row of each LNamespace of an instance that is not known as ended.
 
         Of all clusters of these names: ``cluster_uid`` says which, where it is known.
@@ -310,7 +310,7 @@ def _numbered(row: Row, taken_back: Sequence[Row]) -> Row:
     if not taken_back or any(row["recorded_at"] == one["recorded_at"] for one in taken_back):
         return row
     ids = {one["event_id"] for one in taken_back}
-    return row | {"event_id": end_id(row["lnamespace_uid"], len(ids))}
+    return row | {"event_id": deletion_id(row["lnamespace_uid"], len(ids))}
 
 
 def append(

@@ -55,7 +55,9 @@ def lay_out(dialect: sa.Dialect, target: sa.Table) -> None:
     if dialect.name == "bigquery":
         from lnamespace.ledger.database import bigquery  # noqa: PLC0415 - slow, and for BigQuery only
 
-        target.dialect_kwargs.update(bigquery.layout("valid_from", ["cluster_name", "namespace"]))
+        target.dialect_kwargs.update(
+            bigquery.table_options("valid_from", ["cluster_name", "namespace"])
+        )
 
 
 def view_of(target: sa.Table) -> sa.Table:

@@ -15,7 +15,7 @@ from sqlalchemy.types import TypeDecorator
 
 from lnamespace.errors import SettingsError
 from lnamespace.ledger.database import descriptions
-from lnamespace.ledger.outbox.record import Operation
+from lnamespace.ledger.outbox.record import BillingOperation
 from lnamespace.model.names import Names
 
 SCHEMA_VERSION = 3
@@ -32,16 +32,16 @@ Only who writes the database can make one: there is no such record in a cluster.
 VIEW_SUFFIX = "_intervals"
 VERSION_SUFFIX = "_version"
 """Of a view with one row: the version of the views, which a query without cost tells."""
-PLACE = ("project_id", "cluster_location", "cluster_name")
+CLUSTER_COLUMNS = ("project_id", "cluster_location", "cluster_name")
 """The columns that say in which cluster; with ``namespace`` they join the cloud's bill."""
 
 SINCE = "known_since"
 """The parameter of :func:`insertion` that bounds where an event is looked for."""
 
 _COPY = "copy_number"
-_STARTS = (Operation.APPLY.value, Operation.RETRACT.value)
+_STARTS = (BillingOperation.APPLY.value, BillingOperation.RETRACT.value)
 """From these on somebody pays."""
-_CORRECTIONS = (Operation.RETRACT.value, VOID)
+_CORRECTIONS = (BillingOperation.RETRACT.value, VOID)
 _DEFAULT_GROUP = Names().group
 
 
@@ -63,7 +63,7 @@ class _Text(TypeDecorator[datetime]):
 INSTANT = sa.TIMESTAMP(timezone=True).with_variant(_Text(), "sqlite")
 
 
-def table(name: str, default_schema: str = "") -> sa.Table:
+def events_table(name: str, default_schema: str = "") -> sa.Table:
     """The table; ``name`` may be SCHEMA.NAME or PROJECT.DATASET.NAME too.
 
     Raises
@@ -81,7 +81,10 @@ def table(name: str, default_schema: str = "") -> sa.Table:
         sa.MetaData(),
         # BigQuery has no primary keys that it enforces; the statement and the view do without.
         _column("event_id", sa.String, primary_key=True),
-        *(_column(column, sa.String) for column in (*PLACE, "namespace", "lnamespace_uid")),
+        *(
+            _column(column, sa.String)
+            for column in (*CLUSTER_COLUMNS, "namespace", "lnamespace_uid")
+        ),
         _column("generation", sa.BigInteger),
         _column("operation", sa.String),
         _column("valid_from", INSTANT),
@@ -180,7 +183,7 @@ def intervals(source: sa.FromClause, unique: bool = False) -> sa.Select[Any]:
     Every window is partitioned by the place first: a condition on the namespace is applied
     before anything is sorted, and PostgreSQL sorts within a namespace only.
     """
-    place = (*PLACE, "namespace")
+    place = (*CLUSTER_COLUMNS, "namespace")
     ordered = _ordered(source, unique)
     follows = sa.func.lead(ordered.c.begins, type_=INSTANT).over(
         partition_by=[*(ordered.c[name] for name in place), ordered.c.identity],
@@ -262,7 +265,7 @@ def retracted(source: sa.FromClause) -> sa.Select[Any]:
     return (
         sa.select(source.c.event_id, source.c.lnamespace_uid, source.c.recorded_at)
         .join_from(source, back, back.c.corrects == source.c.event_id)
-        .where(source.c.operation == Operation.DELETE.value)
+        .where(source.c.operation == BillingOperation.DELETE.value)
     )
 
 
@@ -282,7 +285,7 @@ def _ends(source: sa.FromClause, *conditions: sa.ColumnElement[bool]) -> sa.Sele
     return (
         sa.select(source.c.lnamespace_uid, sa.func.max(source.c.event_id).label("event_id"))
         .select_from(source.outerjoin(back, back.c.corrects == source.c.event_id))
-        .where(source.c.operation == Operation.DELETE.value, back.c.corrects.is_(None))
+        .where(source.c.operation == BillingOperation.DELETE.value, back.c.corrects.is_(None))
         .where(*conditions)
         .group_by(source.c.lnamespace_uid)
     )
@@ -297,8 +300,8 @@ def _ordered(source: sa.FromClause, unique: bool) -> sa.Subquery:
         # So that a condition on the namespace holds for both.
         back.c.namespace == seen.c.namespace,
     )
-    own = [seen.c[name] for name in (*PLACE, "namespace", "lnamespace_uid")]
-    is_end = sa.and_(seen.c.operation == Operation.DELETE.value, back.c.corrects.is_(None))
+    own = [seen.c[name] for name in (*CLUSTER_COLUMNS, "namespace", "lnamespace_uid")]
+    is_end = sa.and_(seen.c.operation == BillingOperation.DELETE.value, back.c.corrects.is_(None))
     is_start = sa.and_(_is_start(seen), back.c.corrects.is_(None))
     begins = sa.func.max(sa.case((is_start, seen.c.valid_from)), type_=INSTANT).over(
         partition_by=own,
@@ -343,7 +346,10 @@ def _taken_back(source: sa.FromClause) -> sa.Subquery:
 
 def _once(source: sa.FromClause) -> sa.Subquery:
     copy = sa.func.row_number().over(
-        partition_by=[*(source.c[name] for name in (*PLACE, "namespace")), source.c.event_id],
+        partition_by=[
+            *(source.c[name] for name in (*CLUSTER_COLUMNS, "namespace")),
+            source.c.event_id,
+        ],
         order_by=source.c.recorded_at,
     )
     return sa.select(*source.c, copy.label(_COPY)).subquery("once")

@@ -16,7 +16,12 @@ from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import Resource
-from lnamespace.ledger.outbox.record import BillingRecord, Operation, billingrecords, manifest
+from lnamespace.ledger.outbox.record import (
+    BillingOperation,
+    BillingRecord,
+    billingrecords,
+    manifest,
+)
 from lnamespace.model.names import Names
 
 PAGE = 500
@@ -39,7 +44,7 @@ class _Object(msgspec.Struct, frozen=True):
     spec: msgspec.Raw = msgspec.Raw(b"")
 
 
-class Queued(msgspec.Struct, frozen=True):
+class QueuedRecord(msgspec.Struct, frozen=True):
     """A record with what identifies its object.
 
     ``problem`` says why the object cannot be read; ``record`` then has nothing but an id.
@@ -71,7 +76,7 @@ _decoder = msgspec.json.Decoder(_Object)
 _record = msgspec.json.Decoder(BillingRecord)
 
 
-def read_queued(raw: bytes | msgspec.Raw) -> Queued:
+def decode_queued(raw: bytes | msgspec.Raw) -> QueuedRecord:
     """Read an object of the outbox; one that breaks its schema must not stop the others."""
     shown = answers.decode(_decoder, raw)
     try:
@@ -80,12 +85,12 @@ def read_queued(raw: bytes | msgspec.Raw) -> Queued:
         record, problem = _unreadable(shown.metadata.name), str(error)
     meta = shown.metadata
     version = answers.version_of(meta.resource_version)
-    return Queued(("", meta.name), meta.uid, version, record, problem)
+    return QueuedRecord(("", meta.name), meta.uid, version, record, problem)
 
 
 def _unreadable(name: str) -> BillingRecord:
     now = datetime.now(UTC)
-    return BillingRecord(name, Operation.APPLY, "", "", 0, now, now)
+    return BillingRecord(name, BillingOperation.APPLY, "", "", 0, now, now)
 
 
 class Backlog:
@@ -93,7 +98,7 @@ class Backlog:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._known: dict[Key, Queued] = {}
+        self._known: dict[Key, QueuedRecord] = {}
         self._heap: list[tuple[int, tuple[float, int, str], Key]] = []
         """How often each was refused, for what never was must not wait for what always is."""
         self._refusals: dict[Key, list[str]] = {}
@@ -116,7 +121,7 @@ class Backlog:
         unreadable = {key[1]: one.problem for key, one in self._known.items() if one.problem}
         return unreadable | {key[1]: said[-1] for key, said in self._refusals.items()}
 
-    def changed(self, old: Queued | None, new: Queued | None) -> None:
+    def changed(self, old: QueuedRecord | None, new: QueuedRecord | None) -> None:
         """Take in news of the outbox: a listener of its store."""
         if new is not None:
             self._known[new.key] = new
@@ -130,12 +135,12 @@ class Backlog:
             self._refusals.pop(old.key, None)
             self._aside.pop(old.key, None)
 
-    def take(self, most: int) -> list[Queued]:
+    def take(self, most: int) -> list[QueuedRecord]:
         """Return the next to be written, at most so many; each is taken once.
 
         It stays known until its object is gone: one whose deletion fails counts as waiting.
         """
-        taken: dict[Key, Queued] = {}
+        taken: dict[Key, QueuedRecord] = {}
         while self._heap and len(taken) < most:
             key = heappop(self._heap)[-1]
             if key in self._known and key not in self._aside:
@@ -144,20 +149,20 @@ class Backlog:
             self.arrived.clear()
         return list(taken.values())
 
-    def give_back(self, items: Iterable[Queued]) -> None:
+    def give_back(self, items: Iterable[QueuedRecord]) -> None:
         """Queue again what could not be written."""
         for item in items:
             if item.key in self._known:
                 self._push(item)
 
-    def park(self, item: Queued, error: str) -> None:
+    def park(self, item: QueuedRecord, error: str) -> None:
         """Set a record aside that is refused, for longer each time."""
         if item.key in self._known:
             said = self._refusals.setdefault(item.key, [])
             said.append(error)
             self._aside[item.key] = self._clock() + PARKING.delay(len(said))
 
-    def accepted(self, items: Iterable[Queued]) -> None:
+    def accepted(self, items: Iterable[QueuedRecord]) -> None:
         """Forget refusals of what was taken; who refused one of them may take the others too."""
         refused = [item.key for item in items if item.key in self._refusals]
         for key in refused:
@@ -176,13 +181,13 @@ class Backlog:
         """When the oldest record was made, in seconds since 1970; None where there is none."""
         return min((item.rank[0] for item in self._known.values()), default=None)
 
-    def _push(self, item: Queued) -> None:
+    def _push(self, item: QueuedRecord) -> None:
         refused = len(self._refusals.get(item.key, ()))
         heappush(self._heap, (refused, item.rank, item.key))
         self.arrived.set()
 
 
-class Outbox:
+class OutboxClient:
     """Makes and removes the objects of the outbox."""
 
     def __init__(self, client: Client, names: Names) -> None:
@@ -207,7 +212,7 @@ class Outbox:
             return False
         return True
 
-    async def remove(self, item: Queued) -> None:
+    async def remove(self, item: QueuedRecord) -> None:
         """Delete the object of a record that is in the ledger, if it is there.
 
         Whatever happened to its metadata: a record itself cannot be edited. One that was made anew
@@ -223,7 +228,7 @@ class Outbox:
                 await self._client.delete(self.resource.path(item.key[1]), item.uid)
 
 
-async def pages(client: Client, resource: Resource) -> AsyncIterator[msgspec.Raw]:
+async def list_all(client: Client, resource: Resource) -> AsyncIterator[msgspec.Raw]:
     """All objects of a kind as they are now, page by page; raises ClusterError."""
     params = {"limit": str(PAGE)}
     while True:

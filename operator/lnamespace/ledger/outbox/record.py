@@ -5,7 +5,7 @@ the publisher carries it into the ledger and deletes it. Its name follows from w
 that whoever tries twice, or in parallel, makes one.
 
 One kind of record is no event yet: the door makes an ENDING when it is asked for a deletion, which
-may come to nothing (:mod:`lnamespace.ledger.outbox.announcements`).
+may come to nothing (:mod:`lnamespace.ledger.publisher.pending_deletions`).
 """
 
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ CORRECTION = "Correction"
 """The source of what was corrected in the ledger, by hand."""
 
 
-class Operation(StrEnum):
+class BillingOperation(StrEnum):
     """What happened."""
 
     APPLY = "APPLY"
@@ -59,7 +59,7 @@ class BillingRecord(msgspec.Struct, frozen=True, rename="camel"):
         ),
     ]
     operation: Annotated[
-        Operation,
+        BillingOperation,
         Meta(
             description="APPLY: from then on it is so. DELETE: it ended. ENDING: its deletion was "
             "asked for; it becomes a DELETE when it is gone, and nothing if it stays. RETRACT: the "
@@ -118,40 +118,40 @@ def billingrecords(names: Names) -> Resource:
     return Resource(names.group, VERSION, KIND, PLURAL)
 
 
-def charged(lns: LNamespace) -> bool:
+def is_billable(lns: LNamespace) -> bool:
     """Whether it has had a Namespace of its own, which can have cost something."""
     return bool(lns.status.namespace_uid)
 
 
-def due(lns: LNamespace, now: datetime) -> tuple[BillingRecord, ...]:
+def pending_records(lns: LNamespace, now: datetime) -> tuple[BillingRecord, ...]:
     """What the ledger is yet to be told of an LNamespace, the oldest first.
 
     ``status.recorded.generation`` says how far it knows. ``now`` (aware) is when the records are
     made, and when they take effect where no webhook has said (there is no provenance).
     """
-    return since(lns, lns.status.recorded.generation, now)
+    return records_since(lns, lns.status.recorded.generation, now)
 
 
-def since(lns: LNamespace, generation: int, now: datetime) -> tuple[BillingRecord, ...]:
+def records_since(lns: LNamespace, generation: int, now: datetime) -> tuple[BillingRecord, ...]:
     """What happened to the billing of an LNamespace after that generation, the oldest first."""
     billing = lns.spec.billing
-    events = (_applied(lns, charge, now) for charge in (*billing.superseded, billing))
+    events = (_apply_record(lns, charge, now) for charge in (*billing.superseded, billing))
     return tuple(event for event in events if event.generation > generation)
 
 
-def newest(lns: LNamespace) -> int:
+def newest_generation(lns: LNamespace) -> int:
     """The generation that ``status.recorded.generation`` has once all that is due is recorded."""
     origin = lns.spec.billing.provenance
     return origin.generation if isinstance(origin, Provenance) else lns.metadata.generation
 
 
-def found(lns: LNamespace, now: datetime) -> BillingRecord:
+def unseen_change(lns: LNamespace, now: datetime) -> BillingRecord:
     """The present billing, for the ledger to follow where it was changed behind the door's back.
 
     An administrator can do so while the webhook is down. Nobody knows when, so it counts from now.
     """
     return msgspec.structs.replace(
-        _applied(lns, lns.spec.billing, now),
+        _apply_record(lns, lns.spec.billing, now),
         event_id=_apply_id(lns, lns.metadata.generation),
         generation=lns.metadata.generation,
         valid_from=now,
@@ -161,16 +161,16 @@ def found(lns: LNamespace, now: datetime) -> BillingRecord:
     )
 
 
-def reopening(lns: LNamespace, end: str, now: datetime) -> BillingRecord:
+def retraction(lns: LNamespace, end: str, now: datetime) -> BillingRecord:
     """Return the event that takes back an end of an LNamespace which lives, by the end's id.
 
     It also says who pays from now on: another LNamespace may have had the name in between, and
     from its end on the bill would be nobody's.
     """
     return msgspec.structs.replace(
-        _applied(lns, lns.spec.billing, now),
-        event_id=f"{end}/{Operation.RETRACT}",
-        operation=Operation.RETRACT,
+        _apply_record(lns, lns.spec.billing, now),
+        event_id=f"{end}/{BillingOperation.RETRACT}",
+        operation=BillingOperation.RETRACT,
         corrects=end,
         valid_from=now,
         billing_source=RECONCILE,
@@ -179,7 +179,7 @@ def reopening(lns: LNamespace, end: str, now: datetime) -> BillingRecord:
     )
 
 
-def closing(lns: LNamespace, now: datetime) -> BillingRecord:
+def deletion(lns: LNamespace, now: datetime) -> BillingRecord:
     """That an LNamespace and its Namespace are gone, as the LNamespace was last seen.
 
     It ended ``now``, when they were seen to be gone, and not when the deletion was asked for: what
@@ -191,48 +191,48 @@ def closing(lns: LNamespace, now: datetime) -> BillingRecord:
     if isinstance(origin, Provenance):
         ended = max(ended, origin.effective_at)
     return msgspec.structs.replace(
-        _applied(lns, lns.spec.billing, now),
-        event_id=end_id(lns.uid),
-        operation=Operation.DELETE,
+        _apply_record(lns, lns.spec.billing, now),
+        event_id=deletion_id(lns.uid),
+        operation=BillingOperation.DELETE,
         generation=lns.metadata.generation,
         valid_from=ended.astimezone(UTC),
         changed_by="",  # Who deletes is not told to anybody but the audit log.
     )
 
 
-def ending(lns: LNamespace, now: datetime) -> BillingRecord:
+def pending_deletion(lns: LNamespace, now: datetime) -> BillingRecord:
     """That an LNamespace was asked to go: the end that it has if it does.
 
     One for each state of it, so that many who ask make one.
     """
-    return announcing(closing(lns, now))
+    return as_pending(deletion(lns, now))
 
 
-def announcing(end: BillingRecord) -> BillingRecord:
+def as_pending(end: BillingRecord) -> BillingRecord:
     """Return the announcement of an end that has not come yet: the Namespace is there still."""
     return msgspec.structs.replace(
         end,
-        event_id=f"{end.lnamespace_uid}/{end.generation}/{Operation.ENDING}",
-        operation=Operation.ENDING,
+        event_id=f"{end.lnamespace_uid}/{end.generation}/{BillingOperation.ENDING}",
+        operation=BillingOperation.ENDING,
     )
 
 
-def come_true(announced: BillingRecord, gone: datetime | None = None) -> BillingRecord:
-    """The end that an ENDING told of; the same event as :func:`closing`.
+def as_deleted(announced: BillingRecord, gone: datetime | None = None) -> BillingRecord:
+    """The end that an ENDING told of; the same event as :func:`deletion`.
 
     ``gone`` is when it was seen to be gone, by who had seen it there after the ENDING.
     """
     return msgspec.structs.replace(
         announced,
-        event_id=end_id(announced.lnamespace_uid),
-        operation=Operation.DELETE,
+        event_id=deletion_id(announced.lnamespace_uid),
+        operation=BillingOperation.DELETE,
         valid_from=max(gone, announced.valid_from) if gone else announced.valid_from,
     )
 
 
-def end_id(uid: str, retractions: int = 0) -> str:
+def deletion_id(uid: str, retractions: int = 0) -> str:
     """Return the id of the event that an LNamespace ended, after so many ends were taken back."""
-    return f"{uid}/{Operation.DELETE}" + (f"/{retractions}" if retractions else "")
+    return f"{uid}/{BillingOperation.DELETE}" + (f"/{retractions}" if retractions else "")
 
 
 def manifest(record: BillingRecord, names: Names) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def manifest(record: BillingRecord, names: Names) -> dict[str, Any]:
     }
 
 
-def read(raw: bytes | msgspec.Raw) -> BillingRecord:
+def decode_record(raw: bytes | msgspec.Raw) -> BillingRecord:
     """Read an object of the outbox.
 
     Raises
@@ -259,7 +259,7 @@ def read(raw: bytes | msgspec.Raw) -> BillingRecord:
         raise ModelError(str(error)) from error
 
 
-def _applied(lns: LNamespace, charge: Charge, now: datetime) -> BillingRecord:
+def _apply_record(lns: LNamespace, charge: Charge, now: datetime) -> BillingRecord:
     """Return the event that somebody pays; it takes effect when a webhook said, and not later.
 
     The clock of a webhook's replica may be ahead. Of a name that was used again at once, an event
@@ -273,7 +273,7 @@ def _applied(lns: LNamespace, charge: Charge, now: datetime) -> BillingRecord:
         origin, source = Provenance(lns.metadata.generation, now, BillingSource.EXPLICIT), RECONCILE
     return BillingRecord(
         event_id=_apply_id(lns, origin.generation),
-        operation=Operation.APPLY,
+        operation=BillingOperation.APPLY,
         namespace=lns.name,
         lnamespace_uid=lns.uid,
         generation=origin.generation,
@@ -299,7 +299,7 @@ def _created(lns: LNamespace, origin: Provenance) -> datetime:
 
 
 def _apply_id(lns: LNamespace, generation: int) -> str:
-    return f"{lns.uid}/{generation}/{Operation.APPLY}"
+    return f"{lns.uid}/{generation}/{BillingOperation.APPLY}"
 
 
 def _storable(text: str) -> str:

@@ -15,19 +15,19 @@ from lnamespace.ledger.database.ledger import Row, labels_text
 from lnamespace.ledger.outbox.record import (
     CORRECTION,
     RECONCILE,
+    BillingOperation,
     BillingRecord,
-    Operation,
-    end_id,
-    found,
-    newest,
-    reopening,
-    since,
+    deletion_id,
+    newest_generation,
+    records_since,
+    retraction,
+    unseen_change,
 )
 from lnamespace.model.lnamespace import LNamespace
 
 _NOTHING: Mapping[str, str] = {}
 
-FIELDS = ("cost_center", "owner", "team", "environment", "labels")
+COMPARED_COLUMNS = ("cost_center", "owner", "team", "environment", "labels")
 """What makes a difference."""
 
 
@@ -81,7 +81,7 @@ class Differences:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ClusterState:
     """What the cluster has: LNamespaces that can be read, the UIDs of all, announced ends by UID.
 
     The ends are listed last: who is in no list of LNamespaces may have been announced until then.
@@ -92,8 +92,8 @@ class Listed:
     announced: Mapping[str, BillingRecord] = field(default_factory=dict)
 
 
-def differences(
-    rows: Iterable[Row], cluster: Listed, now: datetime, ended: Mapping[str, str] = _NOTHING
+def find_differences(
+    rows: Iterable[Row], cluster: ClusterState, now: datetime, ended: Mapping[str, str] = _NOTHING
 ) -> Differences:
     """Compare this cluster's open rows with its LNamespaces.
 
@@ -109,19 +109,21 @@ def differences(
         events = () if lns.uid in ended else _missing(lns, row, now)
         missing += events
         if row is not None and not events and _differs(lns, row, now):
-            changed.append(found(lns, now))
+            changed.append(unseen_change(lns, now))
     gone = (
-        _ended(row, now)
+        _deletion_of(row, now)
         for uid, row in known.items()
         if uid not in cluster.uids and uid not in cluster.announced
     )
-    reopened = (reopening(lns, ended[lns.uid], now) for lns in cluster.readable if lns.uid in ended)
+    reopened = (
+        retraction(lns, ended[lns.uid], now) for lns in cluster.readable if lns.uid in ended
+    )
     return Differences(
         tuple(missing), tuple(changed), tuple(gone), tuple(reopened), open=len(known)
     )
 
 
-def bounded(found: Differences) -> Differences:
+def withhold_excess(found: Differences) -> Differences:
     """Withhold all ends where they are too many to be believed."""
     most = max(LEAST_ENDS, int(SHARE_OF_ENDS * found.open))
     if len(found.gone) <= most:
@@ -129,7 +131,7 @@ def bounded(found: Differences) -> Differences:
     return replace(found, gone=(), withheld=found.gone)
 
 
-def ours(
+def rows_of_cluster(
     rows: Iterable[Row], cluster_uid: str, living: Container[str], former: Container[str] = ()
 ) -> tuple[list[Row], int]:
     """Return the rows that are of this cluster, and how many of its names are not.
@@ -161,7 +163,7 @@ def _missing(lns: LNamespace, row: Row | None, now: datetime) -> tuple[BillingRe
     if recorded == 0:
         return ()
     at = row["generation"] if row else 0
-    return tuple(r for r in since(lns, at, now) if r.generation <= recorded)
+    return tuple(r for r in records_since(lns, at, now) if r.generation <= recorded)
 
 
 def _differs(lns: LNamespace, row: Mapping[str, Any], now: datetime) -> bool:
@@ -171,18 +173,18 @@ def _differs(lns: LNamespace, row: Mapping[str, Any], now: datetime) -> bool:
     """
     if row.get("billing_source") == CORRECTION:
         return False
-    if row["generation"] < newest(lns) or row["generation"] >= lns.metadata.generation:
+    if row["generation"] < newest_generation(lns) or row["generation"] >= lns.metadata.generation:
         return False
-    present = found(lns, now)
+    present = unseen_change(lns, now)
     wanted = msgspec.structs.asdict(present) | {"labels": labels_text(present.labels)}
-    return any((row[name] or "") != wanted[name] for name in FIELDS if name in row)
+    return any((row[name] or "") != wanted[name] for name in COMPARED_COLUMNS if name in row)
 
 
-def _ended(row: Mapping[str, Any], now: datetime) -> BillingRecord:
+def _deletion_of(row: Mapping[str, Any], now: datetime) -> BillingRecord:
     """That an LNamespace, of which only the ledger knows, is gone; nobody knows since when."""
     return BillingRecord(
-        event_id=end_id(row["lnamespace_uid"]),
-        operation=Operation.DELETE,
+        event_id=deletion_id(row["lnamespace_uid"]),
+        operation=BillingOperation.DELETE,
         namespace=row["namespace"],
         lnamespace_uid=row["lnamespace_uid"],
         generation=row["generation"],

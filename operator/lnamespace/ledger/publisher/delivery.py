@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lnamespace.errors import RowsRefused
 from lnamespace.ledger.database.ledger import Row
 
-HOPELESS = 8
+REFUSED_MAX = 8
 """So many rows refused one after the other, and none taken: it may not be the rows.
 
 The others of the batch are not tried now, for each is a statement; neither do they wait for these.
@@ -30,7 +30,7 @@ class Delivery:
     @property
     def hopeless(self) -> bool:
         """Whether nothing was taken of so many that the database may refuse whatever it gets."""
-        return len(self.refused) >= HOPELESS and not self.delivered
+        return len(self.refused) >= REFUSED_MAX and not self.delivered
 
     def __add__(self, other: "Delivery") -> "Delivery":
         return Delivery(

@@ -23,13 +23,13 @@ from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.store import Store
-from lnamespace.ledger.database.ledger import Ledger, Place, row
-from lnamespace.ledger.outbox.client import Backlog, Outbox, Queued, read_queued
-from lnamespace.ledger.outbox.record import Operation
+from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, to_row
+from lnamespace.ledger.outbox.client import Backlog, OutboxClient, QueuedRecord, decode_queued
+from lnamespace.ledger.outbox.record import BillingOperation
 from lnamespace.ledger.publisher import reconciliation as reconcile
 from lnamespace.ledger.publisher.comparison import Differences
+from lnamespace.ledger.publisher.deletion_recorder import DeletionRecorder
 from lnamespace.ledger.publisher.delivery import Delivery, deliver
-from lnamespace.ledger.publisher.witness import Witness
 from lnamespace.metrics.ledger import LedgerMetrics
 from lnamespace.model.names import Names
 from lnamespace.runtime.probes import Probes, answering
@@ -42,13 +42,13 @@ OUTBOX_MAX = 10_000
 RETRY = Backoff(first=5.0, longest=300.0)
 """Seconds before a database that failed is asked again."""
 
-LOOK_AT_PARKED = 5.0
+UNPARK_SECONDS = 5.0
 """Seconds between two looks whether a record that was refused is to be tried again."""
 
 REMOVAL = Backoff(longest=300.0)
 """Before a record that could not be removed is tried again."""
 
-LOOKS = 4
+COMPARISONS_MAX = 4
 """Comparisons one after the other while they find something; then it is for somebody to look."""
 
 STOP_SECONDS = 25.0
@@ -90,13 +90,13 @@ class Publisher:
         self._names = Names(settings.api_group_suffix)
         self._client = client
         self._ledger = ledger
-        self._place: Place = reconcile.place_of(settings)
+        self._place: ClusterIdentity = reconcile.cluster_of(settings)
         self._compare_now = asyncio.Event()
-        self._outbox = Outbox(client, self._names)
+        self._outbox = OutboxClient(client, self._names)
         self.backlog = Backlog()
-        self._store: Store[Queued] = Store(self._changed)
-        self._source = Reflector(client, self._outbox.resource, self._store, read_queued)
-        self._witness = Witness(client, self._names, self._outbox)
+        self._store: Store[QueuedRecord] = Store(self._changed)
+        self._source = Reflector(client, self._outbox.resource, self._store, decode_queued)
+        self._witness = DeletionRecorder(client, self._names, self._outbox)
         self._removals: set[asyncio.Task[None]] = set()
         self._failures = 0
         self._drained = asyncio.Event()
@@ -116,10 +116,10 @@ class Publisher:
         self.metrics.views_outdated.set(bool(self._ledger.view_problem))
         return self.metrics.text()
 
-    def _changed(self, old: Queued | None, new: Queued | None) -> None:
+    def _changed(self, old: QueuedRecord | None, new: QueuedRecord | None) -> None:
         """What is no event yet is not written."""
         item = new or old
-        announced = item is not None and item.record.operation is Operation.ENDING
+        announced = item is not None and item.record.operation is BillingOperation.ENDING
         (self._witness.announcements if announced else self.backlog).changed(old, new)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -179,9 +179,9 @@ class Publisher:
         else:
             self._drained.set()
 
-    async def _write(self, batch: Sequence[Queued]) -> float:
+    async def _write(self, batch: Sequence[QueuedRecord]) -> float:
         """Write a batch; returns the seconds to wait before the next, if that is not full."""
-        rows = [row(item.record, self._place) for item in batch]
+        rows = [to_row(item.record, self._place) for item in batch]
         started = time.monotonic()
         try:
             delivery = await asyncio.to_thread(deliver, self._ledger.append, rows)
@@ -206,7 +206,7 @@ class Publisher:
         )
         return pause
 
-    def _settle(self, batch: Sequence[Queued], delivery: Delivery) -> None:
+    def _settle(self, batch: Sequence[QueuedRecord], delivery: Delivery) -> None:
         self._failures = 0
         self.metrics.written.inc(delivery.new)
         self.metrics.known.inc(max(len(delivery.delivered) - delivery.new, 0))
@@ -230,7 +230,7 @@ class Publisher:
             self._removals.add(removal)
             removal.add_done_callback(self._removals.discard)
 
-    def _park(self, item: Queued, error: str) -> None:
+    def _park(self, item: QueuedRecord, error: str) -> None:
         self.backlog.park(item, error)
         self.metrics.failures.labels("refused").inc()
         log.error(
@@ -238,7 +238,7 @@ class Publisher:
             extra={"record": item.key[1], "error": error},
         )
 
-    async def _remove(self, item: Queued) -> None:
+    async def _remove(self, item: QueuedRecord) -> None:
         """Remove a record that is in the ledger, for as long as it takes; no other waits for it."""
         failures = 0
         while True:
@@ -254,7 +254,7 @@ class Publisher:
 
     async def _unpark_regularly(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_AT_PARKED)
+            await asyncio.sleep(UNPARK_SECONDS)
             self.backlog.unpark()
 
     async def _compare_regularly(self) -> None:
@@ -273,7 +273,7 @@ class Publisher:
                 # What is mended is seen by another look, and not a day later; what was ended
                 # wrongly may lack more, which is seen once it lives again.
                 failures, looks = 0, looks + 1 if found.records else 0
-                if 0 < looks < LOOKS:
+                if 0 < looks < COMPARISONS_MAX:
                     await asyncio.sleep(self._settings.flush_seconds + RETRY.delay(looks))
                 else:
                     looks = 0
@@ -284,7 +284,9 @@ class Publisher:
         if len(self._store) > OUTBOX_MAX:
             raise LedgerError(f"more than {OUTBOX_MAX} records wait in the outbox")
         await self._identify()
-        found = await reconcile.find(self._client, self._names, self._ledger, self._place)
+        found = await reconcile.compare_with_cluster(
+            self._client, self._names, self._ledger, self._place
+        )
         waiting = {item.record.event_id for item in self._store}
         for kind, records in found.kinds.items():
             differences = sum(record.event_id not in waiting for record in records)
@@ -301,7 +303,7 @@ class Publisher:
                 "had an identity; they are left alone",
                 extra={"rows": found.strangers, "cluster_uid": self._place.cluster_uid},
             )
-        made = await reconcile.repair(self._outbox, found)
+        made = await reconcile.enqueue(self._outbox, found)
         log.info("ledger and cluster compared", extra={"records_made": made})
         return found
 

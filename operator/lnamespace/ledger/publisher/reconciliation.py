@@ -12,11 +12,22 @@ from lnamespace.errors import ModelError, SettingsError
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import NAMESPACE, Resource
-from lnamespace.ledger.database.ledger import Ledger, Place, Row
-from lnamespace.ledger.outbox.announcements import lingers
-from lnamespace.ledger.outbox.client import Outbox, pages, read_queued
-from lnamespace.ledger.outbox.record import BillingRecord, Operation, announcing, billingrecords
-from lnamespace.ledger.publisher.comparison import Differences, Listed, bounded, differences, ours
+from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, Row
+from lnamespace.ledger.outbox.client import OutboxClient, decode_queued, list_all
+from lnamespace.ledger.outbox.record import (
+    BillingOperation,
+    BillingRecord,
+    as_pending,
+    billingrecords,
+)
+from lnamespace.ledger.publisher.comparison import (
+    ClusterState,
+    Differences,
+    find_differences,
+    rows_of_cluster,
+    withhold_excess,
+)
+from lnamespace.ledger.publisher.pending_deletions import namespace_remains
 from lnamespace.model.lnamespace import KIND, PLURAL, VERSION, LNamespace, decode
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
@@ -27,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Request:
+class ComparisonOptions:
     """What an administrator asks of a comparison, besides what it does by itself.
 
     ``end_all``: end what is gone, however much that is. ``former``: the UIDs of clusters that had
@@ -38,7 +49,7 @@ class Request:
     former: frozenset[str] = frozenset()
 
 
-_AUTOMATIC = Request()
+_AUTOMATIC = ComparisonOptions()
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -52,7 +63,7 @@ class _Head(msgspec.Struct, frozen=True):
 _head = msgspec.json.Decoder(_Head)
 
 
-def place_of(settings: Settings) -> Place:
+def cluster_of(settings: Settings) -> ClusterIdentity:
     """Which cluster this is.
 
     Raises
@@ -63,7 +74,7 @@ def place_of(settings: Settings) -> Place:
     """
     if not settings.cluster_name and not settings.ledger_url.startswith(("sqlite", "duckdb")):
         raise SettingsError("--cluster-name is needed: clusters share a ledger by their names")
-    return Place(
+    return ClusterIdentity(
         settings.project_id,
         settings.cluster_location,
         settings.cluster_name,
@@ -71,24 +82,24 @@ def place_of(settings: Settings) -> Place:
     )
 
 
-async def tenants(client: Client, names: Names) -> Listed:
+async def list_cluster(client: Client, names: Names) -> ClusterState:
     """All LNamespaces as they are now, then all announced ends; raises ClusterError."""
     readable: list[LNamespace] = []
     uids: set[str] = set()
-    async for raw in pages(client, Resource(names.group, VERSION, KIND, PLURAL)):
+    async for raw in list_all(client, Resource(names.group, VERSION, KIND, PLURAL)):
         uids.add(answers.decode(_head, raw).metadata.uid)
         try:
             readable.append(decode(raw))
         except ModelError as error:
             log.warning("an LNamespace cannot be read", extra={"error": str(error)})
-    return Listed(tuple(readable), frozenset(uids), await _announced(client, names))
+    return ClusterState(tuple(readable), frozenset(uids), await _announced(client, names))
 
 
 async def _announced(client: Client, names: Names) -> Mapping[str, BillingRecord]:
     found: dict[str, BillingRecord] = {}
-    async for raw in pages(client, billingrecords(names)):
-        record = read_queued(raw).record
-        if record.operation is Operation.ENDING:
+    async for raw in list_all(client, billingrecords(names)):
+        record = decode_queued(raw).record
+        if record.operation is BillingOperation.ENDING:
             known = found.setdefault(record.lnamespace_uid, record)
             found[record.lnamespace_uid] = max(known, record, key=lambda each: each.generation)
     return found
@@ -104,8 +115,12 @@ async def cluster_uid(client: Client) -> str:
     return answers.decode(_head, answer).metadata.uid
 
 
-async def find(
-    client: Client, names: Names, ledger: Ledger, place: Place, request: Request = _AUTOMATIC
+async def compare_with_cluster(
+    client: Client,
+    names: Names,
+    ledger: Ledger,
+    place: ClusterIdentity,
+    request: ComparisonOptions = _AUTOMATIC,
 ) -> Differences:
     """Compare ledger and cluster; see :mod:`lnamespace.ledger.publisher.comparison`.
 
@@ -115,18 +130,18 @@ async def find(
         One of the two does not answer.
     """
     rows = await asyncio.to_thread(ledger.open, place)
-    listed = await tenants(client, names)
-    mine, strangers = ours(rows, place.cluster_uid, listed.uids, request.former)
+    listed = await list_cluster(client, names)
+    mine, strangers = rows_of_cluster(rows, place.cluster_uid, listed.uids, request.former)
     ended = await _wrongly_ended(client, names, ledger, mine, listed)
     now = datetime.now(UTC)
-    found = await asyncio.to_thread(differences, mine, listed, now, ended)
+    found = await asyncio.to_thread(find_differences, mine, listed, now, ended)
     found = replace(found, strangers=strangers)
-    found = found if request.end_all else bounded(found)
+    found = found if request.end_all else withhold_excess(found)
     return replace(found, gone=await _as_they_go(client, found.gone))
 
 
 async def _wrongly_ended(
-    client: Client, names: Names, ledger: Ledger, rows: Iterable[Row], listed: Listed
+    client: Client, names: Names, ledger: Ledger, rows: Iterable[Row], listed: ClusterState
 ) -> dict[str, str]:
     """The ends that the ledger has of LNamespaces that live, by UID.
 
@@ -144,7 +159,7 @@ async def _wrongly_ended(
     ends = await asyncio.to_thread(ledger.ends, list(recorded))
     if not ends:
         return {}
-    now = await tenants(client, names)
+    now = await list_cluster(client, names)
     living = {
         lns.uid for lns in now.readable if lns.metadata.deletion_timestamp is msgspec.UNSET
     } - set(now.announced)
@@ -155,11 +170,11 @@ async def _as_they_go(client: Client, gone: Iterable[BillingRecord]) -> tuple[Bi
     """Ends, but announcements of those whose Namespace is there still."""
     found = []
     for record in gone:
-        there = await lingers(client, record.namespace, record.lnamespace_uid)
-        found.append(announcing(record) if there else record)
+        there = await namespace_remains(client, record.namespace, record.lnamespace_uid)
+        found.append(as_pending(record) if there else record)
     return tuple(found)
 
 
-async def repair(outbox: Outbox, found: Differences) -> int:
+async def enqueue(outbox: OutboxClient, found: Differences) -> int:
     """Put it into the outbox; returns how many records that made. Raises ClusterError."""
     return sum(await asyncio.gather(*map(outbox.add, found.records)))

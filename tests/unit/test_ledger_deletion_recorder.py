@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 
 import msgspec
-from lnamespace.ledger.outbox.client import Outbox
-from lnamespace.ledger.publisher.witness import Witness
+from lnamespace.ledger.outbox.client import OutboxClient
+from lnamespace.ledger.publisher.deletion_recorder import DeletionRecorder
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,
@@ -42,7 +42,9 @@ async def watching(*tenants: LNamespace) -> AsyncIterator[OutboxServer]:
     async with outbox_server() as server, client_of(server.url) as client:
         server.lnamespaces += tenants
         names = Names()
-        task = asyncio.create_task(Witness(client, names, Outbox(client, names)).run())
+        task = asyncio.create_task(
+            DeletionRecorder(client, names, OutboxClient(client, names)).run()
+        )
         await server.until(lambda: server.tenants_watched)
         try:
             yield server

@@ -22,16 +22,21 @@ from lnamespace.kube.objects import Key
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.store import Store
-from lnamespace.ledger.outbox.announcements import Announcements
-from lnamespace.ledger.outbox.client import Outbox
-from lnamespace.ledger.outbox.record import BillingRecord, charged, due, ending
+from lnamespace.ledger.outbox.client import OutboxClient
+from lnamespace.ledger.outbox.record import (
+    BillingRecord,
+    is_billable,
+    pending_deletion,
+    pending_records,
+)
+from lnamespace.ledger.publisher.pending_deletions import PendingDeletions
 from lnamespace.model.lnamespace import KIND, PLURAL, VERSION, LNamespace, Metadata, decode
 from lnamespace.model.names import Names
 
 log = logging.getLogger(__name__)
 
 
-class Watched(msgspec.Struct, frozen=True):
+class WatchedLNamespace(msgspec.Struct, frozen=True):
     """An LNamespace as it is."""
 
     key: Key
@@ -46,29 +51,29 @@ class _Head(msgspec.Struct, frozen=True):
 _head = msgspec.json.Decoder(_Head)
 
 
-def read_watched(raw: bytes | msgspec.Raw) -> Watched:
+def decode_watched(raw: bytes | msgspec.Raw) -> WatchedLNamespace:
     """Read an LNamespace; of one that breaks its schema nothing is told when it goes."""
     try:
         lns = decode(raw)
     except ModelError:
         lns = LNamespace(answers.decode(_head, raw).metadata)
-    return Watched(("", lns.name), answers.version_of(lns.metadata.resource_version), lns)
+    return WatchedLNamespace(("", lns.name), answers.version_of(lns.metadata.resource_version), lns)
 
 
-class Witness:
+class DeletionRecorder:
     """Sees LNamespaces go, and puts what the ledger must know of it into the outbox.
 
     ``announcements`` are the ends that were told of before they came; it makes one of each that
     it sees, which comes true when the Namespace is gone, too.
     """
 
-    def __init__(self, client: Client, names: Names, outbox: Outbox) -> None:
+    def __init__(self, client: Client, names: Names, outbox: OutboxClient) -> None:
         self._outbox = outbox
         self._telling: set[asyncio.Task[None]] = set()
-        self._store: Store[Watched] = Store(self._changed)
+        self._store: Store[WatchedLNamespace] = Store(self._changed)
         resource = Resource(names.group, VERSION, KIND, PLURAL)
-        self._source = Reflector(client, resource, self._store, read_watched)
-        self.announcements = Announcements(client, resource, outbox, self._known)
+        self._source = Reflector(client, resource, self._store, decode_watched)
+        self.announcements = PendingDeletions(client, resource, outbox, self._known)
 
     async def run(self) -> NoReturn:
         """Watch and tell, until cancelled."""
@@ -85,12 +90,14 @@ class Witness:
         watched = self._store.get(("", name))
         return watched.lns.metadata if watched else None
 
-    def _changed(self, old: Watched | None, new: Watched | None) -> None:
-        if old is None or not charged(old.lns) or (new and new.lns.uid == old.lns.uid):
+    def _changed(self, old: WatchedLNamespace | None, new: WatchedLNamespace | None) -> None:
+        if old is None or not is_billable(old.lns) or (new and new.lns.uid == old.lns.uid):
             return
         now = datetime.now(UTC)
         # A task each: one that cannot be written must not stop the others.
-        task = asyncio.create_task(self._tell((*due(old.lns, now), ending(old.lns, now))))
+        task = asyncio.create_task(
+            self._tell((*pending_records(old.lns, now), pending_deletion(old.lns, now)))
+        )
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
 

@@ -10,7 +10,7 @@ from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.settings import Settings
 
 
-def existing(settings: Settings) -> Ledger:
+def existing_ledger(settings: Settings) -> Ledger:
     """Return the ledger, to be read; to look for a file that is not there must not make one.
 
     Raises
@@ -52,7 +52,7 @@ def _file(settings: Settings) -> Path | None:
         The URL is none.
     """
     try:
-        return engines.file_of(settings.ledger_url)
+        return engines.database_file(settings.ledger_url)
     except (sa.exc.ArgumentError, ValueError):
         raise SettingsError(
             "--ledger-url is no URL of a database, such as sqlite:////var/lib/lnamespace/ledger.db"

@@ -22,8 +22,8 @@ from lnamespace.ledger.costs.allocation import (
     divide,
     microseconds,
 )
+from lnamespace.ledger.costs.distribution import RULES, RowCost, distribute
 from lnamespace.ledger.costs.intervals import by_namespace
-from lnamespace.ledger.costs.shared import RULES, Charge, distribute
 
 HERE = ("p", "l", "main")
 HOUR = 3_600_000_000
@@ -163,7 +163,7 @@ def test_the_sum_is_the_bill(
     assert per_cost_center(found) == per_cost_center(plain)
 
 
-def per_cost_center(found: dict[Key, Charge]) -> dict[tuple[str, str, str], Decimal]:
+def per_cost_center(found: dict[Key, RowCost]) -> dict[tuple[str, str, str], Decimal]:
     """What a report comes to without its parts: the same, by whatever it is broken down."""
     sums: dict[tuple[str, str, str], Decimal] = {}
     for key, one in found.items():

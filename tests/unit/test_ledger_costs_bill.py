@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.errors import SettingsError
 from lnamespace.ledger.costs.allocation import Line
-from lnamespace.ledger.costs.file import Bill, opened, read_lines
+from lnamespace.ledger.costs.bill import BillFormat, open_bill, read_lines
 
 HEADING = "namespace,usage_start_time,usage_end_time,cost,currency"
 EARLIEST = "0001-01-01T00:00:00+23:00"
@@ -21,12 +21,12 @@ HERE = ("here", "there", "main")
 HOUR = 3_600_000_000
 
 
-def read(text: str | Iterable[str], bill: Bill | None = None) -> list[Line]:
+def read(text: str | Iterable[str], bill: BillFormat | None = None) -> list[Line]:
     lines = io.StringIO(text, newline="") if isinstance(text, str) else iter(text)
-    return list(read_lines(iter(lines), bill or Bill(HERE)))
+    return list(read_lines(iter(lines), bill or BillFormat(HERE)))
 
 
-def only(text: str, bill: Bill | None = None) -> Line:
+def only(text: str, bill: BillFormat | None = None) -> Line:
     (line,) = read(text, bill)
     return line
 
@@ -85,7 +85,7 @@ def test_bills_as_they_come_are_the_same_bill(text: str) -> None:
 def test_opencosts_own_csv_has_days_and_no_currency() -> None:
     heading = "Date,Namespace,ControllerKind,CPUCost,RAMCost,TotalCost"
     text = f"{heading}\n2026-11-01,team-a,deployment,0.5,1,1.5\n"
-    line = only(text, Bill(HERE, currency="USD"))
+    line = only(text, BillFormat(HERE, currency="USD"))
     assert (line.end - line.start, line.start) == (24 * HOUR, PLAIN.start)
     assert (line.cost, line.currency) == (Decimal("1.5"), "USD")
     assert only(text).currency == ""
@@ -167,7 +167,7 @@ def test_a_number_that_may_be_a_thousand_is_refused_until_the_mark_is_known(uncl
     with pytest.raises(SettingsError, match=r"line 2: .* may be a thousand"):
         read(text.replace("1.5", unclear))
     point, mark = ("point", ".") if "." in unclear else ("comma", ",")
-    told = only(text.replace("1.5", unclear), Bill(HERE, decimal=point))
+    told = only(text.replace("1.5", unclear), BillFormat(HERE, decimal=point))
     assert told.cost == Decimal(unclear.replace(",", "."))
     learned = text.replace("1.5", f"1{mark}5") + text.splitlines()[1].replace("1.5", unclear)
     assert read(learned)[1].cost == told.cost
@@ -197,8 +197,8 @@ def test_a_file_is_text_in_utf8_with_or_without_a_byte_order_mark(tmp_path: Path
     file = tmp_path / "bill.csv"
     for mark in (b"", b"\xef\xbb\xbf"):
         file.write_bytes(mark + f"{HEADING}\n{FINE}\n".encode())
-        with opened(str(file)) as text:
-            assert list(read_lines(text, Bill(HERE))) == [PLAIN]
+        with open_bill(str(file)) as text:
+            assert list(read_lines(text, BillFormat(HERE))) == [PLAIN]
 
 
 @pytest.mark.parametrize(
@@ -208,11 +208,11 @@ def test_a_file_is_text_in_utf8_with_or_without_a_byte_order_mark(tmp_path: Path
 def test_other_encodings_are_refused(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "bill.csv"
     file.write_bytes(content)
-    with pytest.raises(SettingsError, match="is not text in UTF-8"), opened(str(file)) as text:
-        list(read_lines(text, Bill(HERE)))
+    with pytest.raises(SettingsError, match="is not text in UTF-8"), open_bill(str(file)) as text:
+        list(read_lines(text, BillFormat(HERE)))
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for name in (tmp_path, tmp_path / "none.csv"):
-        with pytest.raises(SettingsError, match="cannot read"), opened(str(name)):
+        with pytest.raises(SettingsError, match="cannot read"), open_bill(str(name)):
             pass

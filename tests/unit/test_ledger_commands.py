@@ -19,13 +19,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lnamespace.cli import main
 from lnamespace.ledger.commands.output import harmless, visible, write
-from lnamespace.ledger.database.ledger import Ledger, Place, row
+from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, to_row
 from lnamespace.ledger.outbox.record import BillingRecord
 from lnamespace.settings import Settings
 
 from tests.unit.support.ledger_contract import NASTY, applied, ended
 from tests.unit.support.outbox_server import OutboxServer, outbox_server
-from tests.unit.test_billing_publisher import event, lnamespace
+from tests.unit.test_ledger_publisher import event, lnamespace
 
 HERE = ("--project-id", "project", "--cluster-location", "northamerica-northeast1")
 Run = Callable[..., str]
@@ -481,4 +481,4 @@ def test_a_file_of_costs_that_cannot_be_read(
 def test_a_row_has_every_column() -> None:
     record: BillingRecord = event("a")
     names = {column.name for column in Ledger.of(Settings(ledger_url="sqlite://")).table.c}
-    assert set(row(record, Place())) == names
+    assert set(to_row(record, ClusterIdentity())) == names

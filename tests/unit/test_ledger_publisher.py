@@ -11,14 +11,14 @@ import sqlalchemy as sa
 from lnamespace.errors import LedgerMisconfigured, LedgerUnavailable, SettingsError
 from lnamespace.kube.backoff import Backoff
 from lnamespace.ledger.database.ledger import Ledger
-from lnamespace.ledger.database.table import PLACE
-from lnamespace.ledger.outbox import announcements
+from lnamespace.ledger.database.table import CLUSTER_COLUMNS
 from lnamespace.ledger.outbox import client as outbox
-from lnamespace.ledger.outbox.client import Backlog, Queued
-from lnamespace.ledger.outbox.record import BillingRecord, Operation, ending
+from lnamespace.ledger.outbox.client import Backlog, QueuedRecord
+from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord, pending_deletion
+from lnamespace.ledger.publisher import pending_deletions as announcements
 from lnamespace.ledger.publisher import process as module
 from lnamespace.ledger.publisher.process import Publisher
-from lnamespace.ledger.publisher.reconciliation import place_of
+from lnamespace.ledger.publisher.reconciliation import cluster_of
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,
@@ -39,7 +39,7 @@ from tests.unit.support.server import client_of
 def event(uid: str, generation: int = 1, cost_center: str = "1") -> BillingRecord:
     return BillingRecord(
         f"{uid}/{generation}/APPLY",
-        Operation.APPLY,
+        BillingOperation.APPLY,
         "team-a",
         uid,
         generation,
@@ -199,7 +199,7 @@ async def test_a_poisoned_record_stops_no_other_and_is_tried_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(outbox, "PARKING", Backoff(0.05, 0.1))
-    monkeypatch.setattr(module, "LOOK_AT_PARKED", 0.05)
+    monkeypatch.setattr(module, "UNPARK_SECONDS", 0.05)
     ledger.poison = "arsenic"
     present(server, "a", "b", "c", "d")
     server.add(event("a"), event("b", cost_center="arsenic"), event("c"), event("d"))
@@ -287,9 +287,9 @@ async def test_what_went_while_nobody_looked_is_ended(
 async def test_an_announced_end_is_no_row_until_it_has_come(
     server: OutboxServer, ledger: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(announcements, "LOOK", 0.01)
+    monkeypatch.setattr(announcements, "POLL_SECONDS", 0.01)
     present(server, "a")
-    server.add(event("a"), ending(lnamespace("a"), day(3)))
+    server.add(event("a"), pending_deletion(lnamespace("a"), day(3)))
     async with publishing(server, ledger, tmp_path):
         await server.until(lambda: list(server.records) == ["a.1.ending"])
         assert ledger.ids() == ["a/1/APPLY"]
@@ -310,7 +310,7 @@ async def test_a_full_outbox_gets_no_more_from_a_comparison(
 ) -> None:
     monkeypatch.setattr(module, "OUTBOX_MAX", 1)
     monkeypatch.setattr(outbox, "PARKING", Backoff(0.05, 0.1))
-    monkeypatch.setattr(module, "LOOK_AT_PARKED", 0.05)
+    monkeypatch.setattr(module, "UNPARK_SECONDS", 0.05)
     ledger.poison = "arsenic"
     present(server, "a", "b", "c")
     server.add(event("a", cost_center="arsenic"), event("b", cost_center="arsenic"))
@@ -349,14 +349,14 @@ async def test_no_text_of_a_tenant_is_in_a_log_message(
 
 def test_a_shared_database_needs_the_clusters_name() -> None:
     with pytest.raises(SettingsError, match="--cluster-name"):
-        place_of(Settings(ledger_url="postgresql://host/db"))
-    assert place_of(Settings(ledger_url="postgresql://host/db", cluster_name="c"))
-    assert place_of(Settings())
+        cluster_of(Settings(ledger_url="postgresql://host/db"))
+    assert cluster_of(Settings(ledger_url="postgresql://host/db", cluster_name="c"))
+    assert cluster_of(Settings())
 
 
-def queued(uid: str, generation: int) -> Queued:
+def queued(uid: str, generation: int) -> QueuedRecord:
     record = event(uid, generation)
-    return Queued(("", record.name), "uid", 1, record)
+    return QueuedRecord(("", record.name), "uid", 1, record)
 
 
 def test_the_oldest_go_first_and_generations_in_order() -> None:
@@ -466,7 +466,7 @@ async def test_what_another_cluster_ended_is_billed_again(
 ) -> None:
     present(server, "a")
     rows = [applied("a", 1, 1, cost_center="1"), ended("a", 1, 2)]
-    ledger.append([row | dict.fromkeys(PLACE, "") for row in rows])
+    ledger.append([row | dict.fromkeys(CLUSTER_COLUMNS, "") for row in rows])
     async with publishing(server, ledger, tmp_path, flush_seconds=1):
         await server.until(lambda: "a/DELETE/RETRACT" in ledger.ids())
     (open_,) = (row for row in ledger.read(ledger.intervals()) if row["valid_to"] is None)
@@ -477,7 +477,7 @@ async def test_a_second_cluster_of_the_same_names_ends_nothing(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     theirs = [applied(f"u-{n}", 1, 1) | {"cluster_uid": "another"} for n in range(5)]
-    ledger.append([row | dict.fromkeys(PLACE, "") for row in theirs])
+    ledger.append([row | dict.fromkeys(CLUSTER_COLUMNS, "") for row in theirs])
     async with publishing(server, ledger, tmp_path) as made:
         await server.until(lambda: "strangers 5.0" in made.measure().decode())
     assert not [row for row in ledger.ids() if "DELETE" in row]

@@ -24,14 +24,14 @@ from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import NAMESPACE, Resource
-from lnamespace.ledger.outbox.client import CONCURRENCY, Outbox, Queued
-from lnamespace.ledger.outbox.record import BillingRecord, come_true
+from lnamespace.ledger.outbox.client import CONCURRENCY, OutboxClient, QueuedRecord
+from lnamespace.ledger.outbox.record import BillingRecord, as_deleted
 from lnamespace.model.lnamespace import Metadata
 
-LOOK = 1.0
+POLL_SECONDS = 1.0
 """Seconds between two looks at all that is open; most takes no request."""
 
-PATIENCE = 90.0
+REFUSED_AFTER_SECONDS = 90.0
 """Seconds; the API server gives up a request after 60, so what stays longer has been refused."""
 
 _BACKOFF = Backoff(first=1.0, longest=15.0)
@@ -39,11 +39,11 @@ _BACKOFF = Backoff(first=1.0, longest=15.0)
 
 log = logging.getLogger(__name__)
 
-Known = Callable[[str], Metadata | None]
+LastKnown = Callable[[str], Metadata | None]
 """What was last heard of the LNamespace of that name."""
 
 
-class Fate(Enum):
+class DeletionOutcome(Enum):
     """What has become of a deletion that was asked for."""
 
     OPEN = "open"
@@ -52,17 +52,17 @@ class Fate(Enum):
     STAYS = "stays"
 
 
-def fate(uid: str, there: Metadata | None, waited: float) -> Fate:
+def outcome_of(uid: str, there: Metadata | None, waited: float) -> DeletionOutcome:
     """What has become of an LNamespace, by what has its name ``waited`` seconds later."""
     if there is None or there.uid != uid:
-        return Fate.GONE
+        return DeletionOutcome.GONE
     if there.deletion_timestamp is not msgspec.UNSET:
-        return Fate.LEAVING
-    return Fate.STAYS if waited > PATIENCE else Fate.OPEN
+        return DeletionOutcome.LEAVING
+    return DeletionOutcome.STAYS if waited > REFUSED_AFTER_SECONDS else DeletionOutcome.OPEN
 
 
 @dataclass
-class _Announced:
+class _PendingDeletion:
     """The announcements of one LNamespace, and when the first was seen by the monotonic clock.
 
     Which is later than it was made, whatever the clocks of other machines say. ``leaving``: it, or
@@ -75,7 +75,7 @@ class _Announced:
     """
 
     since: float
-    items: dict[Key, Queued] = field(default_factory=dict)
+    items: dict[Key, QueuedRecord] = field(default_factory=dict)
     leaving: bool = False
     gone: bool = False
     ended: datetime | None = None
@@ -110,7 +110,7 @@ _head = msgspec.json.Decoder(_Head)
 _namespace = msgspec.json.Decoder(_NamespaceHead)
 
 
-async def lingers(client: Client, name: str, uid: str) -> bool:
+async def namespace_remains(client: Client, name: str, uid: str) -> bool:
     """Whether the Namespace of an LNamespace that is gone is there still, by its owner reference.
 
     One that is to stay (deletionPolicy Retain, or an orphaning deletion) has none: it is nobody's
@@ -123,25 +123,27 @@ async def lingers(client: Client, name: str, uid: str) -> bool:
     return uid in (owner.uid for owner in found.metadata.owner_references)
 
 
-class Announcements:
+class PendingDeletions:
     """The announced ends by LNamespace, and what becomes of them."""
 
-    def __init__(self, client: Client, lnamespaces: Resource, outbox: Outbox, known: Known) -> None:
+    def __init__(
+        self, client: Client, lnamespaces: Resource, outbox: OutboxClient, known: LastKnown
+    ) -> None:
         self._client = client
         self._lnamespaces = lnamespaces
         self._outbox = outbox
         self._known = known
-        self._open: dict[str, _Announced] = {}
+        self._open: dict[str, _PendingDeletion] = {}
         self._slots = asyncio.Semaphore(CONCURRENCY)
         self._busy: dict[str, asyncio.Task[None]] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def changed(self, old: Queued | None, new: Queued | None) -> None:
+    def changed(self, old: QueuedRecord | None, new: QueuedRecord | None) -> None:
         """Take in news of the outbox: a listener of its store, for records of this operation."""
         if new is not None:
-            made = _Announced(time.monotonic())
+            made = _PendingDeletion(time.monotonic())
             self._open.setdefault(new.record.lnamespace_uid, made).items[new.key] = new
         elif old is not None:
             uid = old.record.lnamespace_uid
@@ -154,7 +156,7 @@ class Announcements:
         """Look after what is open, until cancelled; none of them waits for another."""
         try:
             while True:
-                await asyncio.sleep(LOOK)
+                await asyncio.sleep(POLL_SECONDS)
                 now = time.monotonic()
                 for uid, one in list(self._open.items()):
                     if uid not in self._busy and one.due <= now:
@@ -163,11 +165,11 @@ class Announcements:
             for task in list(self._busy.values()):
                 task.cancel()
 
-    def _begin(self, uid: str, one: _Announced) -> None:
+    def _begin(self, uid: str, one: _PendingDeletion) -> None:
         task = self._busy[uid] = asyncio.create_task(self._settle(uid, one))
         task.add_done_callback(lambda _: self._busy.pop(uid, None))
 
-    async def _settle(self, uid: str, one: _Announced) -> None:
+    async def _settle(self, uid: str, one: _PendingDeletion) -> None:
         items = list(one.items.values())
         try:
             async with self._slots:
@@ -181,28 +183,28 @@ class Announcements:
             one.looks += 1
             one.due = time.monotonic() + _BACKOFF.delay(one.looks)
 
-    async def _settled(self, uid: str, one: _Announced) -> bool:
+    async def _settled(self, uid: str, one: _PendingDeletion) -> bool:
         """Whether there is nothing more to wait for; what has come true is in the outbox then."""
-        found = Fate.GONE if one.gone else await self._fate(uid, one)
-        one.gone |= found is Fate.GONE
+        found = DeletionOutcome.GONE if one.gone else await self._fate(uid, one)
+        one.gone |= found is DeletionOutcome.GONE
         if one.gone and not one.ended:
-            if await lingers(self._client, one.last.namespace, uid):
-                found = Fate.LEAVING
+            if await namespace_remains(self._client, one.last.namespace, uid):
+                found = DeletionOutcome.LEAVING
             else:
                 one.ended = datetime.now(UTC)
         if one.ended and not one.told:
-            await self._outbox.add(come_true(one.last, one.ended if one.leaving else None))
+            await self._outbox.add(as_deleted(one.last, one.ended if one.leaving else None))
             one.told = True
-        if found is Fate.STAYS:
+        if found is DeletionOutcome.STAYS:
             log.info("a deletion came to nothing", extra={"lnamespace_uid": uid})
-        one.leaving |= found is Fate.LEAVING
-        return found in (Fate.GONE, Fate.STAYS)
+        one.leaving |= found is DeletionOutcome.LEAVING
+        return found in (DeletionOutcome.GONE, DeletionOutcome.STAYS)
 
-    async def _fate(self, uid: str, one: _Announced) -> Fate:
+    async def _fate(self, uid: str, one: _PendingDeletion) -> DeletionOutcome:
         name, waited = one.last.namespace, time.monotonic() - one.since
-        found = fate(uid, self._known(name), waited)
-        if found in (Fate.GONE, Fate.STAYS):
-            found = fate(uid, await self._look(name), waited)
+        found = outcome_of(uid, self._known(name), waited)
+        if found in (DeletionOutcome.GONE, DeletionOutcome.STAYS):
+            found = outcome_of(uid, await self._look(name), waited)
         return found
 
     async def _look(self, name: str) -> Metadata | None:

@@ -9,10 +9,15 @@ import msgspec
 import pytest
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.resources import Resource
-from lnamespace.ledger.outbox import announcements as module
-from lnamespace.ledger.outbox.announcements import PATIENCE, Announcements, Fate, fate
-from lnamespace.ledger.outbox.client import Outbox
-from lnamespace.ledger.outbox.record import BillingRecord, ending
+from lnamespace.ledger.outbox.client import OutboxClient
+from lnamespace.ledger.outbox.record import BillingRecord, pending_deletion
+from lnamespace.ledger.publisher import pending_deletions as module
+from lnamespace.ledger.publisher.pending_deletions import (
+    REFUSED_AFTER_SECONDS,
+    DeletionOutcome,
+    PendingDeletions,
+    outcome_of,
+)
 from lnamespace.model.lnamespace import (
     KIND,
     PLURAL,
@@ -51,28 +56,28 @@ def going(lns: LNamespace) -> LNamespace:
 @pytest.mark.parametrize(
     ("there", "waited", "expected"),
     [
-        (None, 0, Fate.GONE),
-        (tenant("u-2").metadata, 0, Fate.GONE),
-        (tenant().metadata, 0, Fate.OPEN),
-        (tenant().metadata, PATIENCE, Fate.OPEN),
-        (tenant().metadata, PATIENCE + 1, Fate.STAYS),
-        (going(tenant()).metadata, PATIENCE + 1, Fate.LEAVING),
-        (going(tenant("u-2")).metadata, 0, Fate.GONE),
+        (None, 0, DeletionOutcome.GONE),
+        (tenant("u-2").metadata, 0, DeletionOutcome.GONE),
+        (tenant().metadata, 0, DeletionOutcome.OPEN),
+        (tenant().metadata, REFUSED_AFTER_SECONDS, DeletionOutcome.OPEN),
+        (tenant().metadata, REFUSED_AFTER_SECONDS + 1, DeletionOutcome.STAYS),
+        (going(tenant()).metadata, REFUSED_AFTER_SECONDS + 1, DeletionOutcome.LEAVING),
+        (going(tenant("u-2")).metadata, 0, DeletionOutcome.GONE),
     ],
 )
 def test_what_becomes_of_an_announcement(
-    there: Metadata | None, waited: float, expected: Fate
+    there: Metadata | None, waited: float, expected: DeletionOutcome
 ) -> None:
-    assert fate("u-1", there, waited) is expected
+    assert outcome_of("u-1", there, waited) is expected
 
 
 def test_nothing_is_withdrawn_while_its_request_may_go_on() -> None:
-    assert PATIENCE > 60
+    assert REFUSED_AFTER_SECONDS > 60
 
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LOOK", 0.01)
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(module, "_BACKOFF", Backoff(0.01, 0.02))
 
 
@@ -82,7 +87,7 @@ class Desk:
     def __init__(self, server: OutboxServer) -> None:
         self.server = server
         self.heard: Metadata | None = None
-        self.made: Announcements
+        self.made: PendingDeletions
 
     def announce(self, *records: BillingRecord) -> None:
         self.server.add(*records)
@@ -102,8 +107,8 @@ class Desk:
 async def looking(*there: LNamespace) -> AsyncIterator[Desk]:
     async with outbox_server() as server, client_of(server.url) as client:
         server.lnamespaces += there
-        desk, outbox = Desk(server), Outbox(client, Names())
-        desk.made = Announcements(client, LNAMESPACES, outbox, lambda _: desk.heard)
+        desk, outbox = Desk(server), OutboxClient(client, Names())
+        desk.made = PendingDeletions(client, LNAMESPACES, outbox, lambda _: desk.heard)
         task = asyncio.create_task(desk.made.run())
         try:
             yield desk
@@ -115,7 +120,7 @@ async def looking(*there: LNamespace) -> AsyncIterator[Desk]:
 
 async def test_what_is_gone_ended_when_it_was_announced() -> None:
     async with looking() as desk:
-        desk.announce(ending(tenant(), NOW))
+        desk.announce(pending_deletion(tenant(), NOW))
         await desk.left("u-1.delete")
         spec = desk.server.records["u-1.delete"]["spec"]
         assert (spec["eventId"], spec["operation"]) == ("u-1/DELETE", "DELETE")
@@ -126,7 +131,7 @@ async def test_an_end_is_when_the_namespace_is_gone_that_a_finalizer_held() -> N
     """For 24 seconds a Namespace went on, and whoever had paid for it did not."""
     async with looking() as desk:
         desk.server.hold("team-a", "u-1")
-        desk.announce(ending(tenant(), NOW))
+        desk.announce(pending_deletion(tenant(), NOW))
         await desk.server.until(lambda: desk.server.namespace_looks >= 3)
         # That the LNamespace is gone lasts, and is asked once.
         assert desk.server.looks == ["team-a"]
@@ -142,7 +147,7 @@ async def test_a_namespace_that_is_somebody_elses_holds_nothing_up() -> None:
     """It stays after its LNamespace (Retain), or is that of another of its name."""
     async with looking() as desk:
         desk.server.hold("team-a", "u-2")
-        desk.announce(ending(tenant(), NOW))
+        desk.announce(pending_deletion(tenant(), NOW))
         await desk.left("u-1.delete")
         assert desk.server.records["u-1.delete"]["spec"]["validFrom"] == "2026-03-01T00:00:00Z"
 
@@ -150,16 +155,16 @@ async def test_a_namespace_that_is_somebody_elses_holds_nothing_up() -> None:
 async def test_one_that_is_stuck_holds_up_no_other() -> None:
     async with looking() as desk:
         desk.server.refuse_deletes_of = {"u-1.2.ending"}
-        other = msgspec.structs.replace(ending(tenant("u-2"), NOW), namespace="team-b")
-        desk.announce(ending(tenant(), NOW), other)
+        other = msgspec.structs.replace(pending_deletion(tenant("u-2"), NOW), namespace="team-b")
+        desk.announce(pending_deletion(tenant(), NOW), other)
         await desk.left("u-1.2.ending", "u-1.delete", "u-2.delete")
 
 
 async def test_an_announcement_whose_metadata_was_touched_goes_all_the_same() -> None:
     """Somebody labelled it: it was asked for, made and refused each second for ever."""
     async with looking() as desk:
-        desk.server.add(ending(tenant(), NOW))
-        seen = queued(desk.server, ending(tenant(), NOW))
+        desk.server.add(pending_deletion(tenant(), NOW))
+        seen = queued(desk.server, pending_deletion(tenant(), NOW))
         desk.server.touch("u-1.2.ending")
         desk.made.changed(None, seen)
         await desk.left("u-1.delete")
@@ -167,14 +172,14 @@ async def test_an_announcement_whose_metadata_was_touched_goes_all_the_same() ->
 
 async def test_another_of_its_name_is_not_the_one() -> None:
     async with looking(tenant("u-2")) as desk:
-        desk.announce(ending(tenant(), NOW))
+        desk.announce(pending_deletion(tenant(), NOW))
         await desk.left("u-1.delete")
 
 
 async def test_an_end_that_somebody_saw_stays_as_they_told_it() -> None:
     async with looking() as desk:
         desk.server.records["u-1.delete"] = {"first": True}
-        desk.announce(ending(tenant(), NOW))
+        desk.announce(pending_deletion(tenant(), NOW))
         await desk.left("u-1.delete")
         assert desk.server.records["u-1.delete"] == {"first": True}
 
@@ -182,7 +187,9 @@ async def test_an_end_that_somebody_saw_stays_as_they_told_it() -> None:
 async def test_of_several_announcements_the_last_came_true() -> None:
     async with looking() as desk:
         later = tenant(generation=3, cost_center="cc-2")
-        desk.announce(ending(later, NOW + timedelta(minutes=1)), ending(tenant(), NOW))
+        desk.announce(
+            pending_deletion(later, NOW + timedelta(minutes=1)), pending_deletion(tenant(), NOW)
+        )
         await desk.left("u-1.delete")
         spec = desk.server.records["u-1.delete"]["spec"]
         assert (spec["validFrom"], spec["costCenter"]) == ("2026-03-01T00:01:00Z", "cc-2")
@@ -191,10 +198,10 @@ async def test_of_several_announcements_the_last_came_true() -> None:
 async def test_what_is_there_or_on_its_way_out_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0)
+    monkeypatch.setattr(module, "REFUSED_AFTER_SECONDS", 0)
     lns = tenant()
     async with looking(going(lns)) as desk:
-        desk.announce(ending(lns, NOW))
+        desk.announce(pending_deletion(lns, NOW))
         await desk.looked(3)
         assert set(desk.server.records) == {"u-1.2.ending"}
         desk.server.lnamespaces.clear()
@@ -204,7 +211,7 @@ async def test_what_is_there_or_on_its_way_out_is_waited_for(
 async def test_a_watch_that_is_behind_ends_nothing() -> None:
     """It has not heard of the LNamespace, or heard it was gone; the API server knows better."""
     async with looking(tenant()) as desk:
-        desk.announce(ending(tenant(), NOW))
+        desk.announce(pending_deletion(tenant(), NOW))
         await desk.looked(3)
         assert set(desk.server.records) == {"u-1.2.ending"}
 
@@ -212,8 +219,8 @@ async def test_a_watch_that_is_behind_ends_nothing() -> None:
 async def test_nobody_is_asked_of_what_is_known_to_be_there() -> None:
     async with looking() as desk:
         desk.heard = tenant().metadata
-        desk.announce(ending(tenant(), NOW))
-        other = msgspec.structs.replace(ending(tenant("u-2"), NOW), namespace="team-b")
+        desk.announce(pending_deletion(tenant(), NOW))
+        other = msgspec.structs.replace(pending_deletion(tenant("u-2"), NOW), namespace="team-b")
         desk.announce(other)
         await desk.left("u-1.2.ending", "u-2.delete")
         assert set(desk.server.looks) == {"team-b"}
@@ -223,10 +230,10 @@ async def test_what_was_refused_comes_to_nothing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    monkeypatch.setattr(module, "PATIENCE", 0)
+    monkeypatch.setattr(module, "REFUSED_AFTER_SECONDS", 0)
     async with looking(tenant()) as desk:
         desk.heard = tenant().metadata
-        desk.announce(ending(tenant(), NOW))
+        desk.announce(pending_deletion(tenant(), NOW))
         await desk.left()
     assert "a deletion came to nothing" in caplog.text
 
@@ -234,13 +241,13 @@ async def test_what_was_refused_comes_to_nothing(
 async def test_an_api_server_that_fails_is_asked_again() -> None:
     async with looking() as desk:
         desk.server.refuse_looks = 3
-        desk.announce(ending(tenant(), NOW))
+        desk.announce(pending_deletion(tenant(), NOW))
         await desk.left("u-1.delete")
 
 
 async def test_what_somebody_takes_away_is_forgotten() -> None:
     async with looking(tenant()) as desk:
-        record = ending(tenant(), NOW)
+        record = pending_deletion(tenant(), NOW)
         desk.announce(record)
         assert len(desk.made) == 1
         desk.made.changed(queued(desk.server, record), None)

@@ -17,15 +17,15 @@ from lnamespace.model.names import Names
 from lnamespace.payers.entries import (
     GROUPS_MAX,
     UNALLOCATED,
+    DirectoryConfig,
     Fallback,
-    Lookup,
     Payers,
     Requester,
-    requester,
+    requester_of,
 )
 from lnamespace.payers.file import PayersFile
 from lnamespace.payers.parsing import decode
-from lnamespace.payers.patterns import compiled
+from lnamespace.payers.patterns import compile_pattern
 
 FULL = """
 default: {costCenter: overhead, team: platform}
@@ -49,7 +49,7 @@ def test_all_that_can_be_said() -> None:
     assert payers.default == Charge("overhead", team="platform")
     assert (payers.on_missing, payers.on_ambiguous) == (Fallback.REJECT, Fallback.DEFAULT)
     assert payers.free_choice_groups == {"finance@example.com"}
-    assert payers.directory == Lookup("CloudIdentity", 5)
+    assert payers.directory == DirectoryConfig("CloudIdentity", 5)
     alice, payments, numbered = payers.entries
     assert alice.user == "alice"
     assert alice.charge == Charge("4711", "alice", labels={"product": "checkout"})
@@ -152,7 +152,7 @@ def test_whatever_the_file_holds_it_is_read_or_refused(content: bytes | str) -> 
 )
 def test_a_pattern_that_is_too_large_or_none_is_refused(pattern: str) -> None:
     with pytest.raises(PayersError):
-        compiled(pattern)
+        compile_pattern(pattern)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_pattern_that_is_too_large_or_none_is_refused(pattern: str) -> None:
 )
 def test_the_worst_name_for_a_pattern_takes_a_moment(pattern: str) -> None:
     before = time.process_time()
-    assert compiled(pattern).captured("a" * 256) is None
+    assert compile_pattern(pattern).captured("a" * 256) is None
     assert time.process_time() - before < 0.1
 
 
@@ -180,48 +180,48 @@ def test_the_worst_name_for_a_pattern_takes_a_moment(pattern: str) -> None:
 )
 @pytest.mark.parametrize("pattern", [r"^cc-(?P<costCenter>\d+)$", r"cc-(?P<costCenter>\d+)"])
 def test_a_pattern_is_the_whole_name(group: str, pattern: str) -> None:
-    assert compiled(pattern).captured(group) is None
+    assert compile_pattern(pattern).captured(group) is None
 
 
 def test_what_cannot_be_seen_is_no_name() -> None:
-    assert compiled(r"cc-(?P<costCenter>.+)").captured("cc-1\u200b") is None
+    assert compile_pattern(r"cc-(?P<costCenter>.+)").captured("cc-1\u200b") is None
 
 
 @pytest.mark.parametrize("group", ["system:serviceaccounts:cc-1", "system:masters"])
 def test_a_pattern_never_means_the_systems_own_groups(group: str) -> None:
     """Whoever makes an LNamespace `cc-1` has ServiceAccounts in such a group."""
-    assert compiled(r".*?(?P<costCenter>cc-\d+|masters)").captured(group) is None
+    assert compile_pattern(r".*?(?P<costCenter>cc-\d+|masters)").captured(group) is None
 
 
 def test_of_too_many_groups_none_is_looked_at() -> None:
     """A request of 6.6 MB with 300,000 groups took 13 s against 50 patterns."""
     many = [f"group-{number}" for number in range(300_000)]
     before = time.process_time()
-    person = requester("bob", many, Names())
+    person = requester_of("bob", many, Names())
     assert time.process_time() - before < 0.5
     assert person == Requester("bob", crowded=True)
-    assert not requester("bob", many[:GROUPS_MAX], Names()).crowded
+    assert not requester_of("bob", many[:GROUPS_MAX], Names()).crowded
 
 
 def test_a_group_that_a_tenant_can_make_says_nothing() -> None:
     """Whoever makes an LNamespace `cc-1` may impersonate group `cc-1-sudoers`."""
     groups = ["cc-1-sudoers", "cc-1-sudoers@example.com", "system:authenticated"]
-    person = requester("bob", groups, Names())
+    person = requester_of("bob", groups, Names())
     assert person.groups == {"cc-1-sudoers@example.com", "system:authenticated"}
     assert not person.sudo
-    assert requester("bob", ["cc-1-sudoers", "system:authenticated"], Names()).sudo
+    assert requester_of("bob", ["cc-1-sudoers", "system:authenticated"], Names()).sudo
     other = Names(sudoers_group_format="k8s:{name}:sudo")
-    assert requester("bob", ["k8s:cc-1:sudo", "x-sudoers"], other).groups == {"x-sudoers"}
+    assert requester_of("bob", ["k8s:cc-1:sudo", "x-sudoers"], other).groups == {"x-sudoers"}
     # Nor if a directory says so; but of a name that no LNamespace can have, it is a group.
-    assert not requester("bob", [], Names(), frozenset({"cc-1-sudoers"})).groups
-    assert requester("bob", ["Ops-sudoers"], Names()).groups == {"Ops-sudoers"}
+    assert not requester_of("bob", [], Names(), frozenset({"cc-1-sudoers"})).groups
+    assert requester_of("bob", ["Ops-sudoers"], Names()).groups == {"Ops-sudoers"}
 
 
 def test_an_account_for_sudo_hides_whose_groups_it_is() -> None:
     groups = ["system:serviceaccounts", "system:serviceaccounts:lnamespace-sudo"]
-    assert requester("system:serviceaccount:lnamespace-sudo:a", groups, Names()).sudo
-    assert not requester("system:serviceaccount:lnamespace:a", groups, Names()).sudo
-    assert not requester("lnamespace-sudo:a", groups, Names()).sudo
+    assert requester_of("system:serviceaccount:lnamespace-sudo:a", groups, Names()).sudo
+    assert not requester_of("system:serviceaccount:lnamespace:a", groups, Names()).sudo
+    assert not requester_of("lnamespace-sudo:a", groups, Names()).sudo
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_an_account_for_sudo_hides_whose_groups_it_is() -> None:
     [("system:serviceaccount:ci:deployer", "ci"), ("alice", ""), ("system:node:ci", "")],
 )
 def test_where_a_service_account_lives(username: str, home: str) -> None:
-    assert requester(username, [], Names()).home == home
+    assert requester_of(username, [], Names()).home == home
 
 
 def say(path: Path, cost_center: str) -> None:

@@ -5,9 +5,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 import msgspec
-from lnamespace.ledger.outbox.client import Outbox
-from lnamespace.ledger.outbox.record import due
-from lnamespace.ledger.publisher.witness import Witness
+from lnamespace.ledger.outbox.client import OutboxClient
+from lnamespace.ledger.outbox.record import pending_records
+from lnamespace.ledger.publisher.deletion_recorder import DeletionRecorder
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,
@@ -37,7 +37,9 @@ async def test_who_has_its_name_already_does_not_hide_its_end() -> None:
     async with outbox_server() as server, client_of(server.url) as client:
         server.lnamespaces.append(OLD)
         names = Names()
-        task = asyncio.create_task(Witness(client, names, Outbox(client, names)).run())
+        task = asyncio.create_task(
+            DeletionRecorder(client, names, OutboxClient(client, names)).run()
+        )
         await server.until(lambda: server.tenants_watched)
         server.become(OLD, NEW)
         await server.until(lambda: set(server.records) == {"u-1.1.ending"})
@@ -47,11 +49,11 @@ async def test_who_has_its_name_already_does_not_hide_its_end() -> None:
 
 
 async def test_a_record_that_was_made_anew_is_not_removed_with_the_old_one() -> None:
-    (record,) = due(msgspec.structs.replace(OLD, status=Status()), NOW)
+    (record,) = pending_records(msgspec.structs.replace(OLD, status=Status()), NOW)
     async with outbox_server() as server, client_of(server.url) as client:
         server.add(record)
         old = queued(server, record)
         server.add(record)
         async with asyncio.timeout(DEADLINE):
-            await Outbox(client, Names()).remove(old)
+            await OutboxClient(client, Names()).remove(old)
         assert set(server.records) == {record.name}

@@ -5,9 +5,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from lnamespace.model.lnamespace import BillingSource, Charge
 from lnamespace.model.names import Names
-from lnamespace.payers.entries import UNALLOCATED, Entry, Fallback, Payers, Requester, requester
-from lnamespace.payers.patterns import compiled
-from lnamespace.payers.resolution import Refusal, Resolution, entitled, resolve
+from lnamespace.payers.entries import UNALLOCATED, Entry, Fallback, Payers, Requester, requester_of
+from lnamespace.payers.patterns import compile_pattern
+from lnamespace.payers.resolution import BillingRefusal, Resolution, check_change, resolve
 
 from tests.unit.support import payers as some
 
@@ -17,7 +17,7 @@ GREEN = Entry(1, Charge("2", team="green"), group="green")
 BLUE = Entry(2, Charge("1", team="blue"), group="blue")
 URGENT = Entry(3, Charge("3"), group="urgent", priority=1)
 ALICE = Entry(4, Charge("4", owner="alice"), user="alice")
-NUMBERED = Entry(5, Charge(environment="dev"), pattern=compiled(r"cc-(?P<costCenter>\d+)"))
+NUMBERED = Entry(5, Charge(environment="dev"), pattern=compile_pattern(r"cc-(?P<costCenter>\d+)"))
 PAYERS = Payers(
     (RED, GREEN, BLUE, URGENT, ALICE, NUMBERED), free_choice_groups=frozenset({"finance"})
 )
@@ -29,7 +29,7 @@ def who(username: str, *groups: str) -> Requester:
     return Requester(username, frozenset(groups))
 
 
-def decided(found: Resolution | Refusal) -> tuple[Charge, BillingSource, str]:
+def decided(found: Resolution | BillingRefusal) -> tuple[Charge, BillingSource, str]:
     assert isinstance(found, Resolution), found
     return found.charge, found.source, found.group
 
@@ -81,14 +81,14 @@ def test_who_pays(
 )
 def test_who_is_refused_is_told_what_to_do(person: Requester, asked: Charge, said: str) -> None:
     found = resolve(PAYERS, person, asked)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, BillingRefusal)
     assert said in found.message
     assert found.field == "spec.billing.costCenter"
 
 
 def test_a_refusal_has_the_line_to_add_and_the_flag() -> None:
     found = resolve(PAYERS, who("bob", "red", "green"), NOTHING)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, BillingRefusal)
     assert found.message == (
         "several could pay, so say which one:\n"
         '  costCenter: "1"  or  --cost-center 1  (group "red")\n'
@@ -105,9 +105,9 @@ def test_what_is_ambiguous_can_be_left_to_the_default() -> None:
 def test_whom_no_entry_fits_can_be_refused() -> None:
     payers = Payers(PAYERS.entries, on_missing=Fallback.REJECT)
     found = resolve(payers, who("bob"), NOTHING)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, BillingRefusal)
     assert "ask your platform team for an entry" in found.message
-    assert isinstance(resolve(payers, who("bob"), UNALLOCATED), Refusal)
+    assert isinstance(resolve(payers, who("bob"), UNALLOCATED), BillingRefusal)
 
 
 def test_without_entries_what_is_asked_for_is_so() -> None:
@@ -130,24 +130,24 @@ def test_of_several_entries_with_one_cost_centre_counts_what_all_of_them_say() -
 
 
 def test_a_pattern_that_finds_no_cost_centre_is_no_claim() -> None:
-    entry = Entry(0, NOTHING, pattern=compiled(r"(?:cc-(?P<costCenter>\d+)|staff)"))
+    entry = Entry(0, NOTHING, pattern=compile_pattern(r"(?:cc-(?P<costCenter>\d+)|staff)"))
     assert decided(resolve(Payers((entry,)), who("bob", "staff"), NOTHING))[1] == "Default"
 
 
 def test_a_service_account_inherits() -> None:
     assert decided(resolve(PAYERS, DEPLOYER, NOTHING, HOME)) == (HOME, "Inherited", "")
     assert decided(resolve(PAYERS, DEPLOYER, Charge("7"), HOME)) == (HOME, "Explicit", "")
-    assert isinstance(resolve(PAYERS, DEPLOYER, Charge("1"), HOME), Refusal)
+    assert isinstance(resolve(PAYERS, DEPLOYER, Charge("1"), HOME), BillingRefusal)
     assert decided(resolve(PAYERS, DEPLOYER, NOTHING))[1] == "Default"
     for_nobody = resolve(PAYERS, DEPLOYER, NOTHING, Charge(team="ci"))
     assert decided(for_nobody) == (UNALLOCATED, "Default", "")
-    assert entitled(PAYERS, DEPLOYER, Charge("9"), HOME, HOME) is None
+    assert check_change(PAYERS, DEPLOYER, Charge("9"), HOME, HOME) is None
 
 
 def test_a_service_account_with_an_entry_does_not_inherit() -> None:
     payers = Payers((Entry(0, Charge("5"), user=DEPLOYER.username),))
     assert decided(resolve(payers, DEPLOYER, NOTHING, HOME)) == (Charge("5"), "User", "")
-    assert isinstance(entitled(payers, DEPLOYER, Charge("9"), HOME, HOME), Refusal)
+    assert isinstance(check_change(payers, DEPLOYER, Charge("9"), HOME, HOME), BillingRefusal)
 
 
 def test_a_person_does_not_inherit() -> None:
@@ -175,33 +175,33 @@ def test_a_person_does_not_inherit() -> None:
 def test_who_may_change_who_pays(
     person: Requester, old: Charge, new: Charge, said: str | None
 ) -> None:
-    refusal = entitled(PAYERS, person, old, new)
+    refusal = check_change(PAYERS, person, old, new)
     assert (refusal is None) if said is None else (refusal is not None and said in refusal.message)
 
 
 def test_without_entries_anybody_may_change_but_not_clear_who_pays() -> None:
-    assert entitled(Payers(), who("bob"), Charge("1"), Charge("2")) is None
-    assert entitled(Payers(), who("bob"), Charge("1"), NOTHING) is not None
+    assert check_change(Payers(), who("bob"), Charge("1"), Charge("2")) is None
+    assert check_change(Payers(), who("bob"), Charge("1"), NOTHING) is not None
 
 
 def test_under_sudo_what_depends_on_groups_is_refused_with_the_reason() -> None:
-    sudoer = requester("bob", ["team-a-sudoers", "system:authenticated"], Names())
+    sudoer = requester_of("bob", ["team-a-sudoers", "system:authenticated"], Names())
     created = resolve(PAYERS, sudoer, NOTHING)
-    changed = entitled(PAYERS, sudoer, Charge("9"), Charge("1"))
+    changed = check_change(PAYERS, sudoer, Charge("9"), Charge("1"))
     for refusal in (created, changed):
-        assert isinstance(refusal, Refusal)
+        assert isinstance(refusal, BillingRefusal)
         assert "kubectl sudo" in refusal.message
-    alice = requester("alice", ["team-a-sudoers", "system:authenticated"], Names())
+    alice = requester_of("alice", ["team-a-sudoers", "system:authenticated"], Names())
     assert decided(resolve(PAYERS, alice, NOTHING)) == (ALICE.charge, "User", "")
 
 
 def test_while_groups_are_looked_up_nobody_is_charged_to_the_default() -> None:
-    waiting = requester("bob", ["system:authenticated"], Names(), None)
+    waiting = requester_of("bob", ["system:authenticated"], Names(), None)
     found = resolve(PAYERS, waiting, NOTHING)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, BillingRefusal)
     assert "try again in a few seconds" in found.message
     assert isinstance(resolve(Payers(), waiting, NOTHING), Resolution)
-    known = requester("bob", ["system:authenticated"], Names(), frozenset({"red"}))
+    known = requester_of("bob", ["system:authenticated"], Names(), frozenset({"red"}))
     assert decided(resolve(PAYERS, known, NOTHING)) == (RED.charge, "Group", "red")
 
 
@@ -210,7 +210,7 @@ def test_hostile_names_stay_on_their_line(hostile: str) -> None:
     entries = (Entry(0, Charge(hostile), group=hostile), RED)
     for asked in (NOTHING, Charge(hostile + "y")):
         found = resolve(Payers(entries), who(hostile, hostile, "red"), asked)
-        assert isinstance(found, Refusal)
+        assert isinstance(found, BillingRefusal)
         assert all(line.isprintable() for line in found.message.split("\n"))
         assert len(found.message) < 2000
         assert found.message.count("\n") == 2
@@ -219,7 +219,7 @@ def test_hostile_names_stay_on_their_line(hostile: str) -> None:
 def test_thousands_of_cost_centres_are_not_all_listed() -> None:
     groups = [f"cc-{number}" for number in range(2000)]
     found = resolve(PAYERS, who("bob", *groups), NOTHING)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, BillingRefusal)
     assert found.message.endswith("and 1950 more")
 
 
@@ -262,7 +262,7 @@ def test_nobody_gets_a_cost_centre_that_no_rule_gives_them(
 ) -> None:
     found = resolve(payers, person, asked)
     claims = {claim.charge.cost_center for claim in payers.claims(person)}
-    if isinstance(found, Refusal) or payers.free(person):
+    if isinstance(found, BillingRefusal) or payers.free(person):
         return
     assert found.charge.cost_center in claims | {payers.default.cost_center}
     if found.charge.cost_center not in claims and claims:
@@ -274,7 +274,7 @@ def test_a_change_gives_nobody_what_creation_would_not(
     payers: Payers, person: Requester, old: Charge, new: Charge
 ) -> None:
     assume(old.cost_center != new.cost_center)
-    if entitled(payers, person, old, new) is None:
+    if check_change(payers, person, old, new) is None:
         assert isinstance(resolve(payers, person, new), Resolution)
 
 
@@ -292,7 +292,7 @@ def test_what_is_asked_for_is_what_is_written(
 @given(some.payers, some.requesters, some.wishes)
 def test_a_refusal_names_every_claim(payers: Payers, person: Requester, asked: Charge) -> None:
     found = resolve(payers, person, asked)
-    if isinstance(found, Refusal):
+    if isinstance(found, BillingRefusal):
         for claim in payers.claims(person):
             assert f'costCenter: "{claim.charge.cost_center}"' in found.message
 
@@ -309,7 +309,7 @@ def test_who_is_in_too_many_groups_is_told_so_and_not_charged_to_somebody_else()
     person = Requester("bob", crowded=True)
     for asked in (NOTHING, Charge("1")):
         refusal = resolve(PAYERS, person, asked)
-        assert isinstance(refusal, Refusal)
+        assert isinstance(refusal, BillingRefusal)
         assert "You are in more than 1000 groups" in refusal.message
         assert "an entry for your user" in refusal.message
     assert decided(resolve(PAYERS, Requester("alice", crowded=True), NOTHING))[0] == ALICE.charge

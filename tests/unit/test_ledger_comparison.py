@@ -7,15 +7,21 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.ledger.database.ledger import Place, Row, row
-from lnamespace.ledger.outbox.record import CORRECTION, closing, due, ending, found
+from lnamespace.ledger.database.ledger import ClusterIdentity, Row, to_row
+from lnamespace.ledger.outbox.record import (
+    CORRECTION,
+    deletion,
+    pending_deletion,
+    pending_records,
+    unseen_change,
+)
 from lnamespace.ledger.publisher.comparison import (
+    ClusterState,
     Differences,
-    Listed,
-    bounded,
-    differences,
+    find_differences,
     labels_of,
-    ours,
+    rows_of_cluster,
+    withhold_excess,
 )
 from lnamespace.model.lnamespace import (
     Billing,
@@ -49,86 +55,90 @@ def lnamespace(
 def rows_of(*tenants: LNamespace) -> list[Row]:
     """The open rows of a ledger that knows all of them."""
     fresh = (LNamespace(lns.metadata, lns.spec) for lns in tenants)
-    return [row(due(lns, NOW)[-1], Place()) for lns in fresh]
+    return [to_row(pending_records(lns, NOW)[-1], ClusterIdentity()) for lns in fresh]
 
 
-def compare(rows: list[Row], *tenants: LNamespace) -> Differences:
-    return differences(rows, Listed(tenants, frozenset(lns.uid for lns in tenants)), LATER)
+def compared(rows: list[Row], *tenants: LNamespace) -> Differences:
+    return find_differences(
+        rows, ClusterState(tenants, frozenset(lns.uid for lns in tenants)), LATER
+    )
 
 
 def test_where_nothing_differs_there_is_nothing_to_do() -> None:
-    assert compare(rows_of(lnamespace()), lnamespace()) == Differences()
-    assert compare([]) == Differences()
+    assert compared(rows_of(lnamespace()), lnamespace()) == Differences()
+    assert compared([]) == Differences()
 
 
 def test_what_is_missing_is_told_as_it_was() -> None:
-    (record,) = compare([], lnamespace()).missing
+    (record,) = compared([], lnamespace()).missing
     assert (record.event_id, record.valid_from, record.changed_by) == ("u/2/APPLY", NOW, "alice")
 
 
 def test_what_the_controller_will_record_is_left_to_it() -> None:
-    assert compare([], lnamespace(recorded=0)) == Differences()
+    assert compared([], lnamespace(recorded=0)) == Differences()
     newer = lnamespace(generation=5, at=5, recorded=2, cost_center="2")
-    assert compare(rows_of(lnamespace()), newer) == Differences()
+    assert compared(rows_of(lnamespace()), newer) == Differences()
 
 
 def test_events_that_are_missing_after_the_row_are_all_told() -> None:
     former = Charge("2", provenance=Provenance(4, NOW, BillingSource.EXPLICIT))
     lns = lnamespace(generation=6, at=6, recorded=6, cost_center="3", superseded=(former,))
-    assert [r.generation for r in compare(rows_of(lnamespace()), lns).missing] == [4, 6]
+    assert [r.generation for r in compared(rows_of(lnamespace()), lns).missing] == [4, 6]
 
 
 @pytest.mark.parametrize("field", ["cost_center", "owner", "team", "environment"])
 def test_a_change_without_the_webhook_is_told_from_now(field: str) -> None:
     change: dict[str, Any] = {field: "new"}
     behind = lnamespace(generation=4, **change)
-    (record,) = compare(rows_of(lnamespace()), behind).changed
-    assert record == found(behind, LATER)
+    (record,) = compared(rows_of(lnamespace()), behind).changed
+    assert record == unseen_change(behind, LATER)
     # Once it is in the ledger, it is no difference.
-    assert compare([row(record, Place())], behind) == Differences()
+    assert compared([to_row(record, ClusterIdentity())], behind) == Differences()
 
 
 def test_what_was_corrected_by_hand_holds_until_the_next_change() -> None:
     """The comparison of the same day ended it, after any edit of the lists."""
     (corrected,) = rows_of(lnamespace())
     corrected |= {"billing_source": CORRECTION, "cost_center": "0815"}
-    assert compare([corrected], lnamespace(generation=5)) == Differences()
+    assert compared([corrected], lnamespace(generation=5)) == Differences()
     newer = lnamespace(generation=6, at=6, recorded=6, cost_center="2")
-    assert [record.generation for record in compare([corrected], newer).missing] == [6]
+    assert [record.generation for record in compared([corrected], newer).missing] == [6]
 
 
 def test_labels_count_in_any_order() -> None:
     known = lnamespace(labels={"a": "1", "b": "2"})
-    assert not compare(rows_of(known), lnamespace(labels={"b": "2", "a": "1"})).records
-    assert compare(rows_of(known), lnamespace(labels={"a": "1"})).changed
+    assert not compared(rows_of(known), lnamespace(labels={"b": "2", "a": "1"})).records
+    assert compared(rows_of(known), lnamespace(labels={"a": "1"})).changed
 
 
 def test_an_edit_of_the_lists_is_no_change_of_the_bill() -> None:
-    assert compare(rows_of(lnamespace()), lnamespace(generation=40)) == Differences()
+    assert compared(rows_of(lnamespace()), lnamespace(generation=40)) == Differences()
 
 
 def test_a_row_that_says_otherwise_of_the_same_state_is_not_contradicted() -> None:
     """Its event is told; the table is nobody's to edit, and a second row could not be added."""
-    assert compare(rows_of(lnamespace(generation=2)), lnamespace(generation=2, owner="new")) == (
+    assert compared(rows_of(lnamespace(generation=2)), lnamespace(generation=2, owner="new")) == (
         Differences()
     )
 
 
 def test_what_is_gone_is_ended_from_now() -> None:
-    (record,) = compare(rows_of(lnamespace())).gone
-    assert record.event_id == closing(lnamespace(), NOW).event_id
+    (record,) = compared(rows_of(lnamespace())).gone
+    assert record.event_id == deletion(lnamespace(), NOW).event_id
     assert (record.valid_from, record.namespace, record.cost_center) == (LATER, "team-a", "1")
 
 
 def test_what_cannot_be_read_is_not_gone() -> None:
-    assert not differences(rows_of(lnamespace()), Listed((), frozenset({"u"})), LATER).records
+    assert not find_differences(
+        rows_of(lnamespace()), ClusterState((), frozenset({"u"})), LATER
+    ).records
 
 
 def test_what_is_gone_as_was_announced_ends_by_itself() -> None:
     """Its Namespace may be there still, until when it costs."""
-    announced = ending(lnamespace(cost_center="2"), NOW + timedelta(hours=1))
-    there, gone = lnamespace("there"), Listed((), frozenset({"there"}), {"u": announced})
-    assert differences(rows_of(lnamespace(), there), gone, LATER) == Differences()
+    announced = pending_deletion(lnamespace(cost_center="2"), NOW + timedelta(hours=1))
+    there, gone = lnamespace("there"), ClusterState((), frozenset({"there"}), {"u": announced})
+    assert find_differences(rows_of(lnamespace(), there), gone, LATER) == Differences()
 
 
 def rows_from(cluster: str | None, *uids: str) -> list[Row]:
@@ -139,9 +149,9 @@ def rows_from(cluster: str | None, *uids: str) -> list[Row]:
 def test_another_cluster_of_the_same_names_is_left_alone() -> None:
     """A copied values file: 1,080 LNamespaces of the other one were ended in 20 seconds."""
     rows = [*rows_from("here", "mine"), *rows_from("there", "theirs")]
-    found, strangers = ours(rows, "here", {"mine"})
+    found, strangers = rows_of_cluster(rows, "here", {"mine"})
     assert ([row["lnamespace_uid"] for row in found], strangers) == (["mine"], 1)
-    found, strangers = ours(rows, "here", {"mine"}, {"there"})
+    found, strangers = rows_of_cluster(rows, "here", {"mine"}, {"there"})
     assert (len(found), strangers) == (2, 0)
 
 
@@ -159,7 +169,7 @@ def test_rows_of_before_there_were_identities_are_adopted_where_they_live(
     living: Collection[str], former: Collection[str], adopted: bool
 ) -> None:
     rows = rows_from(None, "a", "b", "c")
-    found, strangers = ours(rows, "here", living, former)
+    found, strangers = rows_of_cluster(rows, "here", living, former)
     assert len(found) == (3 if adopted else len(living))
     assert strangers == 3 - len(found)
 
@@ -168,7 +178,7 @@ def test_rows_without_identity_of_two_clusters_in_equal_parts_are_nobodys() -> N
     """Each of them would adopt the other's, and end them."""
     rows = rows_from(None, "mine", "theirs")
     for living in ("mine", "theirs"):
-        found, strangers = ours(rows, "here", {living})
+        found, strangers = rows_of_cluster(rows, "here", {living})
         assert ([row["lnamespace_uid"] for row in found], strangers) == ([living], 1)
 
 
@@ -176,18 +186,21 @@ def test_rows_without_identity_of_two_clusters_in_equal_parts_are_nobodys() -> N
 def test_a_comparison_ends_only_so_many(gone: int, of: int, ends: int) -> None:
     """An empty etcd, or another cluster, would have it end all that there is."""
     uids = [f"u-{number}" for number in range(of)]
-    there = Listed((), frozenset(uids[gone:]))
-    found = differences(rows_from("here", *uids), there, LATER)
+    there = ClusterState((), frozenset(uids[gone:]))
+    found = find_differences(rows_from("here", *uids), there, LATER)
     assert len(found.gone) == gone
-    assert (len(bounded(found).gone), len(bounded(found).withheld)) == (ends, gone - ends)
-    assert (f"would end {gone} of {of}" in bounded(found).suspicion) == (ends == 0)
+    assert (len(withhold_excess(found).gone), len(withhold_excess(found).withheld)) == (
+        ends,
+        gone - ends,
+    )
+    assert (f"would end {gone} of {of}" in withhold_excess(found).suspicion) == (ends == 0)
 
 
 def test_an_end_of_what_lives_is_taken_back() -> None:
     """Another cluster ended it, or this one was restored from a backup of before its end."""
     lns = lnamespace(cost_center="2")
-    there = Listed((lns,), frozenset({"u"}))
-    found = differences([], there, LATER, {"u": "u/DELETE"})
+    there = ClusterState((lns,), frozenset({"u"}))
+    found = find_differences([], there, LATER, {"u": "u/DELETE"})
     (record,) = found.reopened
     assert found == Differences(reopened=(record,))
     assert (record.event_id, record.corrects) == ("u/DELETE/RETRACT", "u/DELETE")
@@ -196,15 +209,15 @@ def test_an_end_of_what_lives_is_taken_back() -> None:
 
 def test_what_is_announced_and_there_is_not_ended() -> None:
     lns = lnamespace()
-    there = Listed((lns,), frozenset({"u"}), {"u": ending(lns, NOW)})
-    assert differences(rows_of(lns), there, LATER) == Differences()
+    there = ClusterState((lns,), frozenset({"u"}), {"u": pending_deletion(lns, NOW)})
+    assert find_differences(rows_of(lns), there, LATER) == Differences()
 
 
 def test_a_row_that_lacks_columns_is_compared_by_the_others() -> None:
     (known,) = rows_of(lnamespace(team="red"))
     del known["team"], known["labels"]
-    assert compare([known], lnamespace(team="blue", generation=4)) == Differences()
-    assert compare([known]).gone[0].team == ""
+    assert compared([known], lnamespace(team="blue", generation=4)) == Differences()
+    assert compared([known]).gone[0].team == ""
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"a": 1}'])
@@ -217,8 +230,8 @@ def test_once_repaired_nothing_differs(in_ledger: list[bool], in_cluster: list[b
     everybody = [lnamespace(str(n), cost_center=str(n)) for n in range(6)]
     rows = rows_of(*(lns for lns, yes in zip(everybody, in_ledger, strict=False) if yes))
     present = [lns for lns, yes in zip(everybody, in_cluster, strict=False) if yes]
-    first = compare(rows, *present)
+    first = compared(rows, *present)
     gone = {record.lnamespace_uid for record in first.gone}
     repaired = [r for r in rows if r["lnamespace_uid"] not in gone]
-    repaired += [row(record, Place()) for record in first.missing]
-    assert compare(repaired, *present) == Differences()
+    repaired += [to_row(record, ClusterIdentity()) for record in first.missing]
+    assert compared(repaired, *present) == Differences()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.errors import LedgerUnavailable, RowsRefused
 from lnamespace.ledger.database.ledger import Row
-from lnamespace.ledger.publisher.delivery import HOPELESS, Delivery, deliver
+from lnamespace.ledger.publisher.delivery import REFUSED_MAX, Delivery, deliver
 
 
 class Database:
@@ -39,7 +39,7 @@ def test_a_good_batch_is_one_write() -> None:
     assert (delivery.new, database.calls, delivery.refused) == (100, 1, ())
 
 
-@given(st.sets(st.integers(0, 99), max_size=HOPELESS - 1))
+@given(st.sets(st.integers(0, 99), max_size=REFUSED_MAX - 1))
 def test_all_but_the_bad_are_taken_in_order(bad: set[int]) -> None:
     database = Database(bad)
     delivery = deliver(database.append, rows(100))
@@ -58,7 +58,7 @@ def test_one_bad_row_is_found_quickly() -> None:
 def test_where_all_are_bad_the_rest_is_left_for_the_next_time() -> None:
     database = Database(set(range(100)))
     delivery = deliver(database.append, rows(100))
-    assert (delivery.hopeless, _refused(delivery)) == (True, list(range(HOPELESS)))
+    assert (delivery.hopeless, _refused(delivery)) == (True, list(range(REFUSED_MAX)))
     assert database.calls < 30
 
 

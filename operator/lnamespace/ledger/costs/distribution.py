@@ -11,7 +11,7 @@ RULES = ("none", "proportional", "even")
 """``none`` leaves shared cost a row of its own; ``proportional`` and ``even`` distribute it."""
 
 
-class Charge(NamedTuple):
+class RowCost(NamedTuple):
     """What a row comes to: its own cost, and its part of what is shared."""
 
     own: Decimal
@@ -23,14 +23,14 @@ class Charge(NamedTuple):
         return EXACT.add(self.own, self.shared)
 
 
-def distribute(totals: Totals, rule: str) -> dict[Key, Charge]:
+def distribute(totals: Totals, rule: str) -> dict[Key, RowCost]:
     """Charge the shared rows of each currency to its cost centres, by one of :data:`RULES`.
 
     A cost centre gets the same part however the report is broken down: first the whole is divided
     among the cost centres, then the part of each among its rows, in proportion to their own cost.
     Shared cost stays a row of its own in a currency in which nobody pays anything.
     """
-    charges = {key: Charge(cost, Decimal(0)) for key, cost in totals.items()}
+    charges = {key: RowCost(cost, Decimal(0)) for key, cost in totals.items()}
     if rule != "none":
         with localcontext(EXACT):
             for currency in sorted({key.currency for key in totals}):
@@ -40,7 +40,7 @@ def distribute(totals: Totals, rule: str) -> dict[Key, Charge]:
     return charges
 
 
-def _of_currency(totals: Totals, currency: str, rule: str) -> dict[Key, Charge]:
+def _of_currency(totals: Totals, currency: str, rule: str) -> dict[Key, RowCost]:
     rows: dict[str, dict[Key, Decimal]] = defaultdict(dict)
     for key in sorted(totals):
         if key.currency == currency and key.kind == PAYER:
@@ -50,15 +50,15 @@ def _of_currency(totals: Totals, currency: str, rule: str) -> dict[Key, Charge]:
     shared = sum((v for k, v in totals.items() if k[:2] == (currency, SHARED)), Decimal(0))
     own = [sum(of.values(), Decimal(0)) for of in rows.values()]
     weights = _weights(own) if rule == "proportional" else [1] * len(own)
-    found: dict[Key, Charge] = {}
+    found: dict[Key, RowCost] = {}
     for part, of in zip(divide(shared, weights), rows.values(), strict=True):
         found |= _of_rows(of, part)
     return found
 
 
-def _of_rows(rows: Mapping[Key, Decimal], part: Decimal) -> dict[Key, Charge]:
+def _of_rows(rows: Mapping[Key, Decimal], part: Decimal) -> dict[Key, RowCost]:
     parts = divide(part, _weights(list(rows.values())))
-    return {key: Charge(own, one) for (key, own), one in zip(rows.items(), parts, strict=True)}
+    return {key: RowCost(own, one) for (key, own), one in zip(rows.items(), parts, strict=True)}
 
 
 def _weights(costs: Sequence[Decimal]) -> list[int]:

@@ -18,7 +18,7 @@ from lnamespace.errors import PayersError
 from lnamespace.payers import directory
 from lnamespace.payers.cloud_identity import CloudIdentity
 from lnamespace.payers.directory import CachedDirectory, Directories
-from lnamespace.payers.entries import Lookup
+from lnamespace.payers.entries import DirectoryConfig
 
 HOUR = 3600.0
 RED = frozenset({"red"})
@@ -200,10 +200,14 @@ def test_without_a_directory_there_are_no_further_groups() -> None:
 
 def test_a_configured_directory_is_asked_and_given_up_when_it_is_no_longer_configured() -> None:
     directories = Directories()
-    assert directories.groups_of(Lookup("CloudIdentity"), "not an address") is None
-    until(lambda: directories.groups_of(Lookup("CloudIdentity"), "not an address") == frozenset())
+    assert directories.groups_of(DirectoryConfig("CloudIdentity"), "not an address") is None
+    until(
+        lambda: (
+            directories.groups_of(DirectoryConfig("CloudIdentity"), "not an address") == frozenset()
+        )
+    )
     assert directories.groups_of(None, "not an address") == frozenset()
-    assert directories.groups_of(Lookup("CloudIdentity"), "system:node:a") == frozenset()
+    assert directories.groups_of(DirectoryConfig("CloudIdentity"), "system:node:a") == frozenset()
     directories.close()
 
 

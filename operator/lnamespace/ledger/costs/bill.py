@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lnamespace.errors import SettingsError
-from lnamespace.ledger.costs import values
+from lnamespace.ledger.costs import cells as values
 from lnamespace.ledger.costs.allocation import EXACT, Cluster, Line
-from lnamespace.ledger.costs.columns import columns, is_heading
+from lnamespace.ledger.costs.columns import find_columns, is_heading
 
 _DAY = 86_400_000_000
 _LONGEST = 3_660 * _DAY
@@ -26,7 +26,7 @@ _LABELS = ("k8s-namespace", "goog-k8s-cluster-location", "goog-k8s-cluster-name"
 
 
 @dataclass(frozen=True)
-class Bill:
+class BillFormat:
     """How to read a bill, where it does not say so itself.
 
     ``cluster`` is the cluster of lines that name none. ``currency`` is that of a file without such
@@ -39,7 +39,7 @@ class Bill:
 
 
 @contextmanager
-def opened(name: str) -> Iterator[Iterator[str]]:
+def open_bill(name: str) -> Iterator[Iterator[str]]:
     """Open a file, ``-`` for standard input, as lines of text.
 
     Raises
@@ -59,7 +59,7 @@ def opened(name: str) -> Iterator[Iterator[str]]:
         ) from error
 
 
-def read_lines(text: Iterator[str], bill: Bill, name: str = "the bill") -> Iterator[Line]:
+def read_lines(text: Iterator[str], bill: BillFormat, name: str = "the bill") -> Iterator[Line]:
     """Read the lines of a bill with a heading.
 
     Raises
@@ -97,8 +97,10 @@ def _delimiter(first: str) -> str:
     return ","
 
 
-def _reader(heading: Sequence[str], bill: Bill, delimiter: str) -> Callable[[Sequence[str]], Line]:
-    place = columns(heading)
+def _reader(
+    heading: Sequence[str], bill: BillFormat, delimiter: str
+) -> Callable[[Sequence[str]], Line]:
+    place = find_columns(heading)
     marks = {"point": values.POINT, "comma": values.COMMA}
     # A comma that separates cells separates no decimals, unless somebody says so and quotes them.
     known = marks.get(bill.decimal) or (values.POINT if delimiter == "," else None)

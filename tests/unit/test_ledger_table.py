@@ -11,17 +11,17 @@ from lnamespace.ledger.database import schema
 from lnamespace.ledger.database.table import (
     ends_of,
     events,
+    events_table,
     insertion,
     intervals,
     latest,
     retracted,
-    table,
 )
 from sqlalchemy.dialects import registry
 from sqlalchemy.schema import CreateTable, CreateView
 
 FOLDER = Path(__file__).parent / "golden" / "sql"
-TABLE = table("project.dataset.lnamespace_billing_events")
+TABLE = events_table("project.dataset.lnamespace_billing_events")
 schema.lay_out(registry.load("bigquery")(), TABLE)
 PLACE = {"project_id": "p", "cluster_location": "l", "cluster_name": "c"}
 STATEMENTS: dict[str, Any] = {

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from lnamespace.errors import LedgerMisconfigured, LedgerUnavailable, RowsRefused, SettingsError
 from lnamespace.ledger.database import engines, schema
 from lnamespace.ledger.database.ledger import Ledger
-from lnamespace.ledger.database.table import table
+from lnamespace.ledger.database.table import events_table
 from lnamespace.settings import Settings
 
 from tests.unit.support.engines import DATABASES
@@ -25,7 +25,7 @@ from tests.unit.support.ledger_contract import (
 
 @pytest.fixture(params=DATABASES)
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
-    made = Ledger(engines.engine(DATABASES[request.param](tmp_path)), table("events"))
+    made = Ledger(engines.create_engine(DATABASES[request.param](tmp_path)), events_table("events"))
     yield made
     made.close()
 
@@ -82,7 +82,7 @@ def test_whoever_takes_rows_may_take_their_time(
     """A list of a million intervals was cut off after a minute: the file was not written yet."""
     monkeypatch.setattr(engines, "SILENCE_SECONDS", 0.4)
     monkeypatch.setattr(engines, "ROWS_AT_ONCE", 2)
-    made = Ledger(engines.engine(DATABASES["postgresql"](tmp_path)), table("events"))
+    made = Ledger(engines.create_engine(DATABASES["postgresql"](tmp_path)), events_table("events"))
     made.append([applied(f"u{number}", 1, 0) for number in range(9)])
     rows = made.stream(sa.select(made.table))
     taken = [next(rows)]
@@ -95,7 +95,7 @@ def test_whoever_takes_rows_may_take_their_time(
 
 def test_rights_to_the_view_and_reports_of_it_outlast_an_upgrade(tmp_path: Path) -> None:
     """A view that was dropped and made anew took them along."""
-    made = Ledger(engines.engine(DATABASES["postgresql"](tmp_path)), table("events"))
+    made = Ledger(engines.create_engine(DATABASES["postgresql"](tmp_path)), events_table("events"))
     made.append([applied("u", 1, 0, cost_center="1")])
     older_view(made, ["cost_center", "namespace"])
     reader = f"reader_{tmp_path.name}"
@@ -147,11 +147,11 @@ def test_a_row_that_the_database_cannot_take_is_refused(ledger: Ledger) -> None:
 @pytest.mark.parametrize("name", ["", ".", "a.", ".a", "a..b", "a.b.c.d"])
 def test_a_table_needs_a_name(name: str) -> None:
     with pytest.raises(SettingsError, match="--ledger-table"):
-        table(name)
+        events_table(name)
 
 
 def test_the_dataset_may_be_in_the_table_or_in_the_url() -> None:
-    assert table("p.d.t").schema == "p.d"
-    assert table("t", "d").fullname == "d.t"
-    assert table("x.t", "d").fullname == "x.t"
+    assert events_table("p.d.t").schema == "p.d"
+    assert events_table("t", "d").fullname == "d.t"
+    assert events_table("x.t", "d").fullname == "x.t"
     assert Ledger.of(Settings(ledger_url="sqlite://")).table.schema is None

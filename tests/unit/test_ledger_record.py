@@ -13,18 +13,18 @@ from lnamespace.cli import main
 from lnamespace.errors import ModelError
 from lnamespace.ledger.outbox.crd import billingrecords_crd
 from lnamespace.ledger.outbox.record import (
+    BillingOperation,
     BillingRecord,
-    Operation,
+    as_deleted,
     billingrecords,
-    closing,
-    come_true,
-    due,
-    ending,
-    found,
+    decode_record,
+    deletion,
     manifest,
-    newest,
-    read,
-    since,
+    newest_generation,
+    pending_deletion,
+    pending_records,
+    records_since,
+    unseen_change,
 )
 from lnamespace.model.lnamespace import (
     Billing,
@@ -69,10 +69,10 @@ def test_the_file_is_what_the_code_generates(capsys: pytest.CaptureFixture[str])
 def test_a_new_lnamespace_is_one_event() -> None:
     lns = lnamespace(cost_center="4711", owner="o", team="t", environment="e", labels={"a": "b"},
                      provenance=origin(1, BillingSource.GROUP))  # fmt: skip
-    (record,) = due(lns, LATER)
+    (record,) = pending_records(lns, LATER)
     assert record.event_id == f"{UID}/1/APPLY"
     assert record.name == f"{UID}.1.apply"
-    assert (record.operation, record.namespace) == (Operation.APPLY, "team-a")
+    assert (record.operation, record.namespace) == (BillingOperation.APPLY, "team-a")
     assert record.valid_from == NOW + timedelta(days=1)
     assert record.recorded_at == LATER
     assert (record.requester, record.changed_by) == ("alice", "by-1")
@@ -85,9 +85,9 @@ def test_a_webhook_whose_clock_is_ahead_begins_nothing_in_the_future() -> None:
     """One that was deleted at once would else begin after its successor, and end the living one."""
     ahead = msgspec.structs.replace(origin(1), effective_at=NOW + timedelta(seconds=2))
     lns = lnamespace(provenance=ahead)
-    (record,) = due(lns, NOW)
+    (record,) = pending_records(lns, NOW)
     assert record.valid_from == NOW
-    assert closing(lns, NOW).valid_from >= record.valid_from
+    assert deletion(lns, NOW).valid_from >= record.valid_from
 
 
 def test_a_webhook_whose_clock_is_behind_begins_nothing_before_the_lnamespace() -> None:
@@ -95,41 +95,45 @@ def test_a_webhook_whose_clock_is_behind_begins_nothing_before_the_lnamespace() 
     behind = msgspec.structs.replace(origin(1), effective_at=NOW - timedelta(seconds=3))
     made = Metadata("team-a", UID, generation=1, creation_timestamp=f"{NOW:%Y-%m-%dT%H:%M:%SZ}")
     lns = msgspec.structs.replace(lnamespace(provenance=behind), metadata=made)
-    (record,) = due(lns, LATER)
+    (record,) = pending_records(lns, LATER)
     assert record.valid_from == NOW.replace(microsecond=0)
 
 
 def test_what_was_superseded_comes_first() -> None:
     former = (Charge("1", provenance=origin(1)), Charge("2", provenance=origin(3)))
     lns = lnamespace(9, cost_center="3", provenance=origin(7), superseded=former)
-    assert [(r.generation, r.cost_center) for r in due(lns, NOW)] == [(1, "1"), (3, "2"), (7, "3")]
+    assert [(r.generation, r.cost_center) for r in pending_records(lns, NOW)] == [
+        (1, "1"),
+        (3, "2"),
+        (7, "3"),
+    ]
 
 
 @pytest.mark.parametrize(("recorded", "generations"), [(0, [1, 3]), (1, [3]), (3, []), (9, [])])
 def test_what_is_recorded_is_not_due(recorded: int, generations: list[int]) -> None:
     former = (Charge("1", provenance=origin(1)),)
     lns = lnamespace(3, recorded, cost_center="2", provenance=origin(3), superseded=former)
-    assert [record.generation for record in due(lns, NOW)] == generations
+    assert [record.generation for record in pending_records(lns, NOW)] == generations
 
 
 def test_what_no_webhook_saw_counts_from_now() -> None:
     lns = lnamespace(5, cost_center="1")
-    (record,) = due(lns, NOW)
+    (record,) = pending_records(lns, NOW)
     assert (record.generation, record.valid_from) == (5, NOW)
-    assert (record.billing_source, newest(lns)) == ("Reconcile", 5)
+    assert (record.billing_source, newest_generation(lns)) == ("Reconcile", 5)
 
 
 def test_newest_is_the_generation_of_the_present_billing() -> None:
-    assert newest(lnamespace(9, provenance=origin(4))) == 4
+    assert newest_generation(lnamespace(9, provenance=origin(4))) == 4
 
 
 def test_an_end_is_one_event_whoever_tells_it() -> None:
     early = lnamespace(1, cost_center="1")
     late = lnamespace(8, cost_center="2", provenance=origin(7))
-    assert closing(early, NOW).event_id == closing(late, NOW).event_id == f"{UID}/DELETE"
-    assert closing(late, NOW).name == f"{UID}.delete"
-    assert closing(late, NOW).changed_by == ""
-    assert closing(late, NOW).generation == 8
+    assert deletion(early, NOW).event_id == deletion(late, NOW).event_id == f"{UID}/DELETE"
+    assert deletion(late, NOW).name == f"{UID}.delete"
+    assert deletion(late, NOW).changed_by == ""
+    assert deletion(late, NOW).generation == 8
 
 
 def test_an_end_is_when_it_was_seen_to_be_gone() -> None:
@@ -137,10 +141,10 @@ def test_an_end_is_when_it_was_seen_to_be_gone() -> None:
     asked = NOW - timedelta(minutes=5)
     lns = lnamespace(provenance=origin(-1))
     going = LNamespace(msgspec.structs.replace(lns.metadata, deletion_timestamp=asked), lns.spec)
-    assert closing(going, NOW).valid_from == NOW
-    assert come_true(ending(going, asked)).valid_from == asked
-    assert come_true(ending(going, asked), NOW).valid_from == NOW
-    assert come_true(ending(going, NOW), asked).valid_from == NOW
+    assert deletion(going, NOW).valid_from == NOW
+    assert as_deleted(pending_deletion(going, asked)).valid_from == asked
+    assert as_deleted(pending_deletion(going, asked), NOW).valid_from == NOW
+    assert as_deleted(pending_deletion(going, NOW), asked).valid_from == NOW
 
 
 def test_nothing_ends_before_its_last_change() -> None:
@@ -149,58 +153,68 @@ def test_nothing_ends_before_its_last_change() -> None:
     lns = lnamespace(provenance=msgspec.structs.replace(origin(1), effective_at=changed))
     asked = changed.replace(microsecond=0)
     going = LNamespace(msgspec.structs.replace(lns.metadata, deletion_timestamp=asked), lns.spec)
-    assert closing(going, changed).valid_from == changed
-    assert closing(lns, asked).valid_from == changed
+    assert deletion(going, changed).valid_from == changed
+    assert deletion(lns, asked).valid_from == changed
 
 
 @given(lnamespaces())
 def test_an_announced_end_that_comes_true_is_the_end(lns: LNamespace) -> None:
-    announced = ending(lns, NOW)
-    assert announced.operation is Operation.ENDING
-    assert come_true(announced) == closing(lns, NOW)
+    announced = pending_deletion(lns, NOW)
+    assert announced.operation is BillingOperation.ENDING
+    assert as_deleted(announced) == deletion(lns, NOW)
 
 
 def test_an_end_is_announced_once_for_each_state() -> None:
-    first, again, later = ending(lnamespace(2), NOW), ending(lnamespace(2), LATER), lnamespace(3)
+    first, again, later = (
+        pending_deletion(lnamespace(2), NOW),
+        pending_deletion(lnamespace(2), LATER),
+        lnamespace(3),
+    )
     assert first.event_id == again.event_id == f"{UID}/2/ENDING"
     assert first.name == f"{UID}.2.ending"
-    assert ending(later, NOW).name == f"{UID}.3.ending"
+    assert pending_deletion(later, NOW).name == f"{UID}.3.ending"
 
 
 def test_a_change_behind_the_webhooks_back_counts_from_now() -> None:
-    record = found(lnamespace(6, cost_center="2", provenance=origin(2)), NOW)
+    record = unseen_change(lnamespace(6, cost_center="2", provenance=origin(2)), NOW)
     assert (record.event_id, record.valid_from) == (f"{UID}/6/APPLY", NOW)
     assert (record.billing_source, record.changed_by, record.cost_center) == ("Reconcile", "", "2")
 
 
 def test_text_that_postgresql_cannot_keep_is_replaced() -> None:
-    (record,) = due(lnamespace(cost_center="a\0b", labels={"\0": "\0"}), NOW)
+    (record,) = pending_records(lnamespace(cost_center="a\0b", labels={"\0": "\0"}), NOW)
     assert (record.cost_center, record.labels) == ("a\u2400b", {"\u2400": "\u2400"})
 
 
 def test_times_are_in_utc() -> None:
     eastern = datetime.fromisoformat("2026-03-01T12:00:00-05:00")
-    (record,) = due(lnamespace(provenance=Provenance(1, eastern, BillingSource.EXPLICIT)), NOW)
+    (record,) = pending_records(
+        lnamespace(provenance=Provenance(1, eastern, BillingSource.EXPLICIT)), NOW
+    )
     assert record.valid_from.tzinfo is UTC
 
 
 def test_an_object_that_is_no_record_is_an_error() -> None:
     with pytest.raises(ModelError, match="eventId"):
-        read(b'{"spec": {}}')
+        decode_record(b'{"spec": {}}')
 
 
 def test_another_instance_has_its_own() -> None:
     names = Names("example.com")
-    (record,) = due(lnamespace(), NOW)
+    (record,) = pending_records(lnamespace(), NOW)
     assert manifest(record, names)["apiVersion"] == "tenancy.example.com/v1beta1"
     assert billingrecords(names).path("x").startswith("/apis/tenancy.example.com/v1beta1/billing")
 
 
 @given(lnamespaces(), st.integers(0, 9))
 def test_every_record_survives_the_cluster(lns: LNamespace, generation: int) -> None:
-    for record in (*since(lns, generation, NOW), closing(lns, NOW), found(lns, NOW)):
+    for record in (
+        *records_since(lns, generation, NOW),
+        deletion(lns, NOW),
+        unseen_change(lns, NOW),
+    ):
         written = msgspec.json.encode(manifest(record, Names()))
-        assert read(written) == record
+        assert decode_record(written) == record
         assert "ownerReferences" not in json.loads(written)["metadata"]
         assert accepts(SCHEMA, json.loads(written)["spec"])
         assert isinstance(record, BillingRecord)

@@ -21,7 +21,7 @@ from lnamespace.errors import (
     SettingsError,
 )
 from lnamespace.ledger.database import bigquery, engines
-from lnamespace.ledger.database.failures import MESSAGE_LENGTH, message, translated
+from lnamespace.ledger.database.failures import MESSAGE_LENGTH, message, translate
 
 from tests.unit.support.engines import DATABASES
 
@@ -33,7 +33,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def database(url: str) -> Iterator[sa.Engine]:
-    made = engines.engine(url)
+    made = engines.create_engine(url)
     yield made
     made.dispose()
 
@@ -72,7 +72,7 @@ def _half_done(database: sa.Engine) -> None:
 
 def test_all_threads_see_one_database_in_memory() -> None:
     for url in ("sqlite://", "duckdb:///:memory:"):
-        database = engines.engine(url)
+        database = engines.create_engine(url)
         run(database, "CREATE TABLE t (k INTEGER)")
         failures: list[Exception] = []
         thread = threading.Thread(target=_try, args=(database, failures))
@@ -90,7 +90,7 @@ def _try(database: sa.Engine, failures: list[Exception]) -> None:
 
 
 def test_sqlite_survives_the_power_and_readers_do_not_wait(tmp_path: Path) -> None:
-    database = engines.engine(DATABASES["sqlite"](tmp_path))
+    database = engines.create_engine(DATABASES["sqlite"](tmp_path))
     with engines.transaction(database) as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
@@ -101,7 +101,7 @@ def test_a_locked_sqlite_is_waited_for_and_then_busy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "CONNECT_SECONDS", 0.05)
-    first, second = (engines.engine(DATABASES["sqlite"](tmp_path)) for _ in range(2))
+    first, second = (engines.create_engine(DATABASES["sqlite"](tmp_path)) for _ in range(2))
     run(first, "CREATE TABLE t (k INTEGER)")
     with engines.transaction(first) as connection:
         connection.exec_driver_sql("INSERT INTO t VALUES (1)")
@@ -112,7 +112,7 @@ def test_a_locked_sqlite_is_waited_for_and_then_busy(
 
 
 def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
-    database = engines.engine(DATABASES["sqlite"](tmp_path))
+    database = engines.create_engine(DATABASES["sqlite"](tmp_path))
     run(database, "CREATE TABLE t (k TEXT)")
     with pytest.raises(LedgerUnavailable, match="full"):
         _fill(database)
@@ -124,7 +124,7 @@ def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
 def test_what_a_disk_says_that_may_have_room_again(words: str) -> None:
     """The first is also what becomes of a file that may not grow (EFBIG)."""
     error = sa.exc.OperationalError("", {}, sqlite3.OperationalError(words))
-    assert isinstance(translated(error), LedgerUnavailable)
+    assert isinstance(translate(error), LedgerUnavailable)
 
 
 def _fill(database: sa.Engine) -> None:
@@ -136,7 +136,7 @@ def _fill(database: sa.Engine) -> None:
 
 def test_a_folder_that_is_not_there_is_for_somebody_to_mend(tmp_path: Path) -> None:
     with pytest.raises(LedgerMisconfigured, match="unable to open"):
-        run(engines.engine(f"sqlite:///{tmp_path}/no/where.db"), "SELECT 1")
+        run(engines.create_engine(f"sqlite:///{tmp_path}/no/where.db"), "SELECT 1")
 
 
 def test_nobody_listens() -> None:
@@ -144,14 +144,14 @@ def test_nobody_listens() -> None:
         taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
         port = taken.getsockname()[1]
         with pytest.raises(LedgerUnavailable) as caught:
-            run(engines.engine(f"postgresql://u:hunter2@127.0.0.1:{port}/d"), "SELECT 1")
+            run(engines.create_engine(f"postgresql://u:hunter2@127.0.0.1:{port}/d"), "SELECT 1")
     assert "hunter2" not in str(caught.value)
 
 
 def test_a_wrong_database_is_for_somebody_to_mend(tmp_path: Path) -> None:
     url = sa.make_url(DATABASES["postgresql"](tmp_path)).set(database="nowhere")
     with pytest.raises((LedgerMisconfigured, LedgerUnavailable), match="does not exist"):
-        run(engines.engine(url.render_as_string(hide_password=False)), "SELECT 1")
+        run(engines.create_engine(url.render_as_string(hide_password=False)), "SELECT 1")
 
 
 def test_a_server_that_accepts_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,12 +159,12 @@ def test_a_server_that_accepts_and_says_nothing(monkeypatch: pytest.MonkeyPatch)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         with pytest.raises(LedgerUnavailable, match="timeout"):
-            run(engines.engine(f"postgresql://u@127.0.0.1:{port}/d"), "SELECT 1")
+            run(engines.create_engine(f"postgresql://u@127.0.0.1:{port}/d"), "SELECT 1")
 
 
 def test_a_server_that_falls_silent_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "SILENCE_SECONDS", 1)  # For what follows too.
-    database = engines.engine(DATABASES["postgresql"](tmp_path))
+    database = engines.create_engine(DATABASES["postgresql"](tmp_path))
     with pytest.raises(LedgerUnavailable):
         run(database, "SELECT pg_sleep(25)")
     assert run(database, "SELECT 1").rowcount == 1
@@ -175,7 +175,7 @@ def test_a_statement_that_takes_too_long_is_ended_by_postgresql(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "STATEMENT_SECONDS", 1)
-    database = engines.engine(DATABASES["postgresql"](tmp_path))
+    database = engines.create_engine(DATABASES["postgresql"](tmp_path))
     with pytest.raises(LedgerUnavailable, match="timeout"):
         run(database, "SELECT pg_sleep(25)")
     database.dispose()
@@ -197,7 +197,7 @@ def test_a_statement_that_takes_too_long_is_ended_by_postgresql(
 )
 def test_what_is_no_ledger_is_refused_without_telling_the_password(url: str) -> None:
     with pytest.raises(SettingsError, match="--ledger-url") as caught:
-        engines.engine(url)
+        engines.create_engine(url)
     assert "hunter2" not in str(caught.value)
 
 
@@ -207,7 +207,7 @@ def test_bigquery_without_credentials_is_for_somebody_to_mend(
     monkeypatch.delenv(bigquery.EMULATOR, raising=False)
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
     with pytest.raises(LedgerMisconfigured):
-        engines.engine("bigquery://project/dataset")
+        engines.create_engine("bigquery://project/dataset")
 
 
 def test_the_dataset_of_a_url() -> None:
@@ -216,9 +216,9 @@ def test_the_dataset_of_a_url() -> None:
 
 
 def test_the_file_of_a_url() -> None:
-    assert engines.file_of("sqlite:////var/lib/ledger.db") == Path("/var/lib/ledger.db")
-    assert engines.file_of("sqlite://") is None
-    assert engines.file_of("postgresql://host/database") is None
+    assert engines.database_file("sqlite:////var/lib/ledger.db") == Path("/var/lib/ledger.db")
+    assert engines.database_file("sqlite://") is None
+    assert engines.database_file("postgresql://host/database") is None
 
 
 def answer(kind: type[google.GoogleAPICallError], reason: str) -> DatabaseError:
@@ -239,7 +239,7 @@ def answer(kind: type[google.GoogleAPICallError], reason: str) -> DatabaseError:
     ],
 )
 def test_bigquery_by_its_reasons(cause: DatabaseError, kind: type[LedgerError]) -> None:
-    assert type(translated(sa.exc.DatabaseError("secret", {}, cause))) is kind
+    assert type(translate(sa.exc.DatabaseError("secret", {}, cause))) is kind
 
 
 @pytest.mark.parametrize(
@@ -255,12 +255,12 @@ def test_bigquery_by_its_reasons(cause: DatabaseError, kind: type[LedgerError]) 
     ],
 )
 def test_what_drivers_let_pass(error: Exception, kind: type[LedgerError]) -> None:
-    assert type(translated(error)) is kind
+    assert type(translate(error)) is kind
 
 
 @pytest.mark.parametrize("error", [KeyError("k"), AttributeError("a"), RuntimeError("r")])
 def test_a_defect_is_no_failure_of_the_database(error: Exception) -> None:
-    assert translated(error) is None
+    assert translate(error) is None
 
 
 def test_a_message_is_one_line_that_a_log_can_bear() -> None:
@@ -282,5 +282,5 @@ def test_a_message_is_one_line_that_a_log_can_bear() -> None:
 def test_wrong_credentials_are_not_a_database_that_does_not_answer(words: str) -> None:
     """Somebody waited for a database that had refused the password."""
     original = psycopg.OperationalError(words)
-    failure = translated(sa.exc.OperationalError("", {}, original))
+    failure = translate(sa.exc.OperationalError("", {}, original))
     assert type(failure) is LedgerMisconfigured

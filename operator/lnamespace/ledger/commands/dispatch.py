@@ -21,14 +21,19 @@ from lnamespace.errors import (
 )
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.ledger.commands import correct as correct_command
-from lnamespace.ledger.commands.output import patience, visible, write
+from lnamespace.ledger.commands.output import progress, visible, write
 from lnamespace.ledger.costs import command as costs_command
 from lnamespace.ledger.costs.allocation import Cluster
-from lnamespace.ledger.database import file as database_file
-from lnamespace.ledger.database.ledger import Ledger, Place, row
-from lnamespace.ledger.database.table import PLACE
-from lnamespace.ledger.outbox.client import Outbox, pages, read_queued
-from lnamespace.ledger.outbox.record import BillingRecord, Operation, billingrecords, since
+from lnamespace.ledger.database import embedded as database_file
+from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, to_row
+from lnamespace.ledger.database.table import CLUSTER_COLUMNS
+from lnamespace.ledger.outbox.client import OutboxClient, decode_queued, list_all
+from lnamespace.ledger.outbox.record import (
+    BillingOperation,
+    BillingRecord,
+    billingrecords,
+    records_since,
+)
 from lnamespace.ledger.publisher import process as publisher
 from lnamespace.ledger.publisher import reconciliation as reconcile
 from lnamespace.model.names import Names
@@ -107,7 +112,10 @@ def _database(settings: Settings) -> tuple[dict[str, Any], LedgerError | None]:
     facts: dict[str, Any] = {"database": settings.ledger_url.partition(":")[0]}
     facts["table"] = settings.ledger_table
     try:
-        with closing(database_file.existing(settings)) as ledger, patience("asking the database"):
+        with (
+            closing(database_file.existing_ledger(settings)) as ledger,
+            progress("asking the database"),
+        ):
             columns = ledger.table.c
             query = sa.select(
                 sa.func.count().label("rows"),
@@ -138,14 +146,16 @@ def _stuck(records: Collection[BillingRecord]) -> str:
     An announced end waits for as long as its Namespace is there.
     """
     limit = datetime.now(UTC) - STUCK
-    waiting = (r for r in records if r.recorded_at < limit and r.operation is not Operation.ENDING)
+    waiting = (
+        r for r in records if r.recorded_at < limit and r.operation is not BillingOperation.ENDING
+    )
     stuck = sorted(waiting, key=lambda record: record.recorded_at)
     more = f" and {len(stuck) - _NAMED} more" if len(stuck) > _NAMED else ""
     return ", ".join(record.name for record in stuck[:_NAMED]) + more
 
 
 def _show(settings: Settings, arguments: argparse.Namespace) -> int:
-    ledger = database_file.existing(settings)
+    ledger = database_file.existing_ledger(settings)
     found = ledger.events().subquery("found")
     order = (found.c.valid_from, found.c.generation, found.c.event_id)
     query = _filtered(found, settings, arguments).order_by(*order)
@@ -153,9 +163,9 @@ def _show(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def _intervals(settings: Settings, arguments: argparse.Namespace) -> int:
-    ledger = database_file.existing(settings)
+    ledger = database_file.existing_ledger(settings)
     found = ledger.intervals().subquery("found")
-    order = (*(found.c[name] for name in PLACE), found.c.namespace, found.c.valid_from)
+    order = (*(found.c[name] for name in CLUSTER_COLUMNS), found.c.namespace, found.c.valid_from)
     query = _filtered(found, settings, arguments).order_by(*order)
     return _print(ledger, query, INTERVALS, settings, arguments)
 
@@ -165,7 +175,7 @@ def _filtered(
 ) -> sa.Select[Any]:
     wanted = {"namespace": arguments.namespace, "cost_center": arguments.cost_center}
     if not arguments.all_clusters:
-        wanted |= {name: getattr(settings, name) for name in PLACE}
+        wanted |= {name: getattr(settings, name) for name in CLUSTER_COLUMNS}
     conditions = (found.c[name] == value for name, value in wanted.items() if value is not None)
     return sa.select(found).where(*conditions)
 
@@ -177,11 +187,15 @@ def _print(
     settings: Settings,
     arguments: argparse.Namespace,
 ) -> int:
-    wide = [*PLACE, *columns] if arguments.all_clusters or arguments.output != "table" else columns
+    wide = (
+        [*CLUSTER_COLUMNS, *columns]
+        if arguments.all_clusters or arguments.output != "table"
+        else columns
+    )
     shown = [c for c in wide if c not in BRIEF] if arguments.output == "table" else wide
     with closing(ledger), closing(ledger.stream(query)) as rows:
-        here = [] if arguments.all_clusters else [reconcile.place_of(settings).columns()]
-        with patience("asking the database"):
+        here = [] if arguments.all_clusters else [reconcile.cluster_of(settings).columns()]
+        with progress("asking the database"):
             first = next(rows, None)
             clusters = () if first or arguments.all_clusters else _clusters(ledger)
         write(chain([first] if first else (), rows), shown, arguments.output, arguments.exact)
@@ -191,7 +205,7 @@ def _print(
 
 def _clusters(ledger: Ledger) -> list[dict[str, Any]]:
     found = ledger.intervals().subquery("found")
-    columns = [found.c[name] for name in PLACE]
+    columns = [found.c[name] for name in CLUSTER_COLUMNS]
     return [dict(found) for found in ledger.read(sa.select(*columns).distinct().order_by(*columns))]
 
 
@@ -209,8 +223,8 @@ def _tell_of_others(
 
 
 def _costs(settings: Settings, arguments: argparse.Namespace) -> int:
-    asked = costs_command.chosen(arguments, _cluster(settings, arguments))
-    with closing(database_file.existing(settings)) as ledger:
+    asked = costs_command.parse_arguments(arguments, _cluster(settings, arguments))
+    with closing(database_file.existing_ledger(settings)) as ledger:
         rows, is_known = costs_command.report(ledger, asked)
         clusters = [] if is_known else _clusters(ledger)
     costs_command.show(rows, asked, arguments.output, arguments.exact)
@@ -221,23 +235,25 @@ def _costs(settings: Settings, arguments: argparse.Namespace) -> int:
 def _cluster(settings: Settings, arguments: argparse.Namespace) -> Cluster:
     if arguments.all_clusters:
         return (settings.project_id, settings.cluster_location, settings.cluster_name)
-    place = reconcile.place_of(settings)
+    place = reconcile.cluster_of(settings)
     return (place.project_id, place.cluster_location, place.cluster_name)
 
 
 def _reconcile(settings: Settings, arguments: argparse.Namespace) -> int:
     former = None if arguments.former_cluster is None else frozenset([arguments.former_cluster])
-    request = reconcile.Request(arguments.end_all, former or frozenset())
+    request = reconcile.ComparisonOptions(arguments.end_all, former or frozenset())
     return asyncio.run(_repair(settings, request, dry_run=arguments.dry_run))
 
 
-async def _repair(settings: Settings, request: reconcile.Request, *, dry_run: bool) -> int:
+async def _repair(
+    settings: Settings, request: reconcile.ComparisonOptions, *, dry_run: bool
+) -> int:
     names, ledger = Names(settings.api_group_suffix), Ledger.of(settings)
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
-        with patience("comparing the ledger with the cluster"):
+        with progress("comparing the ledger with the cluster"):
             place = await _place(client, settings)
-            found = await reconcile.find(client, names, ledger, place, request)
-            made = 0 if dry_run else await reconcile.repair(Outbox(client, names), found)
+            found = await reconcile.compare_with_cluster(client, names, ledger, place, request)
+            made = 0 if dry_run else await reconcile.enqueue(OutboxClient(client, names), found)
     for kind, records in found.kinds.items():
         for record in records:
             print(f"{kind}: {visible(record.namespace)} {record.event_id}")
@@ -252,37 +268,37 @@ async def _repair(settings: Settings, request: reconcile.Request, *, dry_run: bo
 
 def _replay(settings: Settings, arguments: argparse.Namespace) -> int:
     records, place = asyncio.run(_all_known(settings))
-    rows = [row(record, place) for record in records]
+    rows = [to_row(record, place) for record in records]
     if arguments.dry_run:
         print(f"{len(rows)} events are known to the cluster")
         return 0
     database_file.make_folder(settings)
     ledger, added = Ledger.of(settings), 0
-    with patience(f"writing {len(rows)} rows"):
+    with progress(f"writing {len(rows)} rows"):
         for start in range(0, len(rows), _BATCH):
             added += ledger.append(rows[start : start + _BATCH])
     print(f"{added} rows added, {len(rows) - added} were there")
     return 0
 
 
-async def _place(client: Client, settings: Settings) -> Place:
+async def _place(client: Client, settings: Settings) -> ClusterIdentity:
     uid = await reconcile.cluster_uid(client)
-    return replace(reconcile.place_of(settings), cluster_uid=uid)
+    return replace(reconcile.cluster_of(settings), cluster_uid=uid)
 
 
-async def _all_known(settings: Settings) -> tuple[list[BillingRecord], Place]:
+async def _all_known(settings: Settings) -> tuple[list[BillingRecord], ClusterIdentity]:
     """All events that the cluster can still tell of: present LNamespaces, and the outbox."""
     names, now = Names(settings.api_group_suffix), datetime.now(UTC)
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         waiting = await _outbox(client, names)
-        tenants = await reconcile.tenants(client, names)
+        tenants = await reconcile.list_cluster(client, names)
         place = await _place(client, settings)
-    events = (record for record in waiting if record.operation is not Operation.ENDING)
-    return [*events, *(r for lns in tenants.readable for r in since(lns, 0, now))], place
+    events = (record for record in waiting if record.operation is not BillingOperation.ENDING)
+    return [*events, *(r for lns in tenants.readable for r in records_since(lns, 0, now))], place
 
 
 def _correct(settings: Settings, arguments: argparse.Namespace) -> int:
-    with closing(database_file.existing(settings)) as ledger:
+    with closing(database_file.existing_ledger(settings)) as ledger:
         return correct_command.run(ledger, arguments)
 
 
@@ -292,14 +308,14 @@ def _create_table(settings: Settings, arguments: argparse.Namespace) -> int:
         return 0
     database_file.make_folder(settings)
     ledger = Ledger.of(settings)
-    with patience("creating the table"):
+    with progress("creating the table"):
         Ledger(ledger.engine, ledger.table, manage=True).prepare()
     print(f"{ledger.table.fullname} is there, and {ledger.view} for readers")
     return 0
 
 
 async def _outbox(client: Client, names: Names) -> list[BillingRecord]:
-    queued = [read_queued(raw) async for raw in pages(client, billingrecords(names))]
+    queued = [decode_queued(raw) async for raw in list_all(client, billingrecords(names))]
     return [item.record for item in queued if not item.problem]
 
 
