@@ -61,7 +61,7 @@ def arguments_parser() -> argparse.ArgumentParser:
         "migrate",
         help="have every LNamespace stored in the version of today",
         description="Writes every LNamespace anew, unchanged, so that none is stored in an older "
-        "version, and says so in the CustomResourceDefinition (docs/versions.md).",
+        "version, and says so in the CustomResourceDefinition (docs/compatibility.md).",
     )
     migrate.add_argument("--dry-run", action="store_true", help="count them, and change nothing")
     settings.add_options(migrate, "migrate")
