@@ -14,7 +14,6 @@ CONTENTS = {
         "profiles",
         "limits",
         "metrics",
-        "audit",
         "runbook",
         "production-readiness",
         "performance",

@@ -155,7 +155,7 @@ def _sudo(lns: Object, me: Caller, now: datetime) -> str:
 
 
 def _audit(lns: Object) -> str:
-    """Where it is written down who did what, and the question to ask there (docs/audit.md)."""
+    """Tell where the API server records sudo, with a query (docs/guides/auditor.md)."""
     act_as = sudo_identity(lns)
     if act_as.account:
         question = f"select(.impersonatedUser.username == {json.dumps(act_as.account)})"
