@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lnamespace.admission import inheritance
-from lnamespace.admission.inheritance import NOWHERE, FromCluster, Home, NoInheritance
+from lnamespace.admission.inheritance import (
+    NO_HOME,
+    ClusterInheritance,
+    HomeLNamespace,
+    NoInheritance,
+)
 from lnamespace.kube.resources import Resource
 from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 
@@ -21,19 +26,19 @@ LNAMESPACES = Resource(NAMES.group, VERSION, KIND, PLURAL)
 class Asked:
     """An inheritance, and the API server that it asks."""
 
-    def __init__(self, server: Server, cluster: FromCluster) -> None:
+    def __init__(self, server: Server, cluster: ClusterInheritance) -> None:
         self.server, self.cluster = server, cluster
 
-    async def of(self, home: str) -> tuple[Awaitable[Home], Exchange]:
+    async def of(self, home: str) -> tuple[Awaitable[HomeLNamespace], Exchange]:
         """What will be known, and the request that is to be answered for it."""
-        task = asyncio.create_task(self.cluster.of(f"system:serviceaccount:{home}:bot"))
+        task = asyncio.create_task(self.cluster.home_of(f"system:serviceaccount:{home}:bot"))
         return task, await self.server.next("GET")
 
 
 @pytest_asyncio.fixture
 async def asked() -> AsyncIterator[Asked]:
     async with serving() as server, client_of(server.url) as client:
-        yield Asked(server, FromCluster(client, LNAMESPACES, lambda: NOW))
+        yield Asked(server, ClusterInheritance(client, LNAMESPACES, lambda: NOW))
 
 
 BOT = {"kind": "ServiceAccount", "namespace": "ci", "name": "bot"}
@@ -81,33 +86,33 @@ async def test_only_a_service_account_that_may_say_who_pays_inherits(
 async def test_where_nobody_pays_nothing_is_inherited(asked: Asked) -> None:
     found, exchange = await asked.of("ci")
     exchange.answer(shown({"billing": {}}, namespaceUID="n-1"))
-    assert await found == NOWHERE
+    assert await found == NO_HOME
 
 
 async def test_one_whose_namespace_is_another_s_has_nothing_to_leave(asked: Asked) -> None:
     found, exchange = await asked.of("ci")
     exchange.answer(shown())
-    assert await found == NOWHERE
+    assert await found == NO_HOME
 
 
 async def test_where_there_is_no_lnamespace_there_is_nothing(asked: Asked) -> None:
     found, exchange = await asked.of("kube-system")
     exchange.refuse(404, "NotFound")
-    assert await found == NOWHERE
+    assert await found == NO_HOME
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500])
 async def test_an_api_server_that_refuses_refuses_nobody(asked: Asked, status: int) -> None:
     found, exchange = await asked.of("ci")
     exchange.refuse(status)
-    assert await found == NOWHERE
+    assert await found == NO_HOME
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"metadata": 7}', b"x" * 100])
 async def test_an_answer_that_is_none_is_nothing(asked: Asked, body: bytes) -> None:
     found, exchange = await asked.of("ci")
     exchange.answer(body)
-    assert await found == NOWHERE
+    assert await found == NO_HOME
 
 
 async def test_who_waits_does_not_wait_longer_than_the_api_server_would(
@@ -116,17 +121,17 @@ async def test_who_waits_does_not_wait_longer_than_the_api_server_would(
     assert inheritance.PATIENCE < 5
     monkeypatch.setattr(inheritance, "PATIENCE", 0.5)
     found, exchange = await asked.of("ci")
-    assert await found == NOWHERE
+    assert await found == NO_HOME
     exchange.cut()
 
 
 async def test_people_live_nowhere_and_nobody_is_asked(asked: Asked) -> None:
-    assert await asked.cluster.of("alice") == NOWHERE
+    assert await asked.cluster.home_of("alice") == NO_HOME
     assert asked.server.arrived.empty()
 
 
 async def test_without_a_cluster_nothing_is_inherited() -> None:
-    assert await NoInheritance().of("system:serviceaccount:ci:bot") == NOWHERE
+    assert await NoInheritance().home_of("system:serviceaccount:ci:bot") == NO_HOME
 
 
 def test_a_home_cannot_lead_astray() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lnamespace import errors
-from lnamespace.admission import holdings
+from lnamespace.admission import usage
 from lnamespace.controller.profiles import Profiles
 from lnamespace.controller.resource import read_lnamespace
 from lnamespace.kube.answers import LONGEST_ADVICE, error_of
@@ -53,7 +53,7 @@ def read_object(raw: bytes) -> object:
 
 
 @pytest.mark.parametrize(
-    "reader", [read_object, read_lnamespace, decode_queued, decode_watched, holdings.read]
+    "reader", [read_object, read_lnamespace, decode_queued, decode_watched, usage.decode_counted]
 )
 @pytest.mark.parametrize("garbage", GARBAGE)
 def test_what_is_no_object_is_an_error_that_may_pass(

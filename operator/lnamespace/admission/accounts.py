@@ -1,9 +1,9 @@
-"""To whom it is counted what a ServiceAccount creates: as the Namespace that it lives in.
+"""The account to which an LNamespace that a ServiceAccount creates counts: its Namespace's.
 
-The controller writes on each Namespace whose limit it counts to, which no tenant can change, and
-which stays when the LNamespace goes and leaves its Namespace. So it is one read, however many
-namespaces were made from within others; and it is stamped into what is created, so that nothing
-that becomes of the first namespace later makes room again.
+The controller annotates each Namespace with the account to which its LNamespace counts. No tenant
+can change the annotation, and it stays when the LNamespace goes and leaves its Namespace. One read
+is therefore enough, however many namespaces were made from within others. The account is stamped
+into the new LNamespace, so that it stays counted whatever becomes of the Namespace it came from.
 """
 
 import asyncio
@@ -26,36 +26,44 @@ PATIENCE = 1.5
 
 log = logging.getLogger(__name__)
 
-Accounts = Callable[[str], Awaitable[str | None]]
-"""To whom it is counted what a user creates, where that is somebody else; None: not known now."""
+AccountOf = Callable[[str], Awaitable[str | None]]
+"""From a user name to the account to which their creations count, where that is another's; else
+empty. None: it could not be found out now."""
 
 
-class _Metadata(msgspec.Struct, frozen=True):
+class _AnnotatedMetadata(msgspec.Struct, frozen=True):
     annotations: dict[str, str] = {}
 
 
-class _Namespace(msgspec.Struct, frozen=True):
-    metadata: _Metadata = _Metadata()
+class _AnnotatedNamespace(msgspec.Struct, frozen=True):
+    metadata: _AnnotatedMetadata = _AnnotatedMetadata()
 
 
-_decoder = msgspec.json.Decoder(_Namespace)
+_decoder = msgspec.json.Decoder(_AnnotatedNamespace)
 
 
-async def themselves(_: str) -> str | None:
-    """Count to everybody what they create: there is no limit, or nobody to ask."""
+async def own_account(_: str) -> str | None:
+    """Count every creation to its creator: there is no limit, or no client to ask with."""
     return ""
 
 
 @dataclass(frozen=True)
-class FromNamespaces:
-    """Asks the API server, for ServiceAccounts only."""
+class NamespaceAccounts:
+    """Find accounts by the annotation of Namespaces."""
 
     client: Client
     names: Names
     limits: RequesterLimits
 
-    async def of(self, username: str) -> str | None:
-        """Return the account on the Namespace where a ServiceAccount lives, if it has one."""
+    async def account_of(self, username: str) -> str | None:
+        """Return the account of the Namespace in which a ServiceAccount lives.
+
+        Returns
+        -------
+        str or None
+            Empty for anybody but a ServiceAccount, for a Namespace that counts to nobody else, and
+            where the limits do not follow it. None if the API server gave no answer in time.
+        """
         if not self.limits.depends_on_namespace(username):
             return ""
         home = Requester(username).home

@@ -1,10 +1,11 @@
-"""Who sent the request that is being answered, as far as it can be known: an address.
+"""The address of the client whose request is being answered.
 
-The API server calls without saying who it is, so everybody who reaches the port looks like it. What
-is scarce is therefore shared out by address, and a stranger gets no more than the API server does.
+The API server does not authenticate itself to a webhook, so that any client that reaches the port
+looks like it. Scarce things are therefore shared out by address: a stranger gets no more than the
+API server does.
 """
 
 from contextvars import ContextVar
 
 address: ContextVar[str] = ContextVar("address", default="")
-"""Of the connection; set by the server for each request."""
+"""The connection's peer address; the server sets it for each request."""

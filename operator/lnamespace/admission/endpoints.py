@@ -1,4 +1,4 @@
-"""The endpoints: bytes in, bytes out, with all that decides in between."""
+"""The webhook's endpoints, from the bytes of a review to the bytes of its answer."""
 
 import logging
 from collections.abc import Callable
@@ -8,16 +8,22 @@ from functools import partial
 from typing import ParamSpec, Self, TypeVar
 
 from lnamespace.admission import caller
-from lnamespace.admission.accounts import Accounts, themselves
+from lnamespace.admission.accounts import AccountOf, own_account
 from lnamespace.admission.decisions.conversion import convert
 from lnamespace.admission.decisions.decision import Decision
 from lnamespace.admission.decisions.fields import invalid_status
 from lnamespace.admission.decisions.mutation import mutate
 from lnamespace.admission.decisions.policy import Clock, Policy, ReviewContext
-from lnamespace.admission.decisions.review import AdmissionRequest, allow, decode_review, deny
+from lnamespace.admission.decisions.review import (
+    AdmissionRequest,
+    allow,
+    decode_review,
+    deny,
+    name_of,
+)
 from lnamespace.admission.decisions.validation import validate
-from lnamespace.admission.departures import Departures, IntoOutbox, NoDepartures
-from lnamespace.admission.inheritance import FromCluster, Inheritance, NoInheritance
+from lnamespace.admission.deletions import Deletions, OutboxDeletions, UnrecordedDeletions
+from lnamespace.admission.inheritance import ClusterInheritance, Inheritance, NoInheritance
 from lnamespace.admission.server import Endpoint
 from lnamespace.admission.threads import in_thread
 from lnamespace.kube.client import Client
@@ -33,10 +39,11 @@ from lnamespace.settings import Settings, items
 ADMISSION_MAX = 4 * 1024**2
 """Bytes; etcd takes objects of 1.5 MiB, and an update shows it twice."""
 
-ASIDE = 2**15
-GROUPS_ASIDE = 100
-"""Bytes of a review, and groups of who asks, from which on a thread decides: an ordinary review has
-a few thousand bytes and takes a millisecond."""
+THREAD_BYTES = 2**15
+THREAD_GROUPS = 100
+"""Bytes of a review, and groups of the caller, above which a thread decides. An ordinary review has
+a few thousand bytes and takes a millisecond; one with 300,000 groups took 13 seconds, in which the
+event loop answered nobody."""
 
 CONVERSION_MAX = 128 * 1024**2
 """Bytes; a list is converted in one review."""
@@ -47,7 +54,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Directory = Callable[[Payers, str], frozenset[str] | None]
-"""The groups that a directory knows of a user; None while it is still being asked. Never waits."""
+"""The groups that a directory knows of a user; None while it is being asked. It never waits."""
 
 Decide = Callable[[AdmissionRequest, Policy, ReviewContext], Decision]
 
@@ -57,32 +64,49 @@ def _utc_now() -> datetime:
 
 
 @dataclass(frozen=True)
-class Door:
-    """What stands between a decision and the world."""
+class AdmissionEndpoints:
+    """Answer reviews by decisions, with what they need read from the cluster.
+
+    Parameters
+    ----------
+    directory
+        Where groups are looked up that a login does not tell.
+    on_decision
+        Called with the endpoint's path and each decision; for metrics.
+    account_of
+        To whom creations of a user count; see :data:`~lnamespace.admission.accounts.AccountOf`.
+    limit_exceeded
+        From an account to why it may have no further LNamespace; empty: it may.
+    """
 
     policy: Policy
     payers: Callable[[], Payers]
     inheritance: Inheritance
     directory: Directory
-    departures: Departures
+    deletions: Deletions
     clock: Clock = _utc_now
-    decided: Callable[[str, Decision], None] = lambda _, __: None
-    accounts: Accounts = themselves
-    exceeded: Callable[[str], str] = lambda _: ""
+    on_decision: Callable[[str, Decision], None] = lambda _, __: None
+    account_of: AccountOf = own_account
+    limit_exceeded: Callable[[str], str] = lambda _: ""
 
     @classmethod
-    def of(
+    def from_settings(
         cls,
         settings: Settings,
         client: Client | None,
         file: PayersFile,
-        decided: Callable[[str, Decision], None],
-        missed: Callable[[], None],
+        on_decision: Callable[[str, Decision], None],
+        on_unrecorded: Callable[[], None],
     ) -> Self:
-        """The door that the settings ask for; without a client, it neither looks nor writes.
+        """Build the endpoints that the settings ask for.
 
-        ``decided`` is told each decision, and the path where it was asked for; ``missed`` is
-        called for each deletion that was let through without a record of it.
+        Parameters
+        ----------
+        client
+            None for a webhook without a connection to the API server: nothing is inherited then,
+            and no deletion is recorded.
+        on_unrecorded
+            Called for each deletion that was allowed without a record of it.
         """
         names = Names(settings.api_group_suffix, settings.sudoers_group_format)
         resource = Resource(names.group, VERSION, KIND, PLURAL)
@@ -94,56 +118,54 @@ class Door:
                 never_impersonate=frozenset(items(settings.never_impersonate)),
             ),
             payers=lambda: file.current,
-            inheritance=FromCluster(client, resource, _utc_now) if client else NoInheritance(),
+            inheritance=(
+                ClusterInheritance(client, resource, _utc_now) if client else NoInheritance()
+            ),
             directory=lambda payers, user: directories.groups_of(
                 payers.directory, user, caller.address.get()
             ),
-            departures=(
-                IntoOutbox(client, resource, OutboxClient(client, names), _utc_now, missed)
-                if client
-                else NoDepartures()
-            ),
-            decided=decided,
+            deletions=_deletions(client, resource, names, on_unrecorded),
+            on_decision=on_decision,
         )
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
-        """All that the API server may ask."""
+    def all(self) -> tuple[Endpoint, ...]:
+        """Return every endpoint that the chart's webhook configurations name."""
         return (
             self._endpoint("/mutate", mutate, administrator=False),
             self._endpoint("/mutate-administrator", mutate, administrator=True),
             self._endpoint("/validate", validate, administrator=False),
             self._endpoint("/validate-administrator", validate, administrator=True),
-            Endpoint("/depart", self._depart, ADMISSION_MAX),
+            Endpoint("/depart", self._record_deletion, ADMISSION_MAX),
             Endpoint("/convert", partial(_converted, self.policy), CONVERSION_MAX),
         )
 
     def _endpoint(self, path: str, decide: Decide, *, administrator: bool) -> Endpoint:
         async def answer(body: bytes) -> bytes:
-            long = len(body) > ASIDE
+            long = len(body) > THREAD_BYTES
             request = await _run(long, decode_review, body, self.policy.names)
-            context = await self._circumstances(request, administrator)
-            long = long or len(request.user_info.groups) > GROUPS_ASIDE
-            decision, reply = await _run(long, self._judge, decide, request, context)
-            self.decided(path, decision)
+            context = await self._context(request, administrator)
+            long = long or len(request.user_info.groups) > THREAD_GROUPS
+            decision, reply = await _run(long, self._decide, decide, request, context)
+            self.on_decision(path, decision)
             return reply
 
         return Endpoint(path, answer, ADMISSION_MAX)
 
-    def _judge(
+    def _decide(
         self, decide: Decide, request: AdmissionRequest, context: ReviewContext
     ) -> tuple[Decision, bytes]:
         decision = decide(request, self.policy, context)
         return decision, _answer(request, self.policy.names, decision)
 
-    async def _depart(self, body: bytes) -> bytes:
+    async def _record_deletion(self, body: bytes) -> bytes:
         request = decode_review(body, self.policy.names)
-        await self.departures.tell(request)
+        await self.deletions.record(request)
         return allow(request)
 
-    async def _circumstances(self, request: AdmissionRequest, administrator: bool) -> ReviewContext:
+    async def _context(self, request: AdmissionRequest, administrator: bool) -> ReviewContext:
         payers, user = self.payers(), request.user_info.username
-        account = await self.accounts(user) if request.operation == "CREATE" else ""
-        home = await self.inheritance.of(user)
+        account = await self.account_of(user) if request.operation == "CREATE" else ""
+        home = await self.inheritance.home_of(user)
         return ReviewContext(
             now=self.clock(),
             payers=payers,
@@ -152,8 +174,17 @@ class Door:
             inherited=home.inherited,
             unlisted=home.unlisted,
             counted_to=account,
-            limit_exceeded=self.exceeded(account or user),
+            limit_exceeded=self.limit_exceeded(account or user),
         )
+
+
+def _deletions(
+    client: Client | None, resource: Resource, names: Names, on_unrecorded: Callable[[], None]
+) -> Deletions:
+    if client is None:
+        return UnrecordedDeletions()
+    outbox = OutboxClient(client, names)
+    return OutboxDeletions(client, resource, outbox, _utc_now, on_unrecorded)
 
 
 def _answer(request: AdmissionRequest, names: Names, decision: Decision) -> bytes:
@@ -161,21 +192,16 @@ def _answer(request: AdmissionRequest, names: Names, decision: Decision) -> byte
         return allow(request, decision.warnings, decision.patch)
     fields = [error.path for error in decision.errors]
     log.info("refused", extra={"uid": request.uid, "fields": fields})
-    refusal = invalid_status(names, _name_of(request), decision.errors)
+    name = name_of(request.new)
+    refusal = invalid_status(names, request.name if name is None else name, decision.errors)
     return deny(request, refusal, decision.warnings)
 
 
-def _name_of(request: AdmissionRequest) -> str:
-    metadata = request.new.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    return name if isinstance(name, str) else request.name
-
-
 async def _converted(policy: Policy, body: bytes) -> bytes:
-    # A list of thousands takes a second; other requests must not wait for it.
+    # A list of thousands of objects takes a second, for which the event loop must not stand still.
     return await in_thread(convert, body, policy.names)
 
 
 async def _run(long: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function, in a thread if it may take long: other requests must not wait for it."""
+    """Call a function; in a thread if it may take long, so that other requests need not wait."""
     return await in_thread(work, *args, **kwargs) if long else work(*args, **kwargs)

@@ -1,8 +1,9 @@
-"""Rule R8 of who pays: what a ServiceAccount creates is charged like the LNamespace it lives in.
+"""Rule R8 of docs/payers.md: a ServiceAccount's LNamespaces are charged like its own LNamespace.
 
-Only where that LNamespace lists the ServiceAccount as a manager or sudoer, who may change who pays
-anyway. Everybody who works in a namespace can make ServiceAccounts and act as them: so a mere user
-charged another team's cost centre, and went on after they were taken off the list.
+The rule holds only where that LNamespace lists the ServiceAccount as a manager or sudoer, who may
+change who pays anyway. Every user of a namespace can create ServiceAccounts in it and act as them:
+without this condition a mere user charged the team's cost centre, and went on after they were taken
+off the list.
 """
 
 import asyncio
@@ -27,10 +28,17 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Home:
-    """What the LNamespace of a ServiceAccount says: its payer, and whether the account is listed.
+class HomeLNamespace:
+    """Describe the LNamespace in which a ServiceAccount lives.
 
-    ``name`` is empty, and there is no ``charge``, where there is nothing to inherit.
+    Parameters
+    ----------
+    name
+        Empty where there is nothing to inherit.
+    charge
+        Who pays for it; None where there is nothing to inherit.
+    listed
+        Whether it lists the ServiceAccount as a manager or sudoer.
     """
 
     name: str = ""
@@ -39,56 +47,56 @@ class Home:
 
     @property
     def inherited(self) -> Charge | None:
-        """The payer that the ServiceAccount may charge."""
+        """Return the charge that the ServiceAccount inherits, or None."""
         return self.charge if self.listed else None
 
     @property
     def unlisted(self) -> str:
-        """The name of an LNamespace whose payer it could charge if it were listed there."""
+        """Return the LNamespace whose charge it would inherit if it were listed there, or empty."""
         return self.name if self.charge and not self.listed else ""
 
 
-NOWHERE = Home()
+NO_HOME = HomeLNamespace()
 
 
 class Inheritance(Protocol):
-    """Where a ServiceAccount's payer is looked up."""
+    """Find the LNamespace in which a ServiceAccount lives."""
 
-    async def of(self, username: str) -> Home:
-        """Return what the LNamespace says in which a ServiceAccount lives."""
+    async def home_of(self, username: str) -> HomeLNamespace:
+        """Return the LNamespace in which a user lives; :data:`NO_HOME` for most."""
 
 
 class NoInheritance:
-    """For a webhook that has no connection to the API server."""
+    """Find nothing: the webhook has no client of the API server."""
 
-    async def of(self, username: str) -> Home:  # noqa: ARG002 - the protocol's
-        """Return nothing to inherit."""
-        return NOWHERE
+    async def home_of(self, username: str) -> HomeLNamespace:  # noqa: ARG002 - the protocol's
+        """Return :data:`NO_HOME`."""
+        return NO_HOME
 
 
 @dataclass(frozen=True)
-class FromCluster:
-    """Asks the API server."""
+class ClusterInheritance:
+    """Ask the API server for the LNamespace."""
 
     client: Client
     resource: Resource
     clock: Callable[[], datetime]
 
-    async def of(self, username: str) -> Home:
-        """Return nothing to inherit too where the API server did not answer in time."""
+    async def home_of(self, username: str) -> HomeLNamespace:
+        """Return the LNamespace; :data:`NO_HOME` too where the API server gave no answer."""
         home = Requester(username).home
         if not home:
-            return NOWHERE
+            return NO_HOME
         try:
             async with asyncio.timeout(PATIENCE):
                 found = decode(await self.client.get(self.resource.path(home)))
         except (ClusterError, ModelError, TimeoutError) as error:
             log.info("no payer to inherit", extra={"error": str(error)})
-            return NOWHERE
-        # One in Conflict has the name of that namespace, and not the namespace.
+            return NO_HOME
+        # An LNamespace in Conflict has the name of the Namespace and does not own it.
         if not found.status.namespace_uid or not found.spec.billing.cost_center:
-            return NOWHERE
-        return Home(home, found.spec.billing, _lists(found, username, self.clock()))
+            return NO_HOME
+        return HomeLNamespace(home, found.spec.billing, _lists(found, username, self.clock()))
 
 
 def _lists(lns: LNamespace, username: str, now: datetime) -> bool:

@@ -1,4 +1,4 @@
-"""Work that is too long for the event loop."""
+"""Long work, outside the event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a function in a thread, and return only when it is over.
+    """Run a function in a thread, and return only when it has ended, also when cancelled.
 
-    A thread cannot be stopped. A caller that is cancelled, for its time is up, waits all the same:
-    otherwise the bounds on how much is done at a time would be given back while it is being done.
+    A thread cannot be stopped. If the caller of one whose time is up returned at once, it would
+    free its turn while the thread still works: a second large conversion then ran beside the first.
     """
     task = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
     try:
@@ -23,5 +23,5 @@ async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
                 await asyncio.wait([task])
             except asyncio.CancelledError:
                 continue
-        task.exception()  # Somebody has looked at it.
+        task.exception()  # Retrieved, so that asyncio does not log it as lost.
         raise

@@ -1,9 +1,7 @@
-"""The process: what is wired to what, and how it begins and ends."""
+"""The process ``lnamespace webhook``: its parts, its start and its graceful end."""
 
 import asyncio
 import logging
-import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -14,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from lnamespace.access.limit import RequesterLimits
-from lnamespace.admission.accounts import FromNamespaces, themselves
+from lnamespace.admission.accounts import NamespaceAccounts, own_account
 from lnamespace.admission.certificates import trust
 from lnamespace.admission.certificates.files import CertificateFiles
 from lnamespace.admission.certificates.tls import Identity
 from lnamespace.admission.certificates.trust import Place, SelfMade, Source
 from lnamespace.admission.decisions.decision import Decision
-from lnamespace.admission.endpoints import Door
-from lnamespace.admission.holdings import Holdings
+from lnamespace.admission.endpoints import AdmissionEndpoints
 from lnamespace.admission.server import Server
+from lnamespace.admission.usage import Usage
 from lnamespace.errors import SettingsError
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.kube.resources import Resource
@@ -32,6 +30,7 @@ from lnamespace.model.names import Names
 from lnamespace.payers.file import PayersFile
 from lnamespace.runtime.listener import Address
 from lnamespace.runtime.probes import Probes, answering
+from lnamespace.runtime.signals import exit_at_next_signal, stop_event
 from lnamespace.settings import Settings, items
 
 log = logging.getLogger(__name__)
@@ -43,16 +42,17 @@ def run(settings: Settings) -> None:
     Raises
     ------
     LNamespaceError
-        It cannot run; the message says why.
+        The webhook cannot run; the message says why.
     """
-    # A thread that decides about much lets the event loop on after half a millisecond, not after 5:
-    # the loop goes on several times for each review, and short ones took 20 ms instead of 4.
+    # A thread that decides about a large review gives way to the event loop after half a
+    # millisecond instead of 5. The loop runs several times for each review, and small reviews
+    # took 20 ms instead of 4 meanwhile.
     sys.setswitchinterval(0.0005)
     asyncio.run(_serve(settings))
 
 
 async def _serve(settings: Settings) -> None:
-    # One, for they would not run at the same time, and the event loop would wait for each of them.
+    # One thread: two would not run at the same time, and the event loop would wait for both.
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     metrics = WebhookMetrics.new(Names(settings.api_group_suffix).group)
     identity = Identity(metrics)
@@ -61,15 +61,19 @@ async def _serve(settings: Settings) -> None:
         source = _source(settings, client, identity, metrics)
         payers = PayersFile(settings.payers_file)
         count = partial(_count, metrics)
-        door = Door.of(settings, client, payers, count, metrics.unrecorded.inc)
+        unlimited = AdmissionEndpoints.from_settings(
+            settings, client, payers, count, metrics.unrecorded.inc
+        )
         limits = RequesterLimits(settings.limit_per_requester, settings.limits_by_name)
         names = Names(settings.api_group_suffix)
-        limited = replace(
-            door,
-            exceeded=await _holdings(stack, settings, client, limits),
-            accounts=FromNamespaces(client, names, limits).of if client else themselves,
+        endpoints = replace(
+            unlimited,
+            limit_exceeded=await _limit_exceeded(stack, settings, client, limits),
+            account_of=NamespaceAccounts(client, names, limits).account_of
+            if client
+            else own_account,
         )
-        server = Server(limited.endpoints(), metrics)
+        server = Server(endpoints.all(), metrics)
         await _listen(settings, server, identity)
         probes = Probes(
             lambda: server.problem() or identity.problem(), partial(_measure, payers, metrics)
@@ -77,18 +81,21 @@ async def _serve(settings: Settings) -> None:
         await stack.enter_async_context(answering(settings.health_listen, probes))
         await stack.enter_async_context(_running(payers.keep()))
         await stack.enter_async_context(_running(trust.keep(source, metrics)))
-        await _until_told(settings, server)
+        await _serve_until_stopped(settings, server)
 
 
-async def _holdings(
+async def _limit_exceeded(
     stack: AsyncExitStack, settings: Settings, client: Client | None, limits: RequesterLimits
 ) -> Callable[[str], str]:
-    """Return what says who has as many LNamespaces as they may; without a client, nobody has."""
-    holdings = Holdings(limits)
+    """Return the function that says why an account is at its limit; it never does without a client.
+
+    The watch behind it runs until the stack is closed.
+    """
+    usage = Usage(limits)
     if client and limits.any_limited:
         resource = Resource(Names(settings.api_group_suffix).group, VERSION, KIND, PLURAL)
-        await stack.enter_async_context(_running(holdings.reflector(client, resource).run()))
-    return holdings.exceeded
+        await stack.enter_async_context(_running(usage.reflector(client, resource).run()))
+    return usage.exceeded
 
 
 def _count(metrics: WebhookMetrics, path: str, decision: Decision) -> None:
@@ -101,13 +108,13 @@ def _count(metrics: WebhookMetrics, path: str, decision: Decision) -> None:
 
 
 def _measure(payers: PayersFile, metrics: WebhookMetrics) -> bytes:
-    """Return all metrics."""
+    """Return all metrics in Prometheus' text format."""
     metrics.payers_problem.set(bool(payers.problem))
     return metrics.text()
 
 
 async def _client(stack: AsyncExitStack, settings: Settings) -> Client | None:
-    """A connection to the API server; with somebody else's certificate it can do without."""
+    """Connect to the API server; return None where that fails and files have the certificate."""
     try:
         access = Access(settings.kubeconfig, settings.context)
         return await stack.enter_async_context(connect(access))
@@ -122,7 +129,7 @@ def _source(
     settings: Settings, client: Client | None, identity: Identity, metrics: WebhookMetrics
 ) -> Source:
     if client is None or settings.certificate_directory:
-        # It may not look whom the API server trusts: a 0 would say for ever that nobody is.
+        # The webhook cannot read the caBundles then, and the metric would be 0 for ever.
         metrics.registry.unregister(metrics.trusted)
         return CertificateFiles(Path(settings.certificate_directory), identity)
     namespace, slash, name = settings.certificate_secret.partition("/")
@@ -158,18 +165,14 @@ async def _running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             await task
 
 
-async def _until_told(settings: Settings, server: Server) -> None:
-    """Answer until a signal comes; then say so to probes, and answer on for a while.
+async def _serve_until_stopped(settings: Settings, server: Server) -> None:
+    """Answer until SIGTERM or SIGINT, then for the drain time; end at once at a second signal.
 
-    Meanwhile whoever sends requests here learns that we are not ready. A second signal ends
-    the process at once.
+    During the drain time the readiness probe fails, so that the API server's requests go to the
+    other replicas before this one stops listening.
     """
-    loop, told = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
-    await told.wait()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, os._exit, 128 + number)
+    await stop_event().wait()
+    exit_at_next_signal()
     server.drain()
     log.info("stopping", extra={"drain_seconds": settings.drain_seconds})
     await asyncio.sleep(settings.drain_seconds)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from lnamespace.admission.decisions.review import name_of
 from lnamespace.errors import ModelError, ReviewError
 from lnamespace.model import lnamespace
 from lnamespace.model.conversion import convert_manifest
@@ -133,13 +134,9 @@ def _object(index: int, piece: msgspec.Raw, version: str, names: Names) -> bytes
     try:
         return msgspec.json.encode(convert_manifest(item, version, names))
     except ModelError as error:
-        raise ModelError(f"objects[{index}]{_named(item)}: {error}") from error
-
-
-def _named(item: dict[str, Any]) -> str:
-    metadata = item.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    return f" {name!r}" if isinstance(name, str) else ""
+        name = name_of(item)
+        named = "" if name is None else f" {name!r}"
+        raise ModelError(f"objects[{index}]{named}: {error}") from error
 
 
 def _message(error: Exception) -> str:

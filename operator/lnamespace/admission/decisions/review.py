@@ -120,6 +120,13 @@ def deny(request: AdmissionRequest, status: dict[str, Any], warnings: Sequence[s
     return _answer({"uid": request.uid, "allowed": False, "status": status}, warnings)
 
 
+def name_of(manifest: dict[str, Any]) -> str | None:
+    """Return ``metadata.name`` of an object that no schema has checked; None if it is no text."""
+    metadata = manifest.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else None
+
+
 def _answer(response: dict[str, Any], warnings: Sequence[str]) -> bytes:
     if warnings:
         response["warnings"] = [_shortened(text) for text in warnings[:_WARNINGS_MAX]]

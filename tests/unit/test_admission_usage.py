@@ -1,4 +1,4 @@
-"""What the door knows of who has how many."""
+"""How many LNamespaces each account has, and to which account a creation counts."""
 
 import asyncio
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 from lnamespace.access.limit import RequesterLimits
-from lnamespace.admission.accounts import FromNamespaces
+from lnamespace.admission.accounts import NamespaceAccounts
 from lnamespace.admission.decisions.mutation import mutate
 from lnamespace.admission.decisions.validation import validate
-from lnamespace.admission.holdings import Holdings, read
+from lnamespace.admission.usage import Usage, decode_counted
 
 from tests.unit.support.admission import ALICE, NAMES, POLICY, context, creation, patched, update
 from tests.unit.support.server import client_of, serving
@@ -24,37 +24,37 @@ def manifest(name: str, version: int, spec: Any = None) -> bytes:
 
 
 def test_what_is_kept_is_who_asked() -> None:
-    kept = read(manifest("a", 7, {"requester": "alice", "users": [{"name": "bob"}]}))
+    kept = decode_counted(manifest("a", 7, {"requester": "alice", "users": [{"name": "bob"}]}))
     assert (kept.key, kept.version, kept.account) == (("", "a"), 7, "alice")
-    assert read(manifest("a", 7)).account == ""
+    assert decode_counted(manifest("a", 7)).account == ""
 
 
 def test_it_counts_what_comes_and_goes() -> None:
-    holdings = Holdings(LIMITS)
+    usage = Usage(LIMITS)
     for version, name in enumerate(("a", "b"), 1):
-        assert not holdings.exceeded("alice")
-        holdings.store.put(read(manifest(name, version, {"requester": "alice"})))
-    assert holdings.exceeded("alice").startswith(REFUSAL)
-    assert not holdings.exceeded("bob")
-    holdings.store.put(read(manifest("b", 3, {"requester": "alice", "users": []})))
-    holdings.store.remove(("", "b"), 4)
-    assert not holdings.exceeded("alice")
+        assert not usage.exceeded("alice")
+        usage.store.put(decode_counted(manifest(name, version, {"requester": "alice"})))
+    assert usage.exceeded("alice").startswith(REFUSAL)
+    assert not usage.exceeded("bob")
+    usage.store.put(decode_counted(manifest("b", 3, {"requester": "alice", "users": []})))
+    usage.store.remove(("", "b"), 4)
+    assert not usage.exceeded("alice")
 
 
 def test_the_service_accounts_of_a_namespace_are_counted_together() -> None:
-    holdings = Holdings(LIMITS)
+    usage = Usage(LIMITS)
     one = manifest("a", 1, {"requester": "system:serviceaccount:ci:one"})
-    holdings.store.put(read(one))
-    assert holdings.exceeded("system:serviceaccount:ci:other")
+    usage.store.put(decode_counted(one))
+    assert usage.exceeded("system:serviceaccount:ci:other")
 
 
 def test_what_is_counted_to_somebody_else_is_theirs() -> None:
-    holdings = Holdings(LIMITS)
+    usage = Usage(LIMITS)
     robot = {"requester": "system:serviceaccount:home:robot", "countedTo": "alice"}
     for version, name in enumerate(("a", "b"), 1):
-        holdings.store.put(read(manifest(name, version, robot)))
-    assert holdings.exceeded("alice").startswith(REFUSAL)
-    assert not holdings.exceeded("system:serviceaccount:home:robot")
+        usage.store.put(decode_counted(manifest(name, version, robot)))
+    assert usage.exceeded("alice").startswith(REFUSAL)
+    assert not usage.exceeded("system:serviceaccount:home:robot")
 
 
 ROBOT = "system:serviceaccount:home:robot"
@@ -75,8 +75,8 @@ async def test_a_service_account_is_counted_like_the_namespace_it_lives_in(
 ) -> None:
     """Not like one without a limit, which whoever makes namespaces for teams is given."""
     async with serving() as server, client_of(server.url) as client:
-        accounts = FromNamespaces(client, NAMES, LIMITS)
-        task = asyncio.create_task(accounts.of(ROBOT))
+        accounts = NamespaceAccounts(client, NAMES, LIMITS)
+        task = asyncio.create_task(accounts.account_of(ROBOT))
         exchange = await server.next("GET")
         assert exchange.path == "/api/v1/namespaces/home"
         exchange.answer({"metadata": {"annotations": annotations} if annotations else {}})
@@ -87,7 +87,7 @@ async def test_a_service_account_is_counted_like_the_namespace_it_lives_in(
 async def test_to_whom_it_is_counted_is_never_guessed(status: int) -> None:
     """Counted to nobody, a ServiceAccount of a full account would have another limit."""
     async with serving() as server, client_of(server.url) as client:
-        task = asyncio.create_task(FromNamespaces(client, NAMES, LIMITS).of(ROBOT))
+        task = asyncio.create_task(NamespaceAccounts(client, NAMES, LIMITS).account_of(ROBOT))
         (await server.next("GET")).refuse(status)
         assert await task is None
 
@@ -95,7 +95,7 @@ async def test_to_whom_it_is_counted_is_never_guessed(status: int) -> None:
 @pytest.mark.parametrize("who", [ALICE, "system:serviceaccount:ci:bot"])
 async def test_nobody_else_is_asked_for(who: str) -> None:
     async with serving() as server, client_of(server.url) as client:
-        assert await FromNamespaces(client, NAMES, LIMITS).of(who) == ""
+        assert await NamespaceAccounts(client, NAMES, LIMITS).account_of(who) == ""
         assert server.arrived.empty()
 
 

@@ -14,8 +14,8 @@ import jsonpatch
 import pytest
 from lnamespace.admission.decisions.policy import Policy
 from lnamespace.admission.decisions.review import AdmissionRequest
-from lnamespace.admission.endpoints import ADMISSION_MAX, Door
-from lnamespace.admission.inheritance import NOWHERE, Home
+from lnamespace.admission.endpoints import ADMISSION_MAX, AdmissionEndpoints
+from lnamespace.admission.inheritance import NO_HOME, HomeLNamespace
 from lnamespace.admission.threads import in_thread
 from lnamespace.errors import ReviewError
 from lnamespace.metrics.webhook import ENDPOINTS
@@ -32,7 +32,7 @@ from tests.unit.support.strategies import NOW
 
 @dataclass
 class World:
-    """A door, and what it was told and asked of."""
+    """The endpoints, and what they were asked and did."""
 
     payers: Payers = field(default_factory=Payers)
     inherited: Charge | None = None
@@ -40,30 +40,30 @@ class World:
     found: frozenset[str] | None = frozenset()
     asked: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    departed: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
 
-    async def of(self, username: str) -> Home:
+    async def home_of(self, username: str) -> HomeLNamespace:
         home = Requester(username).home
         self.asked.append(home)
-        return Home(home, self.inherited, self.listed) if home else NOWHERE
+        return HomeLNamespace(home, self.inherited, self.listed) if home else NO_HOME
 
-    async def tell(self, request: AdmissionRequest) -> None:
-        self.departed.append(request.name)
+    async def record(self, request: AdmissionRequest) -> None:
+        self.deleted.append(request.name)
 
-    def door(self) -> Door:
-        return Door(
+    def endpoints(self) -> AdmissionEndpoints:
+        return AdmissionEndpoints(
             Policy(NAMES),
             payers=lambda: self.payers,
             inheritance=self,
             directory=lambda _, __: self.found,
-            departures=self,
+            deletions=self,
             clock=lambda: NOW,
-            decided=lambda path, found: self.refused.append(path) if found.errors else None,
+            on_decision=lambda path, found: self.refused.append(path) if found.errors else None,
         )
 
 
 def test_all_its_endpoints_are_counted_from_the_start() -> None:
-    assert tuple(one.path for one in World().door().endpoints()) == ENDPOINTS
+    assert tuple(one.path for one in World().endpoints().all()) == ENDPOINTS
 
 
 def review(spec: Any = ABSENT, user: str = ALICE, operation: str = "CREATE", **more: Any) -> Json:
@@ -82,26 +82,26 @@ def review(spec: Any = ABSENT, user: str = ALICE, operation: str = "CREATE", **m
     }
 
 
-async def ask(door: Door, path: str, sent: Json) -> Json:
-    (endpoint,) = [e for e in door.endpoints() if e.path == path]
+async def ask(endpoints: AdmissionEndpoints, path: str, sent: Json) -> Json:
+    (endpoint,) = [e for e in endpoints.all() if e.path == path]
     answer = json.loads(await endpoint.answer(json.dumps(sent).encode()))
     response: Json = answer["response"]
     assert response["uid"] == sent["request"]["uid"]
     return response
 
 
-async def through(door: Door, sent: Json, suffix: str = "") -> tuple[Json, Json]:
+async def through(endpoints: AdmissionEndpoints, sent: Json, suffix: str = "") -> tuple[Json, Json]:
     """What the API server does: mutation, then validation of what came of it."""
-    answer = await ask(door, f"/mutate{suffix}", sent)
+    answer = await ask(endpoints, f"/mutate{suffix}", sent)
     assert answer["allowed"], answer
     patch = json.loads(base64.b64decode(answer.get("patch", "W10=")))
     changed = jsonpatch.apply_patch(sent["request"]["object"], patch)
     again = sent | {"request": sent["request"] | {"object": changed}}
-    return changed, await ask(door, f"/validate{suffix}", again)
+    return changed, await ask(endpoints, f"/validate{suffix}", again)
 
 
 def test_all_that_the_api_server_asks_has_its_place() -> None:
-    found = {endpoint.path: endpoint for endpoint in World().door().endpoints()}
+    found = {endpoint.path: endpoint for endpoint in World().endpoints().all()}
     assert list(found) == [
         "/mutate",
         "/mutate-administrator",
@@ -149,7 +149,7 @@ async def test_who_is_in_very_many_groups_holds_nobody_up(
     answered: list[tuple[Json, Json]] = []
 
     async def ask_both() -> None:
-        answered.append(await through(world.door(), review(userInfo=who)))
+        answered.append(await through(world.endpoints(), review(userInfo=who)))
 
     pause = await longest_pause(ask_both())
     verdict = answered[0][1]
@@ -181,7 +181,7 @@ async def test_what_runs_in_a_thread_is_waited_for_when_its_time_is_up() -> None
 
 
 async def test_who_asks_for_a_name_and_nothing_else_is_let_in_with_everything() -> None:
-    changed, verdict = await through(World().door(), review())
+    changed, verdict = await through(World().endpoints(), review())
     assert verdict == {"uid": "r-1", "allowed": True}
     assert changed["spec"]["requester"] == ALICE
     assert changed["spec"]["managers"] == [{"name": ALICE}]
@@ -193,7 +193,9 @@ async def test_a_refusal_is_told_in_full_counted_and_logged_without_what_was_sen
 ) -> None:
     world = World()
     caplog.set_level(logging.INFO)
-    _, verdict = await through(world.door(), review({"sudoers": [{"name": "*"}, {"name": "\n"}]}))
+    _, verdict = await through(
+        world.endpoints(), review({"sudoers": [{"name": "*"}, {"name": "\n"}]})
+    )
     assert verdict["allowed"] is False
     causes = verdict["status"]["details"]["causes"]
     assert [cause["field"] for cause in causes] == [
@@ -209,7 +211,7 @@ async def test_a_refusal_is_told_in_full_counted_and_logged_without_what_was_sen
 
 async def test_who_is_refused_is_warned_too() -> None:
     past = {"name": "bob", "expiresAt": "2020-01-01T00:00:00Z"}
-    _, verdict = await through(World().door(), review({"users": [past, {"name": "*"}]}))
+    _, verdict = await through(World().endpoints(), review({"users": [past, {"name": "*"}]}))
     assert verdict["allowed"] is False
     (warning,) = verdict["warnings"]
     assert warning.startswith("spec.users[0].expiresAt: is in the past")
@@ -217,10 +219,10 @@ async def test_who_is_refused_is_warned_too() -> None:
 
 async def test_who_has_as_many_as_they_may_have_is_refused() -> None:
     full = {ALICE: "you have 3 of 3"}
-    door = replace(World().door(), exceeded=lambda user: full.get(user, ""))
-    _, verdict = await through(door, review())
+    endpoints = replace(World().endpoints(), limit_exceeded=lambda user: full.get(user, ""))
+    _, verdict = await through(endpoints, review())
     assert verdict["status"]["message"].endswith("spec.requester: Forbidden: you have 3 of 3")
-    assert (await through(door, review(user="bob")))[1]["allowed"]
+    assert (await through(endpoints, review(user="bob")))[1]["allowed"]
 
 
 async def test_what_mutation_refuses_is_refused_there() -> None:
@@ -238,7 +240,7 @@ async def test_what_mutation_refuses_is_refused_there() -> None:
     ]
     old = {"billing": waiting[-1] | {"superseded": waiting[:-1]}}
     sent = review({"billing": {"costCenter": "2"}}, operation="UPDATE", oldObject=manifest(old))
-    answer = await ask(world.door(), "/mutate", sent)
+    answer = await ask(world.endpoints(), "/mutate", sent)
     assert answer["allowed"] is False
     assert "patch" not in answer
     assert world.refused == ["/mutate"]
@@ -246,49 +248,51 @@ async def test_what_mutation_refuses_is_refused_there() -> None:
 
 async def test_an_administrator_is_who_comes_by_their_own_path() -> None:
     """Not who says so: the API server found it, and chose the path."""
-    door = World(Payers((Entry(0, Charge("1"), user="bob"),))).door()
+    endpoints = World(Payers((Entry(0, Charge("1"), user="bob"),))).endpoints()
     spec = {"users": [{"name": "bob"}], "billing": {"costCenter": "9"}}
-    _, verdict = await through(door, review(spec, user="root"))
+    _, verdict = await through(endpoints, review(spec, user="root"))
     assert verdict["allowed"] is False
-    changed, verdict = await through(door, review(spec, user="root"), "-administrator")
+    changed, verdict = await through(endpoints, review(spec, user="root"), "-administrator")
     assert verdict["allowed"] is True
     assert changed["spec"]["billing"]["costCenter"] == "9"
     assert changed["spec"]["billing"]["provenance"]["changedBy"] == "root"
     emptied = review({}, user="root", operation="UPDATE", oldObject=manifest({}))
-    assert (await ask(door, "/validate", emptied))["allowed"] is False
-    assert (await ask(door, "/validate-administrator", emptied))["allowed"] is True
+    assert (await ask(endpoints, "/validate", emptied))["allowed"] is False
+    assert (await ask(endpoints, "/validate-administrator", emptied))["allowed"] is True
 
 
 async def test_where_a_service_account_lives_is_looked_up_and_people_live_nowhere() -> None:
     world = World(Payers((Entry(0, Charge("1"), user="bob"),)), inherited=Charge("4711"))
-    changed, verdict = await through(world.door(), review({}, user="system:serviceaccount:ci:bot"))
+    changed, verdict = await through(
+        world.endpoints(), review({}, user="system:serviceaccount:ci:bot")
+    )
     assert verdict["allowed"] is True
     assert changed["spec"]["billing"]["costCenter"] == "4711"
     assert set(world.asked) == {"ci"}
     world.asked.clear()
-    await ask(world.door(), "/mutate", review({}, user="ci"))
+    await ask(world.endpoints(), "/mutate", review({}, user="ci"))
     assert set(world.asked) <= {""}
 
 
 async def test_the_payers_are_those_of_now() -> None:
     world = World()
-    door = world.door()
-    assert (await through(door, review()))[0]["spec"]["billing"]["costCenter"] == "unallocated"
+    endpoints = world.endpoints()
+    assert (await through(endpoints, review()))[0]["spec"]["billing"]["costCenter"] == "unallocated"
     world.payers = Payers((Entry(0, Charge("7"), user=ALICE),))
-    assert (await through(door, review()))[0]["spec"]["billing"]["costCenter"] == "7"
+    assert (await through(endpoints, review()))[0]["spec"]["billing"]["costCenter"] == "7"
 
 
 async def test_payers_that_change_between_the_two_questions_are_told_of() -> None:
     """Mutation could not resolve it; validation could."""
     world = World(Payers((Entry(0, Charge("1"), group="red"),)), found=None)
     sent = review()
-    door = world.door()
-    answer = await ask(door, "/mutate", sent)
+    endpoints = world.endpoints()
+    answer = await ask(endpoints, "/mutate", sent)
     patch = json.loads(base64.b64decode(answer["patch"]))
     changed = jsonpatch.apply_patch(sent["request"]["object"], patch)
     world.found = frozenset({"red"})
     verdict = await ask(
-        door, "/validate", sent | {"request": sent["request"] | {"object": changed}}
+        endpoints, "/validate", sent | {"request": sent["request"] | {"object": changed}}
     )
     assert verdict["allowed"] is False
     assert "try again" in verdict["status"]["message"]
@@ -297,31 +301,31 @@ async def test_payers_that_change_between_the_two_questions_are_told_of() -> Non
 async def test_a_deletion_passes_both() -> None:
     sent = review(operation="DELETE", object=None, oldObject={"spec": "x"})
     for path in ("/mutate", "/validate", "/mutate-administrator", "/validate-administrator"):
-        assert await ask(World().door(), path, sent) == {"uid": "r-1", "allowed": True}
+        assert await ask(World().endpoints(), path, sent) == {"uid": "r-1", "allowed": True}
 
 
 async def test_a_deletion_is_told_and_passes() -> None:
     world = World()
     sent = review(operation="DELETE", object=None, oldObject={"spec": "x"}, name="team-a")
-    assert await ask(world.door(), "/depart", sent) == {"uid": "r-1", "allowed": True}
-    assert world.departed == ["team-a"]
+    assert await ask(world.endpoints(), "/depart", sent) == {"uid": "r-1", "allowed": True}
+    assert world.deleted == ["team-a"]
 
 
 @pytest.mark.parametrize("path", ["/mutate", "/validate", "/depart", "/convert"])
 @pytest.mark.parametrize("body", [b"", b"{}", b"[" * 100_000, b"\xff", b" " * 3_000_000])
 async def test_garbage_is_refused(path: str, body: bytes) -> None:
-    (endpoint,) = [e for e in World().door().endpoints() if e.path == path]
+    (endpoint,) = [e for e in World().endpoints().all() if e.path == path]
     with pytest.raises(ReviewError):
         await endpoint.answer(body)
 
 
 @pytest.mark.parametrize("depth", [100, 400, 800, 950])
 async def test_what_is_nested_deep_is_answered_or_refused(depth: int) -> None:
-    """Never an error of ours, which the API server would tell as such."""
+    """Never an error of ours, which the API server would record as such."""
     deep = b'{"a":' * depth + b"1" + b"}" * depth
     body = json.dumps(review({"billing": "DEEP"})).encode()
     for place in (b'"DEEP"', b'{"billing": "DEEP"}'):
-        for endpoint in World().door().endpoints()[:5]:
+        for endpoint in World().endpoints().all()[:5]:
             with contextlib.suppress(ReviewError):
                 await endpoint.answer(body.replace(place, deep))
 
@@ -330,7 +334,7 @@ async def test_what_is_nested_deep_is_answered_or_refused(depth: int) -> None:
 async def test_a_refusal_names_the_object_as_well_as_it_can(name: Any) -> None:
     sent = review({"managers": []}, name="asked-for")
     sent["request"]["object"]["metadata"]["name"] = name
-    answer = await ask(World().door(), "/validate", sent)
+    answer = await ask(World().endpoints(), "/validate", sent)
     assert answer["allowed"] is False
     assert isinstance(answer["status"]["details"]["name"], str)
 
@@ -345,7 +349,9 @@ def test_the_settings_choose_the_policy() -> None:
         default_lists="managers, sudoers",
         never_impersonate="root,admin",
     )
-    policy = Door.of(settings, None, PayersFile(""), lambda _, __: None, lambda: None).policy
+    policy = AdmissionEndpoints.from_settings(
+        settings, None, PayersFile(""), lambda _, __: None, lambda: None
+    ).policy
     assert policy.names.group == "tenancy.example.com"
     assert policy.names.sudoers_group("a") == "k8s:a"
     assert policy.default_lists == ("managers", "sudoers")
@@ -356,10 +362,10 @@ async def test_a_deletion_that_could_not_be_written_down_is_told_of() -> None:
     missed = list[str]()
     sent = review(operation="DELETE", object=None, oldObject={}, name="team-a")
     async with serving() as server, client_of(server.url) as client:
-        door = Door.of(
+        endpoints = AdmissionEndpoints.from_settings(
             Settings(), client, PayersFile(""), lambda _, __: None, lambda: missed.append("x")
         )
-        answer = asyncio.create_task(ask(door, "/depart", sent))
+        answer = asyncio.create_task(ask(endpoints, "/depart", sent))
         (await server.next("GET")).refuse(403, "Forbidden")
         assert (await answer)["allowed"]
     assert missed == ["x"]
@@ -373,16 +379,16 @@ async def test_a_service_account_that_is_not_listed_learns_why_it_does_not_charg
     world = World(payers, inherited=Charge("4711"), listed=False)
     robot = "system:serviceaccount:ci:robot"
     spec = {"managers": [{"name": ALICE}]}
-    changed, verdict = await through(world.door(), review(spec, robot))
+    changed, verdict = await through(world.endpoints(), review(spec, robot))
     words = 'a ServiceAccount of LNamespace "ci" charges the same cost centre only if a manager'
     if on_missing is Fallback.REJECT:
         assert not verdict["allowed"]
         assert words in verdict["status"]["message"]
     else:
         assert changed["spec"]["billing"]["costCenter"] == "unallocated"
-        (warning,) = (await ask(world.door(), "/mutate", review(spec, robot)))["warnings"]
+        (warning,) = (await ask(world.endpoints(), "/mutate", review(spec, robot)))["warnings"]
         assert warning.startswith(f'charged to "unallocated": {words}')
     asked = spec | {"billing": {"costCenter": "4711"}}
-    _, verdict = await through(world.door(), review(asked, robot))
+    _, verdict = await through(world.endpoints(), review(asked, robot))
     assert not verdict["allowed"]
     assert words in verdict["status"]["message"]

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
-from lnamespace.admission import caller, departures
+from lnamespace.admission import caller, deletions
 from lnamespace.admission.decisions.review import AdmissionRequest, GroupVersionKind
-from lnamespace.admission.departures import IntoOutbox, NoDepartures
+from lnamespace.admission.deletions import OutboxDeletions, UnrecordedDeletions
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
 from lnamespace.ledger.outbox.client import OutboxClient
@@ -44,18 +44,18 @@ def shown(recorded: int = 4, namespace_uid: str = "n-1") -> dict[str, Any]:
     return lns
 
 
-class Door:
-    """Something that is told of deletions, and the API server behind it."""
+class Webhook:
+    """What records deletions, and the API server behind it."""
 
     def __init__(self, server: Server, client: Client) -> None:
         outbox = OutboxClient(client, NAMES)
         self.server = server
-        self.into = IntoOutbox(client, LNAMESPACES, outbox, lambda: NOW, self._miss)
+        self.deletions = OutboxDeletions(client, LNAMESPACES, outbox, lambda: NOW, self._miss)
         self.missed = 0
 
     async def asked(self, about: AdmissionRequest) -> tuple[asyncio.Task[None], Exchange]:
         """What is under way, and the look at the LNamespace that it begins with."""
-        task = asyncio.create_task(self.into.tell(about))
+        task = asyncio.create_task(self.deletions.record(about))
         exchange = await self.server.next("GET")
         assert exchange.path == LNAMESPACES.path("team-a")
         return task, exchange
@@ -78,154 +78,156 @@ class Door:
 
 
 @pytest_asyncio.fixture
-async def door() -> AsyncIterator[Door]:
+async def webhook() -> AsyncIterator[Webhook]:
     async with serving() as server, client_of(server.url) as client:
-        yield Door(server, client)
+        yield Webhook(server, client)
 
 
-async def test_what_is_recorded_already_is_announced_and_no_more(door: Door) -> None:
-    task, look = await door.asked(request())
+async def test_what_is_recorded_already_is_announced_and_no_more(webhook: Webhook) -> None:
+    task, look = await webhook.asked(request())
     look.answer(shown())
-    (ending,) = await door.writes("u-1.5.ending")
+    (ending,) = await webhook.writes("u-1.5.ending")
     await task
     assert ending["operation"] == "ENDING"
     assert ending["validFrom"] == "2026-03-01T12:00:00Z"
     assert ending["costCenter"] == "2"
-    assert (door.missed, door.server.arrived.empty()) == (0, True)
+    assert (webhook.missed, webhook.server.arrived.empty()) == (0, True)
 
 
-async def test_where_all_are_deleted_each_has_a_name_of_its_own(door: Door) -> None:
+async def test_where_all_are_deleted_each_has_a_name_of_its_own(webhook: Webhook) -> None:
     all_ = msgspec.structs.replace(request(), name="", old_object=shown())
-    task, look = await door.asked(all_)
+    task, look = await webhook.asked(all_)
     look.answer(shown())
-    await door.writes("u-1.5.ending")
+    await webhook.writes("u-1.5.ending")
     await task
 
 
 @pytest.mark.parametrize("old", [{}, {"metadata": 7}, {"metadata": {"name": ["x"]}}])
-async def test_what_has_no_name_is_let_through(door: Door, old: dict[str, Any]) -> None:
+async def test_what_has_no_name_is_let_through(webhook: Webhook, old: dict[str, Any]) -> None:
     task = asyncio.create_task(
-        door.into.tell(msgspec.structs.replace(request(), name="", old_object=old))
+        webhook.deletions.record(msgspec.structs.replace(request(), name="", old_object=old))
     )
-    (await door.server.next("GET")).answer({"items": []})
+    (await webhook.server.next("GET")).answer({"items": []})
     await task
-    assert door.missed == 1
+    assert webhook.missed == 1
 
 
 @pytest.mark.parametrize(
     ("recorded", "names"), [(0, ["u-1.2.apply", "u-1.4.apply"]), (2, ["u-1.4.apply"])]
 )
 async def test_what_is_not_comes_first_and_in_its_order(
-    door: Door, recorded: int, names: list[str]
+    webhook: Webhook, recorded: int, names: list[str]
 ) -> None:
-    task, look = await door.asked(request())
+    task, look = await webhook.asked(request())
     look.answer(shown(recorded))
-    *_, last, _ = await door.writes(*names, "u-1.5.ending")
+    *_, last, _ = await webhook.writes(*names, "u-1.5.ending")
     await task
     assert (last["operation"], last["costCenter"]) == ("APPLY", "2")
 
 
-async def test_what_is_written_already_is_as_good(door: Door) -> None:
-    task, look = await door.asked(request())
+async def test_what_is_written_already_is_as_good(webhook: Webhook) -> None:
+    task, look = await webhook.asked(request())
     look.answer(shown(2))
-    await door.writes("u-1.4.apply", "u-1.5.ending", status=409)
+    await webhook.writes("u-1.4.apply", "u-1.5.ending", status=409)
     await task
-    assert door.missed == 0
+    assert webhook.missed == 0
 
 
-async def test_nobody_is_believed_about_what_is_to_go(door: Door) -> None:
+async def test_nobody_is_believed_about_what_is_to_go(webhook: Webhook) -> None:
     """The port is anybody's to ask; only the API server says what is."""
     lie = shown(0) | {"spec": {"billing": PRESENT | {"costCenter": "theirs"}}}
-    task, look = await door.asked(request(old_object=lie))
+    task, look = await webhook.asked(request(old_object=lie))
     look.answer(shown())
-    (ending,) = await door.writes("u-1.5.ending")
+    (ending,) = await webhook.writes("u-1.5.ending")
     await task
     assert ending["costCenter"] == "2"
 
 
-async def test_what_never_had_a_namespace_of_its_own_costs_nobody_anything(door: Door) -> None:
-    task, look = await door.asked(request())
+async def test_what_never_had_a_namespace_of_its_own_costs_nobody_anything(
+    webhook: Webhook,
+) -> None:
+    task, look = await webhook.asked(request())
     look.answer(shown(0, namespace_uid=""))
     await task
-    assert (door.missed, door.server.arrived.empty()) == (0, True)
+    assert (webhook.missed, webhook.server.arrived.empty()) == (0, True)
 
 
-async def test_what_is_gone_already_was_somebody_else_s(door: Door) -> None:
-    task, look = await door.asked(request())
+async def test_what_is_gone_already_was_somebody_else_s(webhook: Webhook) -> None:
+    task, look = await webhook.asked(request())
     look.refuse(404, "NotFound")
     await task
-    assert (door.missed, door.server.arrived.empty()) == (0, True)
+    assert (webhook.missed, webhook.server.arrived.empty()) == (0, True)
 
 
 @pytest.mark.parametrize(
     "about", [request(dry_run=True), request("UPDATE"), request("CREATE"), request("CONNECT")]
 )
-async def test_what_will_not_go_is_not_told(door: Door, about: AdmissionRequest) -> None:
-    await door.into.tell(about)
-    assert door.server.arrived.empty()
+async def test_what_will_not_go_is_not_told(webhook: Webhook, about: AdmissionRequest) -> None:
+    await webhook.deletions.record(about)
+    assert webhook.server.arrived.empty()
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500])
 async def test_an_api_server_that_refuses_stops_no_deletion(
-    door: Door, status: int, caplog: pytest.LogCaptureFixture
+    webhook: Webhook, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    task, look = await door.asked(request())
+    task, look = await webhook.asked(request())
     look.answer(shown())
-    await door.writes("u-1.5.ending", status=status)
+    await webhook.writes("u-1.5.ending", status=status)
     await task
-    assert door.missed == 1
+    assert webhook.missed == 1
     assert "let through without a record" in caplog.text
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"metadata": 7}'])
-async def test_nor_does_one_that_answers_nonsense(door: Door, body: bytes) -> None:
-    task, look = await door.asked(request())
+async def test_nor_does_one_that_answers_nonsense(webhook: Webhook, body: bytes) -> None:
+    task, look = await webhook.asked(request())
     look.answer(body)
     await task
-    assert door.missed == 1
+    assert webhook.missed == 1
 
 
 async def test_nor_does_one_that_does_not_answer(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+    webhook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert departures.PATIENCE < 3
-    monkeypatch.setattr(departures, "PATIENCE", 0.5)
-    task, look = await door.asked(request())
+    assert deletions.PATIENCE < 3
+    monkeypatch.setattr(deletions, "PATIENCE", 0.5)
+    task, look = await webhook.asked(request())
     await task
-    assert door.missed == 1
+    assert webhook.missed == 1
     look.cut()
 
 
 async def test_without_a_cluster_nothing_is_written() -> None:
-    await NoDepartures().tell(request())
+    await UnrecordedDeletions().record(request())
 
 
-async def test_what_was_just_written_is_not_written_again(door: Door) -> None:
+async def test_what_was_just_written_is_not_written_again(webhook: Webhook) -> None:
     """Anybody at the port could make a GET and a POST for each request, without end."""
-    task, look = await door.asked(request())
+    task, look = await webhook.asked(request())
     look.answer(shown())
-    await door.writes("u-1.5.ending")
+    await webhook.writes("u-1.5.ending")
     await task
-    task, look = await door.asked(request())
+    task, look = await webhook.asked(request())
     look.answer(shown())
     await task
-    assert door.server.arrived.empty()
+    assert webhook.server.arrived.empty()
     again = shown()
     again["metadata"]["uid"] = "u-2"
-    task, look = await door.asked(request())
+    task, look = await webhook.asked(request())
     look.answer(again)
-    await door.writes("u-2.5.ending")
+    await webhook.writes("u-2.5.ending")
     await task
 
 
-async def test_a_stranger_who_invents_deletions_holds_up_nobody_else(door: Door) -> None:
+async def test_a_stranger_who_invents_deletions_holds_up_nobody_else(webhook: Webhook) -> None:
     caller.address.set("10.0.0.66")
-    invented = [asyncio.create_task(door.into.tell(request())) for _ in range(100)]
-    looks = [await door.server.next("GET") for _ in range(departures.AT_ONCE)]
+    invented = [asyncio.create_task(webhook.deletions.record(request())) for _ in range(100)]
+    looks = [await webhook.server.next("GET") for _ in range(deletions.CONCURRENT)]
     caller.address.set("10.0.0.1")
-    task, look = await door.asked(request())
+    task, look = await webhook.asked(request())
     look.answer(shown())
-    await door.writes("u-1.5.ending")
+    await webhook.writes("u-1.5.ending")
     await task
     assert not any(one.done() for one in invented)
     for cancelled in invented:

@@ -1,0 +1,76 @@
+"""How many LNamespaces each account has, so that admission can refuse one over the limit.
+
+Each replica watches LNamespaces and keeps the accounts alone. The watch may be a moment behind: an
+LNamespace that passes for it gets no Namespace, since the controller decides in the end
+(docs/decisions/0019-limit.md). No request waits for the watch.
+"""
+
+from collections import Counter
+
+import msgspec
+
+from lnamespace.access.limit import RequesterLimits
+from lnamespace.kube import answers
+from lnamespace.kube.client import Client
+from lnamespace.kube.objects import Key
+from lnamespace.kube.reflector import Reflector
+from lnamespace.kube.resources import Resource
+from lnamespace.kube.store import Store
+
+
+class CountedLNamespace(msgspec.Struct, frozen=True):
+    """Keep an LNamespace's name, resource version and the account to which it counts."""
+
+    key: Key
+    version: int
+    account: str
+
+
+class _CountedMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    resource_version: str
+
+
+class _CountedSpec(msgspec.Struct, frozen=True):
+    requester: str = ""
+    counted_to: str = msgspec.field(default="", name="countedTo")
+
+
+class _DecodedLNamespace(msgspec.Struct, frozen=True):
+    metadata: _CountedMetadata
+    spec: _CountedSpec | None = None
+
+
+_decoder = msgspec.json.Decoder(_DecodedLNamespace)
+
+
+class Usage:
+    """Count LNamespaces by account."""
+
+    def __init__(self, limits: RequesterLimits) -> None:
+        self._limits = limits
+        self._used: Counter[str] = Counter()
+        self.store: Store[CountedLNamespace] = Store(self._changed)
+        """The LNamespaces by name."""
+
+    def exceeded(self, account: str) -> str:
+        """Return why the account may have no further LNamespace; empty if it may."""
+        return self._limits.exceeded(account, self._used[self._limits.account(account)])
+
+    def reflector(self, client: Client, resource: Resource) -> Reflector[CountedLNamespace]:
+        """Return the reflector that keeps the counts current while it runs."""
+        return Reflector(client, resource, self.store, decode_counted)
+
+    def _changed(self, old: CountedLNamespace | None, new: CountedLNamespace | None) -> None:
+        if old:
+            self._used[self._limits.account(old.account)] -= 1
+        if new:
+            self._used[self._limits.account(new.account)] += 1
+
+
+def decode_counted(raw: bytes | msgspec.Raw) -> CountedLNamespace:
+    """Return what is kept of an LNamespace."""
+    found = answers.decode(_decoder, raw)
+    spec = found.spec or _CountedSpec()
+    version = answers.version_of(found.metadata.resource_version)
+    return CountedLNamespace(("", found.metadata.name), version, spec.counted_to or spec.requester)
