@@ -262,7 +262,7 @@ def test_nobody_gets_a_cost_centre_that_no_rule_gives_them(
 ) -> None:
     found = resolve(payers, person, asked)
     claims = {claim.charge.cost_center for claim in payers.claims(person)}
-    if isinstance(found, BillingRefusal) or payers.free(person):
+    if isinstance(found, BillingRefusal) or payers.chooses_freely(person):
         return
     assert found.charge.cost_center in claims | {payers.default.cost_center}
     if found.charge.cost_center not in claims and claims:

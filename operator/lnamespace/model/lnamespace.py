@@ -111,6 +111,15 @@ class Charge(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     ] = UNSET
 
 
+BILLING_TEXTS = {
+    field.encode_name: field.name
+    for field in msgspec.structs.fields(Charge)
+    if field.name not in ("labels", "provenance")
+}
+"""The fields of a charge that are one text each: as the API spells them, and as Python and the
+ledger's columns do."""
+
+
 class Billing(Charge, frozen=True, rename="camel", omit_defaults=True):
     """Who pays for the namespace."""
 

@@ -1,7 +1,8 @@
-"""Google groups by Cloud Identity's REST API (``groups.memberships.searchTransitiveGroups``).
+"""Get Google groups from Cloud Identity (``groups.memberships.searchTransitiveGroups``).
 
-It needs Workspace Enterprise Standard or Plus, Education, or Cloud Identity Premium, and an
-identity that may view all groups; Google answers 403 otherwise. Tested against the protocol.
+The API needs Workspace Enterprise Standard or Plus, Education, or Cloud Identity Premium, and an
+identity that may view all groups; Google answers 403 otherwise. Tests speak the protocol: no
+test has asked Google itself.
 """
 
 import re
@@ -20,11 +21,11 @@ ENDPOINT = "https://cloudidentity.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/cloud-identity.groups.readonly"
 PAGES_MAX = 10
 TIMEOUT_SECONDS = 10.0
-"""For one page, with its retries."""
+"""How long one page may take, with its retries."""
 
 _GROUPS = "cloudidentity.googleapis.com/groups.discussion_forum"
 _ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,190}")
-"""What can stand between quotes in a query without meaning more. Others are in no Google group."""
+"""Addresses that are safe between the quotes of a query. Google groups have no other members."""
 
 
 class _Key(msgspec.Struct):
@@ -43,7 +44,10 @@ class _MembershipsPage(msgspec.Struct, rename="camel"):
 class CloudIdentity:
     """A :class:`~lnamespace.payers.directory.Directory` of Google groups.
 
-    Without ``credentials``, with the identity of this process (Application Default Credentials).
+    Parameters
+    ----------
+    credentials
+        None: the identity of this process (Application Default Credentials).
     """
 
     def __init__(self, credentials: Credentials | None = None, endpoint: str = ENDPOINT) -> None:
@@ -51,7 +55,7 @@ class CloudIdentity:
         self._endpoint = endpoint
 
     def groups_of(self, username: str) -> frozenset[str]:
-        """The addresses of all groups that the user is in, nested ones too.
+        """Return the addresses of all groups that the user is in, nested ones too.
 
         Raises
         ------
@@ -60,11 +64,11 @@ class CloudIdentity:
         """
         if not _ADDRESS.fullmatch(username):
             return frozenset()
-        session = AuthorizedSession(self._identity())  # type: ignore[no-untyped-call]
+        session = AuthorizedSession(self._get_credentials())  # type: ignore[no-untyped-call]
         with session:
-            return self._pages(session, username)
+            return self._list_groups(session, username)
 
-    def _identity(self) -> Credentials:
+    def _get_credentials(self) -> Credentials:
         if self._credentials is None:
             try:
                 self._credentials, _ = google.auth.default(scopes=[SCOPE])
@@ -72,18 +76,18 @@ class CloudIdentity:
                 raise PayersError(f"no Google credentials for the directory: {error}") from error
         return self._credentials
 
-    def _pages(self, session: AuthorizedSession, username: str) -> frozenset[str]:
+    def _list_groups(self, session: AuthorizedSession, username: str) -> frozenset[str]:
         found: set[str] = set()
         token = ""
         for _ in range(PAGES_MAX):
-            page = _read(self._ask(session, username, token))
+            page = _decode(self._get_page(session, username, token))
             found.update(r.group_key.id for r in page.memberships if r.group_key.id)
             token = page.next_page_token
             if not token:
                 return frozenset(found)
         raise PayersError(f"more than {PAGES_MAX} pages of groups for one user")
 
-    def _ask(self, session: AuthorizedSession, username: str, token: str) -> Response:
+    def _get_page(self, session: AuthorizedSession, username: str, token: str) -> Response:
         query = {
             "query": f"member_key_id == '{username}' && '{_GROUPS}' in labels",
             "pageSize": "1000",
@@ -100,7 +104,7 @@ class CloudIdentity:
             raise PayersError(f"Cloud Identity did not answer: {error}") from error
 
 
-def _read(response: Response) -> _MembershipsPage:
+def _decode(response: Response) -> _MembershipsPage:
     if response.status_code == HTTPStatus.FORBIDDEN:
         raise PayersError(
             "Cloud Identity refuses (403): it needs Workspace Enterprise or Education, or Cloud "

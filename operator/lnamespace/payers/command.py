@@ -1,11 +1,11 @@
-"""``lnamespace payers check``: whether the file is right, and who would pay for whom."""
+"""``lnamespace payers check``: validate the payers' file, and try its rules for a person."""
 
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lnamespace.errors import PayersError
-from lnamespace.model.lnamespace import Charge
+from lnamespace.model.lnamespace import BILLING_TEXTS, Charge
 from lnamespace.model.names import Names
 from lnamespace.payers.entries import Claim, Payers, Requester, requester_of
 from lnamespace.payers.parsing import BYTES_MAX, decode
@@ -15,12 +15,17 @@ from lnamespace.settings import Settings
 
 
 def check(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Print what the file says; 0 unless the person would be refused.
+    """Print what the file says, and who would pay for the person that the arguments name.
+
+    Returns
+    -------
+    int
+        The exit code: 1 if the person would be refused, else 0.
 
     Raises
     ------
     PayersError
-        The file cannot be read or used, or an argument makes no sense alone.
+        The file cannot be read or used, or an argument needs another one.
     """
     payers = decode(_read(arguments.file), arguments.file)
     print(f"{arguments.file}: {_summary(payers)}")
@@ -59,7 +64,7 @@ def _report(
         yield f"group {quoted(group)} does not count: it is one of sudoers"
     yield ""
     yield from _claims(who, payers.claims(who))
-    if payers.entries and payers.free(who):
+    if payers.entries and payers.chooses_freely(who):
         yield f"{quoted(who.username)} may name any other cost centre too"
     yield ""
     if isinstance(found, BillingRefusal):
@@ -83,12 +88,7 @@ def _claims(who: Requester, claims: Sequence[Claim]) -> Iterator[str]:
 
 
 def _billing(charge: Charge) -> Iterator[str]:
-    fields = {
-        "costCenter": charge.cost_center,
-        "owner": charge.owner,
-        "team": charge.team,
-        "environment": charge.environment,
-    }
+    fields = {key: getattr(charge, name) for key, name in BILLING_TEXTS.items()}
     yield from (f"  {key}: {quoted(text)}" for key, text in fields.items() if text)
     if charge.labels:
         yield "  labels:"

@@ -1,7 +1,8 @@
-"""Groups that a login does not tell, looked up in a directory outside of any request.
+"""Groups that a login does not name, from a directory such as Google's, cached.
 
-A lookup never waits. Who was not looked up yet is *pending*: what depends on their groups is
-refused with the advice to try again, rather than charged to the wrong cost centre for ever.
+No request waits for a directory: it gets the groups of the cache, and threads fill the cache. A
+person who is not in the cache yet is *pending*: what depends on their groups is refused with the
+advice to try again. To charge them by the groups that are known would be wrong for ever.
 """
 
 import logging
@@ -23,24 +24,24 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 USERS_MAX = 10_000
-"""So many people's groups are kept; those who were asked for longest ago are forgotten first."""
+"""People in the cache. Beyond it, the person who asked longest ago is dropped."""
 
 WAITING_MAX = 1_000
 LINE_MAX = 250
-"""So many lookups may wait in all, and for one caller; further ones are scheduled when their person
-asks again."""
+"""Lookups that may wait: in all, and for one caller. Others are dropped until the person asks
+again."""
 
 RETRY_SECONDS = 60.0
-"""After a failed lookup, until the next one for that person."""
+"""From a failed lookup to the next one for that person."""
 
 
 class Directory(Protocol):
-    """Knows who is in which group."""
+    """A service that knows who is in which group."""
 
     def groups_of(self, username: str) -> frozenset[str]:
-        """All groups of a user, nested ones too, as the API server would name them.
+        """Return all groups of a user, nested ones too, as the API server would name them.
 
-        May wait, but not for ever. Called in threads.
+        Called in threads; it may block, for a bounded time.
 
         Raises
         ------
@@ -51,19 +52,21 @@ class Directory(Protocol):
 
 @dataclass(frozen=True)
 class _Known:
-    """What was found, and until when it counts as fresh, by the monotonic clock."""
+    """The groups of a person, and until when they are fresh, by the monotonic clock."""
 
     groups: frozenset[str]
     until: float
 
 
 class CachedDirectory:
-    """A directory whose answers are at hand, or not there yet.
+    """A cache of a directory, refreshed by threads.
 
-    An answer that has grown old still counts while a new one is looked up. A lookup that fails
-    leaves what was known; somebody unknown stays unknown, for "no groups" would charge them wrongly
-    for ever. Callers, by address, wait in lines of their own that take turns: who invents people
-    keeps nobody else's waiting. People without groups are forgotten before all others.
+    A stale answer is returned while a fresh one is looked up. A failed lookup changes nothing: an
+    unknown person stays unknown, for to cache "no groups" would charge them wrongly for ever.
+
+    Each caller, by address, has a queue of its own, and the queues take turns. Somebody who sends
+    reviews of 1,000 invented people filled the one queue that there was, and real people stayed
+    pending. For the same reason people without groups are dropped from the cache first.
     """
 
     def __init__(
@@ -81,7 +84,7 @@ class CachedDirectory:
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="directory")
 
     def groups_of(self, username: str, caller: str = "") -> frozenset[str] | None:
-        """Return what is known now; None for who could not be looked up yet."""
+        """Return the groups in the cache; None for a person who has not been looked up yet."""
         with self._lock:
             known = self._known.get(username) or self._nobody.get(username)
             if known is None or known.until <= self._clock():
@@ -92,7 +95,7 @@ class CachedDirectory:
             return known.groups
 
     def close(self) -> None:
-        """Forget the lookups that wait; those under way end within their own bounds."""
+        """Drop the lookups that wait; those under way end within their own bounds."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _schedule(self, username: str, caller: str) -> None:
@@ -108,7 +111,7 @@ class CachedDirectory:
         self._threads.submit(self._look_up_next)
 
     def _make_room(self, line: Collection[str]) -> bool:
-        """Let the last of the longest line go, if that is longer than the newcomer's."""
+        """Drop the last lookup of the longest queue, if that is longer than ``line``."""
         longest = max(self._lines.values(), key=len, default=deque[str]())
         if len(longest) <= len(line) + 1:
             return False
@@ -116,10 +119,10 @@ class CachedDirectory:
         return True
 
     def _look_up_next(self) -> None:
-        """Look up the first of the line whose turn it is."""
+        """Look up the first person of the queue whose turn it is."""
         with self._lock:
             if not self._lines:
-                return  # One that waited was let go.
+                return  # _make_room dropped a lookup, so there is a thread too many.
             caller, line = self._lines.popitem(last=False)
             username = line.popleft()
             if line:
@@ -160,7 +163,7 @@ def _forget(people: "OrderedDict[str, T]", most: int) -> None:
 
 
 class Directories:
-    """The directory that the payers name at the moment; another one when they change."""
+    """The directory that the payers' file names at the moment; replaced when the file changes."""
 
     def __init__(self) -> None:
         self._lookup: DirectoryConfig | None = None
@@ -169,9 +172,10 @@ class Directories:
     def groups_of(
         self, lookup: DirectoryConfig | None, username: str, caller: str = ""
     ) -> frozenset[str] | None:
-        """As :meth:`CachedDirectory.groups_of`; without a directory, there are none.
+        """Return the groups in the cache of the directory; None for a person who is pending.
 
-        Nor are there for users of the system, such as ServiceAccounts, which tenants can make.
+        Without a directory nobody has groups. Nor do users of the system, such as ServiceAccounts:
+        tenants can make those.
         """
         if lookup != self._lookup:
             self.close()
@@ -182,7 +186,7 @@ class Directories:
         return self._cached.groups_of(username, caller)
 
     def close(self) -> None:
-        """Stop looking up."""
+        """Stop the lookups."""
         if self._cached:
             self._cached.close()
         self._lookup, self._cached = None, None
@@ -193,7 +197,7 @@ def _cached(lookup: DirectoryConfig) -> CachedDirectory:
 
 
 class _CloudIdentityDirectory:
-    """Cloud Identity, whose libraries and credentials are looked for in a lookup's thread."""
+    """Cloud Identity; its libraries, slow to import, and credentials are loaded in a thread."""
 
     @cached_property
     def _directory(self) -> Directory:

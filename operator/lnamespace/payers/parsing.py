@@ -1,6 +1,7 @@
-"""The payers as YAML: read, checked, and refused with the line and what to write instead.
+"""Parse the payers' file. An error names the line, and says what to write instead.
 
-A cost centre that is not what was written would be charged for ever.
+Parsing is strict (``files/strict_yaml.py``): YAML reads the cost centre 0815 as a number, and
+another cost centre than the one that was written would be charged for ever.
 """
 
 from collections.abc import Mapping
@@ -16,14 +17,14 @@ from lnamespace.model.lnamespace import (
     BILLING_LABELS_MAX,
     BILLING_MAX_BYTES,
     BILLING_TEXT_MAX,
+    BILLING_TEXTS,
     LABEL_KEY_MAX_LENGTH,
     BillingText,
     Charge,
 )
 from lnamespace.model.rules import cost_center_problem, text_problem
-from lnamespace.payers import patterns as group_pattern
 from lnamespace.payers.entries import UNALLOCATED, DirectoryConfig, Entry, Fallback, Payers
-from lnamespace.payers.patterns import GroupPattern
+from lnamespace.payers.patterns import GroupPattern, compile_pattern
 
 BYTES_MAX = 1024 * 1024
 """As much as a ConfigMap can hold."""
@@ -75,7 +76,7 @@ _KEYS = tuple(
 
 
 class _Problem(Exception):
-    """What is wrong at a path such as ``entries[0].billing``."""
+    """An error at a path such as ``entries[0].billing``; becomes a PayersError with the line."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)
@@ -83,7 +84,7 @@ class _Problem(Exception):
 
 
 def decode(content: bytes, source: str) -> Payers:
-    """The payers that a file's content says; ``{}`` says that nothing is configured.
+    """Return the configuration that a file's content has; ``{}`` configures nothing.
 
     Raises
     ------
@@ -132,7 +133,7 @@ def _entry(position: int, entry: _Entry) -> Entry:
     pattern = _pattern(path, entry.group_pattern) if entry.group_pattern else None
     filled = pattern.fields if pattern else frozenset()
     for field in sorted(filled):
-        if getattr(charge, group_pattern.FIELDS[field]):
+        if getattr(charge, BILLING_TEXTS[field]):
             raise _Problem(f"{path}.billing.{field}", "the groupPattern fills this in: say it once")
     if not charge.cost_center and "costCenter" not in filled:
         raise _Problem(path, "needs a billing.costCenter, for somebody must pay")
@@ -142,7 +143,7 @@ def _entry(position: int, entry: _Entry) -> Entry:
 
 def _pattern(path: str, text: str) -> GroupPattern:
     try:
-        return group_pattern.compile_pattern(text)
+        return compile_pattern(text)
     except PayersError as error:
         raise _Problem(f"{path}.groupPattern", str(error)) from error
 
@@ -156,7 +157,7 @@ def _lookup(directory: _Directory | None) -> DirectoryConfig | None:
 
 
 def _check_charge(path: str, charge: Charge) -> None:
-    """Refuse what no LNamespace may say: whom it is for could not create any."""
+    """Refuse a charge that the API refuses: its people could not create an LNamespace."""
     fields = msgspec.to_builtins(charge)
     _check_texts(path, fields)
     labels = fields.pop("labels", {})
@@ -177,7 +178,7 @@ def _check_charge(path: str, charge: Charge) -> None:
 
 
 def _check_texts(path: str, texts: Mapping[Any, Any]) -> None:
-    """Refuse what nobody could read in a ledger or type into a command."""
+    """Refuse text that people cannot read in the ledger or type into a command."""
     for key, text in texts.items():
         if isinstance(text, Mapping):
             _check_texts(f"{path}.{key}", text)

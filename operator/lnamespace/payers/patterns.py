@@ -1,7 +1,7 @@
-"""Patterns over group names, matched by RE2: in linear time, whatever the name and the pattern.
+"""Regular expressions over group names, matched by RE2 in linear time.
 
-The platform team writes the pattern, but who may create a group chooses its name. Python's own
-matcher tries again whatever can be tried again, and some names would take for ever.
+The platform team writes the pattern, but other people choose the names of groups. Python's ``re``
+backtracks: there are names for which a harmless pattern takes for ever.
 """
 
 from collections.abc import Mapping
@@ -12,24 +12,17 @@ from typing import Any, Protocol
 import re2
 
 from lnamespace.errors import PayersError
+from lnamespace.model.lnamespace import BILLING_TEXTS
 
 NAME_MAX_LENGTH = 256
 """Characters. A longer group name matches no pattern; addresses have at most 254."""
 
 SIZE_MAX = 1000
-"""Instructions of a compiled pattern. The worst name then takes two milliseconds, an ordinary
-pattern has ten to fifty and takes a microsecond."""
+"""Instructions of a compiled pattern: the worst name then takes two milliseconds. An ordinary
+pattern has ten to fifty instructions and takes a microsecond."""
 
 _MEMORY = 2**20
-"""Bytes that RE2 takes for a pattern and what it remembers of names; past it, it is slower."""
-
-FIELDS = {
-    "costCenter": "cost_center",
-    "owner": "owner",
-    "team": "team",
-    "environment": "environment",
-}
-"""What a named group of a pattern may fill in, as the API spells it and as the code does."""
+"""Bytes that RE2 may use for a pattern and its cache; beyond, it becomes slower."""
 
 
 class _Match(Protocol):
@@ -52,17 +45,17 @@ class GroupPattern:
 
     @property
     def fields(self) -> frozenset[str]:
-        """The fields that it fills in, as the API spells them."""
+        """The fields that its named groups fill in, as the API spells them."""
         return frozenset(self._compiled.groupindex)
 
     def captured(self, group: str) -> dict[str, str] | None:
-        """Return what it reads from a group's name, by attribute of a charge; None: no match."""
+        """Return the values of its named groups, by attribute of a charge; None if no match."""
         if not _matchable(group):
             return None
         match = self._compiled.fullmatch(group)
         if match is None:
             return None
-        return {FIELDS[key]: text or "" for key, text in match.groupdict().items()}
+        return {BILLING_TEXTS[key]: text or "" for key, text in match.groupdict().items()}
 
 
 def compile_pattern(pattern: str) -> GroupPattern:
@@ -71,19 +64,19 @@ def compile_pattern(pattern: str) -> GroupPattern:
     Raises
     ------
     PayersError
-        It is no regular expression of RE2, is too large, or has a named group that is no field.
+        It is not a regular expression of RE2, is too large, or has a named group that is no field.
     """
     found = _compile(pattern)
-    if unknown := sorted(found.fields - set(FIELDS)):
-        raise PayersError(f'the group "{unknown[0]}" must be one of {", ".join(FIELDS)}')
+    if unknown := sorted(found.fields - set(BILLING_TEXTS)):
+        raise PayersError(f'the group "{unknown[0]}" must be one of {", ".join(BILLING_TEXTS)}')
     return found
 
 
 def _matchable(group: str) -> bool:
     """Return whether a pattern may match the name at all.
 
-    Not ``system:`` groups nor names with characters that cannot be seen: nobody's identity
-    provider made the former, and nobody could check the latter in a ledger.
+    No pattern matches ``system:`` groups, which no identity provider made, nor names with invisible
+    characters, which nobody could check in a ledger.
     """
     return len(group) <= NAME_MAX_LENGTH and not group.startswith("system:") and group.isprintable()
 
@@ -110,6 +103,6 @@ def _options() -> Any:
 
 
 def _words(error: Exception) -> str:
-    """Return RE2's message, which comes as bytes."""
+    """Return the message of RE2, which is bytes."""
     said = error.args[0] if error.args else ""
     return said.decode(errors="replace") if isinstance(said, bytes) else str(said)

@@ -1,7 +1,7 @@
-"""What people are told when it cannot be said who pays: which claims they have, what to write.
+"""The messages of :mod:`lnamespace.payers.resolution`: which claims people have, what to write.
 
-Names of groups and users are data of others: they are shown as JSON or as one word of a shell,
-without control characters and not at any length.
+Other people choose the names of groups and users. They are quoted as JSON or for a shell, without
+control characters, and shortened.
 """
 
 import json
@@ -18,9 +18,14 @@ _LISTED_MAX = 50
 
 @dataclass(frozen=True)
 class BillingRefusal:
-    """Why it may not be, and what to do; ``field`` is the path of what to change.
+    """Why a charge is refused, and what to do.
 
-    ``missing``: a value must be given; otherwise this one may not stand.
+    Attributes
+    ----------
+    field
+        The path of the field to change.
+    missing
+        The field needs a value; otherwise its value is wrong.
     """
 
     message: str
@@ -29,12 +34,12 @@ class BillingRefusal:
 
 
 def ambiguous(claims: Sequence[Claim]) -> BillingRefusal:
-    """R6: several cost centres, and nothing tells which."""
+    """Refuse by R6: the person has claims on several cost centres, and named none."""
     return BillingRefusal(f"several could pay, so say which one:{_choices(claims)}", missing=True)
 
 
 def not_claimed(requester: Requester, cost_center: str, claims: Sequence[Claim]) -> BillingRefusal:
-    """R1: a cost centre that nothing entitles them to."""
+    """Refuse by R1: the person has no claim on the cost centre that they named."""
     hint = _hint(requester)
     asked = f"you may not charge {quoted(cost_center)}"
     if claims:
@@ -45,18 +50,18 @@ def not_claimed(requester: Requester, cost_center: str, claims: Sequence[Claim])
 
 
 def missing(requester: Requester) -> BillingRefusal:
-    """R7: nobody pays for what they create."""
+    """Refuse by R7: no entry fits the person."""
     asked = f"{_ask_for_entry(requester, '...')}{_hint(requester)}"
     return BillingRefusal(f"nobody pays for you yet; {asked}", missing=True)
 
 
 def unknown(requester: Requester) -> BillingRefusal:
-    """R10: it depends on groups that are hidden, or not looked up yet."""
+    """Refuse by R10: the person's groups are hidden, or not looked up yet."""
     return BillingRefusal(f"who pays depends on your groups.{_hint(requester)}", missing=True)
 
 
 def cleared() -> BillingRefusal:
-    """R10: somebody must pay."""
+    """Refuse by R9: somebody removed the cost centre of an LNamespace."""
     return BillingRefusal(
         "somebody must pay: to change who does, write another cost centre in its place",
         missing=True,
@@ -64,12 +69,12 @@ def cleared() -> BillingRefusal:
 
 
 def quoted(text: str) -> str:
-    """As YAML reads it back: a JSON string, shortened where it is very long."""
+    """Return text as a JSON string, which YAML can read, shortened if it is very long."""
     return json.dumps(_shortened(text), ensure_ascii=not text.isprintable())
 
 
 def _choices(claims: Sequence[Claim]) -> str:
-    """A line for each cost centre: for the file, for the command, and by what it is theirs."""
+    """Return a line for each cost centre: for a file, for the command, and whose claim it is."""
     sources: dict[str, Claim] = {}
     for claim in sorted(claims, key=lambda c: (-c.priority, c.charge.cost_center, c.group)):
         sources.setdefault(claim.charge.cost_center, claim)
@@ -93,7 +98,7 @@ def _choice(cost_center: str, claim: Claim) -> tuple[str, str, str]:
 
 
 def not_inherited(requester: Requester) -> str:
-    """R8: why a ServiceAccount does not charge whom the LNamespace it lives in charges."""
+    """Return why R8 does not apply to a ServiceAccount that its LNamespace does not list."""
     home = quoted(requester.unlisted)
     return (
         f"a ServiceAccount of LNamespace {home} charges the same cost centre only if a manager "

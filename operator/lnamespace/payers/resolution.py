@@ -1,9 +1,9 @@
-"""Who pays, decided from who asks, what they ask for and the configured entries. Pure.
+"""Decide who pays, from the requester, the charge that they ask for and the configuration. Pure.
 
 The rules, each named where it is applied:
 
-* R1  What is asked for wins. Its cost centre must be one of the requester's claims, unless they
-  choose freely or nothing is configured.
+* R1  The charge that is asked for wins. Its cost centre must be one of the requester's claims,
+  unless they choose freely or nothing is configured.
 * R2  Entries for the user beat entries for groups.
 * R3  The claims are all entries that fit; their order does not matter.
 * R4  Claims on one cost centre are one.
@@ -11,32 +11,39 @@ The rules, each named where it is applied:
 * R6  Still several: refused, with the claims and what to write; or the default.
 * R7  None: the default; or refused.
 * R8  A ServiceAccount without claims inherits from the LNamespace it lives in, if listed there.
-* R9  All that happens at creation. Later a person changes it, and R1 applies to them.
-* R10 Under ``kubectl sudo`` a person's groups are hidden, and too many are not looked at: what
-  would depend on them is refused.
+* R9  These rules apply at creation. A later change is a person's, and R1 applies to them.
+* R10 Under ``kubectl sudo`` a person's groups are hidden, and too many groups do not count: a
+  decision that would depend on them is refused.
 
-Only the cost centre is claimed, for it is what is charged. Owner, team, environment and labels
-describe: an entry fills in those that were not asked for (docs/decisions/0014-payers.md).
+People have claims on cost centres only, for these are charged. Owner, team, environment and labels
+describe a charge: an entry fills in those that were not asked for (docs/decisions/0014-payers.md).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lnamespace.model.lnamespace import BillingSource, Charge
+from lnamespace.model.lnamespace import BILLING_TEXTS, BillingSource, Charge
 from lnamespace.payers import refusals
 from lnamespace.payers.entries import Claim, Fallback, Payers, Requester
 from lnamespace.payers.refusals import BillingRefusal
 
 __all__ = ["BillingRefusal", "Requester", "Resolution", "check_change", "resolve"]
 
-_TEXTS = ("cost_center", "owner", "team", "environment")
+_TEXTS = tuple(BILLING_TEXTS.values())
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """Who pays, without provenance, and how that came: ``group`` for the source Group.
+    """Who pays, and why.
 
-    ``why`` is for people who try the rules out.
+    Attributes
+    ----------
+    charge
+        Without provenance.
+    group
+        The group whose entry decided, for the source Group.
+    why
+        An explanation for people who try the rules out.
     """
 
     charge: Charge
@@ -48,9 +55,15 @@ class Resolution:
 def resolve(
     payers: Payers, requester: Requester, asked: Charge, inherited: Charge | None = None
 ) -> Resolution | BillingRefusal:
-    """Who pays for what is being created.
+    """Return who pays for a new LNamespace, or why it is refused.
 
-    ``inherited`` is what the LNamespace is charged to in which a ServiceAccount that asks lives.
+    Parameters
+    ----------
+    asked
+        The charge that the requester wrote; empty fields are to be filled in.
+    inherited
+        Who pays for the LNamespace that the requester lives in, if it is a ServiceAccount that is
+        listed there.
     """
     claims = payers.claims(requester)
     home = inherited if requester.home and inherited and inherited.cost_center else None
@@ -77,17 +90,17 @@ def check_change(
     new: Charge,
     inherited: Charge | None = None,
 ) -> BillingRefusal | None:
-    """Why ``requester`` may not change who pays from ``old`` to ``new``; None if they may (R9).
+    """Return why the requester may not change who pays from ``old`` to ``new``; None if they may.
 
-    Leaving the cost centre as it is needs no claim: it is charged already.
+    This is R9. To leave the cost centre as it is needs no claim: it is charged already.
     """
     if new.cost_center == old.cost_center:
-        return refusals.cleared() if _says_nothing(new) and not _says_nothing(old) else None
+        return refusals.cleared() if _is_empty(new) and not _is_empty(old) else None
     if not new.cost_center:
         return refusals.cleared()
     claims = payers.claims(requester)
     home = inherited if requester.home else None
-    if payers.free(requester) or _on(claims, new.cost_center):
+    if payers.chooses_freely(requester) or _on(claims, new.cost_center):
         return None
     if home and home.cost_center == new.cost_center and not claims:
         return None
@@ -101,7 +114,7 @@ def _chosen(
     claims: Sequence[Claim],
     home: Charge | None,
 ) -> Resolution | BillingRefusal:
-    """R1."""
+    """Apply R1: the requester named a cost centre."""
     source = BillingSource.EXPLICIT
     if own := _on(claims, asked.cost_center):
         why = "asked for, and an entry allows it"
@@ -110,14 +123,14 @@ def _chosen(
     if not claims and fallback and fallback.cost_center == asked.cost_center:
         why = "asked for, and what would be without asking"
         return Resolution(_completed(asked, fallback), source, why=why)
-    if payers.free(requester):
+    if payers.chooses_freely(requester):
         why = "asked for, and chosen freely" if payers.entries else "asked for"
         return Resolution(asked, source, why=why)
     return refusals.not_claimed(requester, asked.cost_center, claims)
 
 
 def _claimed(payers: Payers, asked: Charge, claims: Sequence[Claim]) -> Resolution | BillingRefusal:
-    """R2, R4, R5, R6."""
+    """Apply R2, R4, R5 and R6: the requester named no cost centre, and has claims."""
     highest = _preferred(claims)
     if len({claim.charge.cost_center for claim in highest}) == 1:
         first = min(highest, key=lambda claim: claim.group)
@@ -146,14 +159,14 @@ def _on(claims: Sequence[Claim], cost_center: str) -> list[Claim]:
 
 
 def _preferred(claims: Sequence[Claim]) -> list[Claim]:
-    """Those for the user if there are any, and of these the highest priority; never empty."""
+    """Return the claims of highest priority, of those for the user if there are any."""
     best = [c for c in claims if c.source is BillingSource.USER] or claims
     priority = max(claim.priority for claim in best)
     return [claim for claim in best if claim.priority == priority]
 
 
 def _agreed(claims: Sequence[Claim]) -> Charge:
-    """What all of them say; where they differ, nothing."""
+    """Return the fields that all claims agree on; those in which they differ are empty."""
     first, *others = (claim.charge for claim in claims)
     texts = {
         field: getattr(first, field)
@@ -169,10 +182,10 @@ def _agreed(claims: Sequence[Claim]) -> Charge:
 
 
 def _completed(asked: Charge, default: Charge) -> Charge:
-    """What was asked for, and of the default what was not."""
+    """Return the charge that was asked for, its empty fields filled in from the default."""
     texts = {field: getattr(asked, field) or getattr(default, field) for field in _TEXTS}
     return Charge(**texts, labels=default.labels | asked.labels)
 
 
-def _says_nothing(charge: Charge) -> bool:
+def _is_empty(charge: Charge) -> bool:
     return not charge.labels and not any(getattr(charge, field) for field in _TEXTS)
