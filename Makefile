@@ -79,10 +79,8 @@ mutations: $(VENV) ## Change the code in each small way, and tell what no unit t
 	@$(BIN)/python hack/mutations $(if $(OF),'$(OF)')
 
 crds: $(VENV) ## Write the CustomResourceDefinitions and the samples from the code
-	@$(BIN)/lnamespace render crd > crds/lnamespaces.yaml
-	@cp crds/lnamespaces.yaml charts/lnamespace/files/crd.yaml
-	@$(BIN)/lnamespace render billingrecords > crds/billingrecords.yaml
-	@cp crds/billingrecords.yaml charts/lnamespace/files/billingrecords.yaml
+	@$(BIN)/lnamespace render crd > charts/lnamespace/files/crd.yaml
+	@$(BIN)/lnamespace render billingrecords > charts/lnamespace/files/billingrecords.yaml
 	@$(BIN)/lnamespace render samples
 
 reference: $(VENV) ## Write docs/reference from the code and the chart

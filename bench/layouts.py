@@ -36,9 +36,9 @@ def main() -> int:
     chosen = _arguments()
     print(f"{machine()}; {chosen.samples} requests each", file=sys.stderr)
     rows: list[Row] = []
-    for conventions in SudoLayout:
+    for layout in SudoLayout:
         with plane() as fresh:
-            rows += asyncio.run(_measure(fresh, Conventions(sudo=conventions), chosen))
+            rows += asyncio.run(_measure(fresh, Conventions(sudo=layout), chosen))
     print(table(rows))
     write(chosen.json, rows, {})
     print(f"\nalso as JSON: {chosen.json}", file=sys.stderr)

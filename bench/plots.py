@@ -1,7 +1,7 @@
 """Draw what was measured: ``python -m bench.plots [FOLDER] [TARGET]``.
 
 Reads ``COUNT.json`` of ``python -m bench`` and ``tax.json`` of ``python -m bench.tax``; writes each
-picture as PNG and SVG. Nothing in them depends on when they are drawn.
+picture as PNG, which does not depend on when it is drawn.
 """
 
 import argparse
@@ -34,7 +34,6 @@ STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.alpha": 0.3,
-    "svg.hashsalt": "lnamespace",
 }
 
 
@@ -89,12 +88,11 @@ def _nearest(runs: Sequence[Measured], count: int) -> Measured:
 
 
 def _save(figure: Figure, path: Path) -> None:
-    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
     figure.savefig(path.with_suffix(".png"), dpi=110, metadata={"Software": None})
 
 
 def _scale(runs: Sequence[Measured]) -> Figure:
-    figure = Figure(figsize=(10, 7), conventions="constrained")
+    figure = Figure(figsize=(10, 7), layout="constrained")
     (rate, latency), (each, restart) = figure.subplots(2, 2)
     counts = [run.count for run in runs]
     name = ", all Ready"
@@ -119,7 +117,7 @@ def _scale(runs: Sequence[Measured]) -> Figure:
 
 
 def _beside_peer(run: Measured) -> Figure:
-    figure = Figure(figsize=(8, 4), conventions="constrained")
+    figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots()
     ours = [run.ours(name) / run.plain(name) for name, _ in PEERS.values()]
     theirs = [peer for _, peer in PEERS.values()]
@@ -139,7 +137,7 @@ def _beside_peer(run: Measured) -> Figure:
 
 
 def _tax(content: Mapping[str, Any]) -> Figure:
-    figure = Figure(figsize=(7, 4), conventions="constrained")
+    figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     found = content["details"]["milliseconds of a GET by bindings"]
     bindings = [int(count) for count in found]

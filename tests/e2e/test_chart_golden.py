@@ -7,6 +7,7 @@ Here and not among the unit tests, for helm comes with the control plane.
 
 import json
 import os
+import re
 from difflib import unified_diff
 from pathlib import Path
 
@@ -19,10 +20,8 @@ from tests.e2e.support.instances import CHART
 
 FOLDER = Path(__file__).parent / "golden" / "chart"
 CASES: dict[str, tuple[str, ...]] = {
-    "second-instance": (
-        "--set=apiGroupSuffix=team1.example.com",
-        "--set=controller.classNames={gold}",
-    ),
+    "classes": ("--set=controller.classNames={gold,silver}",),
+    "names": ("--set=serviceAccount.name=robot,webhook.name=door,ledger.name=books",),
     "sudo-by-account": ("--set=sudoLayout=serviceaccount",),
     "cert-manager": (
         "--set=webhook.certManager.enabled=true",
@@ -36,6 +35,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "without-hooks": ("--set=hooks=false,serviceAccount.create=false",),
     "all-options": ("--values", str(FOLDER / "all-options-values.yaml")),
 }
+SUFFIX, OTHER_SUFFIX = "loblaw.digital", "team1.example.com"
 _CHANGING = ("helm.sh/chart", "app.kubernetes.io/version")
 
 
@@ -70,7 +70,11 @@ def shown(item: Object) -> Object:
 def rendered(cluster: Cluster, *flags: str) -> str:
     """What the chart makes, as text."""
     words = ("helm", "template", "lnamespace", str(CHART), "-n", "lnamespace-system")
-    made = cluster.run(*words, "--kube-version=1.36.3", *flags).ok()
+    return cluster.run(*words, "--kube-version=1.36.3", *flags).ok()
+
+
+def readable(made: str) -> str:
+    """The same in one form, without what is the same in every release."""
     items = [shown(item) for item in yaml.safe_load_all(made) if item]
     return yaml.dump_all(items, Dumper=Folded, sort_keys=False, allow_unicode=True, width=100)
 
@@ -82,6 +86,12 @@ def check(file: Path, made: str) -> None:
     assert file.read_text() == made
 
 
+def check_difference(case: str, default: str, made: str) -> None:
+    before, after = readable(default).splitlines(), readable(made).splitlines()
+    lines = unified_diff(before, after, "default", case, "", "", 1, "")
+    check(FOLDER / f"{case}.diff", "\n".join(lines) + "\n")
+
+
 @pytest.fixture(scope="module")
 def default(cluster: Cluster) -> str:
     """What the chart makes without any value."""
@@ -89,11 +99,23 @@ def default(cluster: Cluster) -> str:
 
 
 def test_the_chart_makes_what_was_reviewed(default: str) -> None:
-    check(FOLDER / "default.yaml", default)
+    check(FOLDER / "default.yaml", readable(default))
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_values_change_what_was_reviewed(case: str, default: str, cluster: Cluster) -> None:
-    made = rendered(cluster, *CASES[case])
-    lines = unified_diff(default.splitlines(), made.splitlines(), "default", case, "", "", 1, "")
-    check(FOLDER / f"{case}.diff", "\n".join(lines) + "\n")
+    check_difference(case, default, rendered(cluster, *CASES[case]))
+
+
+def test_another_instance_has_names_of_its_own_and_is_the_same_otherwise(
+    default: str, cluster: Cluster
+) -> None:
+    other = rendered(cluster, f"--set=apiGroupSuffix={OTHER_SUFFIX}")
+    assert SUFFIX not in other
+    metas = [item["metadata"] for item in yaml.safe_load_all(default) if item]
+    in_namespace = {meta["name"] for meta in metas if "namespace" in meta}
+    of_cluster = {meta["name"] for meta in metas} - in_namespace
+    taken = "|".join(map(re.escape, of_cluster))
+    assert not re.findall(rf"(?<![\w.:-])(?:{taken})(?![\w.:-])", other)
+    alike = other.replace(f"lnamespace.{OTHER_SUFFIX}", "lnamespace")
+    check_difference("other-instance", default, alike.replace(OTHER_SUFFIX, SUFFIX))
