@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from lnamespace.admission.server import LARGE, Bounds, Endpoint
 from lnamespace.errors import ReviewError
-from lnamespace.runtime.listener import Address, Limits
+from lnamespace.runtime.listener import Address, ConnectionLimits
 
 from tests.unit.support.reviews import (
     DEADLINE,
@@ -28,7 +28,7 @@ from tests.unit.support.reviews import (
 
 MIB = 2**20
 Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-HASTY = Bounds(limits=Limits(handshake=1, headers=1, finish=2), body=1, answer=1, write=1)
+HASTY = Bounds(limits=ConnectionLimits(handshake=1, headers=1, finish=2), body=1, answer=1, write=1)
 
 
 @pytest_asyncio.fixture
@@ -272,7 +272,7 @@ async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def test_a_newcomer_takes_the_place_of_who_has_asked_nothing_for_longest() -> None:
-    async with serving(bounds=Bounds(limits=Limits(connections=3))) as served:
+    async with serving(bounds=Bounds(limits=ConnectionLimits(connections=3))) as served:
         found = [await kept(served) for _ in range(3)]
         await asked(*found[0])
         found.append(await kept(served))
@@ -298,7 +298,7 @@ async def test_a_newcomer_takes_the_place_of_who_has_asked_nothing_for_longest()
     ],
 )
 async def test_nobody_is_locked_out_by_those_who_ask_nothing(sent: bytes) -> None:
-    async with serving(bounds=Bounds(limits=Limits(connections=3))) as served:
+    async with serving(bounds=Bounds(limits=ConnectionLimits(connections=3))) as served:
         strangers = [await served.connect() for _ in range(9)]
         for _, writer in strangers:
             writer.write(sent)
@@ -310,7 +310,7 @@ async def test_nobody_is_locked_out_by_those_who_ask_nothing(sent: bytes) -> Non
 
 
 async def test_whoever_opens_many_drives_out_their_own() -> None:
-    async with serving(bounds=Bounds(limits=Limits(connections=4))) as served:
+    async with serving(bounds=Bounds(limits=ConnectionLimits(connections=4))) as served:
         api_server = await kept(served, "127.0.0.2")
         strangers = [await kept(served) for _ in range(9)]
         await asked(*api_server)
@@ -325,7 +325,7 @@ async def test_what_is_being_answered_is_not_cut_off_for_a_newcomer() -> None:
         await finish.wait()
         return body
 
-    bounds = Bounds(limits=Limits(connections=1))
+    bounds = Bounds(limits=ConnectionLimits(connections=1))
     async with serving(Endpoint("/echo", slow, MIB), bounds=bounds) as served:
         first = asyncio.create_task(served.post("/echo", b"{}"))
         await until(lambda: served.server._held == 2)  # noqa: SLF001 - no other sign of it
@@ -476,7 +476,7 @@ async def test_who_is_still_shaking_hands_at_the_end_is_not_heard(served: Served
 
 
 async def test_a_connection_that_hangs_does_not_hold_up_the_end_for_long() -> None:
-    bounds = Bounds(limits=Limits(finish=0.2))
+    bounds = Bounds(limits=ConnectionLimits(finish=0.2))
     async with serving(bounds=bounds) as served:
         _, writer = await served.connect()
         writer.write(b"POST /echo HT")

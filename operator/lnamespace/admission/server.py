@@ -1,8 +1,8 @@
-"""HTTPS for whoever asks: everything that a stranger can make big or slow has a bound.
+"""The HTTPS server of the webhook, with bounds on everything that a client can make big or slow.
 
-A shell around endpoints, each an async function from bytes to bytes. The API server calls without
-saying who it is, so anybody who reaches the port is answered; what is bounded here is what such
-a caller may cost.
+The API server does not authenticate itself to a webhook, so that every client that reaches the port
+is answered. The server bounds the memory and the time that such a client costs; an endpoint is an
+async function from bytes to bytes.
 """
 
 import asyncio
@@ -20,23 +20,31 @@ from aiohttp import web
 from lnamespace.admission import caller
 from lnamespace.errors import ReviewError
 from lnamespace.metrics.webhook import WebhookMetrics
-from lnamespace.runtime.listener import Address, Connection, Limits, Listener
+from lnamespace.runtime.listener import Address, Connection, ConnectionLimits, Listener
 
 log = logging.getLogger(__name__)
 
 _PIECE = 2**18
+"""Bytes that are written at a time."""
+
 _REST = 0.5
+"""Seconds, at most, between two large bodies."""
 
 LARGE = 2**18
-"""Bytes of a body from which on it has to wait for its turn, and there has to be room for it."""
+"""Bytes from which on a body waits for its turn, and is refused where memory is short."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A path, what answers it, and the largest body in bytes that it takes.
+    """Answer the requests to one path.
 
-    ``answer`` may raise ReviewError, whose text is the caller's to read (400); whatever else it
-    raises is a fault of ours (500).
+    Parameters
+    ----------
+    answer
+        From the body of a request to the body of its answer. A ReviewError that it raises is sent
+        to the client with status 400; any other exception is logged and answered with 500.
+    max_bytes
+        The largest body that is read.
     """
 
     path: str
@@ -46,16 +54,25 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a request may cost; times in seconds.
+    """Bound what requests may cost; times in seconds.
 
-    ``held_bytes`` is of the bodies that are being read or answered and of the answers that are
-    being sent, all connections together. Past it large bodies are refused; small ones never, or
-    whoever sends a few large ones slowly would lock out all.
-    ``turn`` is how long a large body waits for the large one before it; after five seconds the API
-    server waits no more.
+    Parameters
+    ----------
+    body
+        For reading a body.
+    turn
+        For which a large body waits for the one before it. The API server itself waits no longer.
+    answer
+        For the endpoint's answer.
+    write
+        For sending an answer.
+    held_bytes
+        Of all bodies that are read or answered and of all answers that are sent. Above it large
+        bodies are refused. Small ones never are: a client that sends a few large ones slowly
+        would lock out all others.
     """
 
-    limits: Limits = field(default_factory=Limits)
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     body: float = 10
     turn: float = 5
     answer: float = 30
@@ -64,7 +81,7 @@ class Bounds:
 
 
 class _Refused(Exception):
-    """An answer that is a no by HTTP."""
+    """A request that is answered with an HTTP error."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -73,19 +90,19 @@ class _Refused(Exception):
 
 @dataclass(frozen=True)
 class _Reply:
-    """What is sent back: JSON, or words for whoever sent what deserves no better."""
+    """Hold an answer: JSON to a review, plain text to anything else."""
 
     status: int
     body: bytes
     content_type: str = "application/json"
 
     @classmethod
-    def in_words(cls, status: int, text: str) -> "_Reply":
+    def text(cls, status: int, text: str) -> "_Reply":
         return cls(status, text.encode() + b"\n", "text/plain; charset=utf-8")
 
 
 class Server:
-    """Answers the endpoints by HTTPS, from :meth:`start` to the end of :meth:`stop`."""
+    """Serve the endpoints by HTTPS, from :meth:`start` to the end of :meth:`stop`."""
 
     def __init__(
         self,
@@ -102,27 +119,27 @@ class Server:
         self._draining = False
 
     def problem(self) -> str | None:
-        """Why no review should be sent here now, or None."""
+        """Return why the API server should send no review here now, or None."""
         if self._draining:
             return "stopping"
         return None if self._listener.accepting else "not listening"
 
     async def start(self, address: Address, context: ssl.SSLContext | None) -> Address:
-        """Listen; returns the real address.
+        """Start to listen; return the real address.
 
         Raises
         ------
         OSError
-            The address is not ours, or somebody else's.
+            The address is not this machine's, or in use.
         """
         return await self._listener.start(address, context)
 
     def drain(self) -> None:
-        """Go on answering, and end every connection with its next answer."""
+        """Go on answering, and close every connection after its next answer."""
         self._draining = True
 
     async def stop(self) -> None:
-        """Take no more connections, close those that are idle, finish what is under way."""
+        """Accept no more connections, close the idle ones, wait for requests under way."""
         self.drain()
         await self._listener.stop()
 
@@ -156,12 +173,12 @@ class Server:
             return _Reply(200, await self._answer(request))
         except _Refused as refused:
             log.warning("refused", extra={"code": refused.status, "reason": str(refused)})
-            return _Reply.in_words(refused.status, str(refused))
+            return _Reply.text(refused.status, str(refused))
         except ConnectionError:
             raise
         except Exception:
             log.exception("no answer")
-            return _Reply.in_words(500, "the webhook failed; its log says why")
+            return _Reply.text(500, "the webhook failed; its log says why")
 
     async def _answer(self, request: web.BaseRequest) -> bytes:
         endpoint = self._check(request)
@@ -169,14 +186,14 @@ class Server:
         try:
             await self._read(request, endpoint.max_bytes, counted)
             cast(Connection, request.protocol).complete()
-            return await self._judged(endpoint, counted.getvalue())
+            return await self._answer_in_turn(endpoint, counted.getvalue())
         except ReviewError as error:
             raise _Refused(400, str(error)) from error
         finally:
             self._held -= counted.tell()
 
-    async def _judged(self, endpoint: Endpoint, body: bytes) -> bytes:
-        """What the endpoint says; of large bodies one at a time, and small ones go first."""
+    async def _answer_in_turn(self, endpoint: Endpoint, body: bytes) -> bytes:
+        """Return the endpoint's answer; large bodies take turns and give way to small ones."""
         if len(body) < LARGE:
             return await self._in_time(endpoint, body)
         try:
@@ -186,12 +203,12 @@ class Server:
             raise _Refused(503, "too much to do; try again") from error
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        gc.disable()  # It would look at all that is decoded, again and again; JSON has no cycles.
+        gc.disable()  # It would walk through all decoded JSON again and again, which has no cycles.
         try:
             return await self._in_time(endpoint, body)
         finally:
             gc.enable()
-            # For four times as long as it took, there is time for small ones only.
+            # For four times as long as it took, only small bodies are answered.
             loop.call_later(min(4 * (loop.time() - begun), _REST), self._turn.release)
 
     async def _in_time(self, endpoint: Endpoint, body: bytes) -> bytes:
@@ -211,7 +228,7 @@ class Server:
         return endpoint
 
     async def _read(self, request: web.BaseRequest, limit: int, body: BytesIO) -> None:
-        """Read the body, of which every byte is counted as held until the caller lets go."""
+        """Read the body and count its bytes as held; the caller gives them back."""
         try:
             async with asyncio.timeout(self._bounds.body):
                 async for chunk in request.content.iter_any():
@@ -227,9 +244,10 @@ class Server:
             raise _Refused(400, "the body is not as its headers say") from error
 
     async def _write(self, request: web.BaseRequest, reply: _Reply) -> web.StreamResponse:
-        """Send it, in pieces: only between them does TLS tell that nobody reads.
+        """Send the answer in pieces, and cut the connection if the client does not read it in time.
 
-        aiohttp itself would wait for a slow reader for ever.
+        aiohttp itself would wait for a slow reader for ever, and asyncio's TLS transport notices
+        that nobody reads only between two writes.
         """
         headers = {"Content-Type": reply.content_type, "Content-Length": str(len(reply.body))}
         response = web.StreamResponse(status=reply.status, headers=headers)

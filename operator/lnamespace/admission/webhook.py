@@ -29,7 +29,7 @@ from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
 from lnamespace.payers.file import PayersFile
 from lnamespace.runtime.listener import Address
-from lnamespace.runtime.probes import Probes, answering
+from lnamespace.runtime.probes import Probes, serve_probes
 from lnamespace.runtime.signals import exit_at_next_signal, stop_event
 from lnamespace.settings import Settings, items
 
@@ -78,7 +78,7 @@ async def _serve(settings: Settings) -> None:
         probes = Probes(
             lambda: server.problem() or identity.problem(), partial(_measure, payers, metrics)
         )
-        await stack.enter_async_context(answering(settings.health_listen, probes))
+        await stack.enter_async_context(serve_probes(settings.health_listen, probes))
         await stack.enter_async_context(_running(payers.keep()))
         await stack.enter_async_context(_running(trust.keep(source, metrics)))
         await _serve_until_stopped(settings, server)

@@ -13,7 +13,7 @@ import kopf
 
 from lnamespace.controller.controller import Controller
 from lnamespace.kube.client import Access, Client, connect
-from lnamespace.runtime.probes import answering
+from lnamespace.runtime.probes import serve_probes
 from lnamespace.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ async def _serve(settings: Settings) -> None:
         access = Access(settings.kubeconfig, settings.context)
         client = await stack.enter_async_context(connect(access))
         controller = Controller(client, settings)
-        await stack.enter_async_context(answering(settings.health_listen, controller.probes))
+        await stack.enter_async_context(serve_probes(settings.health_listen, controller.probes))
         work = asyncio.create_task(controller.run())
         work.add_done_callback(lambda _: stop.set())
         await kopf.operator(

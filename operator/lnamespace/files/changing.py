@@ -1,6 +1,7 @@
-"""A file of the configuration, read anew when it changes.
+"""A configuration file that is read anew when it changes.
 
-In a cluster it is a ConfigMap's key: a new content comes as a new target of a symbolic link.
+In a cluster the file is a key of a mounted ConfigMap: the kubelet replaces the content by changing
+the target of a symbolic link.
 """
 
 from pathlib import Path
@@ -9,22 +10,22 @@ _Stamp = tuple[int, int, int, int, int]
 
 
 class ChangingFile:
-    """One file by its path; asked often, it costs a look at its inode."""
+    """Read a file when it has changed; a call without a change costs one ``stat``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._stamp: _Stamp | None = None
         self._file: tuple[int, int] | None = None
         self.in_place = False
-        """Whether what changed last is the same file, written over: it may not be whole yet."""
+        """Whether the last change wrote into the same file, which may be incomplete then."""
 
     def changed(self) -> bytes | None:
-        """The content, if it may be another than the last time; else None.
+        """Return the content if it may have changed since the last call, else None.
 
         Raises
         ------
         OSError
-            It cannot be read; it is tried again the next time.
+            The file cannot be read; the next call tries again.
         """
         before, self._stamp = self._stamp, None
         stamp = _stamp(self.path)

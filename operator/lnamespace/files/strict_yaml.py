@@ -1,7 +1,7 @@
-"""YAML that people write, read into a type, and refused with the line and what to write instead.
+"""YAML decoded into a type, with errors that name the line and say what to write instead.
 
-Numbers are refused where text belongs: YAML reads ``0711`` as 457 and ``1e3`` as 1000. A key that
-is given twice is refused too, of which YAML takes the second without a word.
+A number is refused where text is expected: YAML reads ``0711`` as 457 and ``1e3`` as 1000. A key
+that is given twice is refused too: PyYAML takes the second and says nothing.
 """
 
 import re
@@ -17,19 +17,19 @@ import yaml
 T = TypeVar("T")
 
 
-class YamlProblem(Exception):
-    """What is wrong with the content; the message has the line and the field."""
+class StrictYamlError(Exception):
+    """The content cannot be decoded; the message has the line and the field."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where in which file: ``source`` is its name, ``node`` what it is as YAML."""
+class YamlPosition:
+    """Locate a value: ``source`` is the file's name, ``node`` the value's YAML node."""
 
     source: str
     node: yaml.Node | None = None
 
-    def of(self, path: str, message: str) -> str:
-        """The message with the line of a field, such as ``entries[0].billing``."""
+    def message(self, path: str, message: str) -> str:
+        """Return a message with the line of the field at ``path``, such as ``entries[0].user``."""
         node = self.node
         for step in re.findall(r"[\w-]+", path):
             if isinstance(node, yaml.MappingNode):
@@ -42,40 +42,49 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Words:
-    """What is spoken of: ``keys`` that may be meant by one that is not known, and an enum."""
+class ErrorHints:
+    """Name what error messages suggest: similar keys to an unknown one, and an enum's choices."""
 
     keys: Collection[str] = ()
     choices: type[StrEnum] | None = None
 
 
-def read(content: bytes, source: str, type_: type[T], words: Words) -> tuple[T, Place]:
-    """The content as a value of the type; empty content is an empty mapping.
+def read(content: bytes, source: str, type_: type[T], hints: ErrorHints) -> tuple[T, YamlPosition]:
+    """Decode content into a value of a type; empty content is an empty mapping.
+
+    Returns
+    -------
+    T
+        The value.
+    YamlPosition
+        The position of its root, for messages about what is wrong with it.
 
     Raises
     ------
-    YamlProblem
-        It cannot be read as that.
+    StrictYamlError
+        The content is not YAML, or not of the type.
     """
-    place = Place(source)
+    place = YamlPosition(source)
     try:
         loader = yaml.SafeLoader(content)
         node = loader.get_single_node()
-        place = Place(source, node)
+        place = YamlPosition(source, node)
         _check_keys(node)
         value = {} if node is None else loader.construct_document(node)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise YamlProblem(_as_yaml_says(error, source)) from error
-    return convert(value, type_, place, words), place
+        raise StrictYamlError(_parse_error_message(error, source)) from error
+    return convert(value, type_, place, hints), place
 
 
-def convert(value: object, type_: type[T], place: Place, words: Words, path: str = "") -> T:
-    """A part of the content, which stands at the path, as a value of a type.
+def convert(
+    value: object, type_: type[T], place: YamlPosition, hints: ErrorHints, path: str = ""
+) -> T:
+    """Convert the part of a document at ``path`` into a value of a type.
 
     Raises
     ------
-    YamlProblem
-        It is none.
+    StrictYamlError
+        The part is not of the type.
     """
     try:
         return msgspec.convert(value, type_)
@@ -83,7 +92,7 @@ def convert(value: object, type_: type[T], place: Place, words: Words, path: str
         message, _, inner = str(error).partition(" - at `")
         steps = (path, inner.replace("[...]", "").strip("`$."))
         where = ".".join(filter(None, steps))
-        raise YamlProblem(place.of(where, _plainly(message, words))) from error
+        raise StrictYamlError(place.message(where, _plain_message(message, hints))) from error
 
 
 def _check_keys(node: yaml.Node | None) -> None:
@@ -104,15 +113,15 @@ def _check_keys(node: yaml.Node | None) -> None:
         _check_keys(value)
 
 
-def _as_yaml_says(error: Exception, source: str) -> str:
+def _parse_error_message(error: Exception, source: str) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
         return f"{source}:{mark.line + 1}:{mark.column + 1}: {error.problem}"
     return f"{source}: not YAML: {error}"
 
 
-def _plainly(message: str, words: Words) -> str:
-    """What msgspec says of a value, as what to write."""
+def _plain_message(message: str, hints: ErrorHints) -> str:
+    """Turn msgspec's message about a value into one that says what to write."""
     if message.startswith("Expected `str`, got `null`"):
         return 'must be text; leave the line out, or write ""'
     if message.startswith("Expected `str`, got"):
@@ -120,10 +129,10 @@ def _plainly(message: str, words: Words) -> str:
     if message.startswith(("Expected `object`", "Expected `array`")):
         wanted = "a list" if "`array`," in message else "a mapping"
         return f"must be {wanted}"
-    if message.startswith("Invalid enum value") and words.choices:
-        return f"must be {' or '.join(words.choices)}"
+    if message.startswith("Invalid enum value") and hints.choices:
+        return f"must be {' or '.join(hints.choices)}"
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", message, re.DOTALL):
-        near = get_close_matches(unknown[1], words.keys, 1, 0.6)
+        near = get_close_matches(unknown[1], hints.keys, 1, 0.6)
         hint = f"; did you mean {near[0]}?" if near else ""
         return f'unknown field "{unknown[1][:100]}"{hint}'
     return message.replace("`", "")

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from lnamespace.errors import ProfilesError
 from lnamespace.files import strict_yaml
-from lnamespace.files.strict_yaml import Words, YamlProblem
+from lnamespace.files.strict_yaml import ErrorHints, StrictYamlError
 from lnamespace.model.names import PARTS, Names
 from lnamespace.model.rules import DNS_LABEL, DNS_LABEL_MAX_LENGTH, DNS_SUBDOMAIN
 
@@ -54,16 +54,16 @@ def decode_profiles(content: bytes, source: str, names: Names) -> dict[str, Prof
     if len(content) > BYTES_MAX:
         raise ProfilesError(f"{source}: larger than {BYTES_MAX} bytes")
     try:
-        written, place = strict_yaml.read(content, source, Json, Words())
+        written, place = strict_yaml.read(content, source, Json, ErrorHints())
         found = {
-            name: strict_yaml.convert(value, Profile, place, Words(_KEYS), name)
+            name: strict_yaml.convert(value, Profile, place, ErrorHints(_KEYS), name)
             for name, value in written.items()
         }
-    except YamlProblem as error:
+    except StrictYamlError as error:
         raise ProfilesError(str(error)) from error
     for name, profile in found.items():
         if path_and_problem := _problem(name, profile, names):
-            raise ProfilesError(place.of(*path_and_problem))
+            raise ProfilesError(place.message(*path_and_problem))
     return found
 
 

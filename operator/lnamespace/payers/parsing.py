@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from lnamespace.errors import PayersError
 from lnamespace.files import strict_yaml
-from lnamespace.files.strict_yaml import Words, YamlProblem
+from lnamespace.files.strict_yaml import ErrorHints, StrictYamlError
 from lnamespace.model.lnamespace import (
     BILLING_LABELS_MAX,
     BILLING_MAX_BYTES,
@@ -94,15 +94,15 @@ def decode(content: bytes, source: str) -> Payers:
     if len(content) > BYTES_MAX:
         raise PayersError(f"{source}: larger than {BYTES_MAX} bytes")
     try:
-        file, place = strict_yaml.read(content, source, _Document, Words(_KEYS, Fallback))
-    except YamlProblem as error:
+        file, place = strict_yaml.read(content, source, _Document, ErrorHints(_KEYS, Fallback))
+    except StrictYamlError as error:
         raise PayersError(str(error)) from error
     if place.node is None:
         raise PayersError(f"{source}: is empty; to configure nothing, write {{}}")
     try:
         return _payers(file)
     except _Problem as error:
-        raise PayersError(place.of(error.path, str(error))) from error
+        raise PayersError(place.message(error.path, str(error))) from error
 
 
 def _payers(file: _Document) -> Payers:

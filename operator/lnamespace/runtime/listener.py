@@ -1,8 +1,8 @@
-"""A port on which HTTP/1.1 is spoken, where nobody can stay without asking something.
+"""An HTTP/1.1 listener with a limit of connections and a deadline for a request's headers.
 
-aiohttp reads a request for as long as its sender likes. Here a connection is closed unless
-a request's headers are there in time, and there are only so many of them: a newcomer takes the
-place of whoever has asked nothing for longest.
+aiohttp reads a request for as long as its sender takes. This listener closes a connection whose
+headers do not arrive in time. Beyond the limit of connections, a new one replaces the one that has
+been without a request for longest.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class Address:
-    """Where to listen; port 0 is any free one."""
+    """Name where to listen; port 0 is any free port."""
 
     host: str
     port: int
@@ -38,7 +38,7 @@ class Address:
         Raises
         ------
         ValueError
-            It is none of these.
+            The text has none of these forms.
         """
         host, colon, port = text.rpartition(":")
         if not colon or not port.isdecimal() or int(port) > 65535:
@@ -47,11 +47,22 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What a connection may cost; times in seconds.
+class ConnectionLimits:
+    """Bound what connections may cost; times in seconds.
 
-    ``idle`` is longer than the 90 seconds for which the API server's client keeps an unused
-    connection: so it is always the client that closes it, and never while it is being used.
+    Parameters
+    ----------
+    handshake
+        For the TLS handshake.
+    headers
+        From the connection, or from the first byte of a request, to the end of its headers.
+    idle
+        Between two requests. It is longer than the 90 seconds for which the API server's client
+        keeps an unused connection: so the client closes it, and never while sending a request.
+    finish
+        For requests that are under way when the listener stops.
+    connections
+        How many may be open.
     """
 
     handshake: float = 10
@@ -62,7 +73,7 @@ class Limits:
 
 
 class Connection(RequestHandler):
-    """One connection, closed unless a request's headers arrive in time."""
+    """Close a connection unless a request's headers arrive in time."""
 
     __slots__ = ("_deadline", "_patience", "asked", "busy", "peer", "since")
 
@@ -77,38 +88,38 @@ class Connection(RequestHandler):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is under way, nor the first part of one."""
+        """Tell whether no request is under way, not even the first bytes of one."""
         return not self.busy and self._deadline is None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to wait for a request."""
+        """Start the deadline for the first request."""
         self.peer = str((transport.get_extra_info("peername") or ("",))[0])
         self.since = self._loop.time()
         super().connection_made(transport)
-        self._expect()
+        self._start_deadline()
 
     def data_received(self, data: bytes) -> None:
-        """Begin to wait for the rest of a request, if this is its first part."""
+        """Start the deadline for the headers with the first bytes of a request."""
         if self.idle:
-            self._expect()
+            self._start_deadline()
         super().data_received(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Wait no more."""
-        self._calm()
+        """Cancel the deadline."""
+        self._cancel_deadline()
         super().connection_lost(exc)
 
     def begin(self) -> None:
-        """A request's headers are there."""
-        self._calm()
+        """Note that a request's headers have arrived."""
+        self._cancel_deadline()
         self.busy = True
 
     def complete(self) -> None:
-        """The request is there in whole: now it is for us to do something."""
+        """Note that a request has arrived in whole, so that the connection is never the victim."""
         self.asked = True
 
     def end(self) -> None:
-        """The request has been answered."""
+        """Note that the request has been answered."""
         self.busy = self.asked = False
         self.since = self._loop.time()
 
@@ -119,37 +130,46 @@ class Connection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer what is not HTTP; the caller's bytes do not come into our log."""
+        """Answer bytes that are not HTTP; the log shows none of them."""
         del request, exc, message
         log.warning("refused", extra={"code": status, "reason": "not a request of HTTP/1.1"})
-        return in_words(status, "this is not a request of HTTP/1.1")
+        return text_response(status, "this is not a request of HTTP/1.1")
 
-    def _expect(self) -> None:
+    def _start_deadline(self) -> None:
         self.since = self._loop.time()
         self._deadline = self._loop.call_later(self._patience, self.force_close)
 
-    def _calm(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline:
             self._deadline.cancel()
             self._deadline = None
 
 
 class Listener(web.Server):
-    """A port and the connections to it."""
+    """Listen at a port and count its connections.
+
+    Parameters
+    ----------
+    on_count
+        Called with the number of open connections whenever it may have changed.
+    """
 
     def __init__(
-        self, handler: Handler, limits: Limits, counted: Callable[[int], object] = lambda _: None
+        self,
+        handler: Handler,
+        limits: ConnectionLimits,
+        on_count: Callable[[int], object] = lambda _: None,
     ) -> None:
         super().__init__(handler)
         self._limits = limits
-        self._counted = counted
+        self._counted = on_count
         self._open: set[Connection] = set()
         self._empty = asyncio.Event()
         self._empty.set()
         self._server: asyncio.Server | None = None
 
     def __call__(self) -> RequestHandler:
-        """Make a connection; asyncio calls this."""
+        """Return a new connection; asyncio calls this."""
         return Connection(
             self,
             self._limits.headers,
@@ -162,16 +182,16 @@ class Listener(web.Server):
 
     @property
     def accepting(self) -> bool:
-        """Whether new connections are taken."""
+        """Tell whether new connections are accepted."""
         return self._server is not None and self._server.is_serving()
 
     async def start(self, address: Address, context: ssl.SSLContext | None = None) -> Address:
-        """Listen, by TLS if there is a context; returns the real address.
+        """Start to listen, with TLS if there is a context; return the real address.
 
         Raises
         ------
         OSError
-            The address is not ours, or somebody else's.
+            The address is not this machine's, or in use.
         """
         secure: dict[str, Any] = {}
         if context:
@@ -186,7 +206,7 @@ class Listener(web.Server):
         return Address(*self._server.sockets[0].getsockname()[:2])
 
     async def stop(self) -> None:
-        """Take no more connections, close those that are idle, finish what is under way."""
+        """Accept no more connections, close the idle ones, wait for requests under way."""
         if self._server is None:
             return
         self._server.close()
@@ -198,42 +218,43 @@ class Listener(web.Server):
                 await self._empty.wait()
         except TimeoutError:
             log.warning("cut off", extra={"connections": len(self._open)})
-        await self.shutdown(0.1)  # 0 would be for ever
+        await self.shutdown(0.1)  # aiohttp takes 0 for no time-out
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
-        """Count it; if there are too many, one has to go."""
+        """Count a new connection, and close another if there are too many."""
         super().connection_made(handler, transport)
         newcomer = cast(Connection, handler)
         if self._server and not self.accepting:
-            transport.abort()  # Its handshake lasted until after the end: nobody is here any more.
+            transport.abort()  # Its handshake ended after the listener stopped.
             return
         self._open.add(newcomer)
         if len(self._open) > self._limits.connections:
-            self._cut(self._dispensable(newcomer))
-        self._changed()
+            self._abort(self._choose_victim(newcomer))
+        self._record_count()
 
-    def _dispensable(self, newcomer: Connection) -> Connection:
-        """Who has asked nothing for longest, of those at the address that has most connections.
+    def _choose_victim(self, newcomer: Connection) -> Connection:
+        """Return the connection that has been without a request for longest.
 
-        Whoever opens many drives out their own, not those of the API server.
+        It is one of the address with the most connections: a client that opens many loses its own,
+        not those of the API server.
         """
         crowds = Counter(connection.peer for connection in self._open)
         waiting = [c for c in self._open if not c.asked and crowds[c.peer] >= crowds[newcomer.peer]]
         return min(waiting, key=lambda c: (-crowds[c.peer], c.since))
 
-    def _cut(self, connection: Connection) -> None:
+    def _abort(self, connection: Connection) -> None:
         log.warning("cut off", extra={"reason": "too many connections"})
         self._open.discard(connection)
         if connection.transport:
             connection.transport.abort()
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
-        """Count it no more."""
+        """Stop counting a connection."""
         super().connection_lost(handler, exc)
         self._open.discard(cast(Connection, handler))
-        self._changed()
+        self._record_count()
 
-    def _changed(self) -> None:
+    def _record_count(self) -> None:
         self._counted(len(self._open))
         if self._open:
             self._empty.clear()
@@ -241,8 +262,8 @@ class Listener(web.Server):
             self._empty.set()
 
 
-def in_words(status: int, text: str) -> web.Response:
-    """An answer in words; whoever sent what deserves one is not kept."""
+def text_response(status: int, text: str) -> web.Response:
+    """Return a plain text answer, after which the connection is closed."""
     response = web.Response(status=status, text=text + "\n")
     response.force_close()
     return response

@@ -1,4 +1,4 @@
-"""Logging: constant messages with fields, as text for people or as JSON for machines."""
+"""Log records with constant messages and fields, as text for people or as JSON for programs."""
 
 import logging
 
@@ -8,17 +8,25 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 class TextFormatter(logging.Formatter):
-    """A line a record, its fields behind it; nothing in a field can start a new line."""
+    """Format a record as one line with its fields; no value of a field can start a new line."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        """The line for a record; a traceback follows it."""
+        """Return the line of a record; logging adds a traceback below it."""
         line = super().formatMessage(record)
         fields = (f"{k}={v!r}" for k, v in record.__dict__.items() if k not in _STANDARD)
         return " ".join([line, *fields])
 
 
 def configure(log_format: str, level: str) -> None:
-    """Log to standard error."""
+    """Log to standard error.
+
+    Parameters
+    ----------
+    log_format
+        ``text`` or ``json``.
+    level
+        A level of :mod:`logging`, in lower case too. kopf logs warnings and errors at most.
+    """
     handler = logging.StreamHandler()
     if log_format == "json":
         handler.setFormatter(

@@ -1,4 +1,4 @@
-"""What probes and Prometheus ask of a process, by plain HTTP on a port of its own."""
+"""Liveness, readiness and metrics of a process, by plain HTTP on a port of its own."""
 
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -9,10 +9,16 @@ from typing import cast
 from aiohttp import web
 
 from lnamespace.errors import SettingsError
-from lnamespace.runtime.listener import Address, Connection, Limits, Listener, in_words
+from lnamespace.runtime.listener import (
+    Address,
+    Connection,
+    ConnectionLimits,
+    Listener,
+    text_response,
+)
 
 Problem = Callable[[], str | None]
-"""Says in words what is wrong now; None: nothing."""
+"""Say in words what is wrong now; None where nothing is."""
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -25,10 +31,16 @@ def _nothing() -> None:
 
 @dataclass(frozen=True)
 class Probes:
-    """What a process says of itself.
+    """Answer liveness and readiness probes, and Prometheus.
 
-    ``unready`` is why it cannot do its work now. ``dead`` is what only a restart could mend; that
-    the question is answered at all says already that its loop runs.
+    Parameters
+    ----------
+    unready
+        Why the process cannot do its work now.
+    metrics
+        All metrics in Prometheus' text format.
+    dead
+        What only a restart could mend. Without it an answer still proves that the event loop runs.
     """
 
     unready: Problem
@@ -38,25 +50,30 @@ class Probes:
     def answer(self, request: web.BaseRequest) -> web.Response:
         """Answer ``/livez``, ``/readyz`` or ``/metrics``."""
         if request.method not in ("GET", "HEAD"):
-            return in_words(405, "only GET is answered here")
+            return text_response(405, "only GET is answered here")
         match request.path:
             case "/livez":
-                return _told(self.dead())
+                return _probe_response(self.dead())
             case "/readyz":
-                return _told(self.unready())
+                return _probe_response(self.unready())
             case "/metrics":
                 return web.Response(body=self.metrics(), headers={"Content-Type": _PROMETHEUS})
-        return in_words(404, "there are /livez, /readyz and /metrics")
+        return text_response(404, "there are /livez, /readyz and /metrics")
 
 
 @asynccontextmanager
-async def answering(listen: str, probes: Probes) -> AsyncIterator[str]:
-    """Answer probes meanwhile, at HOST:PORT; empty: nowhere. Yields the real address.
+async def serve_probes(listen: str, probes: Probes) -> AsyncIterator[str]:
+    """Answer probes inside the context; yield the real address.
+
+    Parameters
+    ----------
+    listen
+        HOST:PORT; empty to answer nowhere.
 
     Raises
     ------
     SettingsError
-        It is no address, or cannot be listened at.
+        The text is not an address, or the process cannot listen there.
     """
     if not listen:
         yield ""
@@ -70,7 +87,7 @@ async def answering(listen: str, probes: Probes) -> AsyncIterator[str]:
         finally:
             connection.end()
 
-    listener = Listener(handle, Limits(connections=64, finish=1))
+    listener = Listener(handle, ConnectionLimits(connections=64, finish=1))
     try:
         real = str(await listener.start(Address.parse(listen)))
     except ValueError as error:
@@ -84,5 +101,5 @@ async def answering(listen: str, probes: Probes) -> AsyncIterator[str]:
         await listener.stop()
 
 
-def _told(problem: str | None) -> web.Response:
-    return in_words(503, problem) if problem else web.Response(text="ok\n")
+def _probe_response(problem: str | None) -> web.Response:
+    return text_response(503, problem) if problem else web.Response(text="ok\n")

@@ -32,7 +32,7 @@ from lnamespace.ledger.publisher.deletion_recorder import DeletionRecorder
 from lnamespace.ledger.publisher.delivery import Delivery, deliver
 from lnamespace.metrics.ledger import LedgerMetrics
 from lnamespace.model.names import Names
-from lnamespace.runtime.probes import Probes, answering
+from lnamespace.runtime.probes import Probes, serve_probes
 from lnamespace.runtime.signals import stop_event
 from lnamespace.settings import Settings
 
@@ -74,7 +74,7 @@ async def _serve(settings: Settings) -> None:
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         publisher = Publisher(client, ledger, settings)
         probes = Probes(publisher.problem, publisher.measure)
-        async with answering(settings.health_listen, probes) as address:
+        async with serve_probes(settings.health_listen, probes) as address:
             log.info("publishing", extra={"health": address})
             await publisher.run(stop)
     # A comparison that was cut off may still read in a thread, which met a closed database.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import aiohttp
 import pytest
 from lnamespace.errors import SettingsError
-from lnamespace.runtime.probes import Probes, answering
+from lnamespace.runtime.probes import Probes, serve_probes
 
 from tests.unit.support.server import DEADLINE
 
@@ -29,7 +29,7 @@ class Patient:
 async def test_it_says_how_it_is() -> None:
     patient = Patient()
     async with (
-        answering("127.0.0.1:0", patient.probes()) as address,
+        serve_probes("127.0.0.1:0", patient.probes()) as address,
         aiohttp.ClientSession(f"http://{address}") as session,
     ):
 
@@ -52,17 +52,17 @@ async def test_it_says_how_it_is() -> None:
 @pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:x", "256.0.0.1:80", "192.0.2.1:0"])
 async def test_an_address_that_is_none_is_an_error(address: str) -> None:
     with pytest.raises(SettingsError, match="--health-listen"):
-        async with answering(address, Patient().probes()):
+        async with serve_probes(address, Patient().probes()):
             pass
 
 
 async def test_nowhere_is_fine() -> None:
-    async with answering("", Patient().probes()) as address:
+    async with serve_probes("", Patient().probes()) as address:
         assert address == ""
 
 
 async def test_whoever_asks_nothing_does_not_keep_others_from_asking() -> None:
-    async with answering("127.0.0.1:0", Patient().probes()) as address:
+    async with serve_probes("127.0.0.1:0", Patient().probes()) as address:
         host, _, port = address.rpartition(":")
         silent = [await asyncio.open_connection(host, int(port)) for _ in range(100)]
         try:
