@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
 from lnamespace.cli import arguments_parser
-from lnamespace.plugins import create, lns_help, sudo
+from lnamespace.plugins import help as plugin_help
 from lnamespace.settings import Settings
 
 from docsite.markdown import block, code, page, prose, table
@@ -32,8 +32,13 @@ def lnamespace() -> str:
 
 def plugins() -> str:
     """What the kubectl plugins say of themselves."""
-    helps = {"create lns": create.HELP, "sudo": sudo.HELP, "lns": lns_help.HELP}
-    helps |= {f"lns {name}": text for name, text in sorted(lns_help.HELP_OF.items())}
+    helps = {
+        "create lns": plugin_help.CREATE,
+        "sudo": plugin_help.SUDO,
+        "lns": plugin_help.LNS,
+    }
+    subcommands = sorted(set(plugin_help.HELP_OF) - {"create"})
+    helps |= {f"lns {name}": plugin_help.HELP_OF[name] for name in subcommands}
     return page(
         "kubectl plugins",
         "What `--help` says. With examples and their output: [the commands](../commands.md).",

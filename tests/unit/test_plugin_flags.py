@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.plugins.arguments import Flags, parse
 from lnamespace.plugins.errors import UsageError
-from lnamespace.plugins.flags import FlagTable, scan
-from lnamespace.plugins.kubectl_flags import SHORTS, VALUED, read
+from lnamespace.plugins.flags import SHORTS, VALUED, Flags, FlagTable, parse, read, scan
 
 ANY = st.lists(
     st.one_of(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from lnamespace.plugins.errors import PluginError
-from lnamespace.plugins.handover import become_kubectl, run_kubectl
+from lnamespace.plugins.processes import become_kubectl, run_kubectl
 from lnamespace.plugins.values import TYPE_CHECKING
 
 if TYPE_CHECKING:

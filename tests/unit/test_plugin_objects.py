@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.plugins.arguments import parse
 from lnamespace.plugins.changes import (
     Grant,
     Listing,
@@ -21,19 +20,17 @@ from lnamespace.plugins.changes import (
     revoke,
     set_values,
 )
-from lnamespace.plugins.create_flags import FLAGS
 from lnamespace.plugins.creation import lnamespace, read
-from lnamespace.plugins.description import description
-from lnamespace.plugins.durations import format_instant
+from lnamespace.plugins.description import render_page
 from lnamespace.plugins.errors import PluginError
-from lnamespace.plugins.json_stream import JsonStream
+from lnamespace.plugins.flags import CREATE_FLAGS, parse
 from lnamespace.plugins.lnamespaces import check_name, name_fault
 from lnamespace.plugins.roles import access
 from lnamespace.plugins.rows import shown
-from lnamespace.plugins.subjects import Caller, Identity, Subject
-from lnamespace.plugins.tables import render, width
-from lnamespace.plugins.terminal import printable
+from lnamespace.plugins.subjects import Caller, ListEntry, SubjectName, format_instant
+from lnamespace.plugins.terminal import printable, render, width
 from lnamespace.plugins.waiting import standing
+from lnamespace.plugins.watching import JsonStream
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 BOB = Caller("bob", ("devs",))
@@ -120,7 +117,7 @@ def test_bad_names(name: str) -> None:
 
 
 def created(*argv: str) -> dict[str, Any]:
-    return lnamespace(read(parse(list(argv), FLAGS), NOW))
+    return lnamespace(read(parse(list(argv), CREATE_FLAGS), NOW))
 
 
 def test_what_is_not_said_is_not_sent() -> None:
@@ -158,7 +155,7 @@ def test_billing_and_deletion() -> None:
 )  # fmt: skip
 def test_what_cannot_be_created(argv: list[str]) -> None:
     with pytest.raises(PluginError):
-        read(parse(argv, FLAGS), NOW)
+        read(parse(argv, CREATE_FLAGS), NOW)
 
 
 # --- waiting ---
@@ -222,14 +219,14 @@ def test_a_page_has_no_control_characters_but_line_feeds() -> None:
         status, users=[user(evil)], managers=[user(evil)], requester=evil,
         billing={"costCenter": evil, "labels": {evil: evil}},
     )  # fmt: skip
-    page = description(item, BOB, NOW, colour=False)
+    page = render_page(item, BOB, NOW, colour=False)
     assert all(line.isprintable() for line in page.split("\n"))
     assert "You are not a sudoer" in page
 
 
 def test_a_page_marks_what_has_ended() -> None:
     ended = user("bob", expiresAt="2026-06-01T11:00:00Z")
-    page = description(lns(sudoers=[ended]), BOB, NOW, colour=False)
+    page = render_page(lns(sudoers=[ended]), BOB, NOW, colour=False)
     assert "EXPIRED 2026-06-01T11:00:00Z (60m ago)" in page
 
 
@@ -237,7 +234,7 @@ def test_a_page_marks_what_has_ended() -> None:
 
 
 def grants(role: str, name: str, end: datetime | None = None) -> list[Grant]:
-    return [Grant(role, Subject(Identity("User", name, ""), end))]
+    return [Grant(role, ListEntry(SubjectName("User", name, ""), end))]
 
 
 def test_a_grant_adds_and_leaves_the_rest() -> None:
@@ -263,7 +260,7 @@ def test_a_grant_without_an_end_keeps_the_end_that_there_is() -> None:
     """`grant --user bob` once took bob's end away without a word."""
     ending = user("bob", expiresAt=format_instant(NOW + timedelta(hours=8)))
     over = user("bob", expiresAt=format_instant(NOW - timedelta(hours=8)))
-    silent = [Grant("user", Subject(BOB_ID), end_said=False)]
+    silent = [Grant("user", ListEntry(BOB_ID), end_said=False)]
     assert grant({"users": [ending]}, silent, NOW) == ({"users": [ending]}, (), ())
     again = grant({"users": [over]}, silent, NOW)
     assert again.spec["users"] == [user("bob")]
@@ -301,10 +298,10 @@ def test_revoking_from_one_list_only() -> None:
 def test_revoking_from_nobody_is_told() -> None:
     """A slip in a name once was "unchanged", exit code 0, and the person worked on."""
     spec = {"users": [user("tina")], "managers": [user("alice")]}
-    slip = revoke(spec, [Listing(None, Identity("User", "tinaa", ""))])
+    slip = revoke(spec, [Listing(None, SubjectName("User", "tinaa", ""))])
     assert slip.spec == spec
     assert slip.problems == ('"tinaa" is not on any list; did you mean "tina"?',)
-    nobody = revoke(spec, [Listing("user", Identity("User", "zoe", ""))])
+    nobody = revoke(spec, [Listing("user", SubjectName("User", "zoe", ""))])
     assert nobody.problems == ('"zoe" is not on that list',)
 
 

@@ -7,22 +7,20 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.plugins.durations import (
-    age,
-    format_instant,
-    human,
-    parse_duration,
-    parse_instant,
-    read_instant,
-)
 from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.subjects import (
     Caller,
-    Identity,
-    Subject,
+    ListEntry,
+    SubjectName,
+    age,
     entry,
+    format_instant,
+    human,
     manifest,
+    parse_duration,
+    parse_instant,
     parse_subject,
+    read_instant,
 )
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -43,7 +41,7 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
     ],
 )
 def test_subjects(text: str, identity: tuple[str, str, str]) -> None:
-    assert parse_subject(text, NOW) == (Identity(*identity), False, None)
+    assert parse_subject(text, NOW) == (SubjectName(*identity), False, None)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +56,7 @@ def test_subjects(text: str, identity: tuple[str, str, str]) -> None:
     ],
 )
 def test_subjects_with_an_end(text: str, name: str, end: datetime | None) -> None:
-    assert parse_subject(text, NOW) == (Identity("User", name, ""), True, end)
+    assert parse_subject(text, NOW) == (SubjectName("User", name, ""), True, end)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +108,7 @@ def test_a_slip_is_no_person(text: str, advice: str) -> None:
 
 @pytest.mark.parametrize("name", ["mark,nina", "Group:devs", "sa:default:default", "a:b,c"])
 def test_user_in_front_takes_any_name_as_it_is(name: str) -> None:
-    assert parse_subject(f"user:{name}", NOW).identity == Identity("User", name, "")
+    assert parse_subject(f"user:{name}", NOW).identity == SubjectName("User", name, "")
 
 
 names = st.one_of(
@@ -124,7 +122,7 @@ names = st.one_of(
 
 @given(st.sampled_from(["User", "Group"]), names)
 def test_the_spelling_of_anybody_reads_back_as_the_same(kind: str, name: str) -> None:
-    identity = Identity(kind, name, "")
+    identity = SubjectName(kind, name, "")
     assert parse_subject(identity.spelling, NOW).identity == identity
 
 
@@ -132,23 +130,23 @@ def test_the_spelling_of_anybody_reads_back_as_the_same(kind: str, name: str) ->
 def test_an_entry_survives_the_way_to_the_api(kind: str, name: str, end: datetime | None) -> None:
     if end is not None:
         end = end.replace(year=max(end.year, 1000), microsecond=0)
-    subject = Subject(Identity(kind, name, ""), end)
+    subject = ListEntry(SubjectName(kind, name, ""), end)
     assert entry(manifest(subject)) == subject
 
 
 def test_a_caller_is_an_entry() -> None:
-    assert Caller("bob", ()).identity == Identity("User", "bob", "")
+    assert Caller("bob", ()).identity == SubjectName("User", "bob", "")
     account = Caller("system:serviceaccount:ci:x", ()).identity
-    assert account == Identity("ServiceAccount", "x", "ci")
+    assert account == SubjectName("ServiceAccount", "x", "ci")
     assert account.username == "system:serviceaccount:ci:x"
 
 
 def test_who_is_covered() -> None:
     caller = Caller("bob", ("devs",))
-    assert Identity("User", "bob", "").covers(caller)
-    assert Identity("Group", "devs", "").covers(caller)
-    assert not Identity("Group", "bob", "").covers(caller)
-    assert not Identity("User", "Bob", "").covers(caller)
+    assert SubjectName("User", "bob", "").covers(caller)
+    assert SubjectName("Group", "devs", "").covers(caller)
+    assert not SubjectName("Group", "bob", "").covers(caller)
+    assert not SubjectName("User", "Bob", "").covers(caller)
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.model.names import Names
 from lnamespace.plugins.discovery import SUFFIX_VARIABLE
-from lnamespace.plugins.durations import format_instant
 from lnamespace.plugins.errors import KubectlError, PluginError, UsageError
 from lnamespace.plugins.lnamespaces import (
     DEFAULT_SUFFIX,
     sudo_identity,
     sudo_namespace,
 )
-from lnamespace.plugins.subjects import Caller
+from lnamespace.plugins.roles import refusal
+from lnamespace.plugins.subjects import Caller, format_instant
+from lnamespace.plugins.sudo import REPEATED, SudoCommand, parse
 from lnamespace.plugins.sudo_check import checked, file_namespace
-from lnamespace.plugins.sudo_command import REPEATED, SudoCommand, parse
-from lnamespace.plugins.sudoers import refusal
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 FLAGS = ("--as=me", "--as-group=g")

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from lnamespace.plugins import watching
-from lnamespace.plugins.arguments import parse
 from lnamespace.plugins.errors import PluginError
+from lnamespace.plugins.flags import parse
 from lnamespace.plugins.kubectl import Kubectl
-from lnamespace.plugins.listing import listing
+from lnamespace.plugins.listing import list_lnamespaces
 from lnamespace.plugins.lns import FLAGS
 from lnamespace.plugins.watching import FAILURES_MAX, changes, observe
 
@@ -149,7 +149,7 @@ def test_the_command_shows_a_deletion_between_its_list_and_its_watch(
     cluster.answer("watch", event("DELETED", lns("a", 8)))
     cluster.answer("watch", then="echo 'Error from server (Forbidden): no' >&2; exit 1")
     with pytest.raises(PluginError):
-        listing(parse(["list", "--watch"], FLAGS))
+        list_lnamespaces(parse(["list", "--watch"], FLAGS))
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines[1:]] == [["a", "<unknown>"], ["a", "False"]]
     assert "Deleted" in lines[-1]

@@ -5,10 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from importlib import import_module
 
-from lnamespace.plugins.create_flags import BILLING, SETTINGS
-from lnamespace.plugins.durations import format_instant, human
-from lnamespace.plugins.subjects import LISTS, Identity, Subject, entries, entry, manifest
-from lnamespace.plugins.sudoers import active
+from lnamespace.plugins.flags import BILLING, SETTINGS
+from lnamespace.plugins.roles import active
+from lnamespace.plugins.subjects import (
+    LISTS,
+    ListEntry,
+    SubjectName,
+    entries,
+    entry,
+    format_instant,
+    human,
+    manifest,
+)
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -26,7 +34,7 @@ class Grant(NamedTuple):
     """One role to give. Where no end was said, an entry that has one keeps it."""
 
     role: str
-    subject: Subject
+    subject: ListEntry
     end_said: bool = True
 
 
@@ -34,7 +42,7 @@ class Listing(NamedTuple):
     """Entries of one subject; no role means all lists that the subject is on."""
 
     role: str | None
-    identity: Identity
+    identity: SubjectName
 
 
 class Change(NamedTuple):
@@ -63,20 +71,20 @@ def grant(spec: Spec, wanted: Iterable[Grant], now: datetime) -> Change:
     return Change(changed, tuple(words))
 
 
-def _changes_end(known: Subject, wish: Grant, now: datetime) -> bool:
+def _changes_end(known: ListEntry, wish: Grant, now: datetime) -> bool:
     """Whether the entry gets another end; one that is over does not stay so by silence."""
     if not wish.end_said and not known.expired(now):
         return False
     return known.expires_at != wish.subject.expires_at
 
 
-def _with_end(item: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
+def _with_end(item: Mapping[str, Any], subject: ListEntry) -> dict[str, Any]:
     kept = {key: value for key, value in item.items() if key != "expiresAt"}
     end = manifest(subject).get("expiresAt")
     return {**kept, "expiresAt": end} if end else kept
 
 
-def _until(subject: Subject, now: datetime) -> str:
+def _until(subject: ListEntry, now: datetime) -> str:
     end = subject.expires_at
     return f" until {format_instant(end)} (in {human(end - now)})" if end else ""
 
@@ -91,7 +99,7 @@ def extend(spec: Spec, wanted: Iterable[Listing], end: datetime, now: datetime) 
             if known.expires_at is None:
                 endless.append(f"{wish.identity.spelling} is a {role} without end already")
             else:
-                grants.append(Grant(role, Subject(wish.identity, end)))
+                grants.append(Grant(role, ListEntry(wish.identity, end)))
     changed = grant(spec, grants, now)
     # Not a problem of its own where another entry of the same subject was extended.
     return changed._replace(problems=(*problems, *(() if grants else endless)))
@@ -124,12 +132,12 @@ def prune(spec: Spec, now: datetime) -> Change:
     return Change(changed, tuple(words))
 
 
-def _ended(subject: Subject, now: datetime) -> str:
+def _ended(subject: ListEntry, now: datetime) -> str:
     end = subject.expires_at
     return f" until {format_instant(end)} ({human(now - end)} ago)" if end else ""
 
 
-def _listed(spec: Spec, wish: Listing) -> Iterable[tuple[str, Subject]]:
+def _listed(spec: Spec, wish: Listing) -> Iterable[tuple[str, ListEntry]]:
     """The entries that are meant, each with the role that it gives."""
     for role, field in LISTS.items():
         if wish.role in (None, role):

@@ -11,18 +11,22 @@ from __future__ import annotations
 import json
 import os
 
-from lnamespace.plugins.create_flags import FLAGS as CREATE_FLAGS
-from lnamespace.plugins.create_flags import POLICIES
 from lnamespace.plugins.entry import leave, run
 from lnamespace.plugins.errors import PluginError
-from lnamespace.plugins.flags import CommandLine, FlagTable, scan
-from lnamespace.plugins.handover import become_kubectl
+from lnamespace.plugins.flags import (
+    CONNECTION,
+    CREATE_FLAGS,
+    POLICIES,
+    CommandLine,
+    FlagTable,
+    scan,
+)
 from lnamespace.plugins.kubectl import Kubectl
-from lnamespace.plugins.kubectl_flags import CONNECTION
 from lnamespace.plugins.lnamespaces import collection, name_of, path, read_name
 from lnamespace.plugins.lns import ALIASES, CREATE, FLAGS, SUBCOMMANDS
+from lnamespace.plugins.processes import become_kubectl
 from lnamespace.plugins.subjects import LISTS, entries
-from lnamespace.plugins.sudo_command import connection, drop_repeated
+from lnamespace.plugins.sudo import connection, drop_repeated
 from lnamespace.plugins.terminal import printable
 from lnamespace.plugins.values import TYPE_CHECKING
 

@@ -5,82 +5,33 @@ from __future__ import annotations
 import os
 import sys
 
-from lnamespace.plugins.arguments import dry_run, parse
-from lnamespace.plugins.create_flags import FLAGS
 from lnamespace.plugins.entry import INTERRUPTED, leave, run
-from lnamespace.plugins.handover import executable
-from lnamespace.plugins.processes import Process
+from lnamespace.plugins.flags import CREATE_FLAGS, dry_run, parse
+from lnamespace.plugins.processes import Process, executable
 from lnamespace.plugins.terminal import say
 from lnamespace.plugins.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lnamespace.plugins.arguments import Arguments
     from lnamespace.plugins.creation import Creation
+    from lnamespace.plugins.flags import Arguments
 
 # All other modules are imported while kubectl starts, which takes longer.
 
 STRICT = b"; if you choose to ignore these errors, turn validation off with --validate=false"
 
-HELP = """\
-Create an LNamespace: a namespace of that name, with the access it needs.
-
-With no --user, --manager or --sudoer you become all three. Where any is given, only those listed
-get access, except that you become the manager if none of them could change it. What you leave out
-is filled in by the cluster; --dry-run=server -o yaml shows with what.
-
-Users work in the namespace, managers change the LNamespace, sudoers may use kubectl sudo.
-A SUBJECT is NAME, group:NAME or serviceaccount:NAMESPACE:NAME, one per flag, with an optional end:
-',for=8h' or ',until=2030-12-31T18:00:00Z'.
-
-Examples:
-  # A namespace for yourself
-  kubectl create lns team-a
-
-  # For a team, billed to a cost centre
-  kubectl create lns team-a --user group:team-a --manager alice@example.com --cost-center R-42
-
-  # A contractor for two weeks, and a sudoer for today
-  kubectl create lns team-a --user bob,for=2w --sudoer alice,for=8h
-
-  # Look at what it would be, without creating it
-  kubectl create lns team-a --dry-run=server -o yaml
-
-Options:
-    --user=SUBJECT, --manager=SUBJECT, --sudoer=SUBJECT:
-        Who gets which access; each may be repeated.
-    --cost-center='', --owner='', --team='', --environment='':
-        Who pays; what is left out is filled in by the cluster.
-    --billing-label=KEY=VALUE:
-        A further label of the bill; may be repeated.
-    --profile='':
-        The guard rails of the namespace; what is left out is the profile default, if there is one.
-    --label=KEY=VALUE:
-        A label of the LNamespace; may be repeated.
-    --deletion-policy=Delete|Retain:
-        What becomes of the namespace when the LNamespace is deleted.
-    --deletion-protection=false:
-        Refuse to delete the LNamespace until this is taken back.
-    --wait=true, --timeout=60s:
-        Return when the namespace can be used; exit with 1 if that takes longer.
-    --dry-run=none|client|server, -o, --output=json|yaml|name|...:
-        As in kubectl create.
-  and kubectl's connection flags (kubectl options), except --user, which names a person here.
-
-Usage:
-  kubectl create lns NAME [--user=SUBJECT] [--manager=SUBJECT] [--sudoer=SUBJECT] [options]
-"""
-
 
 def main() -> int:
     """The console script."""
-    return leave(run(create, "kubectl create lns"))
+    return leave(run(create_lnamespace, "kubectl create lns"))
 
 
-def create(argv: list[str]) -> int:
+def create_lnamespace(argv: list[str]) -> int:
     """Create, then wait."""
-    arguments = parse(argv, FLAGS)
+    arguments = parse(argv, CREATE_FLAGS)
     if arguments.given("help"):
-        print(HELP, end="")
+        from lnamespace.plugins.help import CREATE
+
+        print(CREATE, end="")
         return 0
     process = start(arguments)
     try:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lnamespace.plugins.arguments import Arguments, dry_run, keyed, one_of
-from lnamespace.plugins.create_flags import BILLING, POLICIES
-from lnamespace.plugins.durations import parse_duration
 from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.flags import BILLING, POLICIES, Arguments, dry_run, keyed, one_of
 from lnamespace.plugins.lnamespaces import KIND, VERSION, Object, check_name, group
-from lnamespace.plugins.subjects import LISTS, Subject, manifest, parse_subject
+from lnamespace.plugins.subjects import LISTS, ListEntry, manifest, parse_duration, parse_subject
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ class Creation(NamedTuple):
     """Everything the command line says."""
 
     name: str
-    lists: Mapping[str, tuple[Subject, ...]]  # by field of the spec
+    lists: Mapping[str, tuple[ListEntry, ...]]  # by field of the spec
     billing: Mapping[str, Any]
     labels: Mapping[str, str]
     profile: str
@@ -54,14 +52,14 @@ def read(arguments: Arguments, now: datetime) -> Creation:
     )
 
 
-def _lists(arguments: Arguments, now: datetime) -> dict[str, tuple[Subject, ...]]:
-    lists: dict[str, tuple[Subject, ...]] = {}
+def _lists(arguments: Arguments, now: datetime) -> dict[str, tuple[ListEntry, ...]]:
+    lists: dict[str, tuple[ListEntry, ...]] = {}
     for role, field in LISTS.items():
         found = {}  # said twice, the last one counts
         for text in arguments.all(role):
             typed = parse_subject(text, now)
             check_role(role, typed.identity.kind)
-            found[typed.identity] = Subject(typed.identity, typed.expires_at)
+            found[typed.identity] = ListEntry(typed.identity, typed.expires_at)
         lists[field] = tuple(found.values())
     return lists
 

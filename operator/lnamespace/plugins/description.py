@@ -7,9 +7,8 @@ import shlex
 import sys
 from datetime import UTC, datetime
 
-from lnamespace.plugins.arguments import Arguments, one_of
-from lnamespace.plugins.durations import age, format_instant, human
 from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.flags import Arguments, one_of
 from lnamespace.plugins.kubectl import Kubectl, caller, missing
 from lnamespace.plugins.lnamespaces import (
     Object,
@@ -21,11 +20,17 @@ from lnamespace.plugins.lnamespaces import (
     ready,
     sudo_identity,
 )
-from lnamespace.plugins.roles import access
-from lnamespace.plugins.subjects import LISTS, Caller, Subject, entries
-from lnamespace.plugins.sudoers import grant_command, whom_to_ask
-from lnamespace.plugins.tables import render
-from lnamespace.plugins.terminal import GREEN, RED, colours, paint, printable
+from lnamespace.plugins.roles import access, advised_grant, whom_to_ask
+from lnamespace.plugins.subjects import (
+    LISTS,
+    Caller,
+    ListEntry,
+    age,
+    entries,
+    format_instant,
+    human,
+)
+from lnamespace.plugins.terminal import GREEN, RED, colours, paint, printable, render
 
 MEANING = {
     "user": "works in the namespace",
@@ -57,11 +62,11 @@ def describe(arguments: Arguments) -> int:
     elif output == "yaml":
         print(kubectl.as_yaml(lns), end="")
     else:
-        print(description(lns, me, datetime.now(UTC), colours(sys.stdout)), end="")
+        print(render_page(lns, me, datetime.now(UTC), colours(sys.stdout)), end="")
     return 0
 
 
-def description(lns: Object, me: Caller, now: datetime, colour: bool) -> str:
+def render_page(lns: Object, me: Caller, now: datetime, colour: bool) -> str:
     """The whole page."""
     return "".join(
         (
@@ -127,12 +132,12 @@ def access_table(lns: Object, now: datetime) -> str:
     return render(("SUBJECT", "KIND", "ACCESS", "UNTIL", "WHAT IT MEANS"), rows)
 
 
-def _name(entry: Subject) -> str:
+def _name(entry: ListEntry) -> str:
     namespace = entry.identity.namespace
     return f"{namespace}:{entry.identity.name}" if namespace else entry.identity.name
 
 
-def _until(entry: Subject, now: datetime) -> str:
+def _until(entry: ListEntry, now: datetime) -> str:
     if entry.expires_at is None:
         return "<none>"
     moment = format_instant(entry.expires_at)
@@ -149,7 +154,7 @@ def _sudo(lns: Object, me: Caller, now: datetime) -> str:
     if any(role.role == "sudoer" and not role.expired for role in access(lns, me, now).roles):
         lines.append("You are a sudoer.")
     else:
-        ask = f"{whom_to_ask(lns, me, now)} {grant_command(name, 'sudoer', me.identity)}"
+        ask = f"{whom_to_ask(lns, me, now)} {advised_grant(name, 'sudoer', me.identity)}"
         lines.append(f"You are not a sudoer; {ask}")
     return "Sudo:\n" + "".join(f"  {printable(line)}\n" for line in lines)
 

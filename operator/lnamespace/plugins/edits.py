@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
+import time
 from datetime import UTC, datetime
 
-from lnamespace.plugins.arguments import Arguments, dry_run, keyed, one_of
 from lnamespace.plugins.changes import (
     Change,
     Edit,
@@ -19,14 +22,37 @@ from lnamespace.plugins.changes import (
     revoke,
     set_values,
 )
-from lnamespace.plugins.create_flags import BILLING, POLICIES, SETTINGS
 from lnamespace.plugins.creation import check_role
-from lnamespace.plugins.durations import parse_duration
 from lnamespace.plugins.errors import PluginError, UsageError
-from lnamespace.plugins.kubectl import Kubectl, caller
-from lnamespace.plugins.lnamespaces import read_name
-from lnamespace.plugins.modify import Target, change
-from lnamespace.plugins.subjects import LISTS, Subject, parse_end, parse_subject
+from lnamespace.plugins.flags import (
+    BILLING,
+    IMPERSONATION,
+    POLICIES,
+    SETTINGS,
+    Arguments,
+    dry_run,
+    keyed,
+    one_of,
+)
+from lnamespace.plugins.kubectl import Kubectl, Reply, caller, missing
+from lnamespace.plugins.lnamespaces import Object, advised, path, qualified, read_name
+from lnamespace.plugins.roles import active, refusal, whom_to_ask
+from lnamespace.plugins.subjects import (
+    LISTS,
+    Caller,
+    ListEntry,
+    covering,
+    entries,
+    parse_duration,
+    parse_end,
+    parse_subject,
+)
+from lnamespace.plugins.terminal import printable, say
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
+from lnamespace.plugins.waiting import wait_in_force
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def grant_command(arguments: Arguments) -> int:
@@ -39,7 +65,7 @@ def grant_command(arguments: Arguments) -> int:
             typed = parse_subject(text, now)
             check_role(role, typed.identity.kind)
             own = typed.expires_at if typed.end_said else end
-            wanted.append(Grant(role, Subject(typed.identity, own), typed.end_said or end_said))
+            wanted.append(Grant(role, ListEntry(typed.identity, own), typed.end_said or end_said))
     if len(arguments.words) != 2 or not wanted:
         raise UsageError("write kubectl lns grant NAME, and whom: --user, --manager, --sudoer")
     return change(_target(arguments), lambda spec: grant(spec, wanted, now))
@@ -148,11 +174,11 @@ def _checked(spec: Spec, changed: Change, arguments: Arguments, now: datetime) -
     return changed
 
 
-def _target(arguments: Arguments) -> Target:
+def _target(arguments: Arguments) -> EditOptions:
     if len(arguments.words) < 2:
         raise UsageError("exactly one NAME is required")
     waits = arguments.switch("wait", default=True)
-    return Target(
+    return EditOptions(
         name=read_name(arguments.words[1]),
         dry_run=dry_run(arguments),
         output=one_of(arguments, "output", ("json", "yaml", "name", ""), ""),
@@ -160,3 +186,111 @@ def _target(arguments: Arguments) -> Target:
         kubectl=Kubectl(arguments.connection),
         argv=arguments.line.argv,
     )
+
+
+ATTEMPTS = 10
+DRY_RUN_SUFFIX = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
+
+
+class EditOptions(NamedTuple):
+    """What is to be changed, how, and how to talk about it."""
+
+    name: str
+    dry_run: str
+    output: str
+    timeout: float  # seconds to wait until it is in force; 0: do not wait
+    kubectl: Kubectl
+    argv: tuple[str, ...]  # as typed, to be repeated in advice
+
+
+def change(target: EditOptions, edit: Edit) -> int:
+    """Read, edit, write back what was read; when somebody else was faster, begin again."""
+    for attempt in range(ATTEMPTS):
+        lns = _read(target)
+        changed = edit(lns["spec"])
+        if changed.problems:
+            raise PluginError(f"{target.name}: nothing was changed: {'; '.join(changed.problems)}")
+        if not changed.words:
+            return _tell(target, lns, (f"{qualified(target.name)} unchanged",))
+        before, lns = lns, {**lns, "spec": changed.spec}
+        reply = _write(target, lns)
+        if reply is None:
+            return _tell(target, lns, changed.words)
+        if not reply.code:
+            return _written(target, before, reply, changed.words)
+        if reply.reason != "Conflict":
+            raise _explained(target, reply)
+        # Two that met once must not meet again: each waits for a time of its own.
+        time.sleep((os.urandom(1)[0] / 255) * 0.05 * (attempt + 1))
+    raise PluginError(f'others keep changing LNamespace "{target.name}"; try again')
+
+
+def _written(target: EditOptions, before: Object, reply: Reply, words: Sequence[str]) -> int:
+    """Tell what was changed once it is in force; before, it would not be so."""
+    _pass_on_warnings(reply)
+    stored: Object = reply.document()
+    if target.timeout and target.dry_run == "none":
+        wait_in_force(target.kubectl, before, stored, target.timeout)
+    return _tell(target, stored, words)
+
+
+def _read(target: EditOptions) -> Object:
+    reply = target.kubectl.start_get(path(target.name)).reply()
+    if reply.code:
+        raise missing(reply, target.kubectl, target.name)
+    lns: Object = reply.document()
+    return lns
+
+
+def _write(target: EditOptions, lns: Object) -> Reply | None:
+    """Replace the object if it is still the one that was read: it carries its resourceVersion."""
+    if target.dry_run == "client":
+        return None
+    query = "?fieldManager=kubectl-lns&fieldValidation=Strict"
+    if target.dry_run == "server":
+        query += "&dryRun=All"
+    return target.kubectl.run("replace", "--raw", path(target.name) + query, "-f", "-", body=lns)
+
+
+def _pass_on_warnings(reply: Reply) -> None:
+    """What the API server lets pass but thinks wrong."""
+    for line in reply.err.splitlines():
+        if line.startswith("Warning:"):
+            say(printable(line))
+
+
+def _tell(target: EditOptions, lns: Object, words: Sequence[str]) -> int:
+    if target.output == "json":
+        print(json.dumps(lns, indent=4, ensure_ascii=False))
+    elif target.output == "yaml":
+        print(target.kubectl.as_yaml(lns), end="")
+    elif target.output == "name":
+        print(qualified(target.name))
+    else:
+        for line in words:
+            told = line if line.startswith(qualified(target.name)) else f"{target.name}: {line}"
+            print(printable(told) + DRY_RUN_SUFFIX[target.dry_run])
+    return 0
+
+
+def _explained(target: EditOptions, reply: Reply) -> PluginError:
+    """A refusal, with what the caller can do about it."""
+    failure = reply.failure()
+    if reply.reason != "Forbidden" or "cannot" not in str(failure):
+        return failure  # an admission policy has its own words
+    me, now = caller(target.kubectl.start_whoami().reply()), datetime.now(UTC)
+    failure.args = (f"{failure}\n{_advice(target, _read(target), me, now)}",)
+    return failure
+
+
+def _advice(target: EditOptions, lns: Object, me: Caller, now: datetime) -> str:
+    repeated = shlex.join(("lns", *target.argv))
+    flags = {flag.split("=")[0].lstrip("-") for flag in target.kubectl.connection}
+    if covering(active(entries(lns["spec"], "managers"), now), me):
+        return "You are a manager of it, but that is not in force: " + advised(
+            f"kubectl lns describe {target.name}"
+        )
+    if refusal(lns, me, now) is None and not flags & IMPERSONATION:
+        return f"You are a sudoer of it; try: {advised(f'kubectl sudo {repeated}')}"
+    asked = whom_to_ask(lns, me, now)
+    return f"{asked[0].upper()}{asked[1:]} {advised(f'kubectl {repeated}')}"

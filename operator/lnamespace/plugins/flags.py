@@ -1,12 +1,16 @@
 """Reading a command line the way kubectl does, without changing it.
 
 kubectl's flags are pflag's: `--name value`, `--name=value`, `-n value`, `-nvalue`, `-n=value`, and
-several short ones in one word, `-itn value`. A bare `--` ends them. Flags need not be known: what
-is not in the table takes no value, and the word after it is read as a word.
+several short ones in one word, `-itn value`. A bare `--` ends them.
+
+`kubectl sudo` hands on what it does not know, and takes it for a flag without a value; `kubectl
+create lns` and `kubectl lns` do not: a misspelt flag that says who gets access must not be passed
+over.
 """
 
 from __future__ import annotations
 
+from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -117,3 +121,199 @@ def _cluster(token: str, following: str | None, table: FlagTable) -> Piece:
             break
         options.append(Option(name, None))
     return Piece((token,), tuple(options), None)
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
+
+
+# Flags that decide which API server is asked, and as whom. Ours go to the same place.
+CONNECTION = words(
+    "cache-dir certificate-authority client-certificate client-key cluster context"
+    " disable-compression insecure-skip-tls-verify kubeconfig kuberc password request-timeout"
+    " server tls-server-name token user username"
+)
+IMPERSONATION = frozenset(("as", "as-group", "as-uid", "as-user-extra"))
+SWITCHES = frozenset(
+    ("disable-compression", "insecure-skip-tls-verify")
+)  # connection, without a value
+
+# Flags that take a value in a word of their own. Not here: those with a meaning when alone
+# (--dry-run, --cascade, --validate), and those that are a switch in another command (--command,
+# --containers).
+VALUED = (
+    CONNECTION
+    | IMPERSONATION
+    | words(
+        "accept-hosts accept-paths address aggregation-rule annotation annotations api-group"
+        " api-prefix api-version audience bound-object-kind bound-object-name bound-object-uid"
+        " categories cert chunk-size class cluster-ip clusterip clusterrole concurrency container"
+        " copy-to cpu current-replicas custom default-backend description detach-keys docker-email"
+        " docker-password docker-server docker-username duration env exec-api-version exec-arg"
+        " exec-command exec-env external-ip external-name field-manager field-selector filename"
+        " for from from-env-file from-file from-literal grace-period group hard image"
+        " image-pull-policy keepalive key keys kustomize label-columns labels limit-bytes limits"
+        " load-balancer-ip load-restrictor log-flush-frequency max max-log-requests"
+        " max-unavailable memory min min-available mount name namespace namespaces node-port"
+        " non-resource-url option output output-directory override-type overrides patch patch-file"
+        " pod-running-timeout pod-selector policy port preemption-policy profile profile-output"
+        " protocol proxy-url prune-allowlist raw reject-methods reject-paths replicas requests"
+        " resource resource-name resource-version restart retries revision role rule schedule"
+        " scopes section selector serviceaccount session-affinity set-image since since-time"
+        " skip-wait-for-delete-timeout sort-by subresource tail target target-port tcp template"
+        " timeout to-revision type types unix-socket v value verb verbs vmodule www www-prefix"
+    )
+) - SWITCHES
+
+SHORTS = {
+    "A": "all-namespaces", "L": "label-columns", "P": "www-prefix", "R": "recursive",
+    "c": "container",
+    "e": "env", "f": "filename", "h": "help", "i": "stdin", "k": "kustomize", "l": "selector",
+    "n": "namespace", "o": "output", "p": "patch", "q": "quiet", "r": "replicas", "s": "server",
+    "t": "tty", "u": "unix-socket", "v": "v", "w": "watch",
+}  # fmt: skip
+# The same letter means something else in a few commands.
+SHORTS_OF = {
+    "logs": SHORTS | {"f": "follow", "p": "previous"},
+    "proxy": SHORTS | {"p": "port", "w": "www"},
+}
+
+# Our own plugins by their words, and their flags that take a value.
+OUR_PLUGINS = (("lns",), ("create", "lns"), ("create", "lnamespace"))
+OURS = words(
+    "billing-label cost-center deletion-policy environment for manager owner profile sudoer team"
+    " timeout until"
+)
+
+BUILTIN = words(
+    "alpha annotate api-resources api-versions apply attach auth autoscale certificate"
+    " cluster-info completion config cordon cp create debug delete describe diff drain edit events"
+    " exec explain expose get help kuberc kustomize label logs options patch plugin port-forward"
+    " proxy replace rollout run scale set taint top uncordon version wait __complete"
+    " __completeNoDesc"
+)
+# `create` is the one built-in command whose unknown subcommands kubectl looks for among plugins.
+BUILTIN_CREATE = words(
+    "clusterrole clusterrolebinding cm configmap cj cronjob dep deploy deployment ing ingress job"
+    " namespace ns pc pdb poddisruptionbudget priorityclass quota resourcequota role rolebinding"
+    " sa secret service serviceaccount svc token"
+)
+
+
+def read(argv: tuple[str, ...]) -> CommandLine:
+    """A kubectl command line in pieces."""
+    line = scan(argv, FlagTable(VALUED, SHORTS))
+    if any(line.words[: len(words)] == words for words in OUR_PLUGINS):
+        return scan(argv, FlagTable(VALUED | OURS, SHORTS))
+    shorts = SHORTS_OF.get(line.words[0]) if line.words else None
+    return scan(argv, FlagTable(VALUED, shorts)) if shorts else line
+
+
+# --user is a person here, so kubectl's own --user (an entry of the kubeconfig) cannot be given.
+PASSED_ON = (CONNECTION - {"user"}) | IMPERSONATION | {"namespace", "v"}
+PASSED_ON_SHORTS = {"n": "namespace", "s": "server", "v": "v", "h": "help"}
+TRUE, FALSE = ("true", "1", "t"), ("false", "0", "f")
+
+
+class Flags(NamedTuple):
+    """What a command understands; switches may be written alone or as --x=true|false."""
+
+    valued: frozenset[str]
+    switches: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()  # a value only as --x=value, or none
+    shorts: Mapping[str, str] = {}
+
+    @property
+    def known(self) -> frozenset[str]:
+        """All flags by their long names."""
+        return self.valued | self.switches | self.optional | PASSED_ON | {"help"}
+
+
+class Arguments(NamedTuple):
+    """A command line that the command understands."""
+
+    words: tuple[str, ...]
+    line: CommandLine
+    connection: tuple[str, ...]
+
+    def all(self, name: str) -> tuple[str, ...]:
+        """Every value of a repeatable flag."""
+        return tuple(option.value or "" for option in self.line.options if option.name == name)
+
+    def one(self, name: str, default: str = "") -> str:
+        """The value of a flag; as in kubectl, the last one counts."""
+        return (self.all(name) or (default,))[-1]
+
+    def given(self, name: str) -> bool:
+        """Whether a flag was written at all."""
+        return any(option.name == name for option in self.line.options)
+
+    def switch(self, name: str, default: bool = False) -> bool:
+        """A flag that is on or off."""
+        values = [option.value for option in self.line.options if option.name == name]
+        return default if not values else _boolean(name, values[-1])
+
+
+def parse(argv: Sequence[str], flags: Flags) -> Arguments:
+    """Read a command line, or say what is wrong with it."""
+    valued = (flags.valued | PASSED_ON) - SWITCHES
+    line = scan(argv, FlagTable(valued, {**PASSED_ON_SHORTS, **flags.shorts}))
+    for option in line.options:
+        if option.name not in flags.known:
+            dashes = "-" if len(option.name) == 1 else "--"
+            raise UsageError(f"unknown flag: {dashes}{option.name}")
+        if option.name in valued and option.value is None:
+            raise UsageError(f"flag needs an argument: --{option.name}")
+    passed = tuple(written(option) for option in line.options if option.name in PASSED_ON)
+    return Arguments(line.words + line.tail[1:], line, passed)
+
+
+def _boolean(name: str, value: str | None) -> bool:
+    if value is None or value.lower() in TRUE:
+        return True
+    if value.lower() in FALSE:
+        return False
+    raise UsageError(f'invalid argument "{value}" for --{name}: write true or false')
+
+
+def one_of(arguments: Arguments, name: str, choices: Sequence[str], default: str) -> str:
+    """The value of a flag that has a fixed choice of values."""
+    value = arguments.one(name, default)
+    if value not in choices:
+        named = " or ".join(choice for choice in choices if choice)
+        raise UsageError(f'invalid argument "{value}" for --{name}: must be {named}')
+    return value
+
+
+def keyed(flag: str, text: str) -> tuple[str, str]:
+    """The two parts of KEY=VALUE."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UsageError(f'invalid {flag.replace("-", " ")} "{text}": write KEY=VALUE')
+    return key, value
+
+
+def dry_run(arguments: Arguments) -> str:
+    """none, client or server; a bare --dry-run is kubectl's old spelling of client."""
+    if arguments.given("dry-run") and arguments.one("dry-run") == "":
+        return "client"
+    return one_of(arguments, "dry-run", ("none", "client", "server"), "none")
+
+
+ROLES = ("user", "manager", "sudoer")
+BILLING = {
+    "cost-center": "costCenter",
+    "owner": "owner",
+    "team": "team",
+    "environment": "environment",
+}  # flag, and field of spec.billing
+SETTINGS = {"profile": "profile", "deletion-policy": "deletionPolicy"}  # flag, and field of spec
+POLICIES = ("Delete", "Retain")
+KEYED = ("label", "billing-label")
+CREATE_FLAGS = Flags(
+    valued=frozenset((*ROLES, *BILLING, *KEYED, "profile", "deletion-policy", "timeout", "output")),
+    switches=frozenset(("deletion-protection", "wait")),
+    optional=frozenset(("dry-run",)),
+    shorts={"o": "output"},
+)

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 def find(error: NotHere) -> tuple[str, bool]:
     """Return the suffix of the API group that was meant, and whether it is the only one."""
-    present = instances(Kubectl(error.connection))
+    present = api_groups(Kubectl(error.connection))
     found = _chosen(error, present)
     return found.removeprefix(GROUP_PREFIX), present == [found]
 
 
-def instances(kubectl: Kubectl) -> list[str]:
+def api_groups(kubectl: Kubectl) -> list[str]:
     """The API groups that have LNamespaces, of all that the cluster has."""
     reply = kubectl.run("get", "--raw", "/apis")
     if reply.code:

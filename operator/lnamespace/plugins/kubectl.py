@@ -9,9 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 
 from lnamespace.plugins.errors import KubectlError, NotHere, PluginError
-from lnamespace.plugins.handover import executable
 from lnamespace.plugins.lnamespaces import KIND, advised, group
-from lnamespace.plugins.processes import Process
+from lnamespace.plugins.processes import Process, executable
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:

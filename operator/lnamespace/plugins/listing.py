@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lnamespace.plugins.arguments import Arguments, one_of
 from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.flags import Arguments, one_of
 from lnamespace.plugins.kubectl import Call, Kubectl, caller, missing
 from lnamespace.plugins.lnamespaces import collection
 from lnamespace.plugins.terminal import say
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # All other modules are imported while kubectl asks, which takes longer.
 
 
-def listing(arguments: Arguments) -> int:
+def list_lnamespaces(arguments: Arguments) -> int:
     """Show the caller's LNamespaces, or all of them."""
     if len(arguments.words) > 1:
         raise UsageError("list takes no names; for one LNamespace: kubectl lns describe NAME")
@@ -76,7 +76,7 @@ def _follow(arguments: Arguments, me: Caller, listed: Object, output: str) -> in
     """Show what there is, then a line for each change, until interrupted, as kubectl does."""
     from lnamespace.plugins.lnamespaces import name_of
     from lnamespace.plugins.rows import HEADER, WIDE, chosen, row_of
-    from lnamespace.plugins.tables import Layout
+    from lnamespace.plugins.terminal import Layout
     from lnamespace.plugins.watching import changes
 
     first = chosen(arguments, items_of(listed), me)

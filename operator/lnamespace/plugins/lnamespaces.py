@@ -101,7 +101,7 @@ def check_name(name: str) -> str:
     return name
 
 
-class Condition(NamedTuple):
+class StatusCondition(NamedTuple):
     """One condition of an LNamespace's status."""
 
     type: str
@@ -110,15 +110,17 @@ class Condition(NamedTuple):
     message: str
 
 
-def conditions(lns: Object) -> tuple[Condition, ...]:
+def conditions(lns: Object) -> tuple[StatusCondition, ...]:
     """The conditions in the order the operator gives them."""
     return tuple(
-        Condition(*(str(item.get(key) or "") for key in ("type", "status", "reason", "message")))
+        StatusCondition(
+            *(str(item.get(key) or "") for key in ("type", "status", "reason", "message"))
+        )
         for item in lns.get("status", {}).get("conditions") or ()
     )
 
 
-def ready(lns: Object) -> Condition | None:
+def ready(lns: Object) -> StatusCondition | None:
     """The summary condition, if there is one yet."""
     return next((item for item in conditions(lns) if item.type == "Ready"), None)
 
@@ -129,7 +131,7 @@ def current(lns: Object) -> bool:
     return bool(observed >= (lns["metadata"].get("generation") or 1))
 
 
-class Identity(NamedTuple):
+class Impersonation(NamedTuple):
     """As whom sudoers act: one account for all, or, where that is empty, each in the group."""
 
     group: str = ""
@@ -147,12 +149,12 @@ class Identity(NamedTuple):
         return (f"--as={username}", f"--as-group={self.group}")
 
 
-def sudo_identity(lns: Object) -> Identity:
+def sudo_identity(lns: Object) -> Impersonation:
     """As whom the sudoers act: the operator's word, or its default until then."""
     status = lns.get("status", {})
     if account := status.get("sudoUser"):
-        return Identity(account=str(account))
-    return Identity(str(status.get("sudoersGroup") or default_sudoers_group(name_of(lns))))
+        return Impersonation(account=str(account))
+    return Impersonation(str(status.get("sudoersGroup") or default_sudoers_group(name_of(lns))))
 
 
 def default_sudoers_group(name: str) -> str:

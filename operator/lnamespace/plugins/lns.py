@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from lnamespace.plugins.arguments import Arguments, Flags, parse
-from lnamespace.plugins.create_flags import BILLING, ROLES, SETTINGS
 from lnamespace.plugins.entry import leave, run
 from lnamespace.plugins.errors import UsageError
+from lnamespace.plugins.flags import BILLING, ROLES, SETTINGS, Arguments, Flags, parse
 from lnamespace.plugins.lnamespaces import resource
-from lnamespace.plugins.lns_help import HELP, HELP_OF
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -32,7 +30,9 @@ def _edit(function: str, *flags: str) -> Subcommand:
 
 
 SUBCOMMANDS: Mapping[str, Subcommand] = {
-    "list": Subcommand("listing", "listing", frozenset(("all", "output", "selector", "watch"))),
+    "list": Subcommand(
+        "listing", "list_lnamespaces", frozenset(("all", "output", "selector", "watch"))
+    ),
     "describe": Subcommand("description", "describe", frozenset(("output",))),
     "grant": _edit("grant_command", *ROLES, "for", "until"),
     "revoke": _edit("revoke_command", *ROLES, "force", "ignore-not-found"),
@@ -40,7 +40,7 @@ SUBCOMMANDS: Mapping[str, Subcommand] = {
     "set": _edit("set_command", *BILLING, *SETTINGS, "billing-label", "deletion-protection"),
     "leave": _edit("leave_command", "force"),
     "prune": _edit("prune_command"),
-    "ledger": Subcommand("ledger", "ledger", frozenset(("output", "exact"))),
+    "ledger": Subcommand("ledger", "show_ledger", frozenset(("output", "exact"))),
     "whoami": Subcommand("listing", "whoami", frozenset()),
 }
 ALIASES = {"ls": "list", "get": "list"}
@@ -71,13 +71,13 @@ FLAGS = Flags(
 
 def main() -> int:
     """The console script."""
-    return leave(run(lns, "kubectl lns"))
+    return leave(run(run_subcommand, "kubectl lns"))
 
 
-def lns(argv: list[str]) -> int:
+def run_subcommand(argv: list[str]) -> int:
     """Find the subcommand and hand over."""
     if argv[:1] == [CREATE]:
-        return _load(Subcommand("create", "create", frozenset()))(argv[1:])
+        return _load(Subcommand("create", "create_lnamespace", frozenset()))(argv[1:])
     arguments = parse(argv, FLAGS)
     words = arguments.words
     if not words or words[0] == "help":
@@ -94,7 +94,9 @@ def lns(argv: list[str]) -> int:
 
 
 def _help(words: tuple[str, ...]) -> int:
-    print(HELP_OF.get(words[0], HELP) if words else HELP, end="")
+    from lnamespace.plugins.help import HELP_OF, LNS
+
+    print(HELP_OF.get(words[0], LNS) if words else LNS, end="")
     return 0
 
 

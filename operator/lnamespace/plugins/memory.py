@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from lnamespace.plugins.handover import executable
+from lnamespace.plugins.processes import executable
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:

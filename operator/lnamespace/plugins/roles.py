@@ -1,16 +1,25 @@
-"""What one caller is on one LNamespace: directly or through a group, until when."""
+"""What a caller is on an LNamespace, until when, and what to do to become a sudoer."""
 
 from __future__ import annotations
 
+import shlex
 from datetime import datetime
 
-from lnamespace.plugins.durations import human
-from lnamespace.plugins.lnamespaces import Object, sudo_identity
-from lnamespace.plugins.subjects import LISTS, Caller, Subject, covering, entries
+from lnamespace.plugins.lnamespaces import Object, advised, name_of, sudo_identity
+from lnamespace.plugins.subjects import (
+    LISTS,
+    Caller,
+    ListEntry,
+    SubjectName,
+    covering,
+    entries,
+    format_instant,
+    human,
+)
 from lnamespace.plugins.values import NamedTuple
 
 
-class Role(NamedTuple):
+class HeldRole(NamedTuple):
     """One thing that the caller is or was; `until` is None where there is no end."""
 
     role: str
@@ -18,10 +27,10 @@ class Role(NamedTuple):
     expired: bool
 
 
-class Access(NamedTuple):
+class CallerAccess(NamedTuple):
     """Everything that ties the caller to an LNamespace."""
 
-    roles: tuple[Role, ...]
+    roles: tuple[HeldRole, ...]
     requester: bool
 
     @property
@@ -44,22 +53,64 @@ class Access(NamedTuple):
         return ",".join(cells) or "<none>"
 
 
-def access(lns: Object, me: Caller, now: datetime) -> Access:
+def access(lns: Object, me: Caller, now: datetime) -> CallerAccess:
     """What the caller is on this LNamespace."""
     spec = lns.get("spec", {})
     if sudo_identity(lns).account == me.username:  # somebody with sudo, whoever it is
-        return Access((Role("sudoer", None, False),), requester=False)
+        return CallerAccess((HeldRole("sudoer", None, False),), requester=False)
     roles = (_role(role, covering(entries(spec, field), me), now) for role, field in LISTS.items())
-    return Access(
+    return CallerAccess(
         tuple(role for role in roles if role is not None), spec.get("requester") == me.username
     )
 
 
-def _role(role: str, found: tuple[Subject, ...], now: datetime) -> Role | None:
+def _role(role: str, found: tuple[ListEntry, ...], now: datetime) -> HeldRole | None:
     """Several entries may give the same role; the one that lasts longest counts."""
     if not found:
         return None
     if any(subject.expires_at is None for subject in found):
-        return Role(role, None, False)
+        return HeldRole(role, None, False)
     until = max(subject.expires_at for subject in found if subject.expires_at)
-    return Role(role, until, until <= now)
+    return HeldRole(role, until, until <= now)
+
+
+NAMED = 3  # so many managers are named before the message becomes a list
+
+
+def refusal(lns: Object, me: Caller, now: datetime) -> str | None:
+    """Why the API server would refuse; None when it would not."""
+    mine = covering(entries(lns["spec"], "sudoers"), me)
+    if any(not entry.expired(now) for entry in mine):
+        return None
+    name = name_of(lns)
+    if mine:
+        ended = max(entry.expires_at for entry in mine if entry.expires_at)
+        why = (
+            f'your ({me.username}) sudo in "{name}" ended at {format_instant(ended)}, '
+            f"{human(now - ended)} ago"
+        )
+    else:
+        why = f'you ({me.username}) are not a sudoer of "{name}"'
+    return f"{why}; {whom_to_ask(lns, me, now)} {advised_grant(name, 'sudoer', me.identity)}"
+
+
+def whom_to_ask(lns: Object, me: Caller, now: datetime) -> str:
+    """The beginning of a sentence that ends in a command."""
+    managers = active(entries(lns["spec"], "managers"), now)
+    if covering(managers, me):
+        return "you are a manager of it, so run:"
+    names = [entry.identity.spelling for entry in managers]
+    if not names:
+        return "it has no manager; ask a cluster administrator to run:"
+    more = ", ..." if len(names) > NAMED else ""
+    return f"ask a manager ({', '.join(names[:NAMED])}{more}) to run:"
+
+
+def active(subjects: tuple[ListEntry, ...], now: datetime) -> tuple[ListEntry, ...]:
+    """The entries that have not ended."""
+    return tuple(subject for subject in subjects if not subject.expired(now))
+
+
+def advised_grant(name: str, role: str, identity: SubjectName) -> str:
+    """The command that gives somebody a role, safe to paste into a shell."""
+    return advised(f"kubectl lns grant {name} --{role} {shlex.quote(identity.spelling)}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from lnamespace.plugins.durations import age
 from lnamespace.plugins.lnamespaces import (
     VERSION,
     Object,
@@ -17,14 +16,14 @@ from lnamespace.plugins.lnamespaces import (
     sudo_identity,
 )
 from lnamespace.plugins.roles import access
-from lnamespace.plugins.subjects import LISTS
-from lnamespace.plugins.tables import render
+from lnamespace.plugins.subjects import LISTS, age
+from lnamespace.plugins.terminal import render
 from lnamespace.plugins.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lnamespace.plugins.arguments import Arguments
+    from lnamespace.plugins.flags import Arguments
     from lnamespace.plugins.subjects import Caller
 
 HEADER = ("NAME", "READY", "MY ACCESS", "UNTIL", "REQUESTER", "COST CENTER", "AGE")

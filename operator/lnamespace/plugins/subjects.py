@@ -12,15 +12,9 @@ that is written with `,until=never` behind it. A bare name that looks like a sli
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 
-from lnamespace.plugins.durations import (
-    format_instant,
-    parse_duration,
-    parse_instant,
-    read_instant,
-)
 from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
@@ -55,7 +49,7 @@ LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 ACCOUNT = re.compile(rf"({LABEL}):({LABEL}(\.{LABEL})*)")
 
 
-class Identity(NamedTuple):
+class SubjectName(NamedTuple):
     """Who is meant; the key of the lists."""
 
     kind: str
@@ -94,18 +88,18 @@ class Caller(NamedTuple):
     groups: tuple[str, ...]
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> SubjectName:
         """The caller as an entry of a list."""
         if self.username.startswith(ACCOUNT_USERNAME):
             namespace, _, name = self.username.removeprefix(ACCOUNT_USERNAME).partition(":")
-            return Identity("ServiceAccount", name, namespace)
-        return Identity("User", self.username, "")
+            return SubjectName("ServiceAccount", name, namespace)
+        return SubjectName("User", self.username, "")
 
 
-class Subject(NamedTuple):
+class ListEntry(NamedTuple):
     """An entry of a list."""
 
-    identity: Identity
+    identity: SubjectName
     expires_at: datetime | None = None
 
     def expired(self, now: datetime) -> bool:
@@ -116,7 +110,7 @@ class Subject(NamedTuple):
 class Typed(NamedTuple):
     """A subject as typed; an end that was not said may still come from another flag."""
 
-    identity: Identity
+    identity: SubjectName
     end_said: bool
     expires_at: datetime | None
 
@@ -181,21 +175,21 @@ def _begins(name: str, prefix: str) -> bool:
     return name[: len(prefix)].lower() == prefix
 
 
-def _identity(name: str, typed: str, literal: bool) -> Identity:
+def _identity(name: str, typed: str, literal: bool) -> SubjectName:
     for prefix in ACCOUNT_PREFIXES:
         if name.startswith(prefix):
             found = ACCOUNT.fullmatch(name.removeprefix(prefix))
             if not found:
                 raise UsageError(f'invalid subject "{typed}": write serviceaccount:NAMESPACE:NAME')
-            return Identity("ServiceAccount", found[3], found[1])
+            return SubjectName("ServiceAccount", found[3], found[1])
     for prefix, kind in KINDS.items():
         if name.startswith(prefix):
-            return Identity(kind, _checked(name.removeprefix(prefix), typed), "")
+            return SubjectName(kind, _checked(name.removeprefix(prefix), typed), "")
     if not literal and (advice := _slip(name)):
         raise UsageError(
             f'invalid subject "{typed}": {advice} (a user who is really called that: user:{typed})'
         )
-    return Identity("User", _checked(name, typed), "")
+    return SubjectName("User", _checked(name, typed), "")
 
 
 def _checked(name: str, typed: str) -> str:
@@ -209,22 +203,22 @@ def _checked(name: str, typed: str) -> str:
     return name
 
 
-def entry(manifest: Mapping[str, Any]) -> Subject:
+def entry(manifest: Mapping[str, Any]) -> ListEntry:
     """An entry as the API gives it."""
-    identity = Identity(
+    identity = SubjectName(
         str(manifest.get("kind") or "User"),
         str(manifest.get("name", "")),
         str(manifest.get("namespace") or ""),
     )
-    return Subject(identity, read_instant(manifest.get("expiresAt")))
+    return ListEntry(identity, read_instant(manifest.get("expiresAt")))
 
 
-def entries(spec: Mapping[str, Any], field: str) -> tuple[Subject, ...]:
+def entries(spec: Mapping[str, Any], field: str) -> tuple[ListEntry, ...]:
     """One list of an LNamespace's spec."""
     return tuple(entry(item) for item in spec.get(field) or ())
 
 
-def manifest(subject: Subject) -> dict[str, str]:
+def manifest(subject: ListEntry) -> dict[str, str]:
     """An entry as the API takes it."""
     identity = subject.identity
     body = {"kind": identity.kind, "name": identity.name}
@@ -235,6 +229,84 @@ def manifest(subject: Subject) -> dict[str, str]:
     return body
 
 
-def covering(subjects: Iterable[Subject], caller: Caller) -> tuple[Subject, ...]:
+def covering(subjects: Iterable[ListEntry], caller: Caller) -> tuple[ListEntry, ...]:
     """The entries that are about the caller."""
     return tuple(subject for subject in subjects if subject.identity.covers(caller))
+
+
+UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
+INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+LONGEST = timedelta(days=36500)
+
+
+def parse_duration(text: str) -> timedelta:
+    """A length such as `8h`, `1h30m`, `14d` or `2w`; more than nothing."""
+    parts = re.findall(r"([0-9]{1,9})([wdhms])", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise UsageError(f'invalid duration "{text}": write it like 30m, 8h, 1h30m, 14d or 2w')
+    length = timedelta(seconds=sum(int(number) * UNITS[unit] for number, unit in parts))
+    if not timedelta(0) < length <= LONGEST:
+        raise UsageError(f'invalid duration "{text}": it must be more than 0 and at most 100 years')
+    return length
+
+
+def parse_instant(text: str) -> datetime:
+    """A moment in RFC 3339, as the API takes it."""
+    if not INSTANT.fullmatch(text):
+        raise UsageError(
+            f'invalid time "{text}": write it in full with a time zone, like '
+            "2030-12-31T18:00:00Z or 2030-12-31T18:00:00-05:00"
+        )
+    try:
+        return datetime.fromisoformat(text.upper()).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f'invalid time "{text}": {error}') from None
+
+
+def read_instant(value: object) -> datetime | None:
+    """A moment out of an object from the cluster; None where there is none that can be read."""
+    try:
+        return parse_instant(value) if isinstance(value, str) else None
+    except UsageError:
+        return None
+
+
+def format_instant(moment: datetime) -> str:
+    """RFC 3339 in UTC, to the second, as Kubernetes writes it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def human(length: timedelta) -> str:
+    """A length as kubectl shows ages: two units while small, one when large."""
+    seconds = int(length.total_seconds())
+    if seconds < -1:
+        return "<invalid>"
+    if seconds < 120:
+        return f"{max(seconds, 0)}s"
+    minutes, hours = seconds // 60, seconds // 3600
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    return f"{hours}h" if hours < 48 else _human_days(hours)
+
+
+def _human_days(hours: int) -> str:
+    days = hours // 24
+    if hours < 192:
+        return _two(days, "d", hours % 24, "h")
+    if days < 730:
+        return f"{days}d"
+    return _two(days // 365, "y", days % 365 if days < 2920 else 0, "d")
+
+
+def _two(large: int, unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{unit}{small}{small_unit}" if small else f"{large}{unit}"
+
+
+def age(created: object, now: datetime) -> str:
+    """How long ago an object's `creationTimestamp` was."""
+    moment = read_instant(created)
+    return human(now - moment) if moment else "<unknown>"

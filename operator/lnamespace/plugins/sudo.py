@@ -12,59 +12,42 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import takewhile
 
 from lnamespace.plugins.discovery import SUFFIX_VARIABLE
 from lnamespace.plugins.entry import leave, run
-from lnamespace.plugins.errors import NotHere
-from lnamespace.plugins.handover import become_kubectl, run_kubectl
+from lnamespace.plugins.errors import NotHere, UsageError
+from lnamespace.plugins.flags import (
+    BUILTIN,
+    BUILTIN_CREATE,
+    CONNECTION,
+    IMPERSONATION,
+    OUR_PLUGINS,
+    SWITCHES,
+    CommandLine,
+    Piece,
+    read,
+    written,
+)
 from lnamespace.plugins.memory import Memory, place
-from lnamespace.plugins.sudo_command import SudoCommand, parse
+from lnamespace.plugins.processes import become_kubectl, run_kubectl
 from lnamespace.plugins.terminal import say
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 # As long as sudo(8) remembers that somebody has shown who they are.
 REMEMBERED = Memory("sudo", 15 * 60)
 SECRET = ("token", "password")  # flags that are written down nowhere
 
-HELP = """\
-Run a kubectl command as a sudoer of one namespace.
-
-The rights are those of NAME's sudoers: everything inside the namespace NAME, and changes to the
-LNamespace NAME. You need to be on its list of sudoers; see: kubectl lns list
-
-The namespace is taken from -n, else from the LNamespace that the command names, else from the
-files that it is given, else from the current context.
-
-Examples:
-  # Delete a role binding in namespace team-a
-  kubectl sudo -n team-a delete rolebinding old-ci
-
-  # Repeat the last command, with sudo
-  kubectl sudo !!
-
-  # A file that says which namespace it is for
-  kubectl sudo apply -f role.yaml
-
-  # Edit the LNamespace itself; its name also is the namespace
-  kubectl sudo edit lns team-a
-
-  # Make somebody a user
-  kubectl sudo lns grant team-a --user bob@example.com
-
-  # Everything behind the command is kubectl's: pipes, flags, and what follows --
-  kubectl sudo -n team-a apply -f - < role.yaml
-  kubectl sudo -n team-a exec web-0 -- sh -c 'echo $HOME'
-
-Usage:
-  kubectl sudo [-n NAMESPACE] COMMAND [ARGUMENTS ...]
-"""
-
 
 def main() -> int:
     """The console script."""
-    return leave(run(sudo, "kubectl sudo"))
+    return leave(run(run_as_sudoer, "kubectl sudo"))
 
 
-def sudo(argv: list[str]) -> int:
+def run_as_sudoer(argv: list[str]) -> int:
     """Check, then become kubectl."""
     command = parse(argv, is_plugin)
     if not command.line.words:
@@ -116,7 +99,9 @@ def _wants_help(command: SudoCommand) -> bool:
 
 def teach(asked: bool) -> int:
     """Help: what was asked for on standard output, what was missing on standard error."""
-    print(HELP, end="", file=sys.stdout if asked else sys.stderr)
+    from lnamespace.plugins.help import SUDO
+
+    print(SUDO, end="", file=sys.stdout if asked else sys.stderr)
     return 0 if asked else 2
 
 
@@ -124,3 +109,146 @@ def is_plugin(name: str) -> bool:
     """Whether kubectl would find a plugin of that name on PATH."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return any(os.access(f"{folder}/kubectl-{name}", os.X_OK) for folder in folders)
+
+
+# `kubectl sudo !!` puts the last command behind ours, with its own first words.
+REPEATED = frozenset(("kubectl", "k", "sudo"))
+LNAMESPACES = frozenset(("lns", "lnamespace", "lnamespaces"))
+NAMESPACES = frozenset(("ns", "namespace", "namespaces"))
+# Where the resource stands among the words, for commands of more than one word.
+RESOURCE_POSITION = {"auth": 3, "rollout": 2, "set": 2, "apply": 2}
+# kubectl's own commands whose --user is a person too; there it hides the entry of the kubeconfig.
+BINDING_PEOPLE = (("create", "rolebinding"), ("create", "clusterrolebinding"), ("set", "subject"))
+
+
+class SudoCommand(NamedTuple):
+    """A kubectl command to be run as sudoer."""
+
+    line: CommandLine
+    plugin_words: int  # how many words name a plugin; 0 for kubectl's own commands
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is one of this project's plugins, whose --user is not kubectl's."""
+        return self.line.words[: self.plugin_words] in OUR_PLUGINS
+
+    @property
+    def names_people(self) -> bool:
+        """Whether its --user is a person and not how to connect."""
+        return self.ours or self.line.words[:2] in BINDING_PEOPLE
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files whose objects it is about, as kubectl separates them."""
+        given = (o.value for o in self.line.options if o.name == "filename" and o.value)
+        return tuple(file for value in given for file in value.split(",") if file)
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace that the command itself names."""
+        return self.line.last("namespace") or named_namespace(self.line.words)
+
+    @property
+    def connection(self) -> tuple[str, ...]:
+        """The flags that lead to the same API server as the same user."""
+        return connection(self.line, CONNECTION - {"user"} if self.names_people else CONNECTION)
+
+    def with_flags(self, flags: Sequence[str]) -> tuple[str, ...]:
+        """The command with our flags in it.
+
+        kubectl's own commands take them in front, where no `--` and no flag without its value can
+        come between. A plugin's name must stand in front of all flags; those the user wrote before
+        it move behind it with ours.
+        """
+        if not self.plugin_words:
+            return (*flags, *self.line.argv)
+        start = sum(len(piece.tokens) for piece in leading(self.line))
+        before, after = self.line.argv[:start], self.line.argv[start:]
+        return (*after[: self.plugin_words], *flags, *before, *after[self.plugin_words :])
+
+
+def parse(argv: Sequence[str], is_plugin: Callable[[str], bool]) -> SudoCommand:
+    """Read a command line; `is_plugin` tells whether an executable `kubectl-NAME` exists."""
+    line = read(tuple(drop_repeated(argv)))
+    if not line.words and line.tail:  # kubectl sudo -n team-a -- get pods: this `--` is for us
+        return parse((*line.argv[: -len(line.tail)], *drop_repeated(line.tail[1:])), is_plugin)
+    for option in line.options:
+        if option.name in IMPERSONATION:
+            raise UsageError(f"--{option.name} cannot be combined with kubectl sudo, which sets it")
+    command = SudoCommand(line, count_plugin_words(first_words(line), is_plugin))
+    if command.ours and any(o.name == "user" for piece in leading(line) for o in piece.options):
+        raise UsageError("--user before a plugin would be read as a person; choose with --context")
+    return command
+
+
+def drop_repeated(argv: Sequence[str]) -> Sequence[str]:
+    """The arguments without leading words that only repeat how we were called."""
+    while argv and (argv[0] in REPEATED or argv[0].endswith("/kubectl")):
+        argv = argv[1:]
+    return argv
+
+
+def leading(line: CommandLine) -> tuple[Piece, ...]:
+    """The flags before the first word."""
+    return tuple(takewhile(lambda piece: piece.word is None, line.pieces))
+
+
+def first_words(line: CommandLine) -> tuple[str, ...]:
+    """The first words with no flag between them: what kubectl looks for a plugin in."""
+    words: list[str] = []
+    for piece in line.pieces:
+        if piece.word is not None:
+            words.append(piece.word)
+        elif words:
+            break
+    return tuple(words)
+
+
+def count_plugin_words(words: Sequence[str], is_plugin: Callable[[str], bool]) -> int:
+    """How many of the words name a plugin: the longest name wins, as in kubectl.
+
+    A first word that is nothing we know stands in front of all flags as well: kubectl then says
+    what is wrong with the word. In front of it, flags of ours would be what it complains about.
+    """
+    least = 1
+    if words and words[0] in BUILTIN:
+        if words[0] != "create" or len(words) < 2 or words[1] in BUILTIN_CREATE:
+            return 0
+        least = 2
+    for count in range(len(words), least - 1, -1):
+        if is_plugin("-".join(word.replace("-", "_") for word in words[:count])):
+            return count
+    return 1 if words and words[0] not in BUILTIN else 0
+
+
+def connection(line: CommandLine, names: frozenset[str]) -> tuple[str, ...]:
+    """The named flags, each as one argument."""
+    return tuple(
+        written(option)
+        for option in line.options
+        if option.name in names and (option.value is not None or option.name in SWITCHES)
+    )
+
+
+def named_namespace(words: Sequence[str]) -> str | None:
+    """The LNamespace, or the namespace as an object, that the words name."""
+    if not words or words[0] == "cp":  # a/b is a file there
+        return None
+    if words[0] == "lns":  # lns grant team-a
+        return words[2] if len(words) > 2 else None
+    position = RESOURCE_POSITION.get(words[0], 1)
+    if len(words) > position + 1 and _is_resource(words[position]):
+        return words[position + 1]
+    for word in words[1:]:
+        resource, slash, name = word.partition("/")
+        if slash and _is_resource(resource):
+            return name
+    return None
+
+
+def _is_resource(word: str) -> bool:
+    for part in word.lower().split(","):
+        kind, dot, its_group = part.partition(".")
+        if part in NAMESPACES or (kind in LNAMESPACES and bool(dot) == bool(its_group)):
+            return True
+    return False

@@ -6,13 +6,15 @@ oneself, or one account that stands for the LNamespace. They grant nothing: the 
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from datetime import UTC, datetime
 
 from lnamespace.plugins.errors import KubectlError, NotHere, PluginError
 from lnamespace.plugins.kubectl import Call, Kubectl, allowed, caller, missing
 from lnamespace.plugins.lnamespaces import (
-    Identity,
+    Impersonation,
     check_name,
     current,
     default_sudoers_group,
@@ -21,16 +23,16 @@ from lnamespace.plugins.lnamespaces import (
     sudo_identity,
     sudo_namespace,
 )
+from lnamespace.plugins.roles import refusal
 from lnamespace.plugins.subjects import ACCOUNT_USERNAME, Caller
-from lnamespace.plugins.sudoers import refusal
 from lnamespace.plugins.terminal import say
 from lnamespace.plugins.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import IO
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import IO, Any
 
-    from lnamespace.plugins.sudo_command import SudoCommand
+    from lnamespace.plugins.sudo import SudoCommand
 
 # What kubectl says where there is no kubeconfig, or none that names a current context.
 POD_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
@@ -55,7 +57,7 @@ def file_namespace(files: Sequence[str]) -> str:
     """Return the one namespace that the files of a command are for; empty where they name none."""
     if not files:
         return ""
-    from lnamespace.plugins.manifests import namespaces
+    from lnamespace.plugins.sudo_check import namespaces
 
     paths = [path for file in files for path in _paths(file)]
     found = sorted(set().union(*(namespaces(_content(path)) for path in paths)))
@@ -133,7 +135,7 @@ def _kept(descriptor: int) -> int:
         return os.dup(file.fileno())
 
 
-def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Identity:
+def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Impersonation:
     """As whom to act, or the reason why it would be refused."""
     reply = found.reply()
     if reply.reason == "Forbidden":  # may not look at LNamespaces: ask about the right itself
@@ -153,7 +155,7 @@ def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Iden
     return sudo_identity(lns)
 
 
-def _allowed(kubectl: Kubectl, namespace: str, me: Caller) -> Identity:
+def _allowed(kubectl: Kubectl, namespace: str, me: Caller) -> Impersonation:
     """Of the two ways of sudo the one that is open, both asked about at the same time."""
     name, home = default_sudoers_group(namespace), sudo_namespace()
     group = kubectl.start_may(verb="impersonate", resource="groups", name=name)
@@ -162,9 +164,9 @@ def _allowed(kubectl: Kubectl, namespace: str, me: Caller) -> Identity:
     )
     answers = allowed(group.reply()), allowed(account.reply())
     if answers[0]:
-        return Identity(name)
+        return Impersonation(name)
     if answers[1]:
-        return Identity(account=f"{ACCOUNT_USERNAME}{home}:{namespace}")
+        return Impersonation(account=f"{ACCOUNT_USERNAME}{home}:{namespace}")
     told = PluginError(
         f'you ({me.username}) may neither sudo in "{namespace}" (impersonate group "{name}", or '
         f'service account "{home}:{namespace}") nor see its LNamespace; ask a cluster administrator'
@@ -195,3 +197,65 @@ def pod_namespace() -> str:
             return file.read().strip()
     except OSError:
         return ""
+
+
+DOCUMENTS = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
+PAIR = re.compile(
+    r"""(?P<indent>\s*)(?P<quote>["']?)(?P<key>[A-Za-z]+)(?P=quote)\s*:(?P<value>.*)"""
+)
+IN_BRACES = re.compile(
+    r"""[{,]\s*["']?(name|namespace)["']?\s*:\s*["']?([a-z0-9.-]+)["']?\s*(?=[,}])"""
+)
+THEMSELVES = ("LNamespace", "Namespace")  # kinds of objects that are, or become, a namespace
+
+
+def namespaces(text: str) -> set[str]:
+    """The namespaces that the objects of a text name; empty where they name none."""
+    return set(filter(None, map(_namespace, _objects(text))))
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    try:
+        yield from _items(json.loads(text))
+    except ValueError:
+        yield from map(_head, DOCUMENTS.split(text))
+
+
+def _items(document: Any) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON document, which may be a List."""
+    if isinstance(document, dict):
+        items = document.get("items")
+        yield from items if isinstance(items, list) else [document]
+
+
+def _namespace(manifest: Any) -> str:
+    metadata = manifest.get("metadata") if isinstance(manifest, dict) else None
+    if not isinstance(metadata, dict):
+        return ""
+    key = "name" if manifest.get("kind") in THEMSELVES else "namespace"
+    return str(metadata.get(key) or "")
+
+
+def _head(document: str) -> dict[str, Any]:
+    """The kind and the metadata of one YAML document in block style."""
+    kind, metadata, within, depth = "", dict[str, str](), False, 0
+    for indent, key, value in _pairs(document.splitlines()):
+        if not indent:
+            within, depth = key == "metadata", 0
+            kind = _scalar(value) if key == "kind" else kind
+            metadata |= dict(IN_BRACES.findall(value)) if within else {}
+        elif within:
+            depth = depth or indent
+            if indent == depth and key in ("name", "namespace"):
+                metadata[key] = _scalar(value)
+    return {"kind": kind, "metadata": metadata}
+
+
+def _pairs(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+    for line in lines:
+        if found := PAIR.fullmatch(line):
+            yield len(found["indent"]), found["key"], found["value"].strip()
+
+
+def _scalar(value: str) -> str:
+    return re.sub(r"\s+#.*$", "", value).strip("\"' ")

@@ -9,8 +9,8 @@ from lnamespace.plugins.errors import PluginError
 from lnamespace.plugins.kubectl import Kubectl, Reply
 from lnamespace.plugins.lnamespaces import (
     TERMINAL_REASONS,
-    Condition,
     Object,
+    StatusCondition,
     advised,
     conditions,
     current,
@@ -55,7 +55,7 @@ def standing(lns: Object) -> Standing:
     return Standing(False, summary.reason if terminal else "", _pending(lns, summary))
 
 
-def _pending(lns: Object, summary: Condition) -> str:
+def _pending(lns: Object, summary: StatusCondition) -> str:
     """The most telling words there are: the first part that is not ready, else the summary."""
     if summary.message or summary.reason in TERMINAL_REASONS:
         return _worded(summary)
@@ -63,7 +63,7 @@ def _pending(lns: Object, summary: Condition) -> str:
     return _worded(parts[0] if parts else summary)
 
 
-def _worded(condition: Condition) -> str:
+def _worded(condition: StatusCondition) -> str:
     return ": ".join(filter(None, (condition.reason or condition.type, condition.message)))
 
 
@@ -151,7 +151,7 @@ def _trouble(reply: Reply, before: Object, stored: Object) -> Trouble | None:
     return Trouble(_worded(summary if lasting and summary else access), lasting)
 
 
-def _access(lns: Object) -> Condition | None:
+def _access(lns: Object) -> StatusCondition | None:
     return next((one for one in conditions(lns) if one.type == "AccessReady"), None)
 
 

@@ -6,16 +6,16 @@ that was seen last; where that is too old, all is listed again and compared.
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
 import select
 import time
 
 from lnamespace.plugins.errors import KubectlError, PluginError
-from lnamespace.plugins.handover import executable
-from lnamespace.plugins.json_stream import JsonStream
 from lnamespace.plugins.kubectl import Kubectl
 from lnamespace.plugins.lnamespaces import Object, collection, name_of, path
-from lnamespace.plugins.processes import Process
+from lnamespace.plugins.processes import Process, executable
 from lnamespace.plugins.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ DELETED = {
 }
 
 
-class Backoff:
+class WatchBackoff:
     """Pauses between watches; each that follows a failure is twice as long as the one before."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Backoff:
 
 def observe(kubectl: Kubectl, name: str, deadline: float) -> Iterator[Object | None]:
     """Yield every state of the object until the deadline, and None each second in between."""
-    backoff, version = Backoff(), ""
+    backoff, version = WatchBackoff(), ""
     while (left := deadline - time.monotonic()) > 0:
         query = f"?watch=true&fieldSelector=metadata.name%3D{name}&timeoutSeconds={int(left) + 1}"
         seen = False
@@ -86,7 +86,7 @@ def changes(kubectl: Kubectl, listed: Object, query: str) -> Iterator[Object]:
         When one watch after the other ends at once, or is forbidden.
 
     """
-    backoff, version, why = Backoff(), _version(listed), ""
+    backoff, version, why = WatchBackoff(), _version(listed), ""
     known = {name_of(lns): lns for lns in listed.get("items") or ()}
     while True:
         started, seen = time.monotonic(), False
@@ -175,3 +175,25 @@ def _read(process: Process, deadline: float) -> Iterator[Any]:
         if not data:
             return
         yield from stream.feed(data)
+
+
+class JsonStream:
+    """Collects bytes and gives back each document once it is whole."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._json = json.JSONDecoder()
+
+    def feed(self, data: bytes) -> list[Any]:
+        """The documents that are complete now, in order."""
+        self._text += self._decoder.decode(data)
+        documents: list[Any] = []
+        while text := self._text.lstrip():
+            try:
+                document, end = self._json.raw_decode(text)
+            except json.JSONDecodeError:
+                break  # the rest of it is still on its way
+            documents.append(document)
+            self._text = text[end:]
+        return documents

@@ -1,8 +1,8 @@
-"""The help of `kubectl lns` and its subcommands."""
+"""The help of all commands, which no other command waits for."""
 
 from __future__ import annotations
 
-HELP = """\
+LNS = """\
 Your LNamespaces: namespaces with a list of users, managers and sudoers.
 
 Commands:
@@ -221,7 +221,90 @@ Usage:
   kubectl lns whoami
 """
 
+CREATE = """\
+Create an LNamespace: a namespace of that name, with the access it needs.
+
+With no --user, --manager or --sudoer you become all three. Where any is given, only those listed
+get access, except that you become the manager if none of them could change it. What you leave out
+is filled in by the cluster; --dry-run=server -o yaml shows with what.
+
+Users work in the namespace, managers change the LNamespace, sudoers may use kubectl sudo.
+A SUBJECT is NAME, group:NAME or serviceaccount:NAMESPACE:NAME, one per flag, with an optional end:
+',for=8h' or ',until=2030-12-31T18:00:00Z'.
+
+Examples:
+  # A namespace for yourself
+  kubectl create lns team-a
+
+  # For a team, billed to a cost centre
+  kubectl create lns team-a --user group:team-a --manager alice@example.com --cost-center R-42
+
+  # A contractor for two weeks, and a sudoer for today
+  kubectl create lns team-a --user bob,for=2w --sudoer alice,for=8h
+
+  # Look at what it would be, without creating it
+  kubectl create lns team-a --dry-run=server -o yaml
+
+Options:
+    --user=SUBJECT, --manager=SUBJECT, --sudoer=SUBJECT:
+        Who gets which access; each may be repeated.
+    --cost-center='', --owner='', --team='', --environment='':
+        Who pays; what is left out is filled in by the cluster.
+    --billing-label=KEY=VALUE:
+        A further label of the bill; may be repeated.
+    --profile='':
+        The guard rails of the namespace; what is left out is the profile default, if there is one.
+    --label=KEY=VALUE:
+        A label of the LNamespace; may be repeated.
+    --deletion-policy=Delete|Retain:
+        What becomes of the namespace when the LNamespace is deleted.
+    --deletion-protection=false:
+        Refuse to delete the LNamespace until this is taken back.
+    --wait=true, --timeout=60s:
+        Return when the namespace can be used; exit with 1 if that takes longer.
+    --dry-run=none|client|server, -o, --output=json|yaml|name|...:
+        As in kubectl create.
+  and kubectl's connection flags (kubectl options), except --user, which names a person here.
+
+Usage:
+  kubectl create lns NAME [--user=SUBJECT] [--manager=SUBJECT] [--sudoer=SUBJECT] [options]
+"""
+
+SUDO = """\
+Run a kubectl command as a sudoer of one namespace.
+
+The rights are those of NAME's sudoers: everything inside the namespace NAME, and changes to the
+LNamespace NAME. You need to be on its list of sudoers; see: kubectl lns list
+
+The namespace is taken from -n, else from the LNamespace that the command names, else from the
+files that it is given, else from the current context.
+
+Examples:
+  # Delete a role binding in namespace team-a
+  kubectl sudo -n team-a delete rolebinding old-ci
+
+  # Repeat the last command, with sudo
+  kubectl sudo !!
+
+  # A file that says which namespace it is for
+  kubectl sudo apply -f role.yaml
+
+  # Edit the LNamespace itself; its name also is the namespace
+  kubectl sudo edit lns team-a
+
+  # Make somebody a user
+  kubectl sudo lns grant team-a --user bob@example.com
+
+  # Everything behind the command is kubectl's: pipes, flags, and what follows --
+  kubectl sudo -n team-a apply -f - < role.yaml
+  kubectl sudo -n team-a exec web-0 -- sh -c 'echo $HOME'
+
+Usage:
+  kubectl sudo [-n NAMESPACE] COMMAND [ARGUMENTS ...]
+"""
+
 HELP_OF = {
+    "create": CREATE,
     "list": LIST,
     "describe": DESCRIBE,
     "grant": GRANT,
