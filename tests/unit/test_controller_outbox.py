@@ -14,7 +14,7 @@ from lnamespace.controller.outbox import Departed, Departure, Outbox
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.tenant import PATIENCE
 from lnamespace.kube.resources import NAMESPACE
-from lnamespace.ledger.outbox.record import decode_record, deletion, pending_records
+from lnamespace.ledger.outbox.record import BillingRecord, deletion, pending_records
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,
@@ -440,7 +440,7 @@ async def test_a_record_is_sent_as_the_ledger_reads_it(server: Server) -> None:
         {"name": "uid-a.2.apply"},
         {"name": "uid-a.delete"},
     ]
-    records = [decode_record(msgspec.json.encode(one)) for one in sent]
+    records = [msgspec.convert(one["spec"], BillingRecord) for one in sent]
     assert records == [*pending_records(LNS_A, NOW), deletion(LNS_A, NOW)]
 
 

@@ -58,7 +58,7 @@ def test_one_bad_row_is_found_quickly() -> None:
 def test_where_all_are_bad_the_rest_is_left_for_the_next_time() -> None:
     database = Database(set(range(100)))
     delivery = deliver(database.append, rows(100))
-    assert (delivery.hopeless, _refused(delivery)) == (True, list(range(REFUSED_MAX)))
+    assert (delivery.all_refused, _refused(delivery)) == (True, list(range(REFUSED_MAX)))
     assert database.calls < 30
 
 

@@ -58,10 +58,10 @@ def going(lns: LNamespace) -> LNamespace:
     [
         (None, 0, DeletionOutcome.GONE),
         (tenant("u-2").metadata, 0, DeletionOutcome.GONE),
-        (tenant().metadata, 0, DeletionOutcome.OPEN),
-        (tenant().metadata, REFUSED_AFTER_SECONDS, DeletionOutcome.OPEN),
-        (tenant().metadata, REFUSED_AFTER_SECONDS + 1, DeletionOutcome.STAYS),
-        (going(tenant()).metadata, REFUSED_AFTER_SECONDS + 1, DeletionOutcome.LEAVING),
+        (tenant().metadata, 0, DeletionOutcome.UNDECIDED),
+        (tenant().metadata, REFUSED_AFTER_SECONDS, DeletionOutcome.UNDECIDED),
+        (tenant().metadata, REFUSED_AFTER_SECONDS + 1, DeletionOutcome.REFUSED),
+        (going(tenant()).metadata, REFUSED_AFTER_SECONDS + 1, DeletionOutcome.TERMINATING),
         (going(tenant("u-2")).metadata, 0, DeletionOutcome.GONE),
     ],
 )

@@ -12,11 +12,12 @@ from lnamespace.errors import LedgerMisconfigured, LedgerUnavailable, SettingsEr
 from lnamespace.kube.backoff import Backoff
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.table import CLUSTER_COLUMNS
-from lnamespace.ledger.outbox import client as outbox
-from lnamespace.ledger.outbox.client import Backlog, QueuedRecord
+from lnamespace.ledger.outbox.client import QueuedRecord
 from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord, pending_deletion
+from lnamespace.ledger.publisher import backlog
 from lnamespace.ledger.publisher import pending_deletions as announcements
 from lnamespace.ledger.publisher import process as module
+from lnamespace.ledger.publisher.backlog import Backlog
 from lnamespace.ledger.publisher.process import Publisher
 from lnamespace.ledger.publisher.reconciliation import cluster_of
 from lnamespace.model.lnamespace import (
@@ -198,7 +199,7 @@ async def test_a_poisoned_record_stops_no_other_and_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(outbox, "PARKING", Backoff(0.05, 0.1))
+    monkeypatch.setattr(backlog, "PARKING", Backoff(0.05, 0.1))
     monkeypatch.setattr(module, "UNPARK_SECONDS", 0.05)
     ledger.poison = "arsenic"
     present(server, "a", "b", "c", "d")
@@ -309,7 +310,7 @@ async def test_a_full_outbox_gets_no_more_from_a_comparison(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(module, "OUTBOX_MAX", 1)
-    monkeypatch.setattr(outbox, "PARKING", Backoff(0.05, 0.1))
+    monkeypatch.setattr(backlog, "PARKING", Backoff(0.05, 0.1))
     monkeypatch.setattr(module, "UNPARK_SECONDS", 0.05)
     ledger.poison = "arsenic"
     present(server, "a", "b", "c")

@@ -1,1 +1,7 @@
-"""BillingRecords: the events in etcd that the ledger's database does not have yet."""
+"""BillingRecords: the billing events that wait in etcd until the publisher has written them.
+
+* :mod:`~lnamespace.ledger.outbox.record` - the record of an event, and which records an LNamespace
+  needs; pure.
+* :mod:`~lnamespace.ledger.outbox.crd` - its CustomResourceDefinition.
+* :mod:`~lnamespace.ledger.outbox.client` - create, list and delete records.
+"""

@@ -22,7 +22,7 @@ _COLUMNS = (
 
 
 def billingrecords_crd(names: Names) -> dict[str, Any]:
-    """The CustomResourceDefinition for the instance that ``names`` is of."""
+    """Return the CustomResourceDefinition for an instance."""
     version = {
         "name": VERSION,
         "served": True,

@@ -1,11 +1,11 @@
-"""One billing event: as a value, and as an object of the outbox.
+"""The BillingRecord of a billing event, and which records an LNamespace needs. Pure.
 
-The controller makes a ``BillingRecord`` object of each event before it calls an LNamespace done;
-the publisher carries it into the ledger and deletes it. Its name follows from what happened, so
-that whoever tries twice, or in parallel, makes one.
+The controller creates a BillingRecord for each event before it reports an LNamespace as ready; the
+publisher writes it into the ledger and deletes it. The record's name follows from the event, so
+that several processes that record one event create one record.
 
-One kind of record is no event yet: the door makes an ENDING when it is asked for a deletion, which
-may come to nothing (:mod:`lnamespace.ledger.publisher.pending_deletions`).
+An ENDING is no event yet. The webhook creates it when somebody asks for a deletion, which may still
+fail (:mod:`lnamespace.ledger.publisher.pending_deletions`).
 """
 
 from datetime import UTC, datetime
@@ -17,7 +17,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from lnamespace.errors import ModelError
 from lnamespace.kube.resources import Resource
 from lnamespace.model.lnamespace import BillingSource, Charge, LNamespace, Provenance
 from lnamespace.model.names import Names
@@ -28,14 +27,14 @@ PLURAL = "billingrecords"
 VERSION = "v1beta1"
 
 RECONCILE = "Reconcile"
-"""The source of what nobody was seen to do: found by comparing the ledger with the cluster."""
+"""The source of an event that no webhook saw: the comparison of ledger and cluster found it."""
 
 CORRECTION = "Correction"
-"""The source of what was corrected in the ledger, by hand."""
+"""The source of a correction that somebody made by hand, in the database."""
 
 
 class BillingOperation(StrEnum):
-    """What happened."""
+    """The kind of an event."""
 
     APPLY = "APPLY"
     DELETE = "DELETE"
@@ -44,7 +43,7 @@ class BillingOperation(StrEnum):
 
 
 Text = Annotated[str, Meta(max_length=16384)]
-"""Longer than any field it is filled from, so that a record is never refused for its length."""
+"""Longer than any field of an LNamespace, so that no record is refused for its length."""
 
 
 class BillingRecord(msgspec.Struct, frozen=True, rename="camel"):
@@ -102,53 +101,52 @@ class BillingRecord(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def name(self) -> str:
-        """What the object is called: ``UID.GENERATION.apply`` or ``UID.delete``."""
+        """The name of its object, such as ``UID.GENERATION.apply`` or ``UID.delete``."""
         return self.event_id.replace("/", ".").lower()
 
 
-class _Object(msgspec.Struct, frozen=True, rename="camel"):
-    spec: BillingRecord
-
-
-_decoder = msgspec.json.Decoder(_Object)
-
-
 def billingrecords(names: Names) -> Resource:
-    """Where this instance's outbox is."""
+    """Return the resource of the BillingRecords of an instance."""
     return Resource(names.group, VERSION, KIND, PLURAL)
 
 
 def is_billable(lns: LNamespace) -> bool:
-    """Whether it has had a Namespace of its own, which can have cost something."""
+    """Return whether an LNamespace has had a Namespace, which can have cost something."""
     return bool(lns.status.namespace_uid)
 
 
 def pending_records(lns: LNamespace, now: datetime) -> tuple[BillingRecord, ...]:
-    """What the ledger is yet to be told of an LNamespace, the oldest first.
+    """Return the records that an LNamespace still needs, the oldest first.
 
-    ``status.recorded.generation`` says how far it knows. ``now`` (aware) is when the records are
-    made, and when they take effect where no webhook has said (there is no provenance).
+    Those after ``status.recorded.generation``.
+
+    Parameters
+    ----------
+    now
+        When the records are made; a billing without provenance, which no webhook saw, takes effect
+        then.
     """
     return records_since(lns, lns.status.recorded.generation, now)
 
 
 def records_since(lns: LNamespace, generation: int, now: datetime) -> tuple[BillingRecord, ...]:
-    """What happened to the billing of an LNamespace after that generation, the oldest first."""
+    """Return the records of an LNamespace after a generation, the oldest first."""
     billing = lns.spec.billing
     events = (_apply_record(lns, charge, now) for charge in (*billing.superseded, billing))
     return tuple(event for event in events if event.generation > generation)
 
 
 def newest_generation(lns: LNamespace) -> int:
-    """The generation that ``status.recorded.generation`` has once all that is due is recorded."""
+    """Return what ``status.recorded.generation`` is when no record is pending."""
     origin = lns.spec.billing.provenance
     return origin.generation if isinstance(origin, Provenance) else lns.metadata.generation
 
 
 def unseen_change(lns: LNamespace, now: datetime) -> BillingRecord:
-    """The present billing, for the ledger to follow where it was changed behind the door's back.
+    """Return the record of the present billing, where no webhook saw the change.
 
-    An administrator can do so while the webhook is down. Nobody knows when, so it counts from now.
+    An administrator can change it while the webhook is down. Nobody knows when, so it counts from
+    now.
     """
     return msgspec.structs.replace(
         _apply_record(lns, lns.spec.billing, now),
@@ -162,10 +160,15 @@ def unseen_change(lns: LNamespace, now: datetime) -> BillingRecord:
 
 
 def retraction(lns: LNamespace, end: str, now: datetime) -> BillingRecord:
-    """Return the event that takes back an end of an LNamespace which lives, by the end's id.
+    """Return the record that takes back a deletion of an LNamespace that exists.
 
     It also says who pays from now on: another LNamespace may have had the name in between, and
-    from its end on the bill would be nobody's.
+    from its deletion on nobody would pay.
+
+    Parameters
+    ----------
+    end
+        The id of the deletion.
     """
     return msgspec.structs.replace(
         _apply_record(lns, lns.spec.billing, now),
@@ -180,12 +183,19 @@ def retraction(lns: LNamespace, end: str, now: datetime) -> BillingRecord:
 
 
 def deletion(lns: LNamespace, now: datetime) -> BillingRecord:
-    """That an LNamespace and its Namespace are gone, as the LNamespace was last seen.
+    """Return the record that an LNamespace and its Namespace are gone.
 
-    It ended ``now``, when they were seen to be gone, and not when the deletion was asked for: what
-    finalizers hold costs what it did. Not before its last change, for clocks differ.
-    An LNamespace ends once, so this is one event, whoever tells it and whatever generation they
-    last saw.
+    An LNamespace is deleted once, so that all who record it create one record, whatever generation
+    they last saw.
+
+    Parameters
+    ----------
+    lns
+        The LNamespace as it was last seen.
+    now
+        When they were seen to be gone. Not when the deletion was asked for: a Namespace that a
+        finalizer holds still costs. The record takes effect then, but not before the last change,
+        for clocks differ.
     """
     ended, origin = now, lns.spec.billing.provenance
     if isinstance(origin, Provenance):
@@ -196,47 +206,53 @@ def deletion(lns: LNamespace, now: datetime) -> BillingRecord:
         operation=BillingOperation.DELETE,
         generation=lns.metadata.generation,
         valid_from=ended.astimezone(UTC),
-        changed_by="",  # Who deletes is not told to anybody but the audit log.
+        changed_by="",  # Only the audit log knows who deleted it.
     )
 
 
 def pending_deletion(lns: LNamespace, now: datetime) -> BillingRecord:
-    """That an LNamespace was asked to go: the end that it has if it does.
+    """Return the ENDING of an LNamespace that somebody asked to delete.
 
-    One for each state of it, so that many who ask make one.
+    There is one for each generation, so that many requests create one.
     """
     return as_pending(deletion(lns, now))
 
 
-def as_pending(end: BillingRecord) -> BillingRecord:
-    """Return the announcement of an end that has not come yet: the Namespace is there still."""
+def as_pending(deleted: BillingRecord) -> BillingRecord:
+    """Return the ENDING for a deletion that is not complete: its Namespace still exists."""
     return msgspec.structs.replace(
-        end,
-        event_id=f"{end.lnamespace_uid}/{end.generation}/{BillingOperation.ENDING}",
+        deleted,
+        event_id=f"{deleted.lnamespace_uid}/{deleted.generation}/{BillingOperation.ENDING}",
         operation=BillingOperation.ENDING,
     )
 
 
-def as_deleted(announced: BillingRecord, gone: datetime | None = None) -> BillingRecord:
-    """The end that an ENDING told of; the same event as :func:`deletion`.
+def as_deleted(pending: BillingRecord, gone: datetime | None = None) -> BillingRecord:
+    """Return the deletion that an ENDING has become; the same event as :func:`deletion`.
 
-    ``gone`` is when it was seen to be gone, by who had seen it there after the ENDING.
+    Parameters
+    ----------
+    pending
+        The ENDING.
+    gone
+        When the Namespace was seen to be gone, if it was seen to exist after the ENDING; None: it
+        was never seen, and the deletion took effect when the ENDING says.
     """
     return msgspec.structs.replace(
-        announced,
-        event_id=deletion_id(announced.lnamespace_uid),
+        pending,
+        event_id=deletion_id(pending.lnamespace_uid),
         operation=BillingOperation.DELETE,
-        valid_from=max(gone, announced.valid_from) if gone else announced.valid_from,
+        valid_from=max(gone, pending.valid_from) if gone else pending.valid_from,
     )
 
 
 def deletion_id(uid: str, retractions: int = 0) -> str:
-    """Return the id of the event that an LNamespace ended, after so many ends were taken back."""
+    """Return the id of the deletion of an LNamespace, of which so many were taken back before."""
     return f"{uid}/{BillingOperation.DELETE}" + (f"/{retractions}" if retractions else "")
 
 
 def manifest(record: BillingRecord, names: Names) -> dict[str, Any]:
-    """The object of the outbox; it has no owner, for it must outlive what it tells of."""
+    """Return the BillingRecord object. It has no owner: it must outlive its LNamespace."""
     return {
         "apiVersion": f"{names.group}/{VERSION}",
         "kind": KIND,
@@ -245,26 +261,13 @@ def manifest(record: BillingRecord, names: Names) -> dict[str, Any]:
     }
 
 
-def decode_record(raw: bytes | msgspec.Raw) -> BillingRecord:
-    """Read an object of the outbox.
-
-    Raises
-    ------
-    ModelError
-        It breaks its own schema (the CRD was changed or bypassed).
-    """
-    try:
-        return _decoder.decode(raw).spec
-    except (ValueError, RecursionError) as error:
-        raise ModelError(str(error)) from error
-
-
 def _apply_record(lns: LNamespace, charge: Charge, now: datetime) -> BillingRecord:
-    """Return the event that somebody pays; it takes effect when a webhook said, and not later.
+    """Return the record of a billing; it takes effect at the time of its provenance.
 
-    The clock of a webhook's replica may be ahead. Of a name that was used again at once, an event
-    in the future would begin after its successor's and so end the one that lives. So would one
-    of the successor's that a clock which is behind puts before its own creation.
+    Not later than ``now``: the clock of a webhook's replica may be ahead, and where a name was used
+    again at once, an event in the future would begin after that of the successor, and so end the
+    successor. Not before the LNamespace was created, either: by a clock that is behind, the
+    successor would begin before its predecessor.
     """
     origin = charge.provenance
     if isinstance(origin, Provenance):
@@ -293,7 +296,7 @@ def _apply_record(lns: LNamespace, charge: Charge, now: datetime) -> BillingReco
 
 
 def _created(lns: LNamespace, origin: Provenance) -> datetime:
-    """Return when it was made, by the API server; where that is not said, it does not matter."""
+    """Return its creationTimestamp; without one, the time of its provenance."""
     made = lns.metadata.creation_timestamp
     return datetime.fromisoformat(made) if made else origin.effective_at
 
@@ -303,7 +306,7 @@ def _apply_id(lns: LNamespace, generation: int) -> str:
 
 
 def _storable(text: str) -> str:
-    """No database of ours must choke on U+0000, which PostgreSQL cannot keep; it has a picture."""
+    """Replace U+0000, which PostgreSQL cannot store, by its symbol U+2400."""
     return text.replace("\0", "\N{SYMBOL FOR NULL}")
 
 

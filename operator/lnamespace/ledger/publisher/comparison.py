@@ -1,7 +1,7 @@
-"""What the ledger lacks of the cluster, as records to be made; pure.
+"""Compare the ledger with the cluster: which records are missing. Pure.
 
-Whatever is made here has the id that its event would have had, so that to make it while the
-controller does, or a second time, is to make nothing.
+A record has the id of its event, so that nothing is recorded twice if the controller creates the
+same record, or the comparison runs again.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -23,27 +23,42 @@ from lnamespace.ledger.outbox.record import (
     retraction,
     unseen_change,
 )
-from lnamespace.model.lnamespace import LNamespace
+from lnamespace.model.lnamespace import BILLING_TEXTS, LNamespace
 
 _NOTHING: Mapping[str, str] = {}
 
-COMPARED_COLUMNS = ("cost_center", "owner", "team", "environment", "labels")
-"""What makes a difference."""
+COMPARED_COLUMNS = (*BILLING_TEXTS.values(), "labels")
+"""The columns in which the ledger must agree with the cluster."""
 
 
 LEAST_ENDS = 20
-"""So many LNamespaces a comparison may end of however few there are."""
+"""A comparison may end so many LNamespaces, however few are open."""
 
 SHARE_OF_ENDS = 0.1
-"""Of those that are open; more than that look like another cluster, or a lost or empty etcd."""
+"""A comparison may end this share of the open LNamespaces. More look like another cluster of these
+names, or an etcd that was lost."""
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Records to be made: events that are missing, changes that nobody told, ends, corrections.
+    """The records that are to be created.
 
-    ``withheld`` are ends that are too many to be believed; ``strangers`` is how many rows of these
-    names are another cluster's, or may be.
+    Attributes
+    ----------
+    missing
+        Events that the controller recorded and the ledger lacks.
+    changed
+        Changes of the billing that no webhook saw.
+    gone
+        Deletions of LNamespaces that the cluster does not have.
+    reopened
+        Retractions of deletions of LNamespaces that exist.
+    withheld
+        Deletions that are too many to be believed; see :func:`withhold_excess`.
+    open
+        How many LNamespaces are open in the ledger.
+    strangers
+        How many rows of these names are another cluster's, or may be.
     """
 
     missing: tuple[BillingRecord, ...] = ()
@@ -56,7 +71,7 @@ class Differences:
 
     @property
     def kinds(self) -> Mapping[str, tuple[BillingRecord, ...]]:
-        """The records to be made, by why."""
+        """The records to be created, by the reason."""
         return {
             "missing": self.missing,
             "changed": self.changed,
@@ -66,12 +81,12 @@ class Differences:
 
     @property
     def records(self) -> tuple[BillingRecord, ...]:
-        """All of them."""
+        """The records to be created."""
         return tuple(record for records in self.kinds.values() for record in records)
 
     @property
     def suspicion(self) -> str:
-        """Why ends were withheld, or ""."""
+        """Why deletions were withheld; empty if none was."""
         if not self.withheld:
             return ""
         return (
@@ -82,14 +97,22 @@ class Differences:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """What the cluster has: LNamespaces that can be read, the UIDs of all, announced ends by UID.
+    """What the cluster has.
 
-    The ends are listed last: who is in no list of LNamespaces may have been announced until then.
+    Attributes
+    ----------
+    readable
+        The LNamespaces that do not break their schema.
+    uids
+        The UIDs of all LNamespaces.
+    pending
+        The ENDINGs by UID. They are listed after the LNamespaces: one that was deleted before its
+        page of that list has had its ENDING before this one.
     """
 
     readable: tuple[LNamespace, ...]
     uids: frozenset[str]
-    announced: Mapping[str, BillingRecord] = field(default_factory=dict)
+    pending: Mapping[str, BillingRecord] = field(default_factory=dict)
 
 
 def find_differences(
@@ -97,9 +120,13 @@ def find_differences(
 ) -> Differences:
     """Compare this cluster's open rows with its LNamespaces.
 
-    Read the rows first: what is in them and in no later list of the cluster is gone, but for what
-    an announcement tells of, which comes true by itself. ``ended`` are LNamespaces that
-    live, as was seen after the ledger was asked, with the ids of the ends that it has of them.
+    Parameters
+    ----------
+    rows
+        They must have been read before the cluster was listed: an LNamespace that is in them and in
+        no later list is gone. If it has an ENDING, :mod:`~.pending_deletions` completes it.
+    ended
+        The ids of the deletions in the ledger of LNamespaces that exist, by UID.
     """
     known = {row["lnamespace_uid"]: row for row in rows}
     missing: list[BillingRecord] = []
@@ -113,7 +140,7 @@ def find_differences(
     gone = (
         _deletion_of(row, now)
         for uid, row in known.items()
-        if uid not in cluster.uids and uid not in cluster.announced
+        if uid not in cluster.uids and uid not in cluster.pending
     )
     reopened = (
         retraction(lns, ended[lns.uid], now) for lns in cluster.readable if lns.uid in ended
@@ -124,7 +151,7 @@ def find_differences(
 
 
 def withhold_excess(found: Differences) -> Differences:
-    """Withhold all ends where they are too many to be believed."""
+    """Withhold all deletions if they are too many to be believed."""
     most = max(LEAST_ENDS, int(SHARE_OF_ENDS * found.open))
     if len(found.gone) <= most:
         return found
@@ -134,11 +161,17 @@ def withhold_excess(found: Differences) -> Differences:
 def rows_of_cluster(
     rows: Iterable[Row], cluster_uid: str, living: Container[str], former: Container[str] = ()
 ) -> tuple[list[Row], int]:
-    """Return the rows that are of this cluster, and how many of its names are not.
+    """Return the rows of this cluster, and how many rows of the same names are not.
 
-    Rows from before they had an identity are ours if more than half of the LNamespaces that they
-    are of live here; else another cluster of these names may have written them. ``former`` are
-    identities of clusters that an administrator says are gone; "" is that of rows without one.
+    Rows without a ``cluster_uid``, from older versions, are this cluster's if more than half of
+    their LNamespaces exist here; if not, another cluster of these names may have written them.
+
+    Parameters
+    ----------
+    living
+        The UIDs of the LNamespaces that exist here.
+    former
+        The UIDs of clusters that an administrator says are gone; "" stands for rows without one.
     """
     rows = list(rows)
     nameless = [row for row in rows if not row["cluster_uid"]]
@@ -155,9 +188,9 @@ def rows_of_cluster(
 
 
 def _missing(lns: LNamespace, row: Row | None, now: datetime) -> tuple[BillingRecord, ...]:
-    """What the controller has recorded and the ledger does not have.
+    """Return the records that the controller has created and the ledger does not have.
 
-    What it has not recorded yet it will. What the row is too new for, nobody has to tell.
+    The controller will create the others; those before the row are in the ledger.
     """
     recorded = lns.status.recorded.generation
     if recorded == 0:
@@ -167,9 +200,9 @@ def _missing(lns: LNamespace, row: Row | None, now: datetime) -> tuple[BillingRe
 
 
 def _differs(lns: LNamespace, row: Mapping[str, Any], now: datetime) -> bool:
-    """Whether somebody changed the billing without the webhook's knowing.
+    """Return whether the billing was changed and no webhook saw it.
 
-    What was corrected by hand differs from the cluster, and holds until the next change of it.
+    A row that was corrected by hand differs from the cluster, and holds until the next change.
     """
     if row.get("billing_source") == CORRECTION:
         return False
@@ -181,7 +214,7 @@ def _differs(lns: LNamespace, row: Mapping[str, Any], now: datetime) -> bool:
 
 
 def _deletion_of(row: Mapping[str, Any], now: datetime) -> BillingRecord:
-    """That an LNamespace, of which only the ledger knows, is gone; nobody knows since when."""
+    """Return the deletion of an LNamespace that only the ledger has. Nobody knows its time."""
     return BillingRecord(
         event_id=deletion_id(row["lnamespace_uid"]),
         operation=BillingOperation.DELETE,
@@ -192,16 +225,13 @@ def _deletion_of(row: Mapping[str, Any], now: datetime) -> BillingRecord:
         recorded_at=now,
         requester=row.get("requester") or "",
         billing_source=RECONCILE,
-        cost_center=row.get("cost_center") or "",
-        owner=row.get("owner") or "",
-        team=row.get("team") or "",
-        environment=row.get("environment") or "",
+        **{name: row.get(name) or "" for name in BILLING_TEXTS.values()},
         labels=labels_of(row.get("labels")),
     )
 
 
 def labels_of(text: str | None) -> dict[str, str]:
-    """Labels from a row; whatever somebody else wrote there must stop nothing."""
+    """Return the labels of a row; none if they are not JSON, for others may write there too."""
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, str])
     except msgspec.DecodeError:

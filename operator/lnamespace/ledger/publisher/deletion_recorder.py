@@ -1,10 +1,10 @@
-"""A second witness of deletions, for an outage of the controller.
+"""Record the deletions of LNamespaces while the controller is away.
 
-An LNamespace has no finalizer, so what the controller does not see go leaves no trace but in what
-the door wrote down before, and in the ledger's comparison, which cannot know of a change of the
-bill just before the end, nor when that was. The publisher is another process: it watches
-LNamespaces too, and makes the records that the controller would make. Their names follow from
-what happened, so that both make one.
+An LNamespace has no finalizer. A deletion that the controller misses is known by the ENDING of the
+webhook, if that could write one, and by the publisher's comparison, which learns neither when it
+happened nor of a change of the billing just before. So the publisher, another process, watches
+LNamespaces too and creates the records that the controller would create. Records are named by
+their events: if both create one, there is one.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
 from lnamespace.kube.reflector import Reflector
-from lnamespace.kube.resources import Resource
 from lnamespace.kube.store import Store
+from lnamespace.ledger.lnamespaces import decode_metadata, lnamespaces
 from lnamespace.ledger.outbox.client import OutboxClient
 from lnamespace.ledger.outbox.record import (
     BillingRecord,
@@ -30,63 +30,63 @@ from lnamespace.ledger.outbox.record import (
     pending_records,
 )
 from lnamespace.ledger.publisher.pending_deletions import PendingDeletions
-from lnamespace.model.lnamespace import KIND, PLURAL, VERSION, LNamespace, Metadata, decode
+from lnamespace.model.lnamespace import LNamespace, Metadata, decode
 from lnamespace.model.names import Names
 
 log = logging.getLogger(__name__)
 
 
 class WatchedLNamespace(msgspec.Struct, frozen=True):
-    """An LNamespace as it is."""
+    """An LNamespace, as a store keeps it."""
 
     key: Key
     version: int
     lns: LNamespace
 
 
-class _Head(msgspec.Struct, frozen=True):
-    metadata: Metadata
-
-
-_head = msgspec.json.Decoder(_Head)
-
-
 def decode_watched(raw: bytes | msgspec.Raw) -> WatchedLNamespace:
-    """Read an LNamespace; of one that breaks its schema nothing is told when it goes."""
+    """Decode an LNamespace; of one that breaks its schema, only the metadata.
+
+    Its deletion is not recorded here, for it seems to have no Namespace.
+
+    Raises
+    ------
+    Unreadable
+        Not even the metadata can be read.
+    """
     try:
         lns = decode(raw)
     except ModelError:
-        lns = LNamespace(answers.decode(_head, raw).metadata)
+        lns = LNamespace(decode_metadata(raw))
     return WatchedLNamespace(("", lns.name), answers.version_of(lns.metadata.resource_version), lns)
 
 
 class DeletionRecorder:
-    """Sees LNamespaces go, and puts what the ledger must know of it into the outbox.
+    """Watches LNamespaces, and creates the records of those that are deleted.
 
-    ``announcements`` are the ends that were told of before they came; it makes one of each that
-    it sees, which comes true when the Namespace is gone, too.
+    Of each it creates an ENDING, which ``pending`` completes when the Namespace is gone too.
     """
 
     def __init__(self, client: Client, names: Names, outbox: OutboxClient) -> None:
         self._outbox = outbox
-        self._telling: set[asyncio.Task[None]] = set()
+        self._recording: set[asyncio.Task[None]] = set()
         self._store: Store[WatchedLNamespace] = Store(self._changed)
-        resource = Resource(names.group, VERSION, KIND, PLURAL)
+        resource = lnamespaces(names)
         self._source = Reflector(client, resource, self._store, decode_watched)
-        self.announcements = PendingDeletions(client, resource, outbox, self._known)
+        self.pending = PendingDeletions(client, resource, outbox, self._last_known)
 
     async def run(self) -> NoReturn:
-        """Watch and tell, until cancelled."""
+        """Watch and record until cancelled."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._source.run())
-                tasks.create_task(self.announcements.run())
+                tasks.create_task(self.pending.run())
             raise AssertionError("neither of them ends")
         finally:
-            for task in list(self._telling):
+            for task in list(self._recording):
                 task.cancel()
 
-    def _known(self, name: str) -> Metadata | None:
+    def _last_known(self, name: str) -> Metadata | None:
         watched = self._store.get(("", name))
         return watched.lns.metadata if watched else None
 
@@ -96,12 +96,12 @@ class DeletionRecorder:
         now = datetime.now(UTC)
         # A task each: one that cannot be written must not stop the others.
         task = asyncio.create_task(
-            self._tell((*pending_records(old.lns, now), pending_deletion(old.lns, now)))
+            self._record((*pending_records(old.lns, now), pending_deletion(old.lns, now)))
         )
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        self._recording.add(task)
+        task.add_done_callback(self._recording.discard)
 
-    async def _tell(self, records: tuple[BillingRecord, ...]) -> None:
+    async def _record(self, records: tuple[BillingRecord, ...]) -> None:
         for record in records:
             failures, backoff = 0, Backoff()
             while True:

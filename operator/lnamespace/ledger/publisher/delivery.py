@@ -1,4 +1,4 @@
-"""A batch into the ledger, so that one bad row does not stop the others."""
+"""Write a batch of rows, so that one bad row does not stop the others."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from lnamespace.errors import RowsRefused
 from lnamespace.ledger.database.ledger import Row
 
 REFUSED_MAX = 8
-"""So many rows refused one after the other, and none taken: it may not be the rows.
+"""Rows of a batch that are refused, with none written, before the rest is put off.
 
-The others of the batch are not tried now, for each is a statement; neither do they wait for these.
+The fault may not be the rows', and each further row is a statement.
 """
 
 Append = Callable[[Sequence[Row]], int]
@@ -17,10 +17,17 @@ Append = Callable[[Sequence[Row]], int]
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of a batch: event ids that are in the ledger now, and those it refuses.
+    """The result of a batch.
 
-    ``new`` is how many of the former were not there before. ``hopeless``: what is in neither was
-    not tried.
+    Attributes
+    ----------
+    delivered
+        The ids of the events that are in the ledger now.
+    new
+        How many of these were not there before.
+    refused
+        The ids of the events that the database refused, with its errors. Events in neither were not
+        tried; see :attr:`all_refused`.
     """
 
     delivered: tuple[str, ...] = ()
@@ -28,8 +35,8 @@ class Delivery:
     refused: tuple[tuple[str, RowsRefused], ...] = ()
 
     @property
-    def hopeless(self) -> bool:
-        """Whether nothing was taken of so many that the database may refuse whatever it gets."""
+    def all_refused(self) -> bool:
+        """Whether so many rows were refused, and none written, that the rest was not tried."""
         return len(self.refused) >= REFUSED_MAX and not self.delivered
 
     def __add__(self, other: "Delivery") -> "Delivery":
@@ -41,19 +48,19 @@ class Delivery:
 
 
 def deliver(append: Append, rows: Sequence[Row]) -> Delivery:
-    """Append rows, by halves where a batch is refused, down to the bad ones.
+    """Append rows; halve a batch that is refused, down to the bad rows.
 
     Raises
     ------
     LedgerError
-        The database cannot be written now. What has been written before it failed is there,
-        and does no harm when it is sent again.
+        The database cannot be written now. Rows that were written before may be sent again: they
+        are ignored.
     """
     return _deliver(append, rows, Delivery())
 
 
 def _deliver(append: Append, rows: Sequence[Row], before: Delivery) -> Delivery:
-    if before.hopeless:
+    if before.all_refused:
         return before
     try:
         new = append(rows)

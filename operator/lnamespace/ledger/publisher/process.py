@@ -1,8 +1,8 @@
-"""``lnamespace ledger publish``: carries records from the outbox into the ledger.
+"""``lnamespace ledger publish``: write the records of the outbox into the ledger.
 
-The one process that writes the database. A record is deleted when its row is there, so it can
-be killed anywhere: what was not deleted is written again, to no effect. Nobody waits for it:
-while the database is down records wait in etcd, and tenants notice nothing.
+This process alone writes the database. It deletes a record when its row is committed, so it can be
+killed at any time: records that it had not deleted are written again, to no effect. Nobody waits
+for it: while the database is down records wait in etcd, and tenants notice nothing.
 """
 
 import asyncio
@@ -24,9 +24,10 @@ from lnamespace.kube.client import Access, Client, connect
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.store import Store
 from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, to_row
-from lnamespace.ledger.outbox.client import Backlog, OutboxClient, QueuedRecord, decode_queued
+from lnamespace.ledger.outbox.client import OutboxClient, QueuedRecord, decode_queued
 from lnamespace.ledger.outbox.record import BillingOperation
-from lnamespace.ledger.publisher import reconciliation as reconcile
+from lnamespace.ledger.publisher import reconciliation
+from lnamespace.ledger.publisher.backlog import Backlog
 from lnamespace.ledger.publisher.comparison import Differences
 from lnamespace.ledger.publisher.deletion_recorder import DeletionRecorder
 from lnamespace.ledger.publisher.delivery import Delivery, deliver
@@ -37,22 +38,22 @@ from lnamespace.runtime.signals import stop_event
 from lnamespace.settings import Settings
 
 OUTBOX_MAX = 10_000
-"""Above so many waiting records a comparison adds none: they are the least urgent."""
+"""With more records in the outbox no comparison is made: its records are the least urgent."""
 
 RETRY = Backoff(first=5.0, longest=300.0)
-"""Seconds before a database that failed is asked again."""
+"""Before a database that failed is tried again."""
 
 UNPARK_SECONDS = 5.0
-"""Seconds between two looks whether a record that was refused is to be tried again."""
+"""Between two checks whether a refused record is to be tried again."""
 
 REMOVAL = Backoff(longest=300.0)
-"""Before a record that could not be removed is tried again."""
+"""Before a record that could not be deleted is tried again."""
 
 COMPARISONS_MAX = 4
-"""Comparisons one after the other while they find something; then it is for somebody to look."""
+"""Comparisons in a row while they find differences. Differences that remain need a person."""
 
 STOP_SECONDS = 25.0
-"""How long to finish what is under way after being told to stop; Kubernetes kills after 30."""
+"""How long a batch may take after the signal to stop; the kubelet kills after 30."""
 
 log = logging.getLogger(__name__)
 
@@ -77,26 +78,26 @@ async def _serve(settings: Settings) -> None:
         async with serve_probes(settings.health_listen, probes) as address:
             log.info("publishing", extra={"health": address})
             await publisher.run(stop)
-    # A comparison that was cut off may still read in a thread, which met a closed database.
+    # A cancelled comparison may still read in a thread: it met a closed database.
     await asyncio.get_running_loop().shutdown_default_executor()
     ledger.close()
 
 
 class Publisher:
-    """Everything between the outbox and the ledger."""
+    """The loops of the process: write, park, compare, and record deletions."""
 
     def __init__(self, client: Client, ledger: Ledger, settings: Settings) -> None:
         self._settings = settings
         self._names = Names(settings.api_group_suffix)
         self._client = client
         self._ledger = ledger
-        self._place: ClusterIdentity = reconcile.cluster_of(settings)
+        self._cluster: ClusterIdentity = reconciliation.cluster_of(settings)
         self._compare_now = asyncio.Event()
         self._outbox = OutboxClient(client, self._names)
         self.backlog = Backlog()
         self._store: Store[QueuedRecord] = Store(self._changed)
         self._source = Reflector(client, self._outbox.resource, self._store, decode_queued)
-        self._witness = DeletionRecorder(client, self._names, self._outbox)
+        self._recorder = DeletionRecorder(client, self._names, self._outbox)
         self._removals: set[asyncio.Task[None]] = set()
         self._failures = 0
         self._drained = asyncio.Event()
@@ -104,11 +105,11 @@ class Publisher:
         self.metrics = LedgerMetrics.new(self._names.group)
 
     def problem(self) -> str | None:
-        """Why nothing is being published, or None."""
+        """Return why nothing is published; None if all is well."""
         return self._problem
 
     def measure(self) -> bytes:
-        """All metrics, as of now."""
+        """Update the gauges, and return all metrics as text."""
         oldest = self.backlog.oldest()
         self.metrics.outbox.set(len(self._store))
         self.metrics.oldest.set(max(time.time() - oldest, 0) if oldest else 0)
@@ -117,31 +118,31 @@ class Publisher:
         return self.metrics.text()
 
     def _changed(self, old: QueuedRecord | None, new: QueuedRecord | None) -> None:
-        """What is no event yet is not written."""
+        """Pass a change of the outbox to the backlog, or if it is an ENDING to its handler."""
         item = new or old
-        announced = item is not None and item.record.operation is BillingOperation.ENDING
-        (self._witness.announcements if announced else self.backlog).changed(old, new)
+        is_pending = item is not None and item.record.operation is BillingOperation.ENDING
+        (self._recorder.pending if is_pending else self.backlog).changed(old, new)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Publish until told to stop, then finish what is under way."""
+        """Publish until ``stop`` is set, then finish the batch that is being written."""
         work = [
             asyncio.create_task(self._source.run()),
-            asyncio.create_task(self._witness.run()),
+            asyncio.create_task(self._recorder.run()),
             asyncio.create_task(self._compare_regularly()),
             asyncio.create_task(self._unpark_regularly()),
         ]
         publishing = asyncio.create_task(self._publish(stop))
-        told = asyncio.create_task(stop.wait())
-        await asyncio.wait([*work, publishing, told], return_when=asyncio.FIRST_COMPLETED)
+        stopped = asyncio.create_task(stop.wait())
+        await asyncio.wait([*work, publishing, stopped], return_when=asyncio.FIRST_COMPLETED)
         stop.set()
         log.info("stopping")
         await asyncio.wait([publishing], timeout=STOP_SECONDS)
         if self._removals:
             await asyncio.wait(self._removals, timeout=STOP_SECONDS / 5)
-        for task in (*work, publishing, told, *self._removals):
+        for task in (*work, publishing, stopped, *self._removals):
             task.cancel()
-        await asyncio.gather(*self._removals, told, return_exceptions=True)
-        # What ended by itself raises why.
+        await asyncio.gather(*self._removals, stopped, return_exceptions=True)
+        # A task that ended by itself raises its error.
         for task in (*work, publishing):
             with suppress(asyncio.CancelledError):
                 await task
@@ -151,37 +152,37 @@ class Publisher:
         await _first(stop.wait(), self._identify())
         self._problem = None
         while not stop.is_set():
-            self._look_whether_drained()
+            self._update_drained()
             await _first(stop.wait(), self.backlog.arrived.wait())
             if batch := self.backlog.take(self._settings.batch_size):
                 pause = await self._write(batch)
-                self._look_whether_drained()
+                self._update_drained()
                 if self._failures or self.backlog.waiting < self._settings.batch_size:
                     await _first(stop.wait(), asyncio.sleep(pause))
 
     async def _identify(self) -> None:
-        """Learn which cluster this is: no row is written without that."""
+        """Get the UID of this cluster, without which no row is written."""
         failures = 0
-        while not self._place.cluster_uid:
+        while not self._cluster.cluster_uid:
             try:
-                uid = await reconcile.cluster_uid(self._client)
+                uid = await reconciliation.cluster_uid(self._client)
             except ClusterError as error:
                 failures += 1
                 self._problem = f"Namespace kube-system, by which the cluster is known: {error}"
                 log.warning("not publishing yet", extra={"error": self._problem})
                 await asyncio.sleep(RETRY.delay(failures))
             else:
-                self._place = replace(self._place, cluster_uid=uid)
+                self._cluster = replace(self._cluster, cluster_uid=uid)
 
-    def _look_whether_drained(self) -> None:
+    def _update_drained(self) -> None:
         if self.backlog.arrived.is_set():
             self._drained.clear()
         else:
             self._drained.set()
 
     async def _write(self, batch: Sequence[QueuedRecord]) -> float:
-        """Write a batch; returns the seconds to wait before the next, if that is not full."""
-        rows = [to_row(item.record, self._place) for item in batch]
+        """Write a batch; return the seconds to wait before the next, unless that is full."""
+        rows = [to_row(item.record, self._cluster) for item in batch]
         started = time.monotonic()
         try:
             delivery = await asyncio.to_thread(deliver, self._ledger.append, rows)
@@ -195,7 +196,7 @@ class Publisher:
     def _failed(self, error: LedgerError) -> float:
         self._failures += 1
         if isinstance(error, LedgerMisconfigured):
-            self._compare_now.set()  # The table may be another when it can be written again.
+            self._compare_now.set()  # It may be another table when it can be written again.
         self._problem = f"the ledger: {error}"
         reason = "misconfigured" if isinstance(error, LedgerMisconfigured) else "unavailable"
         self.metrics.failures.labels(reason).inc()
@@ -219,7 +220,7 @@ class Publisher:
                 self.backlog.give_back([item])
         self.backlog.accepted(gone)
         self._problem = None
-        if delivery.hopeless:
+        if delivery.all_refused:
             _, error = delivery.refused[-1]
             self._problem = f"the ledger refused all that was tried last: {error}"
         else:
@@ -239,7 +240,7 @@ class Publisher:
         )
 
     async def _remove(self, item: QueuedRecord) -> None:
-        """Remove a record that is in the ledger, for as long as it takes; no other waits for it."""
+        """Delete a record that is in the ledger; try until that succeeds."""
         failures = 0
         while True:
             try:
@@ -258,9 +259,9 @@ class Publisher:
             self.backlog.unpark()
 
     async def _compare_regularly(self) -> None:
-        failures, looks = 0, 0
+        failures, comparisons = 0, 0
         while True:
-            # What is on its way is no difference, and takes a database that answers.
+            # Records in the outbox would be differences, and a comparison needs the database.
             await self._drained.wait()
             self._compare_now.clear()
             try:
@@ -270,13 +271,13 @@ class Publisher:
                 log.warning("ledger and cluster not compared", extra={"error": str(error)})
                 await asyncio.sleep(RETRY.delay(failures))
             else:
-                # What is mended is seen by another look, and not a day later; what was ended
-                # wrongly may lack more, which is seen once it lives again.
-                failures, looks = 0, looks + 1 if found.records else 0
-                if 0 < looks < COMPARISONS_MAX:
-                    await asyncio.sleep(self._settings.flush_seconds + RETRY.delay(looks))
+                # Compare again soon after a repair: an LNamespace whose deletion was retracted may
+                # lack further records, which only shows when it is open again.
+                failures, comparisons = 0, comparisons + 1 if found.records else 0
+                if 0 < comparisons < COMPARISONS_MAX:
+                    await asyncio.sleep(self._settings.flush_seconds + RETRY.delay(comparisons))
                 else:
-                    looks = 0
+                    comparisons = 0
                     pause = asyncio.sleep(self._settings.compare_hours * 3600)
                     await _first(pause, self._compare_now.wait())
 
@@ -284,8 +285,8 @@ class Publisher:
         if len(self._store) > OUTBOX_MAX:
             raise LedgerError(f"more than {OUTBOX_MAX} records wait in the outbox")
         await self._identify()
-        found = await reconcile.compare_with_cluster(
-            self._client, self._names, self._ledger, self._place
+        found = await reconciliation.compare_with_cluster(
+            self._client, self._names, self._ledger, self._cluster
         )
         waiting = {item.record.event_id for item in self._store}
         for kind, records in found.kinds.items():
@@ -301,15 +302,15 @@ class Publisher:
             log.warning(
                 "the ledger has LNamespaces of another cluster of these names, or of before rows "
                 "had an identity; they are left alone",
-                extra={"rows": found.strangers, "cluster_uid": self._place.cluster_uid},
+                extra={"rows": found.strangers, "cluster_uid": self._cluster.cluster_uid},
             )
-        made = await reconcile.enqueue(self._outbox, found)
+        made = await reconciliation.enqueue(self._outbox, found)
         log.info("ledger and cluster compared", extra={"records_made": made})
         return found
 
 
 async def _first(*waits: Coroutine[Any, Any, Any]) -> None:
-    """Wait until one of them is done, and end the others."""
+    """Wait until one of them is done, and cancel the others."""
     tasks = [asyncio.create_task(wait) for wait in waits]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

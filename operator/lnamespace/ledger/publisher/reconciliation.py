@@ -1,4 +1,4 @@
-"""Compares the ledger with the cluster, and puts what differs into the outbox."""
+"""Read the ledger and the cluster, compare them, and create the records that are missing."""
 
 import asyncio
 import logging
@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from lnamespace.errors import ModelError, SettingsError
-from lnamespace.kube import answers
 from lnamespace.kube.client import Client
-from lnamespace.kube.resources import NAMESPACE, Resource
+from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, Row
+from lnamespace.ledger.lnamespaces import decode_metadata, lnamespaces
 from lnamespace.ledger.outbox.client import OutboxClient, decode_queued, list_all
 from lnamespace.ledger.outbox.record import (
     BillingOperation,
@@ -28,7 +28,7 @@ from lnamespace.ledger.publisher.comparison import (
     withhold_excess,
 )
 from lnamespace.ledger.publisher.pending_deletions import namespace_remains
-from lnamespace.model.lnamespace import KIND, PLURAL, VERSION, LNamespace, decode
+from lnamespace.model.lnamespace import LNamespace, decode
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
 
@@ -39,10 +39,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """What an administrator asks of a comparison, besides what it does by itself.
+    """What an administrator allows a comparison to do.
 
-    ``end_all``: end what is gone, however much that is. ``former``: the UIDs of clusters that had
-    these names and are gone; "" is whichever wrote the rows that have none.
+    Attributes
+    ----------
+    end_all
+        Record all deletions, however many they are.
+    former
+        The UIDs of clusters that had these names and are gone; "" stands for rows without one.
     """
 
     end_all: bool = False
@@ -52,25 +56,14 @@ class ComparisonOptions:
 _AUTOMATIC = ComparisonOptions()
 
 
-class _Metadata(msgspec.Struct, frozen=True):
-    uid: str
-
-
-class _Head(msgspec.Struct, frozen=True):
-    metadata: _Metadata
-
-
-_head = msgspec.json.Decoder(_Head)
-
-
 def cluster_of(settings: Settings) -> ClusterIdentity:
-    """Which cluster this is.
+    """Return the identity of this cluster, without its UID.
 
     Raises
     ------
     SettingsError
-        The database may be shared by clusters, and nothing tells this one from the others: its
-        LNamespaces would look to them as if they were gone.
+        Clusters may share the database, and this one has no name: the others would record its
+        LNamespaces as deleted.
     """
     if not settings.cluster_name and not settings.ledger_url.startswith(("sqlite", "duckdb")):
         raise SettingsError("--cluster-name is needed: clusters share a ledger by their names")
@@ -83,19 +76,19 @@ def cluster_of(settings: Settings) -> ClusterIdentity:
 
 
 async def list_cluster(client: Client, names: Names) -> ClusterState:
-    """All LNamespaces as they are now, then all announced ends; raises ClusterError."""
+    """List all LNamespaces, and then all ENDINGs; raises ClusterError."""
     readable: list[LNamespace] = []
     uids: set[str] = set()
-    async for raw in list_all(client, Resource(names.group, VERSION, KIND, PLURAL)):
-        uids.add(answers.decode(_head, raw).metadata.uid)
+    async for raw in list_all(client, lnamespaces(names)):
+        uids.add(decode_metadata(raw).uid)
         try:
             readable.append(decode(raw))
         except ModelError as error:
             log.warning("an LNamespace cannot be read", extra={"error": str(error)})
-    return ClusterState(tuple(readable), frozenset(uids), await _announced(client, names))
+    return ClusterState(tuple(readable), frozenset(uids), await _list_endings(client, names))
 
 
-async def _announced(client: Client, names: Names) -> Mapping[str, BillingRecord]:
+async def _list_endings(client: Client, names: Names) -> Mapping[str, BillingRecord]:
     found: dict[str, BillingRecord] = {}
     async for raw in list_all(client, billingrecords(names)):
         record = decode_queued(raw).record
@@ -106,13 +99,13 @@ async def _announced(client: Client, names: Names) -> Mapping[str, BillingRecord
 
 
 async def cluster_uid(client: Client) -> str:
-    """Return what tells this cluster from all others: the UID of Namespace kube-system.
+    """Return the UID of Namespace kube-system, by which clusters of the same names differ.
 
-    It is made with the cluster, nobody can delete it, and a restored etcd has it again. Raises
+    It is created with the cluster, nobody can delete it, and a restored etcd has it again. Raises
     ClusterError.
     """
     answer = await client.get(NAMESPACE.path(_KUBE_SYSTEM))
-    return answers.decode(_head, answer).metadata.uid
+    return decode_metadata(answer).uid
 
 
 async def compare_with_cluster(
@@ -122,7 +115,7 @@ async def compare_with_cluster(
     place: ClusterIdentity,
     request: ComparisonOptions = _AUTOMATIC,
 ) -> Differences:
-    """Compare ledger and cluster; see :mod:`lnamespace.ledger.publisher.comparison`.
+    """Read ledger and cluster, and compare them.
 
     Raises
     ------
@@ -137,16 +130,17 @@ async def compare_with_cluster(
     found = await asyncio.to_thread(find_differences, mine, listed, now, ended)
     found = replace(found, strangers=strangers)
     found = found if request.end_all else withhold_excess(found)
-    return replace(found, gone=await _as_they_go(client, found.gone))
+    return replace(found, gone=await _pending_if_namespace_remains(client, found.gone))
 
 
 async def _wrongly_ended(
     client: Client, names: Names, ledger: Ledger, rows: Iterable[Row], listed: ClusterState
 ) -> dict[str, str]:
-    """The ends that the ledger has of LNamespaces that live, by UID.
+    """Return the ids of the deletions in the ledger of LNamespaces that exist, by UID.
 
-    They were ended by a cluster of the same names, or this one was restored from a backup. The
-    cluster is asked once more after the ledger, lest one that is just deleted be brought back.
+    Another cluster of the same names recorded them, or this one was restored from a backup. The
+    cluster is listed again after the ledger was read, so that no deletion is retracted that has
+    just been recorded.
     """
     known = {row["lnamespace_uid"] for row in rows}
     recorded = {
@@ -162,12 +156,14 @@ async def _wrongly_ended(
     now = await list_cluster(client, names)
     living = {
         lns.uid for lns in now.readable if lns.metadata.deletion_timestamp is msgspec.UNSET
-    } - set(now.announced)
+    } - set(now.pending)
     return {uid: end for uid, end in ends.items() if uid in living}
 
 
-async def _as_they_go(client: Client, gone: Iterable[BillingRecord]) -> tuple[BillingRecord, ...]:
-    """Ends, but announcements of those whose Namespace is there still."""
+async def _pending_if_namespace_remains(
+    client: Client, gone: Iterable[BillingRecord]
+) -> tuple[BillingRecord, ...]:
+    """Return the deletions; for an LNamespace whose Namespace still exists, its ENDING."""
     found = []
     for record in gone:
         there = await namespace_remains(client, record.namespace, record.lnamespace_uid)
@@ -176,5 +172,5 @@ async def _as_they_go(client: Client, gone: Iterable[BillingRecord]) -> tuple[Bi
 
 
 async def enqueue(outbox: OutboxClient, found: Differences) -> int:
-    """Put it into the outbox; returns how many records that made. Raises ClusterError."""
+    """Create the records; return how many did not exist. Raises ClusterError."""
     return sum(await asyncio.gather(*map(outbox.add, found.records)))

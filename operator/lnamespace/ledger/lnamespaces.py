@@ -1,0 +1,31 @@
+"""LNamespaces, as the ledger gets them from the API server."""
+
+import msgspec
+
+from lnamespace.kube import answers
+from lnamespace.kube.resources import Resource
+from lnamespace.model.lnamespace import KIND, PLURAL, VERSION, Metadata
+from lnamespace.model.names import Names
+
+
+class _WithMetadata(msgspec.Struct, frozen=True):
+    metadata: Metadata
+
+
+_decoder = msgspec.json.Decoder(_WithMetadata)
+
+
+def lnamespaces(names: Names) -> Resource:
+    """Return the resource of the LNamespaces of an instance."""
+    return Resource(names.group, VERSION, KIND, PLURAL)
+
+
+def decode_metadata(raw: bytes | msgspec.Raw) -> Metadata:
+    """Decode the metadata of an object; the rest of it may break its schema.
+
+    Raises
+    ------
+    Unreadable
+        The metadata cannot be read either.
+    """
+    return answers.decode(_decoder, raw).metadata
