@@ -47,6 +47,17 @@ def test_every_plugin_is_imported_where_nothing_is_installed() -> None:
     assert strangers == ["lnamespace"]
 
 
+@pytest.mark.parametrize(
+    "modules", ["sudo", "lns listing rows", "create creation", "lns complete", "sudo_check"]
+)
+def test_no_command_waits_for_what_takes_long_to_import(modules: str) -> None:
+    slow = {"asyncio", "enum", "importlib", "json", "pathlib", "re", "subprocess", "typing"}
+    names = [f"{OURS}.{name}" for name in modules.split()]
+    done = alone(f"[__import__(name) for name in {names}]; print(*sys.modules)")
+    assert done.returncode == 0, done.stderr
+    assert not slow & set(done.stdout.split())
+
+
 def test_the_package_depends_on_nothing_and_its_server_is_an_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["dependencies"] == []

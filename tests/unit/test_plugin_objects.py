@@ -22,6 +22,7 @@ from lnamespace.plugins.changes import (
 )
 from lnamespace.plugins.creation import lnamespace, read
 from lnamespace.plugins.description import render_page
+from lnamespace.plugins.documents import JsonStream
 from lnamespace.plugins.errors import PluginError
 from lnamespace.plugins.flags import CREATE_FLAGS, parse
 from lnamespace.plugins.lnamespaces import check_name, name_fault
@@ -30,7 +31,6 @@ from lnamespace.plugins.rows import shown
 from lnamespace.plugins.subjects import Caller, ListEntry, SubjectName, format_instant
 from lnamespace.plugins.terminal import printable, render, width
 from lnamespace.plugins.waiting import standing
-from lnamespace.plugins.watching import JsonStream
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 BOB = Caller("bob", ("devs",))

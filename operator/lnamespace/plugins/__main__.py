@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 PROGRAMS = {
     "kubectl-create-lnamespace": ("create", "main"),
@@ -21,7 +20,9 @@ def main() -> int:
     """Run the plugin of that name; by any other name it is `kubectl lns`."""
     name = sys.argv[0].rpartition("/")[2]
     module, function = PROGRAMS.get(name, PROGRAMS["kubectl-lns"])
-    code: int = getattr(import_module(f"lnamespace.plugins.{module}"), function)()
+    # The module `importlib` takes longer than what it would import.
+    loaded = __import__(f"lnamespace.plugins.{module}", fromlist=[function])
+    code: int = getattr(loaded, function)()
     return code
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from importlib import import_module
 
 from lnamespace.plugins.flags import BILLING, SETTINGS
 from lnamespace.plugins.roles import active
@@ -152,7 +151,9 @@ def _not_listed(spec: Spec, wish: Listing) -> str:
     if elsewhere:
         return f'"{spelling}" is not a {wish.role} (but a {" and a ".join(elsewhere)})'
     listed = {one.identity.spelling for field in LISTS.values() for one in entries(spec, field)}
-    near = import_module("difflib").get_close_matches(spelling, sorted(listed), n=1)
+    from difflib import get_close_matches
+
+    near = get_close_matches(spelling, sorted(listed), n=1)
     hint = f'; did you mean "{near[0]}"?' if near else ""
     return f'"{spelling}" is not on {"any list" if wish.role is None else "that list"}{hint}'
 

@@ -8,7 +8,6 @@ executable is there for the day it does, and for shells set up by hand.
 
 from __future__ import annotations
 
-import json
 import os
 
 from lnamespace.plugins.entry import leave, run
@@ -130,10 +129,10 @@ def _names(line: CommandLine) -> Sequence[str]:
     kubectl = Kubectl((*connection(line, CONNECTION - {"user"}), "--request-timeout=3s"))
     if words[0] in NAMED and len(words) == 1:
         reply = kubectl.start_get(collection()).reply()
-        return [] if reply.code else [name_of(item) for item in json.loads(reply.out)["items"]]
+        return [] if reply.code else [name_of(item) for item in reply.document()["items"]]
     if words[0] in ("revoke", "extend"):
         reply = kubectl.start_get(path(read_name(words[1]))).reply()
-        spec = {} if reply.code else json.loads(reply.out)["spec"]
+        spec = {} if reply.code else reply.document()["spec"]
         found = (subject for field in LISTS.values() for subject in entries(spec, field))
         return [
             name

@@ -56,13 +56,13 @@ def start(arguments: Arguments) -> Process:
 
 def _read(arguments: Arguments) -> tuple[Creation, bytes]:
     """Return what the command line says, and the object to send."""
-    import json
     from datetime import UTC, datetime
 
     from lnamespace.plugins.creation import lnamespace, read
+    from lnamespace.plugins.documents import dumps
 
     creation = read(arguments, datetime.now(UTC))
-    return creation, json.dumps(lnamespace(creation)).encode()
+    return creation, dumps(lnamespace(creation)).encode()
 
 
 def submit(process: Process, creation: Creation, body: bytes) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from lnamespace.plugins.discovery import SUFFIX_VARIABLE
 from lnamespace.plugins.errors import NotHere, PluginError
 from lnamespace.plugins.kubectl import Kubectl
@@ -26,7 +24,7 @@ def api_groups(kubectl: Kubectl) -> list[str]:
     reply = kubectl.run("get", "--raw", "/apis")
     if reply.code:
         return []
-    return [name for name in _candidates(json.loads(reply.out)) if _has_lnamespaces(kubectl, name)]
+    return [name for name in _candidates(reply.document()) if _has_lnamespaces(kubectl, name)]
 
 
 def _candidates(listing: Any) -> list[str]:
@@ -41,7 +39,7 @@ def _candidates(listing: Any) -> list[str]:
 
 def _has_lnamespaces(kubectl: Kubectl, name: str) -> bool:
     reply = kubectl.run("get", "--raw", f"/apis/{name}/{VERSION}")
-    resources = [] if reply.code else json.loads(reply.out).get("resources") or ()
+    resources = [] if reply.code else reply.document().get("resources") or ()
     return any(resource["name"] == "lnamespaces" for resource in resources)
 
 

@@ -6,20 +6,19 @@ which resources the cluster has, which on a cold cache costs more than all the r
 
 from __future__ import annotations
 
-from importlib import import_module
-
+from lnamespace.plugins.documents import dumps, loads
 from lnamespace.plugins.errors import KubectlError, NotHere, PluginError
 from lnamespace.plugins.lnamespaces import KIND, advised, group
 from lnamespace.plugins.processes import Process, executable
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from types import ModuleType
     from typing import Any
 
     from lnamespace.plugins.subjects import Caller
 
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+ANSWER_SHOWN = 100  # so many characters of an answer that is none
 REFUSED = "Error from server ("  # and a reason, and a closing bracket
 NO_SUCH_API = "the server could not find the requested resource"
 NO_DOOR = (
@@ -54,10 +53,25 @@ class Reply(NamedTuple):
         return KubectlError(f"{told}\n{NO_DOOR}" if no_door(self.err) else told, self.code)
 
     def document(self) -> Any:
-        """The JSON that was asked for, or kubectl's error."""
+        """Return the JSON object that was asked for.
+
+        Raises
+        ------
+        PluginError
+            When kubectl failed, in its own words; or when the answer is something else, such as
+            the page of a proxy that asks for a login.
+
+        """
         if self.code:
             raise self.failure()
-        return _json().loads(self.out)
+        try:
+            document = loads(self.out)
+        except ValueError:
+            document = None
+        if not isinstance(document, dict):
+            start = " ".join(self.out.split())[:ANSWER_SHOWN] or "nothing"
+            raise PluginError(f"the cluster did not answer with a Kubernetes object, but: {start}")
+        return document
 
 
 def no_door(err: str) -> bool:
@@ -94,7 +108,7 @@ class Kubectl(NamedTuple):
     def start(self, *arguments: str, body: object = None) -> Call:
         """Run kubectl in the background, with `body` as JSON on its standard input."""
         process = Process([executable(), *arguments, *self.connection], fed=body is not None)
-        return Call(process, b"" if body is None else _json().dumps(body).encode())
+        return Call(process, b"" if body is None else dumps(body).encode())
 
     def run(self, *arguments: str, body: object = None) -> Reply:
         """Run kubectl and wait for the answer."""
@@ -130,14 +144,9 @@ class Kubectl(NamedTuple):
         return self.start("create", "--raw", ACCESS_REVIEWS, "-f", "-", body=review)
 
 
-def _json() -> ModuleType:
-    """The module `json`, which is not needed before kubectl has answered."""
-    return import_module("json")
-
-
 def allowed(reply: Reply) -> bool:
     """The answer to `start_may`."""
-    return not reply.code and bool(_json().loads(reply.out).get("status", {}).get("allowed"))
+    return not reply.code and bool(reply.document().get("status", {}).get("allowed"))
 
 
 def caller(reply: Reply) -> Caller:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from lnamespace.plugins.entry import leave, run
 from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.flags import BILLING, ROLES, SETTINGS, Arguments, Flags, parse
@@ -108,7 +106,8 @@ def _check_flags(name: str, arguments: Arguments) -> None:
 
 
 def _load(subcommand: Subcommand) -> Callable[[Any], int]:
-    module = import_module(f"lnamespace.plugins.{subcommand.module}")
+    # The module `importlib` takes longer than what it would import.
+    module = __import__(f"lnamespace.plugins.{subcommand.module}", fromlist=[subcommand.function])
     function: Callable[[Any], int] = getattr(module, subcommand.function)
     return function
 
@@ -116,7 +115,8 @@ def _load(subcommand: Subcommand) -> Callable[[Any], int]:
 def _suggestion(word: str) -> str:
     if word in ("delete", "edit", "explain"):
         return f"\nThat is kubectl's own: kubectl {word} {resource()}"
-    # Only a typing error needs it, so nobody else waits for it.
+    from difflib import get_close_matches
+
     known = (*SUBCOMMANDS, CREATE)
-    near = import_module("difflib").get_close_matches(word, known, n=1, cutoff=0.6)
+    near = get_close_matches(word, known, n=1, cutoff=0.6)
     return f"\nDid you mean this?\n\t{near[0]}" if near else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from datetime import datetime
 
 from lnamespace.plugins.lnamespaces import Object, advised, name_of, sudo_identity
@@ -113,4 +112,6 @@ def active(subjects: tuple[ListEntry, ...], now: datetime) -> tuple[ListEntry, .
 
 def advised_grant(name: str, role: str, identity: SubjectName) -> str:
     """The command that gives somebody a role, safe to paste into a shell."""
-    return advised(f"kubectl lns grant {name} --{role} {shlex.quote(identity.spelling)}")
+    from shlex import quote
+
+    return advised(f"kubectl lns grant {name} --{role} {quote(identity.spelling)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 
 from lnamespace.plugins.lnamespaces import (
@@ -52,6 +51,8 @@ def whole(found: Sequence[Object]) -> Object:
 def shown(found: Sequence[Object], me: Caller, now: datetime, output: str) -> str:
     """The list in the form that was asked for."""
     if output == "json":
+        import json
+
         return json.dumps(whole(found), indent=4, ensure_ascii=False) + "\n"
     if output == "name":
         return "".join(f"{qualified(name_of(lns))}\n" for lns in found)

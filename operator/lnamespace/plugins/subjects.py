@@ -11,9 +11,7 @@ that is written with `,until=never` behind it. A bare name that looks like a sli
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 
 from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
@@ -43,10 +41,10 @@ LOOKALIKES = {
     "system:serviceaccount": "serviceaccount:",
     "system:serviceaccounts": "group:system:serviceaccounts:",
 }  # what people write for a prefix, and what they mean
-DISTINGUISHED_NAME = re.compile(r"\s*[A-Za-z][A-Za-z0-9.-]*\s*=[^,]+")  # one part of it, RFC 4514
+DISTINGUISHED_NAME = r"\s*[A-Za-z][A-Za-z0-9.-]*\s*=[^,]+"  # one part of it, RFC 4514
 END_KEYS = ("for", "until")
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-ACCOUNT = re.compile(rf"({LABEL}):({LABEL}(\.{LABEL})*)")
+ACCOUNT = rf"({LABEL}):({LABEL}(\.{LABEL})*)"
 
 
 class SubjectName(NamedTuple):
@@ -153,7 +151,9 @@ def _misspelt_end(name: str) -> str:
     key, equals, _ = name.rpartition(",")[2].partition("=")
     if "," not in name or not equals or key in END_KEYS:
         return ""
-    near = import_module("difflib").get_close_matches(key.strip().lower(), END_KEYS, cutoff=0.6)
+    from difflib import get_close_matches
+
+    near = get_close_matches(key.strip().lower(), END_KEYS, cutoff=0.6)
     return key if near else ""
 
 
@@ -166,9 +166,15 @@ def _slip(name: str) -> str:
     found = max((key for key in LOOKALIKES if _begins(name, f"{key}:")), key=len, default="")
     if found:
         return f"did you mean {LOOKALIKES[found]}{name[len(found) + 1 :]}?"
-    if "," in name and not all(map(DISTINGUISHED_NAME.fullmatch, name.split(","))):
+    if "," in name and not _is_distinguished(name):
         return "write each subject with a flag of its own"
     return ""
+
+
+def _is_distinguished(name: str) -> bool:
+    from re import fullmatch
+
+    return all(fullmatch(DISTINGUISHED_NAME, part) for part in name.split(","))
 
 
 def _begins(name: str, prefix: str) -> bool:
@@ -178,7 +184,9 @@ def _begins(name: str, prefix: str) -> bool:
 def _identity(name: str, typed: str, literal: bool) -> SubjectName:
     for prefix in ACCOUNT_PREFIXES:
         if name.startswith(prefix):
-            found = ACCOUNT.fullmatch(name.removeprefix(prefix))
+            from re import fullmatch
+
+            found = fullmatch(ACCOUNT, name.removeprefix(prefix))
             if not found:
                 raise UsageError(f'invalid subject "{typed}": write serviceaccount:NAMESPACE:NAME')
             return SubjectName("ServiceAccount", found[3], found[1])
@@ -235,16 +243,29 @@ def covering(subjects: Iterable[ListEntry], caller: Caller) -> tuple[ListEntry, 
 
 
 UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
-INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+INSTANT = (
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?"
+    r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
 LONGEST = timedelta(days=36500)
+DIGITS = frozenset("0123456789")
+DIGITS_MAX = 9
 
 
 def parse_duration(text: str) -> timedelta:
     """A length such as `8h`, `1h30m`, `14d` or `2w`; more than nothing."""
-    parts = re.findall(r"([0-9]{1,9})([wdhms])", text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
+    seconds, number = 0, ""
+    for char in text:
+        if char in DIGITS and len(number) < DIGITS_MAX:
+            number += char
+        elif char in UNITS and number:
+            seconds, number = seconds + int(number) * UNITS[char], ""
+        else:
+            number = text  # read as what is left over
+            break
+    if not text or number:
         raise UsageError(f'invalid duration "{text}": write it like 30m, 8h, 1h30m, 14d or 2w')
-    length = timedelta(seconds=sum(int(number) * UNITS[unit] for number, unit in parts))
+    length = timedelta(seconds=seconds)
     if not timedelta(0) < length <= LONGEST:
         raise UsageError(f'invalid duration "{text}": it must be more than 0 and at most 100 years')
     return length
@@ -252,7 +273,7 @@ def parse_duration(text: str) -> timedelta:
 
 def parse_instant(text: str) -> datetime:
     """A moment in RFC 3339, as the API takes it."""
-    if not INSTANT.fullmatch(text):
+    if not _is_usual(text) and not _is_instant(text):
         raise UsageError(
             f'invalid time "{text}": write it in full with a time zone, like '
             "2030-12-31T18:00:00Z or 2030-12-31T18:00:00-05:00"
@@ -261,6 +282,19 @@ def parse_instant(text: str) -> datetime:
         return datetime.fromisoformat(text.upper()).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise UsageError(f'invalid time "{text}": {error}') from None
+
+
+def _is_usual(text: str) -> bool:
+    """Whether it is written as Kubernetes writes it, which is seen without the module `re`."""
+    digits = set(text[0:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19])
+    signs = text[4:5] + text[7:8] + text[10:11] + text[13:14] + text[16:17] + text[19:]
+    return digits <= DIGITS and signs == "--T::Z"
+
+
+def _is_instant(text: str) -> bool:
+    from re import fullmatch
+
+    return fullmatch(INSTANT, text) is not None
 
 
 def read_instant(value: object) -> datetime | None:

@@ -6,12 +6,11 @@ that was seen last; where that is too old, all is listed again and compared.
 
 from __future__ import annotations
 
-import codecs
-import json
 import os
 import select
 import time
 
+from lnamespace.plugins.documents import JsonStream
 from lnamespace.plugins.errors import KubectlError, PluginError
 from lnamespace.plugins.kubectl import Kubectl
 from lnamespace.plugins.lnamespaces import Object, collection, name_of, path
@@ -175,25 +174,3 @@ def _read(process: Process, deadline: float) -> Iterator[Any]:
         if not data:
             return
         yield from stream.feed(data)
-
-
-class JsonStream:
-    """Collects bytes and gives back each document once it is whole."""
-
-    def __init__(self) -> None:
-        self._text = ""
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._json = json.JSONDecoder()
-
-    def feed(self, data: bytes) -> list[Any]:
-        """The documents that are complete now, in order."""
-        self._text += self._decoder.decode(data)
-        documents: list[Any] = []
-        while text := self._text.lstrip():
-            try:
-                document, end = self._json.raw_decode(text)
-            except json.JSONDecodeError:
-                break  # the rest of it is still on its way
-            documents.append(document)
-            self._text = text[end:]
-        return documents

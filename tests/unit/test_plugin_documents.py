@@ -1,0 +1,60 @@
+"""JSON as the plugins read and write it, beside the module `json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.plugins.documents import dumps, loads
+from lnamespace.plugins.errors import PluginError
+from lnamespace.plugins.kubectl import Reply
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=8),
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+def test_what_is_written_is_read_by_json_and_by_us(value: object) -> None:
+    for text in (dumps(value), json.dumps(value, indent=2, ensure_ascii=False)):
+        assert json.loads(text) == value
+        assert loads(f" {text}\n") == value
+
+
+def read(parse: Callable[[str], object], text: str) -> object:
+    try:
+        return repr(parse(text))
+    except ValueError:
+        return "no JSON"
+
+
+@given(st.text(alphabet='[]{}",:0123456789.eE+-truefalsn \\u', max_size=12))
+def test_what_json_refuses_is_refused(text: str) -> None:
+    assert read(loads, text) == read(json.loads, text)
+
+
+def test_other_values_have_no_form() -> None:
+    with pytest.raises(TypeError, match="set has no form in JSON"):
+        dumps({"a": {1}})
+
+
+@pytest.mark.parametrize("out", ["<html>Sign in</html>\n", "[]", "", "{", "{} {}", "null"])
+def test_an_answer_that_is_no_object_is_told_in_words(out: str) -> None:
+    """A proxy that asks for a login answers with a page, and with success."""
+    with pytest.raises(PluginError, match="did not answer with a Kubernetes object") as caught:
+        Reply(0, out, "").document()
+    assert (" ".join(out.split()) or "nothing") in str(caught.value)
