@@ -23,12 +23,12 @@ _ADVICE = (
 )
 
 
-class _Spec(msgspec.Struct, frozen=True):
+class _DryRunSpec(msgspec.Struct, frozen=True):
     requester: str = ""
 
 
-class _Made(msgspec.Struct, frozen=True):
-    spec: _Spec
+class _DryRunAnswer(msgspec.Struct, frozen=True):
+    spec: _DryRunSpec
 
 
 def run(settings: Settings, _: argparse.Namespace) -> int:
@@ -70,7 +70,7 @@ async def _create(client: Client, names: Names) -> str:
     }
     path = f"/apis/{names.group}/{VERSION}/{PLURAL}"
     answer = await client.create(path, msgspec.json.encode(body), dry_run=True)
-    made = msgspec.json.decode(answer, type=_Made)
+    made = msgspec.json.decode(answer, type=_DryRunAnswer)
     return "" if made.spec.requester else "the webhook was not asked: its configuration is missing"
 
 

@@ -20,6 +20,7 @@ from lnamespace.errors import ClusterError, Expired, NotFound, SettingsError
 from lnamespace.kube import answers
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Access, Client, connect
+from lnamespace.kube.metadata import PartialMetadata, PartialPage
 from lnamespace.kube.resources import Resource
 from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
@@ -34,43 +35,27 @@ _ATTEMPTS = 8
 _AT_ONCE = 16
 
 
-class _Version(msgspec.Struct, frozen=True):
+class _DefinitionVersion(msgspec.Struct, frozen=True):
     name: str
     storage: bool = False
 
 
 class _DefinitionSpec(msgspec.Struct, frozen=True):
-    versions: tuple[_Version, ...]
+    versions: tuple[_DefinitionVersion, ...]
 
 
 class _DefinitionStatus(msgspec.Struct, frozen=True, rename="camel"):
     stored_versions: tuple[str, ...] = ()
 
 
-class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    name: str = ""
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-    remaining_item_count: int = 0
-
-
 class _Definition(msgspec.Struct, frozen=True):
-    metadata: _Metadata
+    metadata: PartialMetadata
     spec: _DefinitionSpec
     status: _DefinitionStatus = _DefinitionStatus()
 
 
-class _Item(msgspec.Struct, frozen=True):
-    metadata: _Metadata
-
-
-class _Page(msgspec.Struct, frozen=True):
-    metadata: _Metadata
-    items: tuple[_Item, ...] | None
-
-
 _definition_decoder = msgspec.json.Decoder(_Definition)
-_page_decoder = msgspec.json.Decoder(_Page)
+_page_decoder = msgspec.json.Decoder(PartialPage)
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:

@@ -32,7 +32,8 @@ def definition(storage: str = "v1beta1", version: str = "7") -> dict[str, Any]:
 
 def page(*names: str, continue_: str = "") -> dict[str, Any]:
     metadata = {"resourceVersion": "9"} | ({"continue": continue_} if continue_ else {})
-    return {"metadata": metadata, "items": [{"metadata": {"name": name}} for name in names]}
+    items = [{"metadata": {"name": name, "resourceVersion": "1"}} for name in names]
+    return {"metadata": metadata, "items": items}
 
 
 class Play:

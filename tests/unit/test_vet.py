@@ -11,7 +11,7 @@ from hypothesis import given
 from lnamespace.access.vetting import URL, Right, vet_rights
 from lnamespace.errors import SettingsError
 from lnamespace.vet import report, snapshot
-from lnamespace.vet.cluster import Role
+from lnamespace.vet.cluster import ObservedRole
 from lnamespace.vet.snapshot import Snapshot, Version
 from rich.console import Console
 
@@ -155,7 +155,7 @@ def test_only_files_of_versions_are_snapshots(tmp_path: Path) -> None:
 
 
 def shown(*present: Right, vetted: frozenset[Right] = VETTED.rights, **how: bool) -> str:
-    role = Role("admin", "v1.36.3", frozenset(present), {present[0]: ("addon", "other")})
+    role = ObservedRole("admin", "v1.36.3", frozenset(present), {present[0]: ("addon", "other")})
     out = Console(file=io.StringIO(), width=60, **how)  # type: ignore[arg-type]
     report.show(out, report.rows(vet_rights(role.rights, vetted), role))
     assert isinstance(out.file, io.StringIO)
@@ -210,7 +210,7 @@ def test_what_somebody_wrote_into_a_role_is_shown_and_not_obeyed(terminal: bool)
 
 def test_json_has_every_right_as_it_is() -> None:
     present = frozenset({Right("", f"{RED}x", "get", "n"), Right("*", "*", "*")})
-    role = Role("admin", "v1.36.3", present, {Right("*", "*", "*"): ("addon",)})
+    role = ObservedRole("admin", "v1.36.3", present, {Right("*", "*", "*"): ("addon",)})
     answer = report.as_json(report.rows(vet_rights(present, frozenset()), role))
     told = json.loads(msgspec.json.encode(answer))
     why = "a wildcard gives what nobody has looked at yet"

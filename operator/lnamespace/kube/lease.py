@@ -16,6 +16,7 @@ import msgspec
 from lnamespace.errors import ClusterError, Conflict, LostLease, NotFound
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
+from lnamespace.kube.metadata import PartialMetadata
 from lnamespace.kube.resources import Resource
 
 LEASE = Resource("coordination.k8s.io", "v1", "Lease", "leases", namespaced=True)
@@ -39,20 +40,16 @@ class LeaseConfig:
     pause: float = 2.0
 
 
-class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+class _LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
     holder_identity: str | None = None
     renew_time: str | None = None
     lease_duration_seconds: int | None = None
     lease_transitions: int | None = None
 
 
-class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str
-
-
 class _Lease(msgspec.Struct, frozen=True):
-    metadata: _Metadata
-    spec: _Spec = _Spec()
+    metadata: PartialMetadata
+    spec: _LeaseSpec = _LeaseSpec()
 
 
 _decoder = msgspec.json.Decoder(_Lease)
@@ -167,7 +164,7 @@ class LeaderElector:
 
     async def _write(self, lease: _Lease | None, holder: str) -> _Lease:
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        known = lease.spec if lease else _Spec()
+        known = lease.spec if lease else _LeaseSpec()
         spec: dict[str, Any] = {
             "holderIdentity": holder,
             "leaseDurationSeconds": int(self._terms.duration),

@@ -10,12 +10,13 @@ from lnamespace.access.vetting import Right, rights_of
 from lnamespace.errors import Forbidden, NotFound, SettingsError
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
+from lnamespace.kube.metadata import PartialMetadata
 from lnamespace.kube.objects import PolicyRule
 from lnamespace.kube.resources import CLUSTER_ROLE
 
 
 @dataclass(frozen=True)
-class Role:
+class ObservedRole:
     """A ClusterRole as it is on a server of version ``server``.
 
     ``origins`` tells the roles that an aggregated right comes from; who may not list ClusterRoles
@@ -28,12 +29,8 @@ class Role:
     origins: Mapping[Right, Sequence[str]] = field(default_factory=dict)
 
 
-class _Version(msgspec.Struct, frozen=True, rename="camel"):
+class _ServerVersion(msgspec.Struct, frozen=True, rename="camel"):
     git_version: str
-
-
-class _Metadata(msgspec.Struct, frozen=True):
-    name: str
 
 
 class _Expression(msgspec.Struct, frozen=True):
@@ -58,7 +55,7 @@ class _Aggregation(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Role(msgspec.Struct, frozen=True, rename="camel"):
-    metadata: _Metadata
+    metadata: PartialMetadata
     rules: tuple[PolicyRule, ...] | None = ()
     aggregation_rule: _Aggregation | None = None
 
@@ -67,12 +64,12 @@ class _Roles(msgspec.Struct, frozen=True):
     items: tuple[_Role, ...]
 
 
-_version_decoder = msgspec.json.Decoder(_Version)
+_version_decoder = msgspec.json.Decoder(_ServerVersion)
 _role_decoder = msgspec.json.Decoder(_Role)
 _roles_decoder = msgspec.json.Decoder(_Roles)
 
 
-async def read(client: Client, name: str) -> Role:
+async def read(client: Client, name: str) -> ObservedRole:
     """Read a ClusterRole.
 
     Raises
@@ -91,7 +88,7 @@ async def read(client: Client, name: str) -> Role:
         ) from error
     role = answers.decode(_role_decoder, raw)
     version = answers.decode(_version_decoder, await client.get("/version"))
-    return Role(
+    return ObservedRole(
         name, version.git_version, rights_of(role.rules or ()), await _origins(client, role)
     )
 

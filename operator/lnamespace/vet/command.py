@@ -16,7 +16,7 @@ from lnamespace.errors import SettingsError
 from lnamespace.kube.client import Access, connect
 from lnamespace.settings import Settings
 from lnamespace.vet import cluster, report, snapshot
-from lnamespace.vet.cluster import Role
+from lnamespace.vet.cluster import ObservedRole
 from lnamespace.vet.snapshot import Snapshot
 
 
@@ -24,7 +24,7 @@ from lnamespace.vet.snapshot import Snapshot
 class _Finding:
     """A role beside the snapshot in ``file``; no snapshot is one that vetted nothing."""
 
-    role: Role
+    role: ObservedRole
     file: Path
     vetted: Snapshot | None
     exact: bool
@@ -57,12 +57,12 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     return 0 if passed else 1
 
 
-async def _read(settings: Settings) -> Role:
+async def _read(settings: Settings) -> ObservedRole:
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         return await cluster.read(client, settings.users_role)
 
 
-def _compare(role: Role, folder: Path) -> _Finding:
+def _compare(role: ObservedRole, folder: Path) -> _Finding:
     version = snapshot.version_of(role.server)
     found = snapshot.nearest(version, snapshot.recorded(folder))
     file = snapshot.file_of(folder, found or version)

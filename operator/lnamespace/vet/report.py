@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lnamespace.access.vetting import URL, Right, VettingResult, refusal, warning
-from lnamespace.vet.cluster import Role
+from lnamespace.vet.cluster import ObservedRole
 
 _STYLES = {"refused": "bold red", "new": "yellow", "lost": "cyan", "vetted": "dim"}
 _COLUMNS = ("", "API GROUP", "RESOURCE", "VERBS", "FROM", "WHY")
@@ -38,7 +38,7 @@ class Row:
         return (self.state, *map(_visible, parts))
 
 
-def rows(verdict: VettingResult, role: Role) -> list[Row]:
+def rows(verdict: VettingResult, role: ObservedRole) -> list[Row]:
     """All that there is to say, the worst first."""
     return [
         *_rows("refused", verdict.refused, role),
@@ -86,7 +86,7 @@ def as_json(shown: Iterable[Row]) -> Mapping[str, Any]:
     return listed
 
 
-def _rows(state: str, rights: Iterable[Right], role: Role) -> Iterator[Row]:
+def _rows(state: str, rights: Iterable[Right], role: ObservedRole) -> Iterator[Row]:
     def alike(right: Right) -> tuple[Any, ...]:
         origins = tuple(role.origins.get(right, ()))
         why = refusal(right) or warning(right)

@@ -50,12 +50,12 @@ class Snapshot:
         return (self.role, self.server, self.rights) == (other.role, other.server, other.rights)
 
 
-class _Metadata(msgspec.Struct, frozen=True):
+class _SnapshotMetadata(msgspec.Struct, frozen=True):
     annotations: dict[str, str]
 
 
-class _File(msgspec.Struct, frozen=True):
-    metadata: _Metadata
+class _SnapshotFile(msgspec.Struct, frozen=True):
+    metadata: _SnapshotMetadata
     rules: tuple[PolicyRule, ...]
 
 
@@ -119,7 +119,7 @@ def load(path: Path) -> Snapshot:
 
 def decode(text: bytes) -> Snapshot:
     """Read what :func:`encode` wrote."""
-    file = msgspec.convert(yaml.safe_load(text), _File)
+    file = msgspec.convert(yaml.safe_load(text), _SnapshotFile)
     said = file.metadata.annotations
     return Snapshot(said[_ROLE], said[_SERVER], said[_DATE], rights_of(file.rules))
 
