@@ -16,13 +16,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import msgspec
 
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.errors import ClusterError, Expired, NotFound, SettingsError
 from lnamespace.kube import answers
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.kube.metadata import PartialMetadata, PartialPage
 from lnamespace.kube.resources import Resource
-from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
+from lnamespace.model.lnamespace import PLURAL, VERSION
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
 
@@ -116,7 +117,7 @@ class Migration:
 
     def __init__(self, client: Client, names: Names) -> None:
         self._client = client
-        self._lnamespaces = Resource(names.group, VERSION, KIND, PLURAL)
+        self._lnamespaces = lnamespace_resource(names)
         self._backoff = Backoff()
         self.definition_name = f"{PLURAL}.{names.group}"
 

@@ -7,19 +7,19 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.admission import caller, deletions
 from lnamespace.admission.decisions.review import AdmissionRequest, GroupVersionKind
 from lnamespace.admission.deletions import OutboxDeletions, UnrecordedDeletions
 from lnamespace.kube.client import Client
-from lnamespace.kube.resources import Resource
 from lnamespace.ledger.outbox.client import OutboxClient
-from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
+from lnamespace.model.lnamespace import KIND, VERSION
 
 from tests.unit.support.admission import NAMES, manifest
 from tests.unit.support.server import Exchange, Server, client_of, serving
 from tests.unit.support.strategies import NOW
 
-LNAMESPACES = Resource(NAMES.group, VERSION, KIND, PLURAL)
+LNAMESPACES = lnamespace_resource(NAMES)
 FORMER = {
     "costCenter": "1",
     "provenance": {"generation": 2, "effectiveAt": "2026-01-01T00:00:00Z", "source": "User"},

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.admission import inheritance
 from lnamespace.admission.inheritance import (
     NO_HOME,
@@ -13,14 +14,12 @@ from lnamespace.admission.inheritance import (
     HomeLNamespace,
     NoInheritance,
 )
-from lnamespace.kube.resources import Resource
-from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 
 from tests.unit.support.admission import NAMES, manifest
 from tests.unit.support.server import Exchange, Server, client_of, serving
 from tests.unit.support.strategies import NOW
 
-LNAMESPACES = Resource(NAMES.group, VERSION, KIND, PLURAL)
+LNAMESPACES = lnamespace_resource(NAMES)
 
 
 class Asked:

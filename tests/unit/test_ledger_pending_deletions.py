@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.kube.backoff import Backoff
-from lnamespace.kube.resources import Resource
 from lnamespace.ledger.outbox.client import OutboxClient
 from lnamespace.ledger.outbox.record import BillingRecord, pending_deletion
 from lnamespace.ledger.publisher import pending_deletions as module
@@ -19,9 +19,6 @@ from lnamespace.ledger.publisher.pending_deletions import (
     outcome_of,
 )
 from lnamespace.model.lnamespace import (
-    KIND,
-    PLURAL,
-    VERSION,
     Billing,
     BillingSource,
     LNamespace,
@@ -36,7 +33,7 @@ from tests.unit.support.outbox_server import OutboxServer, outbox_server, queued
 from tests.unit.support.server import client_of
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-LNAMESPACES = Resource(Names().group, VERSION, KIND, PLURAL)
+LNAMESPACES = lnamespace_resource(Names())
 
 
 def tenant(uid: str = "u-1", generation: int = 2, cost_center: str = "cc-1") -> LNamespace:

@@ -6,7 +6,8 @@ from functools import cached_property
 
 from lnamespace.access import cost_labels
 from lnamespace.kube.objects import MANAGED_BY, ManagedMetadata
-from lnamespace.model.lnamespace import VERSION
+from lnamespace.kube.resources import Resource
+from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
 
 
@@ -15,6 +16,11 @@ class SudoLayout(StrEnum):
 
     GROUP = "group"
     SERVICE_ACCOUNT = "serviceaccount"
+
+
+def lnamespace_resource(names: Names) -> Resource:
+    """Return the resource of an instance's LNamespaces, in the version that is stored."""
+    return Resource(names.group, VERSION, KIND, PLURAL)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import ParamSpec, Self, TypeVar
 
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.admission import caller
 from lnamespace.admission.accounts import AccountOf, own_account
 from lnamespace.admission.decisions.conversion import convert
@@ -29,7 +30,6 @@ from lnamespace.admission.threads import in_thread
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
 from lnamespace.ledger.outbox.client import OutboxClient
-from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
 from lnamespace.payers.directory import Directories
 from lnamespace.payers.entries import Payers
@@ -109,7 +109,7 @@ class AdmissionEndpoints:
             Called for each deletion that was allowed without a record of it.
         """
         names = Names(settings.api_group_suffix, settings.sudoers_group_format)
-        resource = Resource(names.group, VERSION, KIND, PLURAL)
+        resource = lnamespace_resource(names)
         directories = Directories()
         return cls(
             Policy(

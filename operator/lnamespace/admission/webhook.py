@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.access.limit import RequesterLimits
 from lnamespace.admission.accounts import NamespaceAccounts, own_account
 from lnamespace.admission.certificates import trust
@@ -23,9 +24,7 @@ from lnamespace.admission.server import Server
 from lnamespace.admission.usage import Usage
 from lnamespace.errors import SettingsError
 from lnamespace.kube.client import Access, Client, connect
-from lnamespace.kube.resources import Resource
 from lnamespace.metrics.webhook import WebhookMetrics
-from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
 from lnamespace.payers.file import PayersFile
 from lnamespace.runtime.listener import Address
@@ -93,7 +92,7 @@ async def _limit_exceeded(
     """
     usage = Usage(limits)
     if client and limits.any_limited:
-        resource = Resource(Names(settings.api_group_suffix).group, VERSION, KIND, PLURAL)
+        resource = lnamespace_resource(Names(settings.api_group_suffix))
         await stack.enter_async_context(_running(usage.reflector(client, resource).run()))
     return usage.exceeded
 

@@ -2,15 +2,12 @@
 
 import msgspec
 
-from lnamespace.access.conventions import Conventions
+from lnamespace.access.conventions import Conventions, lnamespace_resource
 from lnamespace.errors import ModelError
 from lnamespace.kube import answers
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import Resource
 from lnamespace.model.lnamespace import (
-    KIND,
-    PLURAL,
-    VERSION,
     LNamespace,
     Metadata,
     Spec,
@@ -21,7 +18,7 @@ from lnamespace.model.lnamespace import (
 
 def lnamespaces(conventions: Conventions) -> Resource:
     """Return the resource of the LNamespaces of this instance."""
-    return Resource(conventions.names.group, VERSION, KIND, PLURAL)
+    return lnamespace_resource(conventions.names)
 
 
 class CachedLNamespace(msgspec.Struct, frozen=True):

@@ -2,9 +2,10 @@
 
 import msgspec
 
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.kube import answers
 from lnamespace.kube.resources import Resource
-from lnamespace.model.lnamespace import KIND, PLURAL, VERSION, Metadata
+from lnamespace.model.lnamespace import Metadata
 from lnamespace.model.names import Names
 
 
@@ -17,7 +18,7 @@ _decoder = msgspec.json.Decoder(_WithMetadata)
 
 def lnamespaces(names: Names) -> Resource:
     """Return the resource of the LNamespaces of an instance."""
-    return Resource(names.group, VERSION, KIND, PLURAL)
+    return lnamespace_resource(names)
 
 
 def decode_metadata(raw: bytes | msgspec.Raw) -> Metadata:
