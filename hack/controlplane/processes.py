@@ -188,5 +188,9 @@ def _gone(file: Path, identity: str, patience: float) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """Next to nothing: etcd takes settings from ETCD_*, and a proxy must not see this traffic."""
-    return {name: os.environ[name] for name in ("HOME", "PATH", "TMPDIR") if name in os.environ}
+    """Return little: etcd takes settings from ETCD_*, and a proxy must not see this traffic.
+
+    GOGC says how much memory the daemons may take instead of processor; the tests set it.
+    """
+    kept = ("GOGC", "HOME", "PATH", "TMPDIR")
+    return {name: os.environ[name] for name in kept if name in os.environ}

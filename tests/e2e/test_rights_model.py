@@ -1,8 +1,8 @@
 """People and parts of the cluster do what they like, and rights are what the model says.
 
 `make soak` plays what nobody wrote down, for as long as one likes; here is what experience says
-goes wrong, on one cluster: sudo by group first, then a change to accounts and back. What they say
-when they fail, and how to play them again, is in docs/testing.md.
+goes wrong, on one cluster: sudo by group first, then a change to accounts and back, which is for
+`make thorough`. What they say when they fail, and how to play them again, is in docs/testing.md.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,13 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 @pytest.mark.timeout(900, func_only=True)
-@pytest.mark.parametrize("script", [scenes, scenes_of_accounts], ids=["by group", "by account"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(scenes, id="by group"),
+        pytest.param(scenes_of_accounts, id="by account", marks=pytest.mark.thorough),
+    ],
+)
 def test_rights_are_what_the_lists_say_whatever_happens(
     script: Callable[[], Iterator[AnyStep]], stage: Stage, measurements: Measurements
 ) -> None:
