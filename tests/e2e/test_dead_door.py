@@ -21,6 +21,7 @@ from tests.e2e.support.api import (
     refusal,
 )
 from tests.e2e.support.cluster import Cluster
+from tests.e2e.support.collector import wait_for_collector
 from tests.e2e.support.people import AUTHENTICATED, People, Person, Who, user
 from tests.e2e.support.processes import START, Door, answers, yet_to_answer
 from tests.e2e.support.rights import Rights
@@ -154,6 +155,8 @@ def test_deleting_does_not_wait(
     cascade: str, names: Iterator[str], alice: Person, admin: Api
 ) -> None:
     name = next(names)
+    if cascade == "orphan":
+        wait_for_collector(admin)
     alice.kubectl("delete", "lns", name, f"--cascade={cascade}", "--wait=false").ok()
     eventually(lambda: admin.find(lns_path(name)) is None, 120)
     if cascade == "orphan":

@@ -15,6 +15,7 @@ from tests.e2e.support.api import (
     rbac_path,
     refusal,
 )
+from tests.e2e.support.collector import wait_for_collector
 from tests.e2e.support.people import People, Who, user
 from tests.e2e.support.rights import Deed, Rights, rule, work
 from tests.e2e.support.tenants import Tenants, condition
@@ -273,6 +274,7 @@ def test_deleted_with_its_namespace_orphaned(
     alice, name = people.person("alice"), tenants.name("orphaned")
     alice.kubectl("create", "lns", name).ok()
     eventually(lambda: rights.edits(alice.who, name))
+    wait_for_collector(admin)
     alice.kubectl("delete", "lns", name, "--cascade=orphan").ok()
     eventually(lambda: has_nothing(rights, name, alice.who))
     eventually(lambda: not rights.edits(alice.who, name))
