@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.e2e.support.api import Api
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster, running
-from tests.e2e.support.people import People
+from tests.e2e.support.instances import Instance, bare
+from tests.e2e.support.people import People, Person
 from tests.e2e.support.processes import Controller, Door, Process
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants
@@ -91,14 +93,35 @@ def measurements(pytestconfig: pytest.Config) -> Measurements:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """The cluster that the tests share."""
+    """Start the cluster that the files share.
+
+    A file that does what others would not survive has a fixture of this name by `own_cluster`;
+    `admin`, `people`, `tenants` and `rights` are then those of its own cluster.
+    """
     with running(tmp_path_factory.mktemp("e2e")) as shared:
         yield shared
 
 
+@pytest.fixture(scope="module")
+def own_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Start a cluster of the file's own."""
+    with running(tmp_path_factory.mktemp("own")) as own:
+        yield own
+
+
+@cache
+def _people(cluster: Cluster) -> People:
+    return People(cluster)
+
+
+@cache
+def _tenants(cluster: Cluster) -> Tenants:
+    return Tenants(cluster.admin)
+
+
 @pytest.fixture
 def controller(cluster: Cluster) -> Controller:
-    """The controller on the cluster."""
+    """Return the controller on the cluster."""
     return cluster.controller
 
 
@@ -111,39 +134,52 @@ def door(cluster: Cluster) -> Door:
 @pytest.fixture(autouse=True)
 def no_defect(request: pytest.FixtureRequest) -> Iterator[None]:
     """Watch the logs of our processes during each test that has a cluster with them."""
-    name = next((n for n in ("cluster", "faulty") if n in request.fixturenames), None)
-    if name is None or not isinstance(request.getfixturevalue(name), Cluster):
+    cluster = "cluster" in request.fixturenames and request.getfixturevalue("cluster")
+    if not isinstance(cluster, Cluster):
         yield
         return
-    processes = request.getfixturevalue(name).ours
+    processes = cluster.ours
     logs = request.node.stash[_LOGS] = {process: process.position for process in processes}
     yield
     for process, since in logs.items():
         assert process.defect not in process.log(since)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def admin(cluster: Cluster) -> Api:
-    """The administrator's requests."""
+    """Return the administrator's requests."""
     return cluster.admin
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def people(cluster: Cluster) -> People:
-    """Everybody who can log in to the cluster."""
-    return People(cluster)
+    """Return everybody who can log in to the cluster, each made once."""
+    return _people(cluster)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
+def alice(people: People) -> Person:
+    """Return somebody who can log in."""
+    return people.person("alice")
+
+
+@pytest.fixture(scope="module")
 def tenants(cluster: Cluster) -> Tenants:
-    """The LNamespaces of the cluster."""
-    return Tenants(cluster.admin)
+    """Return the LNamespaces of the cluster."""
+    return _tenants(cluster)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def rights(cluster: Cluster) -> Rights:
-    """What anybody may do on the cluster."""
+    """Return what anybody may do on the cluster."""
     return Rights(cluster.admin)
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+    """Start a cluster of the file's own, on which nothing is installed yet."""
+    with bare(tmp_path_factory.mktemp("release")) as instance:
+        yield instance
 
 
 @pytest.fixture(scope="module")

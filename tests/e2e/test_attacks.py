@@ -32,12 +32,6 @@ NOT_YOURS = "only a cluster administrator may change"
 
 
 @pytest.fixture(scope="module")
-def alice(people: People) -> Person:
-    """Who attacks."""
-    return people.person("alice")
-
-
-@pytest.fixture(scope="module")
 def name(tenants: Tenants, alice: Person, rights: Rights) -> str:
     """An LNamespace of which Alice is everything."""
     made = tenants.make("attack", users=["alice"], managers=["alice"], sudoers=["alice"])

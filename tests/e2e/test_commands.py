@@ -23,11 +23,6 @@ QUALIFIED = f"lnamespace.{GROUP}"
 
 
 @pytest.fixture(scope="module")
-def alice(people: People) -> Person:
-    return people.person("alice")
-
-
-@pytest.fixture(scope="module")
 def bob(people: People) -> Person:
     return people.person("bob")
 

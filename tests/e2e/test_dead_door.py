@@ -22,7 +22,7 @@ from tests.e2e.support.api import (
 )
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.collector import wait_for_collector
-from tests.e2e.support.people import AUTHENTICATED, People, Person, Who, user
+from tests.e2e.support.people import AUTHENTICATED, Person, Who, user
 from tests.e2e.support.processes import START, Door, answers, yet_to_answer
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, ending, manifest, soon
@@ -31,11 +31,6 @@ from tests.e2e.support.waiting import Measurements, eventually, measured
 OLDER = f"/apis/{GROUP}/v1alpha1/lnamespaces"
 NO_ANSWER = 'failed calling webhook "people.lnamespace-webhook.tenancy.loblaw.digital"'
 EVERYTHING: dict[str, Any] = {field: ["alice"] for field in ("users", "managers", "sudoers")}
-
-
-@pytest.fixture(scope="module")
-def alice(people: People) -> Person:
-    return people.person("alice")
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,6 @@ from tests.e2e.support.cluster import (
     SERVICE_ACCOUNT,
     WEBHOOK_ACCOUNT,
     Cluster,
-    running,
 )
 from tests.e2e.support.people import Who, user
 from tests.e2e.support.rights import Deed, Rights
@@ -42,25 +41,9 @@ MARKED = {"labelSelector": "app.kubernetes.io/managed-by=lnamespace"}
 
 
 @pytest.fixture(scope="module")
-def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(own_cluster: Cluster) -> Cluster:
     """The cluster whose parts die."""
-    with running(tmp_path_factory.mktemp("faulty")) as own:
-        yield own
-
-
-@pytest.fixture(scope="module")
-def tenants(faulty: Cluster) -> Tenants:
-    return Tenants(faulty.admin)
-
-
-@pytest.fixture(scope="module")
-def rights(faulty: Cluster) -> Rights:
-    return Rights(faulty.admin)
-
-
-@pytest.fixture
-def admin(faulty: Cluster) -> Api:
-    return faulty.admin
+    return own_cluster
 
 
 def spec(number: int) -> dict[str, Any]:
@@ -98,7 +81,7 @@ def has_none(rights: Rights, who: Who, name: str) -> bool:
 
 
 def test_killed_in_the_middle_of_eighty_creations(
-    faulty: Cluster, tenants: Tenants, rights: Rights, admin: Api
+    cluster: Cluster, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     names = [tenants.name("many") for _ in range(80)]
     killed = threading.Event()
@@ -114,11 +97,11 @@ def test_killed_in_the_middle_of_eighty_creations(
     with ThreadPoolExecutor(4) as pool:
         made = pool.map(make, range(len(names)))
         eventually(lambda: count(NAMESPACES) >= 20)
-        faulty.controller.kill()
+        cluster.controller.kill()
         killed.set()
         list(made)
     assert count(NAMESPACES) < len(names)
-    faulty.controller.start()
+    cluster.controller.start()
     tenants.all_ready(names)
     everybody_has_their_rights(rights, names)
     assert count(NAMESPACES) == 80
@@ -131,7 +114,7 @@ def test_killed_in_the_middle_of_eighty_creations(
     "daemon", ["kube-apiserver", pytest.param("etcd", marks=pytest.mark.thorough)]
 )
 def test_the_cluster_dies_under_load(
-    daemon: str, faulty: Cluster, tenants: Tenants, rights: Rights, measurements: Measurements
+    daemon: str, cluster: Cluster, tenants: Tenants, rights: Rights, measurements: Measurements
 ) -> None:
     names = [tenants.name("load") for _ in range(60)]
     started = threading.Semaphore(0)
@@ -146,13 +129,13 @@ def test_the_cluster_dies_under_load(
         made = pool.map(make, range(len(names)))
         for _ in range(15):
             assert started.acquire(timeout=PATIENCE)
-        faulty.kill(daemon)
-        faulty.up()
+        cluster.kill(daemon)
+        cluster.up()
         list(made)
         took = measured(partial(_all_ready, tenants, names))
     measurements.note(f"{daemon} back and all edits made, all Ready", took)
     everybody_has_their_rights(rights, names)
-    assert faulty.controller.running
+    assert cluster.controller.running
 
 
 def _all_ready(tenants: Tenants, names: list[str]) -> bool:
@@ -181,15 +164,15 @@ def _persistently(request: Callable[[], object]) -> None:
 
 
 def test_deletions_missed_while_the_watch_was_cut(
-    faulty: Cluster, tenants: Tenants, rights: Rights, admin: Api
+    cluster: Cluster, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     """The API server forgets what happened before it was started: 410 for whoever asks."""
     lists: dict[str, Any] = {field: ["was"] for field in ("users", "managers", "sudoers")}
     deleted, edited, bare = (tenants.make("missed", **lists) for _ in range(3))
     was, new = user("was"), user("new")
     eventually(lambda: all(rights.sudoes(was, name) for name in (deleted, edited, bare)))
-    since = faulty.controller.position
-    with _held(faulty):
+    since = cluster.controller.position
+    with _held(cluster):
         tenants.delete(deleted)
         tenants.edit(edited, users=["new"], managers=[], sudoers=["new"])
         for binding in ("lnamespace-users", "lnamespace-sudoers"):
@@ -197,9 +180,9 @@ def test_deletions_missed_while_the_watch_was_cut(
         admin.delete(rbac_path("clusterroles", f"lnamespace:{bare}:editor"))
         created = tenants.name("missed")
         tenants.create(created, **lists)
-        faulty.kill("kube-apiserver")
-        faulty.up()
-    eventually(lambda: "listing again" in faulty.controller.log(since))
+        cluster.kill("kube-apiserver")
+        cluster.up()
+    eventually(lambda: "listing again" in cluster.controller.log(since))
     tenants.all_ready((edited, bare, created))
     # What is made good does not show in a status that was well before.
     for name in (bare, created):
@@ -211,16 +194,16 @@ def test_deletions_missed_while_the_watch_was_cut(
 
 
 def test_the_last_sudo_of_a_person_deleted_while_the_watch_was_cut(
-    faulty: Cluster, tenants: Tenants, rights: Rights
+    cluster: Cluster, tenants: Tenants, rights: Rights
 ) -> None:
     name = tenants.make("last", sudoers=["lone"])
     eventually(lambda: rights.sudoes(user("lone"), name))
-    with _held(faulty):
+    with _held(cluster):
         tenants.delete(name)
-        faulty.kill("kube-apiserver")
-        faulty.up()
+        cluster.kill("kube-apiserver")
+        cluster.up()
     eventually(lambda: not rights.sudoes(user("lone"), name))
-    eventually(lambda: _own(faulty.admin, "lone") == 0)
+    eventually(lambda: _own(cluster.admin, "lone") == 0)
 
 
 def _own(admin: Api, person: str) -> int:
@@ -239,20 +222,20 @@ def _held(cluster: Cluster) -> Iterator[None]:
 
 
 def test_revocation_does_not_wait_for_the_garbage_collector(
-    faulty: Cluster, tenants: Tenants, rights: Rights, measurements: Measurements, admin: Api
+    cluster: Cluster, tenants: Tenants, rights: Rights, measurements: Measurements, admin: Api
 ) -> None:
     who = user("leaves")
     lists = {field: ["leaves"] for field in ("users", "managers", "sudoers")}
     name = tenants.make("uncollected", **lists)
     eventually(lambda: rights.sudoes(who, name))
-    faulty.kill("kube-controller-manager")
+    cluster.kill("kube-controller-manager")
     try:
         tenants.delete(name)
         took = measured(partial(has_none, rights, who, name), 10)
         measurements.note("LNamespace deleted, all rights gone, no collector", took)
         assert admin.find(ns_path(name))
     finally:
-        faulty.up()
+        cluster.up()
 
 
 def test_broken_ones_hold_nobody_up(
@@ -357,7 +340,7 @@ def test_the_controller_trusts_no_admission(tenants: Tenants, rights: Rights, ad
 
 @pytest.mark.usefixtures("lax")
 def test_what_cannot_be_read_is_told_and_takes_nothing_from_anybody(
-    faulty: Cluster, tenants: Tenants, rights: Rights
+    cluster: Cluster, tenants: Tenants, rights: Rights
 ) -> None:
     name = tenants.make("unreadable", users=["una"], sudoers=["sue"])
     eventually(lambda: rights.sudoes(user("sue"), name))
@@ -370,8 +353,8 @@ def test_what_cannot_be_read_is_told_and_takes_nothing_from_anybody(
     assert not rights.works(user("bob"), name)
     assert rights.sudoes(user("sue"), name)
     # After a restart nobody knows whom it listed.
-    faulty.controller.stop()
-    faulty.controller.start()
+    cluster.controller.stop()
+    cluster.controller.start()
     tenants.make("readable", users=["una"])
     assert rights.sudoes(user("sue"), name)
     tenants.edit(name, users=["bob"])
@@ -382,29 +365,31 @@ def test_what_cannot_be_read_is_told_and_takes_nothing_from_anybody(
     eventually(lambda: not rights.sudoes(user("sue"), name))
 
 
-def test_uninstalled_and_installed_again(faulty: Cluster, tenants: Tenants, rights: Rights) -> None:
+def test_uninstalled_and_installed_again(
+    cluster: Cluster, tenants: Tenants, rights: Rights
+) -> None:
     name = tenants.make("outlives", users=["una"], managers=["una"], sudoers=["una"])
     crd = f"lnamespaces.{GROUP}"
-    refused = faulty.run("kubectl", "delete", "crd", crd, "--timeout=5s").refused()
+    refused = cluster.run("kubectl", "delete", "crd", crd, "--timeout=5s").refused()
     assert "it would delete every LNamespace" in refused
     eventually(lambda: rights.sudoes(user("una"), name) and rights.works(user("una"), name))
     uid = tenants.get(name)["status"]["namespaceUID"]
-    for process in reversed(faulty.ours):
+    for process in reversed(cluster.ours):
         process.stop()
-    faulty.run("helm", "uninstall", "lnamespace", "-n", RELEASE_NAMESPACE, "--wait").ok()
-    refused = faulty.run("kubectl", "delete", "crd", crd, "--timeout=5s").refused()
+    cluster.run("helm", "uninstall", "lnamespace", "-n", RELEASE_NAMESPACE, "--wait").ok()
+    refused = cluster.run("kubectl", "delete", "crd", crd, "--timeout=5s").refused()
     assert "it would delete every LNamespace" in refused
     assert rights.works(user("una"), name)
-    faulty.install()
-    start = writes(faulty.admin, refused=False)
-    faulty.token(RELEASE_NAMESPACE, WEBHOOK_ACCOUNT)  # the accounts are new ones
-    faulty.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
-    faulty.door.start()
-    faulty.controller.start()
+    cluster.install()
+    start = writes(cluster.admin, refused=False)
+    cluster.token(RELEASE_NAMESPACE, WEBHOOK_ACCOUNT)  # the accounts are new ones
+    cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
+    cluster.door.start()
+    cluster.controller.start()
     tenants.edit(name, users=["ben"])
     tenants.ready(name)
     assert tenants.get(name)["status"]["namespaceUID"] == uid
     eventually(lambda: rights.works(user("ben"), name) and not rights.works(user("una"), name))
     assert rights.sudoes(user("una"), name)
-    written = writes(faulty.admin, refused=False) - start
+    written = writes(cluster.admin, refused=False) - start
     assert [key for key in written if key[0] == "POST"] == []

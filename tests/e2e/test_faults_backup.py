@@ -1,14 +1,14 @@
 """The cluster is put back to an earlier state while our processes run on."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.support.api import ApiError, Unreachable, lns_path, ns_path, rbac_path
-from tests.e2e.support.cluster import Cluster, running
+from tests.e2e.support.api import Api, ApiError, Unreachable, lns_path, ns_path, rbac_path
+from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.people import user
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants
@@ -17,10 +17,10 @@ from tests.e2e.support.waiting import PATIENCE, Measurements, eventually, measur
 DAEMONS = ("kube-controller-manager", "kube-apiserver", "etcd")
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Cluster]:
-    with running(tmp_path) as cluster:
-        yield cluster
+@pytest.fixture(scope="module")
+def cluster(own_cluster: Cluster) -> Cluster:
+    """A cluster that is put back."""
+    return own_cluster
 
 
 def while_down(cluster: Cluster, change: Callable[[], object]) -> None:
@@ -42,14 +42,18 @@ def answered(request: Callable[[], object]) -> bool:
 
 @pytest.mark.thorough
 def test_restored_from_a_backup_it_does_as_the_lists_say_again(
-    own: Cluster, tmp_path: Path, measurements: Measurements
+    cluster: Cluster,
+    tenants: Tenants,
+    rights: Rights,
+    admin: Api,
+    tmp_path: Path,
+    measurements: Measurements,
 ) -> None:
     """A watch from the future is let in, and told nothing; what is known is of another history."""
-    tenants, rights, admin = Tenants(own.admin), Rights(own.admin), own.admin
-    data, backup = own.folder / "etcd", tmp_path / "backup"
+    data, backup = cluster.folder / "etcd", tmp_path / "backup"
     edited = tenants.make("edited", users=["early"], sudoers=["early"])
     deleted = tenants.make("deleted", users=["early"])
-    while_down(own, lambda: shutil.copytree(data, backup))
+    while_down(cluster, lambda: shutil.copytree(data, backup))
 
     eventually(lambda: answered(lambda: tenants.edit(edited, users=["late"], sudoers=[])), tick=0.1)
     tenants.ready(edited)
@@ -62,7 +66,7 @@ def test_restored_from_a_backup_it_does_as_the_lists_say_again(
         shutil.rmtree(data)
         shutil.copytree(backup, data)
 
-    while_down(own, put_back)
+    while_down(cluster, put_back)
 
     def as_it_was() -> bool:
         assert admin.find(lns_path(made)) is None
@@ -82,5 +86,5 @@ def test_restored_from_a_backup_it_does_as_the_lists_say_again(
     eventually(lambda: admin.find(rbac_path("clusterroles", f"lnamespace:{made}:editor")) is None)
     admin.delete(rbac_path("rolebindings", "lnamespace-users", deleted))
     eventually(lambda: rights.works(user("early"), deleted), what="nobody sees the drift")
-    assert own.controller.running
-    assert own.door.running
+    assert cluster.controller.running
+    assert cluster.door.running

@@ -13,20 +13,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.e2e.support.api import Api, ApiError, ns_path, refusal, unless
-from tests.e2e.support.instances import CHART, Instance, bare
+from tests.e2e.support.instances import CHART, Instance
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import manifest
 from tests.e2e.support.waiting import Measurements, eventually, settled
 
 RESERVED = "--set=reservedNames={vault}"
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    """A cluster on which nothing is installed yet."""
-    with bare(tmp_path_factory.mktemp("helm")) as instance:
-        yield instance
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ import yaml
 
 from tests.e2e.support.api import CONFIGURATIONS, JSON_PATCH, Api, Object, ns_path, rbac_path
 from tests.e2e.support.commands import environment
-from tests.e2e.support.instances import CHART, Instance, bare
+from tests.e2e.support.instances import CHART, Instance
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.probes import said
 from tests.e2e.support.processes import Controller
@@ -25,13 +24,6 @@ from tests.e2e.support.waiting import eventually
 
 RESERVED = "--set=reservedNames={vault}"
 PARTS = ("authenticated", "controller", "ledger", "webhook", "webhook-secrets")
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    """A cluster on which nothing is installed yet."""
-    with bare(tmp_path_factory.mktemp("order")) as instance:
-        yield instance
 
 
 @pytest.fixture(scope="module")

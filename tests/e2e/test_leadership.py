@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.support.api import Api, rbac_path
-from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster, running
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster
 from tests.e2e.support.probes import said
 from tests.e2e.support.processes import Controller
 from tests.e2e.support.tenants import Tenants
@@ -64,17 +64,15 @@ class Pair:
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster with a door; its controllers are ours."""
-    folder = tmp_path_factory.mktemp("leadership")
-    with running(folder) as cluster:
-        cluster.controller.stop()
-        yield cluster
+def cluster(own_cluster: Cluster) -> Cluster:
+    """A cluster with a webhook; its controllers are ours."""
+    own_cluster.controller.stop()
+    return own_cluster
 
 
 @pytest.fixture(scope="module")
-def replicas(own: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[Replica, Replica]:
-    token = own.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
+def replicas(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[Replica, Replica]:
+    token = cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
     folder = tmp_path_factory.mktemp("replicas")
     return Replica(token, folder / "a.log"), Replica(token, folder / "b.log")
 
@@ -91,16 +89,6 @@ def pair(replicas: tuple[Replica, Replica]) -> Iterator[Pair]:
     for replica in replicas:
         replica.stop()
         assert replica.defect not in replica.log()
-
-
-@pytest.fixture(scope="module")
-def tenants(own: Cluster) -> Tenants:
-    return Tenants(own.admin)
-
-
-@pytest.fixture
-def admin(own: Cluster) -> Api:
-    return own.admin
 
 
 def test_one_writes_and_the_other_knows_everything(pair: Pair, tenants: Tenants) -> None:
@@ -175,14 +163,14 @@ def test_robbed_it_ends(
     tenants.ready(name)
 
 
-def test_cut_off_from_the_cluster_it_ends(pair: Pair, own: Cluster, tenants: Tenants) -> None:
-    own.kill("kube-apiserver")
+def test_cut_off_from_the_cluster_it_ends(pair: Pair, cluster: Cluster, tenants: Tenants) -> None:
+    cluster.kill("kube-apiserver")
     try:
         assert pair.leader.wait(FAILOVER) != 0
         assert pair.standby.running
         assert said(pair.standby, "/livez")[0] == 200
         assert not pair.standby.leads
     finally:
-        own.up()
+        cluster.up()
     eventually(lambda: pair.standby.leads, FAILOVER)
     tenants.make("cut-off", users=["una"])

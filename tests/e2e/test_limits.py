@@ -21,7 +21,7 @@ from tests.e2e.support.api import (
     refusal,
     unless,
 )
-from tests.e2e.support.cluster import RELEASE_NAMESPACE, Cluster, running
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, Cluster
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.probes import counted
 from tests.e2e.support.processes import Controller, Door
@@ -40,48 +40,22 @@ REQUESTER = "tenancy.loblaw.digital/requester"
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster whose controller knows the limit; its door does not, unless a test says so."""
-    with running(tmp_path_factory.mktemp("limits")) as cluster:
-        cluster.helm("upgrade", f"--set=limitPerRequester={LIMIT}")
-        cluster.controller.stop()
-        cluster.controller.start(VARIABLES)
-        yield cluster
+def cluster(own_cluster: Cluster) -> Cluster:
+    """A cluster whose controller knows the limit; its webhook does not, unless a test says so."""
+    own_cluster.helm("upgrade", f"--set=limitPerRequester={LIMIT}")
+    own_cluster.controller.stop()
+    own_cluster.controller.start(VARIABLES)
+    return own_cluster
 
 
 @pytest.fixture
-def controller(own: Cluster) -> Controller:
-    return own.controller
-
-
-@pytest.fixture
-def strict(own: Cluster) -> Iterator[Door]:
+def strict(cluster: Cluster) -> Iterator[Door]:
     """The door knows the limit too."""
-    own.door.stop()
-    own.door.start(VARIABLES)
-    yield own.door
-    own.door.stop()
-    own.door.start()
-
-
-@pytest.fixture(scope="module")
-def people(own: Cluster) -> People:
-    return People(own)
-
-
-@pytest.fixture(scope="module")
-def tenants(own: Cluster) -> Tenants:
-    return Tenants(own.admin)
-
-
-@pytest.fixture(scope="module")
-def rights(own: Cluster) -> Rights:
-    return Rights(own.admin)
-
-
-@pytest.fixture
-def admin(own: Cluster) -> Api:
-    return own.admin
+    cluster.door.stop()
+    cluster.door.start(VARIABLES)
+    yield cluster.door
+    cluster.door.stop()
+    cluster.door.start()
 
 
 def spaces(admin: Api, person: Person) -> set[str]:

@@ -46,11 +46,6 @@ THEIRS = "billing records are made by the controller"
 
 
 @pytest.fixture(scope="module")
-def alice(people: People) -> Person:
-    return people.person("alice")
-
-
-@pytest.fixture(scope="module")
 def name(tenants: Tenants, alice: Person, rights: Rights) -> str:
     """An LNamespace of which Alice is everything."""
     everything = {field: ["alice"] for field in ("users", "managers", "sudoers")}

@@ -59,26 +59,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RailedCluster]
 
 
 @pytest.fixture(scope="module")
-def tenants(cluster: RailedCluster) -> Tenants:
-    return Tenants(cluster.admin)
-
-
-@pytest.fixture(scope="module")
-def people(cluster: RailedCluster) -> People:
-    return People(cluster)
-
-
-@pytest.fixture(scope="module")
-def rights(cluster: RailedCluster) -> Rights:
-    return Rights(cluster.admin)
-
-
-@pytest.fixture(scope="module")
-def alice(people: People) -> Person:
-    return people.person("alice")
-
-
-@pytest.fixture(scope="module")
 def name(tenants: Tenants, alice: Person, rights: Rights) -> str:
     """An LNamespace of which Alice is everything."""
     everything = {field: ["alice"] for field in ("users", "managers", "sudoers")}

@@ -6,7 +6,7 @@ people and thieves do then, and the change back.
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from tests.e2e.support.api import (
 )
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT
 from tests.e2e.support.commands import REPOSITORY, run
-from tests.e2e.support.instances import CHART, Instance, bare
+from tests.e2e.support.instances import CHART, Instance
 from tests.e2e.support.people import People, Person, Who, account, user
 from tests.e2e.support.rights import Deed, Rights, become, edit, rule
 from tests.e2e.support.tenants import condition, manifest, member
@@ -40,17 +40,16 @@ RBAC_GROUP = "rbac.authorization.k8s.io"
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+def release(release: Instance) -> Instance:
     """A cluster with an audit log, where sudo is by group and two teams are at home."""
-    with bare(tmp_path_factory.mktemp("layouts")) as made:
-        shutil.copy(REPOSITORY / "docs" / "audit-policy.yaml", made.cluster.folder)
-        made.cluster.kill("kube-apiserver")
-        made.cluster.up()
-        made.install()
-        made.cluster.learn_kinds()
-        eventually(made.guarded)
-        made.start()
-        yield made
+    shutil.copy(REPOSITORY / "docs" / "audit-policy.yaml", release.cluster.folder)
+    release.cluster.kill("kube-apiserver")
+    release.cluster.up()
+    release.install()
+    release.cluster.learn_kinds()
+    eventually(release.guarded)
+    release.start()
+    return release
 
 
 @pytest.fixture(scope="module")
