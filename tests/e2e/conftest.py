@@ -21,7 +21,7 @@ from tests.e2e.support.api import Api
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster, running
 from tests.e2e.support.instances import Instance, bare
 from tests.e2e.support.people import People, Person
-from tests.e2e.support.processes import Controller, Door, Process
+from tests.e2e.support.processes import Controller, Process, Webhook
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import Measurements
@@ -126,9 +126,9 @@ def controller(cluster: Cluster) -> Controller:
 
 
 @pytest.fixture
-def door(cluster: Cluster) -> Door:
+def webhook(cluster: Cluster) -> Webhook:
     """The webhook of the cluster."""
-    return cluster.door
+    return cluster.webhook
 
 
 @pytest.fixture(autouse=True)

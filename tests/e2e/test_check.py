@@ -42,7 +42,7 @@ def test_an_instance_that_is_not_there_is_told(cluster: Cluster) -> None:
 
 
 def test_a_webhook_that_is_not_reached_is_told(cluster: Cluster, admin: Api) -> None:
-    """Another port than the door's, where nobody answers."""
+    """Another port than the webhook's, where nobody answers."""
     found = admin.get(CONFIGURATIONS[0])
     clients = [entry["clientConfig"]["url"] for entry in found["webhooks"]]
     admin.patch(CONFIGURATIONS[0], moved(["https://127.0.0.1:1/mutate"] * len(clients)), JSON_PATCH)

@@ -14,7 +14,7 @@ import yaml
 from tests.e2e.support.api import GROUP, Api, ns_path
 from tests.e2e.support.commands import environment
 from tests.e2e.support.people import People, Person, Who
-from tests.e2e.support.processes import Controller, Door
+from tests.e2e.support.processes import Controller, Webhook
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, ending, group, soon
 from tests.e2e.support.waiting import eventually
@@ -116,9 +116,9 @@ def test_what_the_cluster_finds_odd_is_passed_on(alice: Person, tenants: Tenants
 
 
 def test_a_webhook_that_does_not_answer_is_told_in_words(
-    alice: Person, mine: str, door: Door, tenants: Tenants
+    alice: Person, mine: str, webhook: Webhook, tenants: Tenants
 ) -> None:
-    door.kill()
+    webhook.kill()
     try:
         for command in (
             ("create", "lns", tenants.name("shut")),
@@ -129,7 +129,7 @@ def test_a_webhook_that_does_not_answer_is_told_in_words(
             assert "while their webhook does not answer" in refused
         alice.kubectl("lns", "describe", mine).ok()
     finally:
-        door.start()
+        webhook.start()
 
 
 def test_a_conflict_is_told_at_once(alice: Person, tenants: Tenants, admin: Api) -> None:

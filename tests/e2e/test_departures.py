@@ -1,4 +1,4 @@
-"""What the door writes down before an LNamespace goes, while nobody else is there to see it."""
+"""What the webhook writes down before an LNamespace goes, while nobody else is there to see it."""
 
 import json
 import ssl
@@ -48,7 +48,7 @@ def ledger(cluster: Cluster, tmp_path: Path) -> Ledger:
 
 @contextmanager
 def alone(cluster: Cluster) -> Iterator[None]:
-    """The door is there, and nobody who watches."""
+    """The webhook is there, and nobody who watches."""
     cluster.controller.kill()
     try:
         yield
@@ -94,7 +94,7 @@ def mine(who: Person, tenants: Tenants, rights: Rights, name: str) -> Object:
 
 
 def announced(admin: Api, uid: str) -> list[str]:
-    """The ends of an LNamespace that the door has told of."""
+    """The ends of an LNamespace that the webhook has told of."""
     return [name for name in outbox(admin) if name.startswith(uid) and name.endswith(".ending")]
 
 
@@ -191,7 +191,9 @@ def test_in_whatever_way_it_is_deleted_it_is_told_and_what_stays_is_not(
         assert told == (["APPLY", "DELETE"] if way in gone else ["APPLY"]), way
 
 
-def test_a_stranger_at_the_door_forges_nothing(alice: Person, tenants: Tenants, admin: Api) -> None:
+def test_a_stranger_at_the_webhook_forges_nothing(
+    alice: Person, tenants: Tenants, admin: Api
+) -> None:
     """Whoever reaches the port may say what they like of an LNamespace; nobody believes them."""
     name = tenants.name("forged")
     alice.api.create(LNAMESPACES, manifest(name, billing=CHARGE))
@@ -199,8 +201,8 @@ def test_a_stranger_at_the_door_forges_nothing(alice: Person, tenants: Tenants, 
     uid = lns["metadata"]["uid"]
     origin = {"generation": 7, "effectiveAt": "2020-01-01T00:00:00Z", "source": "Explicit"}
     lie = {"costCenter": "theirs", "provenance": origin | {"changedBy": "bob"}}
-    _ask_the_door(admin, lns | {"spec": {"billing": lie}, "status": {"namespaceUID": "n"}})
-    _ask_the_door(admin, {"metadata": {"name": "nowhere", "uid": "forged"}})
+    _ask_the_webhook(admin, lns | {"spec": {"billing": lie}, "status": {"namespaceUID": "n"}})
+    _ask_the_webhook(admin, {"metadata": {"name": "nowhere", "uid": "forged"}})
     told = [r["spec"] for r in admin.items(BILLINGRECORDS) if "theirs" in json.dumps(r)]
     assert told == []
     generation = lns["metadata"]["generation"]
@@ -210,7 +212,7 @@ def test_a_stranger_at_the_door_forges_nothing(alice: Person, tenants: Tenants, 
     admin.remove(f"{BILLINGRECORDS}/{only}")  # Or other tests would wait until it is withdrawn.
 
 
-def _ask_the_door(admin: Api, old: Object) -> None:
+def _ask_the_webhook(admin: Api, old: Object) -> None:
     """What only the API server should ask, and anybody can."""
     urls = (entry["clientConfig"]["url"] for entry in admin.get(VALIDATING)["webhooks"])
     (url,) = (url for url in urls if url.endswith("/depart"))

@@ -384,7 +384,7 @@ def test_uninstalled_and_installed_again(
     start = writes(cluster.admin, refused=False)
     cluster.token(RELEASE_NAMESPACE, WEBHOOK_ACCOUNT)  # the accounts are new ones
     cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
-    cluster.door.start()
+    cluster.webhook.start()
     cluster.controller.start()
     tenants.edit(name, users=["ben"])
     tenants.ready(name)

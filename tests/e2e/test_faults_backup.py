@@ -87,4 +87,4 @@ def test_restored_from_a_backup_it_does_as_the_lists_say_again(
     admin.delete(rbac_path("rolebindings", "lnamespace-users", deleted))
     eventually(lambda: rights.works(user("early"), deleted), what="nobody sees the drift")
     assert cluster.controller.running
-    assert cluster.door.running
+    assert cluster.webhook.running

@@ -9,7 +9,7 @@ from lnamespace.admission.certificates.values import Pair, Terms, make
 
 from tests.e2e.support.api import CONFIGURATIONS, CRD, LNAMESPACES, Api, ApiError, Object
 from tests.e2e.support.cluster import Cluster
-from tests.e2e.support.processes import Door, answers, trusted
+from tests.e2e.support.processes import Webhook, answers, trusted
 from tests.e2e.support.tenants import manifest
 from tests.e2e.support.waiting import Measurements, eventually, measured
 
@@ -17,15 +17,15 @@ SECRET = "/api/v1/namespaces/lnamespace-system/secrets/lnamespace-webhook-certif
 
 
 @pytest.fixture
-def door(cluster: Cluster) -> Iterator[Door]:
-    """The door; afterwards it runs, whatever happened."""
-    yield cluster.door
-    if not cluster.door.running:
-        cluster.door.start()
+def webhook(cluster: Cluster) -> Iterator[Webhook]:
+    """The webhook; afterwards it runs, whatever happened."""
+    yield cluster.webhook
+    if not cluster.webhook.running:
+        cluster.webhook.start()
 
 
 def expired() -> Pair:
-    """A pair as the door makes them, whose time was over a minute ago."""
+    """A pair as the webhook makes them, whose time was over a minute ago."""
     life = timedelta(hours=1)
     terms = Terms(("127.0.0.1",), life, timedelta(seconds=1))
     return make(terms, datetime.now(UTC) - life - timedelta(minutes=1))
@@ -60,13 +60,13 @@ def bundles(admin: Api) -> set[str]:
     return {entry["clientConfig"].get("caBundle", "") for entry in (*entries, conversion)}
 
 
-def test_expired_while_the_door_was_away_it_is_made_anew(
-    door: Door, admin: Api, measurements: Measurements
+def test_expired_while_the_webhook_was_away_it_is_made_anew(
+    webhook: Webhook, admin: Api, measurements: Measurements
 ) -> None:
-    door.stop()
+    webhook.stop()
     old = expired()
     plant(admin, old)
-    door.launch()
+    webhook.launch()
     took = measured(lambda: _works(admin), tick=0.05)
     measurements.note("webhook started with an expired certificate, until it is asked", took)
     assert certificate(admin) != _encoded(old.certificate)
@@ -76,7 +76,7 @@ def test_expired_while_the_door_was_away_it_is_made_anew(
 
 
 def test_an_expired_one_put_in_its_place_is_never_served(
-    door: Door, admin: Api, measurements: Measurements
+    webhook: Webhook, admin: Api, measurements: Measurements
 ) -> None:
     old = expired()
     data = {"tls.crt": _encoded(old.certificate), "tls.key": _encoded(old.key)}
@@ -91,7 +91,7 @@ def test_an_expired_one_put_in_its_place_is_never_served(
     took = measured(renewed, tick=0.1)
     measurements.note("an expired certificate in the Secret, until it is replaced", took)
     assert broken == []
-    assert door.running
+    assert webhook.running
     eventually(lambda: answers(admin) and trusted(admin))
 
 
@@ -103,7 +103,7 @@ def _works(admin: Api) -> bool:
 
 
 def _failure(admin: Api) -> list[str]:
-    """The API server's words if it could not speak to the door."""
+    """The API server's words if it could not speak to the webhook."""
     try:
         admin.create(LNAMESPACES, manifest("knock-knock", managers=["x"]), dryRun="All")
     except ApiError as error:

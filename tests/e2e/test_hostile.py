@@ -1,4 +1,4 @@
-"""What a tenant who means harm tries at the door, and a thief of the ledger's token."""
+"""What a tenant who means harm tries at the webhook, and a thief of the ledger's token."""
 
 import json
 import socket

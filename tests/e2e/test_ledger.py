@@ -155,8 +155,8 @@ def test_what_changes_while_the_controller_is_down_is_not_lost(
         for who, center in ((alice, "1"), (bob, "2"), (alice, "3")):
             charge(who, name, costCenter=center)
             moments.append(datetime.now(UTC))
-        cluster.door.stop()
-        cluster.door.start()
+        cluster.webhook.stop()
+        cluster.webhook.start()
     finally:
         cluster.controller.start()
     recorded(tenants, name)
@@ -181,11 +181,11 @@ def test_an_end_that_nobody_saw_is_found(
     tenants.ready(name)
     ledger.publish()
     cluster.controller.kill()
-    cluster.door.kill()
+    cluster.webhook.kill()
     try:
         alice.api.delete(lns_path(name))
     finally:
-        cluster.door.start()
+        cluster.webhook.start()
         cluster.controller.start()
     ledger.publish()
     begin, end = ledger.show("-n", name)
@@ -226,18 +226,18 @@ def test_the_publisher_sees_what_ends_while_the_controller_is_down(
     assert datetime.fromisoformat(rows[2]["valid_from"]) < late
 
 
-def test_a_change_past_the_dead_door_is_found(
+def test_a_change_past_the_dead_webhook_is_found(
     cluster: Cluster, ledger: Ledger, alice: Person, tenants: Tenants, admin: Api
 ) -> None:
     name = tenants.name("past")
     alice.api.create(LNAMESPACES, manifest(name, billing=CHARGE))
     tenants.ready(name)
     ledger.publish()
-    cluster.door.kill()
+    cluster.webhook.kill()
     try:
         admin.patch(lns_path(name), {"spec": {"billing": {"costCenter": "9"}}})
     finally:
-        cluster.door.start()
+        cluster.webhook.start()
     tenants.ready(name)
     ledger.publish()
     told = [(row["cost_center"], row["billing_source"]) for row in ledger.show("-n", name)]

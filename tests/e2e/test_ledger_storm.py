@@ -45,7 +45,7 @@ AWAKENING = timedelta(seconds=6)
 """So long at most after its start the publisher does not see all."""
 
 WRITTEN = timedelta(seconds=2)
-"""So long at most the door takes to write it down; after that it lets a deletion through."""
+"""So long at most the webhook takes to write it down; after that it lets a deletion through."""
 
 WEATHER = (
     Fault(Kind.ERROR),
@@ -190,7 +190,7 @@ class Life:
         return self._do(lambda: self.person.api.patch(lns_path(self.name), {"spec": spec}))
 
     def _do(self, request: Callable[[], Object]) -> tuple[Object, Span]:
-        """Ask until it is done: the door may be dead, or the right be yet to be granted."""
+        """Ask until it is done: the webhook may be dead, or the right be yet to be granted."""
 
         def attempt() -> tuple[Object, Span] | None:
             start = now()
@@ -247,7 +247,7 @@ class Weather:
     """When who was not there."""
 
     @property
-    def door(self) -> Process:
+    def webhook(self) -> Process:
         return self.victims[1]
 
     @property
@@ -276,12 +276,12 @@ class Weather:
             self.outages[victim].append(Span(since, now() + AWAKENING))
 
     def unknown(self, farewell: Farewell) -> bool:
-        """Whether nobody may have known: the door is asked before, two processes see it go."""
+        """Whether nobody may have known: the webhook is asked before, two processes see it go."""
         asked, seen = farewell.asked, Span(farewell.asked.start, farewell.gone + PROMPT)
         hasty = asked.end - asked.start >= WRITTEN
-        unasked = hasty or self._was_away(self.door, asked)
+        unasked = hasty or self._was_away(self.webhook, asked)
         return unasked and all(
-            self._was_away(one, seen) for one in self.victims if one is not self.door
+            self._was_away(one, seen) for one in self.victims if one is not self.webhook
         )
 
     def _was_away(self, process: Process, moment: Span) -> bool:
@@ -325,7 +325,9 @@ def test_after_the_storm_the_ledger_says_what_happened(
 ) -> None:
     sys.stdout.write(f"LNAMESPACE_STORM={COUNT} LNAMESPACE_SEED={SEED}\n")
     started = time.monotonic()
-    weather = Weather(service, (cluster.controller, cluster.door, publisher), random.Random(SEED))
+    weather = Weather(
+        service, (cluster.controller, cluster.webhook, publisher), random.Random(SEED)
+    )
     crowd = [people.person(f"storm-{n}") for n in range(PEOPLE)]
     lives = [
         Life(tenants.name("storm"), crowd[n % PEOPLE], cluster.admin, random.Random(f"{SEED}-{n}"))

@@ -24,7 +24,7 @@ from tests.e2e.support.api import (
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, Cluster
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.probes import counted
-from tests.e2e.support.processes import Controller, Door
+from tests.e2e.support.processes import Controller, Webhook
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, condition, manifest
 from tests.e2e.support.waiting import eventually, settled
@@ -49,13 +49,13 @@ def cluster(own_cluster: Cluster) -> Cluster:
 
 
 @pytest.fixture
-def strict(cluster: Cluster) -> Iterator[Door]:
-    """The door knows the limit too."""
-    cluster.door.stop()
-    cluster.door.start(VARIABLES)
-    yield cluster.door
-    cluster.door.stop()
-    cluster.door.start()
+def strict(cluster: Cluster) -> Iterator[Webhook]:
+    """The webhook knows the limit too."""
+    cluster.webhook.stop()
+    cluster.webhook.start(VARIABLES)
+    yield cluster.webhook
+    cluster.webhook.stop()
+    cluster.webhook.start()
 
 
 def spaces(admin: Api, person: Person) -> set[str]:
@@ -220,8 +220,8 @@ def test_a_higher_limit_makes_those_that_wait_and_a_lower_one_harms_nobody(
         admin.remove(lns_path(name))
 
 
-def test_the_door_refuses_before_anything_is_stored(
-    strict: Door, people: People, admin: Api
+def test_the_webhook_refuses_before_anything_is_stored(
+    strict: Webhook, people: People, admin: Api
 ) -> None:
     person = people.person("early")
     for number in range(LIMIT):

@@ -15,7 +15,7 @@ from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.commands import REPOSITORY, run
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.probes import Probed, counted, said
-from tests.e2e.support.processes import Controller, Door
+from tests.e2e.support.processes import Controller, Webhook
 from tests.e2e.support.tenants import Tenants, manifest
 from tests.e2e.support.waiting import eventually
 
@@ -89,9 +89,9 @@ def test_what_is_not_ready_is_told_by_its_reason(
     eventually(lambda: counted(controller, f"{C}lnamespaces", reason="Conflict") == before)
 
 
-def test_what_the_door_does(door: Door, tenants: Tenants, people: People) -> None:
+def test_what_the_webhook_does(webhook: Webhook, tenants: Tenants, people: People) -> None:
     eve, name = people.person("leaves-nobody"), tenants.name("let-in")
-    since = Since(door).note(f"{W}refusals_total").note(f"{W}resolutions_total")
+    since = Since(webhook).note(f"{W}refusals_total").note(f"{W}resolutions_total")
     since.note(f"{W}requests_total", code="200")
     eve.api.create(LNAMESPACES, manifest(name))
     tenants.ready(name)
@@ -101,7 +101,7 @@ def test_what_the_door_does(door: Door, tenants: Tenants, people: People) -> Non
     assert "somebody must be able to edit it" in str(told)
     eventually(lambda: since(f"{W}refusals_total") == 1)
     eventually(lambda: since(f"{W}requests_total", code="200") >= 4)
-    eventually(lambda: counted(door, f"{W}certificate_trusted") == 1)
+    eventually(lambda: counted(webhook, f"{W}certificate_trusted") == 1)
 
 
 def _refusal(person: Person, name: str) -> str:
@@ -126,10 +126,10 @@ def test_the_ledger_tells_how_far_it_is_behind(cluster: Cluster, tenants: Tenant
         publisher.stop()
 
 
-def test_nobodys_name_is_in_it(controller: Controller, door: Door, tenants: Tenants) -> None:
+def test_nobodys_name_is_in_it(controller: Controller, webhook: Webhook, tenants: Tenants) -> None:
     name = tenants.make("secretive", users=["una-of-the-lists"], sudoers=["sue-of-the-lists"])
     known = {series for each in PROCESSES.values() for one in each.all() for series in one.series}
-    for process in (controller, door):
+    for process in (controller, webhook):
         text = said(process, "/metrics")[1]
         assert name not in text
         assert "of-the-lists" not in text
@@ -137,8 +137,8 @@ def test_nobodys_name_is_in_it(controller: Controller, door: Door, tenants: Tena
         assert {series for series in shown if not series.endswith("_created")} <= known
 
 
-def test_they_live_and_are_ready(controller: Controller, door: Door) -> None:
-    for process in (controller, door):
+def test_they_live_and_are_ready(controller: Controller, webhook: Webhook) -> None:
+    for process in (controller, webhook):
         assert said(process, "/livez") == (200, "ok\n")
         assert said(process, "/readyz") == (200, "ok\n")
 

@@ -1,4 +1,4 @@
-"""Who pays, through the real door: for people with groups, accounts, sudoers and managers."""
+"""Who pays, through the real webhook: for people with groups, accounts, sudoers and managers."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.people import People, Person
-from tests.e2e.support.processes import Door
+from tests.e2e.support.processes import Webhook
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import eventually
@@ -27,33 +27,33 @@ freeChoiceGroups: [finance]
 
 @dataclass(frozen=True)
 class PayersFile:
-    """The payers' file that the door reads, a while after it is written."""
+    """The payers' file that the webhook reads, a while after it is written."""
 
     path: Path
-    door: Door
+    webhook: Webhook
 
     def tell(self, text: str, answer: str = "read who pays by default") -> None:
-        """Change it, all at once as a ConfigMap's, and wait until the door has met it."""
+        """Change it, all at once as a ConfigMap's, and wait until the webhook has met it."""
         if self.path.exists() and self.path.read_text() == text:
             return
-        since = self.door.position
+        since = self.webhook.position
         other = self.path.with_suffix(".new")
         other.write_text(text)
         other.replace(self.path)
-        if self.door.running:
-            eventually(lambda: answer in self.door.log(since))
+        if self.webhook.running:
+            eventually(lambda: answer in self.webhook.log(since))
 
 
 @pytest.fixture(scope="module")
 def file(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PayersFile]:
-    """The payers' file that the door reads."""
-    file = PayersFile(tmp_path_factory.mktemp("payers") / "payers.yaml", cluster.door)
-    cluster.door.stop()
+    """The payers' file that the webhook reads."""
+    file = PayersFile(tmp_path_factory.mktemp("payers") / "payers.yaml", cluster.webhook)
+    cluster.webhook.stop()
     file.tell(PAYERS)
-    cluster.door.start({"LNAMESPACE_PAYERS_FILE": str(file.path)})
+    cluster.webhook.start({"LNAMESPACE_PAYERS_FILE": str(file.path)})
     yield file
-    cluster.door.stop()
-    cluster.door.start()
+    cluster.webhook.stop()
+    cluster.webhook.start()
 
 
 @pytest.fixture
@@ -190,12 +190,12 @@ def test_the_file_is_read_anew_and_a_wrong_one_changes_nothing(
     assert charged(red, name) == ("1", "Group")
     payers.tell("entries:\n- {group: red, billing: {costCenter: '11'}}\n")
     assert charged(red, name) == ("11", "Group")
-    since = cluster.door.position
+    since = cluster.webhook.position
     wrong = "entries:\n- {group: red, billing: {costCenter: 12}}\n"
     payers.tell(wrong, "the payers cannot be used")
     assert charged(red, name) == ("11", "Group")
     words = "payers.yaml:2: entries[0].billing.costCenter: must be text"
-    eventually(lambda: words in cluster.door.log(since))
+    eventually(lambda: words in cluster.webhook.log(since))
 
 
 @pytest.mark.usefixtures("payers")

@@ -56,7 +56,7 @@ def test_who_edits_a_list_does_not_wait_for_what_has_nothing_to_add(
     what: str, cluster: Cluster, tenants: Tenants, admin: Api
 ) -> None:
     def asked(endpoint: str = "/mutate-administrator") -> float:
-        return counted(cluster.door, "lnamespace_webhook_requests_total", endpoint=endpoint)
+        return counted(cluster.webhook, "lnamespace_webhook_requests_total", endpoint=endpoint)
 
     change, times = FILLED_IN_AGAIN[what]
     path = lns_path(tenants.make("listed", users=["ann"]))

@@ -133,7 +133,7 @@ def test_nobody_but_an_administrator_leaves_it_with_nobody_in_charge() -> None:
         assert edit.possible([world], Parts(), NOW) is possible
     edit = Edit(actor="ann", name="one", script=Script(managers=(Line("ben"),)))
     assert edit.possible([world], Parts(), NOW)
-    assert edit.possible([world], Parts(door=False), NOW) is False
+    assert edit.possible([world], Parts(webhook=False), NOW) is False
 
 
 def test_what_is_protected_is_not_deleted() -> None:

@@ -7,7 +7,7 @@ from tests.e2e.rights_model.model import Layout, World
 from tests.e2e.rights_model.steps import Parts, Step, Worlds
 
 Process = Literal[
-    "controller", "door", "ledger", "kube-apiserver", "etcd", "kube-controller-manager"
+    "controller", "webhook", "ledger", "kube-apiserver", "etcd", "kube-controller-manager"
 ]
 
 

@@ -105,7 +105,7 @@ def _missed() -> Iterator[AnyStep]:
 
 
 def _held_and_left() -> Iterator[AnyStep]:
-    yield Kill(process="door")
+    yield Kill(process="webhook")
     yield Create(actor="ben", name="two")
     yield Edit(actor="ann", name="one", script=_script("eve", "eve", "eve"))
     yield Clear(name="three")

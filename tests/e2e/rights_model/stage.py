@@ -57,10 +57,10 @@ class Stage:
                 if self.parts.controller:
                     self.cluster.controller.kill()
                 self.parts.controller = self._held = False
-            case "door":
-                if self.parts.door:
-                    self.cluster.door.kill()
-                self.parts.door = False
+            case "webhook":
+                if self.parts.webhook:
+                    self.cluster.webhook.kill()
+                self.parts.webhook = False
             case "ledger":
                 self.books.kill()
             case "kube-controller-manager":
@@ -95,8 +95,8 @@ class Stage:
             self.kill("controller")
         if not self.parts.collector:
             self._up()
-        if not self.parts.door:
-            _start(self.cluster.door)
+        if not self.parts.webhook:
+            _start(self.cluster.webhook)
         if self._held:
             self.cluster.controller.release()
         if not self.parts.controller:

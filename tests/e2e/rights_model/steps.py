@@ -41,7 +41,7 @@ class Parts:
     """
 
     controller: bool = True
-    door: bool = True
+    webhook: bool = True
     collector: bool = True
     layout: Layout = Layout.GROUP
 
@@ -133,7 +133,7 @@ class Create(Personal, frozen=True, tag=True, kw_only=True):
 
     def possible(self, worlds: Worlds, parts: Parts, now: float) -> bool | None:
         del now
-        return parts.door and self.name not in worlds[-1].claims
+        return parts.webhook and self.name not in worlds[-1].claims
 
     def lists(self, now: float) -> Lists:
         """As they are once the webhook has filled in who asked, where nobody can edit it."""
@@ -157,7 +157,7 @@ class Change(Personal, frozen=True, tag=True, kw_only=True):
 
     def possible(self, worlds: Worlds, parts: Parts, now: float) -> bool | None:
         claim = worlds[-1].claims.get(self.name)
-        if claim is None or (self.actor != ADMIN and not parts.door):
+        if claim is None or (self.actor != ADMIN and not parts.webhook):
             return False
         lists = self.changed(claim, now).lists
         if self.actor == ADMIN or lists.editable(now + MARGIN):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.e2e.support.api import CRD, Api, ApiError
 from tests.e2e.support.commands import REPOSITORY, Result, run
-from tests.e2e.support.processes import Controller, Door, Process, Publisher, free_port
+from tests.e2e.support.processes import Controller, Process, Publisher, Webhook, free_port
 from tests.e2e.support.waiting import eventually
 
 RELEASE_NAMESPACE = "lnamespace-system"
@@ -97,14 +97,14 @@ class Cluster:
         return Controller(token, self._logs / "controller.log")
 
     @cached_property
-    def door(self) -> Door:
+    def webhook(self) -> Webhook:
         """The webhook; not started."""
-        return self.another_door("webhook", self._port)
+        return self.another_webhook("webhook", self._port)
 
-    def another_door(self, name: str, port: int, **variables: str) -> Door:
+    def another_webhook(self, name: str, port: int, **variables: str) -> Webhook:
         """A further webhook; not started."""
         token = self.token(RELEASE_NAMESPACE, WEBHOOK_ACCOUNT)
-        return Door(token, self._logs / f"{name}.log", self.admin, port, **variables)
+        return Webhook(token, self._logs / f"{name}.log", self.admin, port, **variables)
 
     def publisher(self, url: str, **variables: str) -> Publisher:
         """The ledger's process for a database; not started."""
@@ -114,7 +114,7 @@ class Cluster:
     @property
     def ours(self) -> Sequence[Process]:
         """Our processes on it, in the order in which they are started."""
-        return (self.door, self.controller)
+        return (self.webhook, self.controller)
 
     def token(self, namespace: str, account: str) -> Path:
         """The kubeconfig of a service account."""

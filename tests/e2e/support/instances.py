@@ -14,9 +14,9 @@ from tests.e2e.support.cluster import LEDGER_ACCOUNT, SERVICE_ACCOUNT, WEBHOOK_A
 from tests.e2e.support.commands import REPOSITORY, Result
 from tests.e2e.support.processes import (
     Controller,
-    Door,
     Process,
     Publisher,
+    Webhook,
     free_port,
     yet_to_answer,
 )
@@ -30,7 +30,7 @@ _REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-class InstanceDoor(Door):
+class InstanceWebhook(Webhook):
     """A webhook whose configurations are those of its instance."""
 
     instance: "Instance"
@@ -78,7 +78,7 @@ class Instance:
 
     def start(self) -> None:
         """Start the webhook and the controller."""
-        self.door.start()
+        self.webhook.start()
         self.controller.start()
 
     def stop(self) -> None:
@@ -88,7 +88,7 @@ class Instance:
 
     def forget(self) -> None:
         """Have both processes made anew with tokens of what is installed now."""
-        for name in ("controller", "door"):
+        for name in ("controller", "webhook"):
             self.__dict__.pop(name, None)
 
     @cached_property
@@ -102,13 +102,15 @@ class Instance:
         return Controller(token, self._log(name), **self._variables | variables)
 
     @cached_property
-    def door(self) -> Door:
+    def webhook(self) -> Webhook:
         """Its webhook; not started."""
         token = self.cluster.token(self.namespace, WEBHOOK_ACCOUNT)
         variables = self._variables | {
             "LNAMESPACE_CERTIFICATE_SECRET": f"{self.namespace}/{WEBHOOK_ACCOUNT}-certificate"
         }
-        made = InstanceDoor(token, self._log("webhook"), self.cluster.admin, self.port, **variables)
+        made = InstanceWebhook(
+            token, self._log("webhook"), self.cluster.admin, self.port, **variables
+        )
         made.instance = self
         return made
 
@@ -189,7 +191,7 @@ class Instance:
         }
 
     def trusted(self) -> bool:
-        """Whether a CA of the door's is in all places where the API server looks."""
+        """Whether a CA of the webhook's is in all places where the API server looks."""
         admin = self.cluster.admin
         clients = [admin.get(self.crd)["spec"]["conversion"]["webhook"]["clientConfig"]]
         for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
@@ -224,7 +226,7 @@ class Instance:
 
     def _known(self) -> list[Process]:
         """The processes that were ever asked for, in the order in which they are stopped."""
-        return [self.__dict__[name] for name in ("controller", "door") if name in self.__dict__]
+        return [self.__dict__[name] for name in ("controller", "webhook") if name in self.__dict__]
 
     @property
     def _variables(self) -> dict[str, str]:

@@ -161,7 +161,7 @@ class Controller(Process):
         return "caches are complete" in log
 
 
-class Door(Process):
+class Webhook(Process):
     """`lnamespace webhook` on a port of this machine; several may share it."""
 
     words = ("webhook",)
@@ -209,7 +209,7 @@ class Publisher(Process):
 
 
 def trusted(admin: Api) -> bool:
-    """Whether a CA of the door's is in all places where the API server looks."""
+    """Whether a CA of the webhook's is in all places where the API server looks."""
     entries = [entry for path in CONFIGURATIONS for entry in admin.get(path)["webhooks"]]
     clients = [entry["clientConfig"] for entry in entries]
     clients.append(admin.get(CRD)["spec"]["conversion"]["webhook"]["clientConfig"])

@@ -23,7 +23,7 @@ from tests.e2e.support.api import (
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.collector import wait_for_collector
 from tests.e2e.support.people import AUTHENTICATED, Person, Who, user
-from tests.e2e.support.processes import START, Door, answers, yet_to_answer
+from tests.e2e.support.processes import START, Webhook, answers, yet_to_answer
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, ending, manifest, soon
 from tests.e2e.support.waiting import Measurements, eventually, measured
@@ -35,8 +35,8 @@ EVERYTHING: dict[str, Any] = {field: ["alice"] for field in ("users", "managers"
 
 @pytest.fixture(scope="module")
 def names(tenants: Tenants, rights: Rights, alice: Person) -> Iterator[str]:
-    """LNamespaces of Alice's, as many as are asked for, from a time when the door was alive."""
-    made = [tenants.make("dead-door", **EVERYTHING) for _ in range(8)]
+    """LNamespaces of Alice's, as many as are asked for, from a time when the webhook was alive."""
+    made = [tenants.make("dead-webhook", **EVERYTHING) for _ in range(8)]
     for name in made:
         eventually(partial(is_everything, rights, alice, name))
     return iter(made)
@@ -55,7 +55,7 @@ def is_everything(rights: Rights, who: Person, name: str) -> bool:
 @pytest.fixture(scope="module")
 def older(tenants: Tenants, rights: Rights, alice: Person) -> str:
     """One that was written in the older version, which its managedFields tell."""
-    name = tenants.name("dead-door-old")
+    name = tenants.name("dead-webhook-old")
     body = manifest(name, **EVERYTHING) | {"apiVersion": f"{GROUP}/v1alpha1"}
     alice.api.create(OLDER, body, fieldManager="an-old-tool")
     fields = tenants.ready(name)["metadata"]["managedFields"]
@@ -65,15 +65,15 @@ def older(tenants: Tenants, rights: Rights, alice: Person) -> str:
 
 
 @pytest.fixture(scope="module")
-def dead(cluster: Cluster, names: Iterator[str], older: str) -> Iterator[Door]:
-    """The door, killed; afterwards it is alive again."""
+def dead(cluster: Cluster, names: Iterator[str], older: str) -> Iterator[Webhook]:
+    """The webhook, killed; afterwards it is alive again."""
     del names, older  # made before
-    cluster.door.kill()
+    cluster.webhook.kill()
     try:
-        yield cluster.door
+        yield cluster.webhook
     finally:
-        if not cluster.door.running:
-            cluster.door.start()
+        if not cluster.webhook.running:
+            cluster.webhook.start()
 
 
 @pytest.mark.usefixtures("dead")
@@ -119,7 +119,7 @@ def test_the_controller_goes_on(
     binding = rbac_path("rolebindings", "lnamespace-users", name)
     admin.delete(binding)
     eventually(partial(admin.find, binding))
-    # Who repairs what it is about meets no door; and what an administrator writes comes true.
+    # Who repairs what it is about meets no webhook; and what an administrator writes comes true.
     tenants.edit(name, users=["alice", ending("brief", soon(3600))])
     eventually(lambda: rights.works(user("brief"), name))
     end = soon(2)
@@ -175,7 +175,7 @@ def test_one_that_was_written_in_the_older_version(
 
 
 def test_it_comes_back_and_all_is_well(
-    dead: Door, names: Iterator[str], alice: Person, admin: Api, measurements: Measurements
+    dead: Webhook, names: Iterator[str], alice: Person, admin: Api, measurements: Measurements
 ) -> None:
     name = next(names)
     dead.launch()
@@ -199,7 +199,7 @@ def _passes(api: Api, name: str, change: dict[str, Any]) -> bool:
 
 
 def test_one_that_hangs_holds_nobody_up_for_long(
-    door: Door,
+    webhook: Webhook,
     tenants: Tenants,
     rights: Rights,
     alice: Person,
@@ -209,7 +209,7 @@ def test_one_that_hangs_holds_nobody_up_for_long(
     """By the chart the API server waits 5 s for each webhook; by its own default twice that."""
     name = tenants.make("hanging", **EVERYTHING)
     eventually(lambda: is_everything(rights, alice, name))
-    door.hold()
+    webhook.hold()
     try:
         change = {"metadata": {"labels": {"a": "b"}}}
         took = measured(lambda: refusal(alice.api.patch, lns_path(name), change, status=500))
@@ -222,7 +222,7 @@ def test_one_that_hangs_holds_nobody_up_for_long(
         assert took < 5
         alice.api.delete(lns_path(name))
     finally:
-        door.release()
+        webhook.release()
     eventually(lambda: answers(admin))
 
 

@@ -1,4 +1,4 @@
-"""The door's process on a real cluster: renewed, killed, replaced, and nobody is refused."""
+"""The webhook's process on a real cluster: renewed, killed, replaced, and nobody is refused."""
 
 import http.client
 import itertools
@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.support.api import CONFIGURATIONS, CRD, LNAMESPACES, Api, ApiError
 from tests.e2e.support.cluster import Cluster
-from tests.e2e.support.processes import Door, free_port
+from tests.e2e.support.processes import Webhook, free_port
 from tests.e2e.support.tenants import manifest
 from tests.e2e.support.waiting import eventually
 
@@ -49,7 +49,7 @@ class Load:
 
     def _ask(self) -> None:
         while not self._enough.is_set():
-            name = f"door-load-{next(self._numbers)}"
+            name = f"webhook-load-{next(self._numbers)}"
             try:
                 body = manifest(name, managers=["somebody"])
                 self._admin.create(LNAMESPACES, body, dryRun="All")
@@ -73,13 +73,13 @@ def certificate(admin: Api) -> str:
     return found
 
 
-def served(door: Door) -> int:
-    return door.log().count("serving a certificate")
+def served(webhook: Webhook) -> int:
+    return webhook.log().count("serving a certificate")
 
 
-def ready(door: Door) -> bool:
+def ready(webhook: Webhook) -> bool:
     """What a Service asks before it sends anything."""
-    connection = http.client.HTTPConnection("127.0.0.1", door.health, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", webhook.health, timeout=10)
     try:
         connection.request("GET", "/readyz")
         return connection.getresponse().status == 200
@@ -92,27 +92,27 @@ def ready(door: Door) -> bool:
 def test_deleting_the_secret_renews_under_load_and_refuses_nobody(
     cluster: Cluster, admin: Api
 ) -> None:
-    before, times = certificate(admin), served(cluster.door)
+    before, times = certificate(admin), served(cluster.webhook)
     with Load(admin) as load:
         load.grows()
         admin.delete(SECRET)
-        eventually(lambda: served(cluster.door) > times, 120, what="not renewed")
+        eventually(lambda: served(cluster.webhook) > times, 120, what="not renewed")
         load.grows()
     assert load.refused == []
     assert certificate(admin) != before
 
 
 def test_a_secret_of_garbage_is_replaced_under_load(cluster: Cluster, admin: Api) -> None:
-    times = served(cluster.door)
+    times = served(cluster.webhook)
     with Load(admin) as load:
         admin.patch(SECRET, {"data": {"tls.crt": "Z2FyYmFnZQ==", "tls.key": "Z2FyYmFnZQ=="}})
-        eventually(lambda: served(cluster.door) > times, 120, what="not renewed")
+        eventually(lambda: served(cluster.webhook) > times, 120, what="not renewed")
         load.grows()
     assert load.refused == []
 
 
 def test_an_emptied_bundle_is_filled_again(cluster: Cluster, admin: Api) -> None:
-    assert cluster.door.running
+    assert cluster.webhook.running
     webhooks = admin.get(CONFIGURATIONS[0])["webhooks"]
     for webhook in webhooks:
         webhook["clientConfig"]["caBundle"] = ""
@@ -122,8 +122,8 @@ def test_an_emptied_bundle_is_filled_again(cluster: Cluster, admin: Api) -> None
 
 def test_after_a_crash_it_answers_with_the_same_certificate(cluster: Cluster, admin: Api) -> None:
     before = certificate(admin)
-    cluster.door.kill()
-    cluster.door.start()
+    cluster.webhook.kill()
+    cluster.webhook.start()
     assert certificate(admin) == before
     with Load(admin) as load:
         load.grows()
@@ -136,14 +136,14 @@ class Balancer(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, port: int, doors: dict[int, Door]) -> None:
+    def __init__(self, port: int, webhooks: dict[int, Webhook]) -> None:
         super().__init__(("127.0.0.1", port), _Relay)
-        self._doors = doors
+        self._webhooks = webhooks
         self._turns = itertools.count()
 
     def choose(self) -> int | None:
         """The port of one that is ready."""
-        there = [port for port, door in self._doors.items() if ready(door)]
+        there = [port for port, webhook in self._webhooks.items() if ready(webhook)]
         return there[next(self._turns) % len(there)] if there else None
 
 
@@ -173,8 +173,8 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 
 @contextmanager
-def balanced(port: int, doors: dict[int, Door]) -> Iterator[None]:
-    with Balancer(port, doors) as balancer:
+def balanced(port: int, webhooks: dict[int, Webhook]) -> Iterator[None]:
+    with Balancer(port, webhooks) as balancer:
         thread = threading.Thread(target=balancer.serve_forever)
         thread.start()
         try:
@@ -191,32 +191,32 @@ def port_of(admin: Api) -> int:
 
 
 @pytest.fixture
-def pair_of_doors(cluster: Cluster, admin: Api) -> Iterator[list[Door]]:
+def pair_of_webhooks(cluster: Cluster, admin: Api) -> Iterator[list[Webhook]]:
     """Two replicas behind a balancer, in place of the one that is there otherwise."""
-    cluster.door.stop()
+    cluster.webhook.stop()
     ports = [free_port(), free_port()]
-    # Of what the balancer heard of a door, it may make use so much later on a busy machine.
+    # Of what the balancer heard of a webhook, it may make use so much later on a busy machine.
     drain = {"LNAMESPACE_DRAIN_SECONDS": "4"}
-    doors = [cluster.another_door(f"door-{port}", port, **drain) for port in ports]
+    webhooks = [cluster.another_webhook(f"webhook-{port}", port, **drain) for port in ports]
     try:
-        with balanced(port_of(admin), dict(zip(ports, doors, strict=True))):
-            for door in doors:
-                door.start()
-            yield doors
-            for door in doors:
-                door.stop()
+        with balanced(port_of(admin), dict(zip(ports, webhooks, strict=True))):
+            for webhook in webhooks:
+                webhook.start()
+            yield webhooks
+            for webhook in webhooks:
+                webhook.stop()
     finally:
-        cluster.door.start()
+        cluster.webhook.start()
 
 
 def test_two_replicas_are_replaced_under_load_and_nobody_is_refused(
-    pair_of_doors: list[Door], admin: Api
+    pair_of_webhooks: list[Webhook], admin: Api
 ) -> None:
     with Load(admin) as load:
-        for door in pair_of_doors:
+        for webhook in pair_of_webhooks:
             load.grows()
-            door.stop()
+            webhook.stop()
             load.grows()
-            door.start()
+            webhook.start()
         load.grows()
     assert load.refused == []
