@@ -231,7 +231,7 @@ def test_revocation_does_not_wait_for_the_garbage_collector(
     cluster.kill("kube-controller-manager")
     try:
         tenants.delete(name)
-        took = measured(partial(has_none, rights, who, name), 10)
+        took = measured(partial(has_none, rights, who, name))
         measurements.note("LNamespace deleted, all rights gone, no collector", took)
         assert admin.find(ns_path(name))
     finally:
@@ -250,7 +250,7 @@ def test_broken_ones_hold_nobody_up(
     for number in range(10):
         name = tenants.name("whole")
         tenants.create(name, **spec(number))
-        took = measured(partial(tenants.ready, name, 0), 10)
+        took = measured(partial(tenants.ready, name, 0))
         measurements.note("created to Ready beside 40 broken ones", took)
     for number, name in enumerate(broken):
         tenants.unready(name, "Conflict" if number % 2 else "SudoNotReady")

@@ -22,7 +22,7 @@ from tests.e2e.support.wire import Call, Wire, wire
 
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{RELEASE_NAMESPACE}/leases"
 NAME = "lnamespace-controller"
-FAILOVER = 90.0
+FAILOVER = 180.0
 """Seconds, on a busy machine too; who believed that clock would wait for an hour."""
 
 ROUNDS = 4

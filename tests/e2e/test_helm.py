@@ -76,10 +76,10 @@ def load(release: Instance, who: Person, stem: str) -> Iterator[Load]:
     thread = threading.Thread(target=work)
     thread.start()
     try:
-        eventually(lambda: len(told.made) > 2, 60)
+        eventually(lambda: len(told.made) > 2)
         yield told
         count = len(told.made)
-        eventually(lambda: len(told.made) > count + 2, 60)
+        eventually(lambda: len(told.made) > count + 2)
     finally:
         done.set()
         thread.join()

@@ -217,13 +217,13 @@ def test_a_guard_that_is_deleted_or_weakened_is_told(
             "ValidatingAdmissionPolicy lnamespace-lnamespaces",
             "MutatingWebhookConfiguration lnamespace-webhook",
         }
-        eventually(lambda: missing(watcher) == told, 90)
+        eventually(lambda: missing(watcher) == told)
         log = watcher.log()
         assert "it is not there" in log
         assert "it was changed: webhooks[0].objectSelector" in log
         admin.patch(CONFIGURATIONS[0], [ASKED_ALWAYS], JSON_PATCH)
         release.upgrade(RESERVED, quota)
-        eventually(lambda: not missing(watcher), 90)
+        eventually(lambda: not missing(watcher))
         assert "cannot be compared" not in watcher.log()
     finally:
         watcher.stop()

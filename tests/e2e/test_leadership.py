@@ -21,7 +21,7 @@ from tests.e2e.support.writes import writes
 
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{RELEASE_NAMESPACE}/leases/lnamespace-controller"
 STATUS = ("PATCH", "lnamespaces/status")
-FAILOVER = 60.0
+FAILOVER = 120.0
 """Seconds within which another one leads, whatever happened to the first: a lease lasts for 15, and
 is looked at every two. What it took is measured.
 """

@@ -120,7 +120,7 @@ def test_a_database_that_is_down_is_nobodys_trouble(
         alice.api.create(LNAMESPACES, manifest(name, billing=CHARGE))
         measurements.note("create to Ready, ledger down", measured(lambda: tenants.ready(name)))
         uid = tenants.get(name)["metadata"]["uid"]
-        eventually(lambda: "records wait in the outbox" in publisher.log(since), 60)
+        eventually(lambda: "records wait in the outbox" in publisher.log(since))
         assert f"{uid}.1.apply" in outbox(admin)
         refused = nowhere.command("show")
         assert "the ledger's database does not answer" in refused.refused()

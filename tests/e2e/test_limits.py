@@ -142,7 +142,7 @@ def test_of_fifty_at_once_five_are_made_though_the_controller_is_killed(
     # Ten of those that wait can be deleted by their managers; the others cost nothing.
     ready, shown = told(tenants, names)["Ready"], oldest(tenants, names)[:10]
     expected = {f"lnamespace:{name}:editor" for name in (*ready, *shown)}
-    eventually(lambda: editors(admin, "greedy-") == expected, 60)
+    eventually(lambda: editors(admin, "greedy-") == expected)
     # And nobody pays for what waits.
     records = admin.items("/apis/tenancy.loblaw.digital/v1beta1/billingrecords")
     billed = {item["spec"]["namespace"] for item in records}

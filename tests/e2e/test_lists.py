@@ -6,7 +6,7 @@ from functools import partial
 from tests.e2e.support.api import Api, Object, lns_path, rbac_path
 from tests.e2e.support.people import People, user
 from tests.e2e.support.rights import Rights
-from tests.e2e.support.tenants import LISTS, Tenants, ending, soon
+from tests.e2e.support.tenants import LISTS, Entry, Tenants, ending, soon
 from tests.e2e.support.waiting import Measurements, eventually
 
 PERSON = "tenancy.loblaw.digital/person"
@@ -117,14 +117,18 @@ def test_full_lists(tenants: Tenants, rights: Rights) -> None:
 def test_entries_end_at_their_second(
     tenants: Tenants, rights: Rights, measurements: Measurements, admin: Api
 ) -> None:
-    end = soon(8)  # All of them have it before that, on a busy machine too.
     brief, stays = user("brief"), user("stays-longer")
-    lists = {field: [ending("brief", end), "stays-longer"] for field in LISTS}
-    name = tenants.make("expiring", **lists)
+
+    def until(end: datetime) -> dict[str, list[Entry]]:
+        return {field: [ending("brief", end), "stays-longer"] for field in LISTS}
+
+    name = tenants.make("expiring", **until(soon(3600)))
     kinds = {"user": rights.works, "manager": rights.edits, "sudoer": rights.sudoes}
     for right in kinds.values():
         eventually(partial(right, brief, name))
     assert counts(tenants, name) == (2, 2, 2)
+    end = soon(3)
+    tenants.edit(name, **until(end))
 
     late: dict[str, float] = {}
 
@@ -137,7 +141,7 @@ def test_entries_end_at_their_second(
     eventually(all_ended, tick=0.005)
     for kind, seconds in late.items():
         measurements.note(f"{kind} expired", seconds)
-        assert 0 <= seconds < 5, kind
+        assert 0 <= seconds < 30, kind  # what goes through all again does it every ten minutes
     for right in kinds.values():
         assert right(stays, name)
     eventually(lambda: counts(tenants, name) == (1, 1, 1))
@@ -147,11 +151,11 @@ def test_entries_end_at_their_second(
 def test_an_end_can_be_put_off_and_brought_forward(tenants: Tenants, rights: Rights) -> None:
     ann, ben = user("put-off"), user("brought-forward")
     name = tenants.make("moved", users=[ending("put-off", soon(1.5))])
-    tenants.edit(name, users=[ending("put-off", soon(60)), ending("brought-forward", soon(60))])
+    tenants.edit(name, users=[ending("put-off", soon(600)), ending("brought-forward", soon(600))])
     tenants.ready(name)
     eventually(lambda: rights.works(ann, name) and rights.works(ben, name))
     end = soon(1.5)
-    tenants.edit(name, users=[ending("put-off", soon(60)), ending("brought-forward", end)])
+    tenants.edit(name, users=[ending("put-off", soon(600)), ending("brought-forward", end)])
     eventually(lambda: not rights.works(ben, name))
     assert datetime.now(UTC) >= end
     assert rights.works(ann, name)

@@ -277,11 +277,11 @@ def test_given_and_taken_at_once(
         who = user(f"quick-{number}")
         tenants.edit(name, users=[who.user], managers=["somebody", who.user], sudoers=[who.user])
         for kind, right in kinds.items():
-            took = measured(partial(has, right, who, True), 10, tick=0.001)
+            took = measured(partial(has, right, who, True), tick=0.001)
             measurements.note(f"granted {kind}, in force", took)
         tenants.edit(name, users=[], managers=["somebody"], sudoers=[])
         for kind, right in kinds.items():
-            took = measured(partial(has, right, who, False), 10, tick=0.001)
+            took = measured(partial(has, right, who, False), tick=0.001)
             measurements.note(f"revoked {kind}, in force", took)
 
 

@@ -44,7 +44,7 @@ class Load:
     def grows(self, by: int = 20) -> None:
         """Wait for so many more answers."""
         goal = self.answered + by
-        eventually(lambda: self.answered >= goal or bool(self.refused), 60, "no answers")
+        eventually(lambda: self.answered >= goal or bool(self.refused), what="no answers")
         assert self.refused == []
 
     def _ask(self) -> None:
@@ -117,7 +117,7 @@ def test_an_emptied_bundle_is_filled_again(cluster: Cluster, admin: Api) -> None
     for webhook in webhooks:
         webhook["clientConfig"]["caBundle"] = ""
     admin.patch(CONFIGURATIONS[0], {"webhooks": webhooks})
-    eventually(lambda: all(bundles(admin)), 60, what="not trusted")
+    eventually(lambda: all(bundles(admin)), what="not trusted")
 
 
 def test_after_a_crash_it_answers_with_the_same_certificate(cluster: Cluster, admin: Api) -> None:

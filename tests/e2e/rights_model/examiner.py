@@ -50,7 +50,7 @@ def hear(admin: Api, rights: Rights) -> None:
         admin.create(roles, {"metadata": {"name": name}, "rules": [rule]})
         admin.create(bindings, bound(name, role, name, Subject("User", name)))
         see = Deed("see", "canaries", namespace, group=GROUP)
-        eventually(partial(rights.may, user(name), see), 60, "the authorizer is behind")
+        eventually(partial(rights.may, user(name), see), 120, "the authorizer is behind")
         for path in (roles, bindings):
             admin.delete(f"{path}/{name}")
 

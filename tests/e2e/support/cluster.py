@@ -39,7 +39,7 @@ class Cluster:
 
     def install(self) -> None:
         """Install the chart, but for the Deployments: there is nothing here to run them on."""
-        self.helm("install", "--create-namespace", "--wait", "--timeout", "60s")
+        self.helm("install", "--create-namespace", "--wait", "--timeout", "280s")
         self.learn_kinds()
         eventually(self._guarded, what="the policies are not in force")
 
@@ -122,7 +122,7 @@ class Cluster:
 
     def run(self, *command: str | Path, stdin: str | None = None) -> Result:
         """Run a command as the administrator."""
-        return run(*command, env=self.environment, stdin=stdin)
+        return run(*command, env=self.environment, stdin=stdin, timeout=300)
 
     def processes(self) -> list[str]:
         """The command lines that name its folder; one that is dead already has none."""

@@ -66,11 +66,11 @@ class Instance:
 
     def install(self, *flags: str) -> None:
         """Install it from nothing."""
-        self.helm("install", "--create-namespace", "--wait", "--timeout=110s", *flags).ok()
+        self.helm("install", "--create-namespace", "--wait", "--timeout=280s", *flags).ok()
 
     def upgrade(self, *flags: str) -> None:
         """Upgrade it to the chart as it is now."""
-        self.helm("upgrade", "--wait", "--timeout=110s", *flags).ok()
+        self.helm("upgrade", "--wait", "--timeout=280s", *flags).ok()
 
     def uninstall(self) -> None:
         """Uninstall it."""
