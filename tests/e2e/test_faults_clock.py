@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.support.api import Api
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster
-from tests.e2e.support.probes import said
+from tests.e2e.support.probes import probe
 from tests.e2e.support.processes import Controller
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import Measurements, eventually, measured
@@ -47,7 +47,7 @@ class Replica:
 
     @property
     def leads(self) -> bool:
-        return "\nlnamespace_controller_leader 1.0\n" in said(self.process, "/metrics")[1]
+        return "\nlnamespace_controller_leader 1.0\n" in probe(self.process, "/metrics")[1]
 
     def _count(self, call: Call) -> None:
         self.looked += call.method == "GET" and call.path.startswith(LEASES)

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.support.api import Api, Object
 from tests.e2e.support.cluster import LEDGER_ACCOUNT, RELEASE_NAMESPACE, Cluster
 from tests.e2e.support.ledger import Ledger, drained, outbox
-from tests.e2e.support.probes import said
+from tests.e2e.support.probes import probe
 from tests.e2e.support.processes import Publisher
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import Measurements, eventually, measured
@@ -65,12 +65,12 @@ def test_a_full_disk_is_waited_for_and_nothing_is_lost_or_doubled(
 ) -> None:
     """No file of the process may grow any further, which is what a full disk comes to."""
     with ledger.published() as publisher:
-        eventually(lambda: said(publisher, "/readyz")[0] == 200)
+        eventually(lambda: probe(publisher, "/readyz")[0] == 200)
         publisher.limit(resource.RLIMIT_FSIZE, 0)  # Its log cannot grow either.
         wanted = billed(tenants)
-        eventually(lambda: said(publisher, "/readyz")[0] == 503)
-        eventually(lambda: "the ledger: " in said(publisher, "/readyz")[1])
-        assert said(publisher, "/livez")[0] == 200
+        eventually(lambda: probe(publisher, "/readyz")[0] == 503)
+        eventually(lambda: "the ledger: " in probe(publisher, "/readyz")[1])
+        assert probe(publisher, "/livez")[0] == 200
         assert outbox(admin)
         assert not any(rows(ledger, wanted).values())
         publisher.limit(resource.RLIMIT_FSIZE, UNLIMITED)

@@ -17,7 +17,7 @@ from tests.e2e.support.api import CONFIGURATIONS, JSON_PATCH, Api, Object, ns_pa
 from tests.e2e.support.commands import environment
 from tests.e2e.support.instances import CHART, Instance
 from tests.e2e.support.people import People, Person
-from tests.e2e.support.probes import said
+from tests.e2e.support.probes import probe
 from tests.e2e.support.processes import Controller
 from tests.e2e.support.thieves import Asked, asking
 from tests.e2e.support.waiting import eventually
@@ -263,7 +263,7 @@ ASKED_ALWAYS = {"op": "remove", "path": "/webhooks/0/objectSelector/matchLabels"
 
 def guards(watcher: Controller) -> dict[str, float]:
     """What a controller says of the guards."""
-    text = said(watcher, "/metrics")[1]
+    text = probe(watcher, "/metrics")[1]
     return {guard: float(value) for guard, value in _MISSING.findall(text)}
 
 

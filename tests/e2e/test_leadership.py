@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.support.api import Api, rbac_path
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster
-from tests.e2e.support.probes import said
+from tests.e2e.support.probes import probe
 from tests.e2e.support.processes import Controller
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import Measurements, eventually, measured, settled
@@ -42,17 +42,17 @@ class Replica(Controller):
 
     def ready(self, log: str) -> bool:
         """Whether it leads, or would at once."""
-        return "waiting to lead" in log and said(self, "/readyz") == (200, "ok\n")
+        return "waiting to lead" in log and probe(self, "/readyz") == (200, "ok\n")
 
     @property
     def leads(self) -> bool:
         """Whether it says so."""
-        return "\nlnamespace_controller_leader 1.0\n" in said(self, "/metrics")[1]
+        return "\nlnamespace_controller_leader 1.0\n" in probe(self, "/metrics")[1]
 
     @property
     def wrote(self) -> set[str]:
         """The resources to which it has sent any write."""
-        return {resource for resource, _ in _WRITE.findall(said(self, "/metrics")[1])}
+        return {resource for resource, _ in _WRITE.findall(probe(self, "/metrics")[1])}
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def test_one_writes_and_the_other_knows_everything(pair: Pair, tenants: Tenants)
     eventually(lambda: expected <= pair.leader.wrote)
     assert not pair.standby.leads
     assert pair.standby.wrote == set()
-    assert said(pair.standby, "/readyz")[0] == 200
-    assert said(pair.standby, "/livez")[0] == 200
+    assert probe(pair.standby, "/readyz")[0] == 200
+    assert probe(pair.standby, "/livez")[0] == 200
 
 
 def test_told_to_end_it_hands_over_at_once(
@@ -168,7 +168,7 @@ def test_cut_off_from_the_cluster_it_ends(pair: Pair, cluster: Cluster, tenants:
     try:
         assert pair.leader.wait(FAILOVER) != 0
         assert pair.standby.running
-        assert said(pair.standby, "/livez")[0] == 200
+        assert probe(pair.standby, "/livez")[0] == 200
         assert not pair.standby.leads
     finally:
         cluster.up()

@@ -23,7 +23,7 @@ from tests.e2e.support.api import (
 )
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, Cluster
 from tests.e2e.support.people import People, Person
-from tests.e2e.support.probes import counted
+from tests.e2e.support.probes import metric
 from tests.e2e.support.processes import Controller, Webhook
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, condition, manifest
@@ -237,7 +237,7 @@ def test_the_webhook_refuses_before_anything_is_stored(
         '"early" has 5 of 5 LNamespaces; delete one that is no longer needed, or ask'
     )
     assert admin.find(lns_path("early-more")) is None
-    assert counted(strict, "lnamespace_webhook_limit_refusals_total") >= 1
+    assert metric(strict, "lnamespace_webhook_limit_refusals_total") >= 1
     admin.delete(lns_path("early-0"))
     eventually(lambda: not refused())
     # The slot is that of a Namespace that is on its way out: worth waiting for.

@@ -14,7 +14,7 @@ from tests.e2e.support.api import LNAMESPACES, NAMESPACES, Api, ApiError, lns_pa
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.commands import REPOSITORY, run
 from tests.e2e.support.people import People, Person
-from tests.e2e.support.probes import Probed, counted, said
+from tests.e2e.support.probes import Probed, metric, probe
 from tests.e2e.support.processes import Controller, Webhook
 from tests.e2e.support.tenants import Tenants, manifest
 from tests.e2e.support.waiting import eventually
@@ -32,13 +32,13 @@ class Since:
 
     def note(self, name: str, **labels: str) -> "Since":
         """Begin to count here."""
-        self._before[name, *map(str, labels.items())] = counted(self._process, name, **labels)
+        self._before[name, *map(str, labels.items())] = metric(self._process, name, **labels)
         return self
 
     def __call__(self, name: str, **labels: str) -> float:
         """What came since."""
         key = (name, *map(str, labels.items()))
-        return counted(self._process, name, **labels) - self._before[key]
+        return metric(self._process, name, **labels) - self._before[key]
 
 
 def test_what_people_wait_for(controller: Controller, tenants: Tenants) -> None:
@@ -72,21 +72,21 @@ def test_what_is_done(controller: Controller, tenants: Tenants, admin: Api) -> N
     done = {"kind": "LNamespace", "result": "Done"}
     eventually(lambda: since(f"{C}reconciles_total", **done) >= 2)
     assert since(f"{C}queue_wait_seconds_count") >= 2
-    assert counted(controller, f"{C}leader") == 1
-    assert counted(controller, f"{C}watch_silence_seconds", resource="lnamespaces") < 90
+    assert metric(controller, f"{C}leader") == 1
+    assert metric(controller, f"{C}watch_silence_seconds", resource="lnamespaces") < 90
 
 
 def test_what_is_not_ready_is_told_by_its_reason(
     controller: Controller, tenants: Tenants, admin: Api
 ) -> None:
-    before = counted(controller, f"{C}lnamespaces", reason="Conflict")
+    before = metric(controller, f"{C}lnamespaces", reason="Conflict")
     name = tenants.name("taken")
     admin.create(NAMESPACES, {"metadata": {"name": name}})
     tenants.create(name, users=["una"])
     tenants.unready(name, "Conflict")
-    eventually(lambda: counted(controller, f"{C}lnamespaces", reason="Conflict") == before + 1)
+    eventually(lambda: metric(controller, f"{C}lnamespaces", reason="Conflict") == before + 1)
     tenants.delete(name)
-    eventually(lambda: counted(controller, f"{C}lnamespaces", reason="Conflict") == before)
+    eventually(lambda: metric(controller, f"{C}lnamespaces", reason="Conflict") == before)
 
 
 def test_what_the_webhook_does(webhook: Webhook, tenants: Tenants, people: People) -> None:
@@ -101,7 +101,7 @@ def test_what_the_webhook_does(webhook: Webhook, tenants: Tenants, people: Peopl
     assert "somebody must be able to edit it" in str(told)
     eventually(lambda: since(f"{W}refusals_total") == 1)
     eventually(lambda: since(f"{W}requests_total", code="200") >= 4)
-    eventually(lambda: counted(webhook, f"{W}certificate_trusted") == 1)
+    eventually(lambda: metric(webhook, f"{W}certificate_trusted") == 1)
 
 
 def _refusal(person: Person, name: str) -> str:
@@ -118,10 +118,10 @@ def test_the_ledger_tells_how_far_it_is_behind(cluster: Cluster, tenants: Tenant
     publisher = cluster.publisher("sqlite://")
     publisher.start()
     try:
-        eventually(lambda: counted(publisher, f"{L}rows_written_total") > 0, 120)
-        eventually(lambda: counted(publisher, f"{L}outbox_records") == 0, 180)
-        eventually(lambda: counted(publisher, f"{L}outbox_oldest_seconds") == 0)
-        assert said(publisher, "/readyz") == (200, "ok\n")
+        eventually(lambda: metric(publisher, f"{L}rows_written_total") > 0, 120)
+        eventually(lambda: metric(publisher, f"{L}outbox_records") == 0, 180)
+        eventually(lambda: metric(publisher, f"{L}outbox_oldest_seconds") == 0)
+        assert probe(publisher, "/readyz") == (200, "ok\n")
     finally:
         publisher.stop()
 
@@ -130,7 +130,7 @@ def test_nobodys_name_is_in_it(controller: Controller, webhook: Webhook, tenants
     name = tenants.make("secretive", users=["una-of-the-lists"], sudoers=["sue-of-the-lists"])
     known = {series for each in PROCESSES.values() for one in each.all() for series in one.series}
     for process in (controller, webhook):
-        text = said(process, "/metrics")[1]
+        text = probe(process, "/metrics")[1]
         assert name not in text
         assert "of-the-lists" not in text
         shown = set(re.findall(r"^(lnamespace_\w+)", text, re.MULTILINE))
@@ -139,8 +139,8 @@ def test_nobodys_name_is_in_it(controller: Controller, webhook: Webhook, tenants
 
 def test_they_live_and_are_ready(controller: Controller, webhook: Webhook) -> None:
     for process in (controller, webhook):
-        assert said(process, "/livez") == (200, "ok\n")
-        assert said(process, "/readyz") == (200, "ok\n")
+        assert probe(process, "/livez") == (200, "ok\n")
+        assert probe(process, "/readyz") == (200, "ok\n")
 
 
 def shown_queries() -> list[str]:

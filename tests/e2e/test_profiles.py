@@ -25,8 +25,15 @@ from tests.e2e.support.api import (
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, running
 from tests.e2e.support.commands import REPOSITORY
 from tests.e2e.support.people import People, Person
-from tests.e2e.support.probes import counted
-from tests.e2e.support.railed import BIG, DEFAULT, KINDS, PROFILES, RailedCluster, rails_path
+from tests.e2e.support.probes import metric
+from tests.e2e.support.profiles import (
+    BIG,
+    DEFAULT,
+    KINDS,
+    PROFILES,
+    ProfilesCluster,
+    profile_object_path,
+)
 from tests.e2e.support.rights import Rights, rule
 from tests.e2e.support.tenants import Tenants, condition, manifest
 from tests.e2e.support.waiting import Measurements, eventually, measured
@@ -52,9 +59,9 @@ SPECS: dict[str, Object] = {
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RailedCluster]:
-    with running(tmp_path_factory.mktemp("railed"), RailedCluster) as own:
-        assert isinstance(own, RailedCluster)
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProfilesCluster]:
+    with running(tmp_path_factory.mktemp("profiles"), ProfilesCluster) as own:
+        assert isinstance(own, ProfilesCluster)
         yield own
 
 
@@ -62,7 +69,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RailedCluster]
 def name(tenants: Tenants, alice: Person, rights: Rights) -> str:
     """An LNamespace of which Alice is everything."""
     everything = {field: ["alice"] for field in ("users", "managers", "sudoers")}
-    made = tenants.make("railed", **everything)
+    made = tenants.make("profiles", **everything)
     eventually(lambda: rights.sudoes(alice.who, made) and rights.works(alice.who, made))
     eventually(lambda: rights.edits(alice.who, made) and rights.edits(alice.who.sudo(made), made))
     return made
@@ -75,11 +82,11 @@ def sudo(name: str, alice: Person) -> Api:
 
 
 @pytest.fixture
-def file(cluster: RailedCluster) -> Iterator[RailedCluster]:
+def file(cluster: ProfilesCluster) -> Iterator[ProfilesCluster]:
     """The profiles' file, which the test may change; as it was afterwards."""
     yield cluster
     cluster.tell(PROFILES)
-    eventually(lambda: counted(cluster.controller, UNUSABLE) == 0)
+    eventually(lambda: metric(cluster.controller, UNUSABLE) == 0)
 
 
 UNUSABLE = "lnamespace_controller_profiles_unusable"
@@ -87,7 +94,7 @@ UNUSABLE = "lnamespace_controller_profiles_unusable"
 
 def spec(admin: Api, kind: str, namespace: str) -> Object | None:
     """What is there; None: nothing."""
-    found = admin.find(rails_path(kind, namespace))
+    found = admin.find(profile_object_path(kind, namespace))
     return found["spec"] if found else None
 
 
@@ -112,13 +119,13 @@ def test_it_is_there_before_anybody_gets_in(tenants: Tenants, admin: Api) -> Non
     bindings = admin.items(rbac_path("rolebindings", namespace=name))
     first = min(int(binding["metadata"]["resourceVersion"]) for binding in bindings)
     for kind in (RANGE, NETWORK):
-        made = admin.get(rails_path(kind, name))["metadata"]
+        made = admin.get(profile_object_path(kind, name))["metadata"]
         assert int(made["resourceVersion"]) < first
 
 
 def test_the_quota_holds(name: str, alice: Person, admin: Api) -> None:
     place = ns_path(name, "configmaps")
-    eventually(lambda: admin.get(rails_path(QUOTA, name))["status"].get("used"))
+    eventually(lambda: admin.get(profile_object_path(QUOTA, name))["status"].get("used"))
 
     def full() -> bool:
         try:
@@ -138,7 +145,7 @@ ALL_KINDS = OURS | set(KINDS)
 
 
 def test_each_costs_one_write_and_no_more_for_ever(
-    tenants: Tenants, admin: Api, cluster: RailedCluster
+    tenants: Tenants, admin: Api, cluster: ProfilesCluster
 ) -> None:
     before = quiet_writes(admin, kinds=ALL_KINDS, span=2.5)
     tenants.make("counted")
@@ -190,7 +197,7 @@ DEEDS: dict[str, tuple[str, Callable[[Object], object]]] = {
 @pytest.mark.parametrize("deed", DEEDS)
 def test_an_edit_is_undone(deed: str, name: str, admin: Api, measurements: Measurements) -> None:
     kind, change = DEEDS[deed]
-    path = rails_path(kind, name)
+    path = profile_object_path(kind, name)
     marks = admin.get(path)["metadata"]["labels"]
 
     def done() -> bool:
@@ -215,7 +222,7 @@ def _as_before(admin: Api, path: str, spec: Object, marks: dict[str, str]) -> bo
 def test_a_deleted_one_is_made_anew(
     kind: str, name: str, admin: Api, measurements: Measurements
 ) -> None:
-    path = rails_path(kind, name)
+    path = profile_object_path(kind, name)
     marks = admin.get(path)["metadata"]["labels"]
     admin.delete(path)
     took = measured(lambda: _as_before(admin, path, SPECS[kind], marks), DEADLINE, "not made anew")
@@ -245,7 +252,7 @@ def test_labels_come_back_and_forbidden_ones_go(name: str, admin: Api) -> None:
 
 def _attacks(kind: str, namespace: str) -> dict[str, Callable[[Api, Api], Any]]:
     """The ways to get rid of a guard rail, each by who may do all in the namespace."""
-    path, all_of_it = rails_path(kind, namespace), rails_path(kind, namespace, "")
+    path, all_of_it = profile_object_path(kind, namespace), profile_object_path(kind, namespace, "")
     wide = {"spec": {"hard": {"count/configmaps": "99"}}} if kind == QUOTA else {"spec": {}}
 
     def put(api: Api, admin: Api) -> object:
@@ -285,14 +292,14 @@ def _attacks(kind: str, namespace: str) -> dict[str, Callable[[Api, Api], Any]]:
 def test_a_sudoer_does_not_get_past_it(
     how: str, kind: str, name: str, sudo: Api, admin: Api
 ) -> None:
-    before = admin.get(rails_path(kind, name))
+    before = admin.get(profile_object_path(kind, name))
     assert ONLY_ADMINS in refusal(_attacks(kind, name)[how], sudo, admin)
-    after = admin.get(rails_path(kind, name))
+    after = admin.get(profile_object_path(kind, name))
     assert (after["metadata"]["uid"], after["spec"]) == (before["metadata"]["uid"], before["spec"])
 
 
 def test_nor_by_the_status_that_the_api_server_goes_by(name: str, sudo: Api, admin: Api) -> None:
-    path = rails_path(QUOTA, name)
+    path = profile_object_path(QUOTA, name)
     status = {"status": {"hard": {"count/configmaps": "99"}, "used": {"count/configmaps": "0"}}}
     assert ONLY_ADMINS in refusal(sudo.patch, f"{path}/status", status)
     whole = admin.get(path) | status
@@ -313,14 +320,14 @@ def test_nor_by_a_service_account_that_they_make_powerful(
     sudo.create(rbac_path("rolebindings", namespace=name), binding)
     eventually(lambda: rights.may(strong.who, rule(name)))
     for kind in KINDS:
-        assert ONLY_ADMINS in refusal(strong.api.delete, rails_path(kind, name))
+        assert ONLY_ADMINS in refusal(strong.api.delete, profile_object_path(kind, name))
 
 
 def test_what_is_a_sudoers_own_stays_theirs(name: str, sudo: Api) -> None:
     """Else the tests above would hold for a policy that forbids everything."""
     for kind in KINDS:
         mine = {"metadata": {"name": "mine"}, "spec": SPECS[kind]}
-        place = rails_path(kind, name, "")
+        place = profile_object_path(kind, name, "")
         sudo.create(place, mine)
         sudo.patch(f"{place}/mine", {"metadata": {"labels": {"a": "b"}}})
         sudo.delete(f"{place}/mine")
@@ -333,7 +340,9 @@ def test_nobody_takes_the_name_where_there_is_none(
     name = tenants.make("taken", sudoers=["alice"], profile="big")
     eventually(lambda: rights.sudoes(alice.who, name))
     body = {"metadata": {"name": "lnamespace"}, "spec": SPECS[NETWORK]}
-    assert ONLY_ADMINS in refusal(alice.sudo(name).create, rails_path(NETWORK, name, ""), body)
+    assert ONLY_ADMINS in refusal(
+        alice.sudo(name).create, profile_object_path(NETWORK, name, ""), body
+    )
 
 
 @pytest.mark.parametrize("label", ["example.com/mesh", "sneaky", "forbidden.example.com/x"])
@@ -347,20 +356,22 @@ def test_labels_are_not_for_sudoers(label: str, name: str, sudo: Api, admin: Api
 
 
 def test_the_controllers_token_limits_only_lnamespaces(
-    cluster: RailedCluster, name: str, admin: Api
+    cluster: ProfilesCluster, name: str, admin: Api
 ) -> None:
     thief = Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
     for kind in KINDS:
         body = {"metadata": {"name": "lnamespace"}, "spec": SPECS[kind]}
         for place in ("default", "kube-system", RELEASE_NAMESPACE):
-            assert "no LNamespace's" in refusal(thief.create, rails_path(kind, place, ""), body)
+            assert "no LNamespace's" in refusal(
+                thief.create, profile_object_path(kind, place, ""), body
+            )
         other = body | {"metadata": {"name": "other"}}
-        assert "names itself" in refusal(thief.create, rails_path(kind, name, ""), other)
-        admin.create(rails_path(kind, name, ""), other)
-        assert refusal(thief.delete, rails_path(kind, name, "other"))
-        assert refusal(thief.patch, rails_path(kind, name, "other"), {"spec": {}})
-        assert refusal(thief.delete, rails_path(kind, name, ""))
-        admin.delete(rails_path(kind, name, "other"))
+        assert "names itself" in refusal(thief.create, profile_object_path(kind, name, ""), other)
+        admin.create(profile_object_path(kind, name, ""), other)
+        assert refusal(thief.delete, profile_object_path(kind, name, "other"))
+        assert refusal(thief.patch, profile_object_path(kind, name, "other"), {"spec": {}})
+        assert refusal(thief.delete, profile_object_path(kind, name, ""))
+        admin.delete(profile_object_path(kind, name, "other"))
     worse = {"pod-security.kubernetes.io/enforce": "privileged", "example.com/mesh": "off"}
     for label, value in worse.items():
         change = {"metadata": {"labels": {label: value}}}
@@ -444,7 +455,7 @@ def test_both_versions_say_it(tenants: Tenants, admin: Api) -> None:
 # --- the file
 
 
-def test_a_change_of_the_file_is_followed(name: str, file: RailedCluster, admin: Api) -> None:
+def test_a_change_of_the_file_is_followed(name: str, file: ProfilesCluster, admin: Api) -> None:
     other = copy.deepcopy(PROFILES)
     other["default"]["resourceQuota"]["hard"] = {"count/configmaps": "7"}
     del other["default"]["networkPolicy"]
@@ -477,18 +488,18 @@ BROKEN = {
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_what_cannot_be_used_changes_nothing(
-    case: str, name: str, file: RailedCluster, admin: Api
+    case: str, name: str, file: ProfilesCluster, admin: Api
 ) -> None:
     content, words = BROKEN[case]
     since = file.controller.position
     file.tell(content)
-    eventually(lambda: counted(file.controller, UNUSABLE) == 1)
+    eventually(lambda: metric(file.controller, UNUSABLE) == 1)
     eventually(lambda: words.replace("\\", "") in file.controller.log(since).replace("\\", ""))
     assert {kind: spec(admin, kind, name) for kind in KINDS} == SPECS
 
 
 def test_a_profile_that_is_gone_takes_nothing_away_and_lets_nobody_in(
-    file: RailedCluster, tenants: Tenants, admin: Api, rights: Rights, people: People
+    file: ProfilesCluster, tenants: Tenants, admin: Api, rights: Rights, people: People
 ) -> None:
     old = tenants.make("old", users=["ursula"], profile="big")
     file.tell({"default": DEFAULT})
@@ -535,7 +546,7 @@ def test_nobody_gets_in_where_a_guard_rail_is_refused(
     bound = {"policyName": "no-network-policies", "validationActions": ["Deny"]}
     admin.create(f"{place}ybindings", {"metadata": policy["metadata"], "spec": bound})
     body = {"metadata": {"name": "x"}, "spec": SPECS[NETWORK]}
-    in_kube_public = rails_path(NETWORK, "kube-public", "")
+    in_kube_public = profile_object_path(NETWORK, "kube-public", "")
 
     def lets() -> bool:
         return unless("Invalid", admin.create, in_kube_public, body, dryRun="All")
@@ -575,7 +586,7 @@ def given_pods(admin: Api, name: str) -> None:
 
 
 def test_a_namespace_that_is_adopted_is_not_squeezed_into_the_default_profile(
-    tenants: Tenants, admin: Api, cluster: RailedCluster
+    tenants: Tenants, admin: Api, cluster: ProfilesCluster
 ) -> None:
     """Its Pod Security, its network policy and a quota that was exceeded came upon it at once."""
     name = tenants.name("adopted")
@@ -601,7 +612,7 @@ def test_a_namespace_that_is_adopted_is_not_squeezed_into_the_default_profile(
 
 
 def test_what_an_adopted_namespace_had_by_the_name_of_ours_stays(
-    tenants: Tenants, admin: Api, cluster: RailedCluster
+    tenants: Tenants, admin: Api, cluster: ProfilesCluster
 ) -> None:
     """A quota and a network policy called `lnamespace` went with the annotation that adopts."""
     name = tenants.name("adopted-own")
@@ -612,7 +623,7 @@ def test_what_an_adopted_namespace_had_by_the_name_of_ours_stays(
     }
     for kind, there in own.items():
         admin.create(
-            rails_path(kind, name, ""), {"metadata": {"name": "lnamespace"}, "spec": there}
+            profile_object_path(kind, name, ""), {"metadata": {"name": "lnamespace"}, "spec": there}
         )
     tenants.create(name, users=["ursula"])
     uid = tenants.unready(name, "Conflict")["metadata"]["uid"]
@@ -631,7 +642,7 @@ def test_what_an_adopted_namespace_had_by_the_name_of_ours_stays(
 
 
 def test_the_controllers_token_makes_no_namespace_an_adopted_one(
-    cluster: RailedCluster, name: str
+    cluster: ProfilesCluster, name: str
 ) -> None:
     """It would have no default profile then."""
     thief = Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
@@ -640,11 +651,11 @@ def test_the_controllers_token_makes_no_namespace_an_adopted_one(
 
 
 def test_a_namespace_that_is_let_go_keeps_nothing_of_ours(
-    tenants: Tenants, admin: Api, cluster: RailedCluster
+    tenants: Tenants, admin: Api, cluster: ProfilesCluster
 ) -> None:
     """By the commands of docs/adoption.md, letter by letter."""
     name = tenants.make("let-go", users=["ursula"])
-    admin.create(rails_path(QUOTA, name, ""), {"metadata": {"name": "theirs"}, "spec": {}})
+    admin.create(profile_object_path(QUOTA, name, ""), {"metadata": {"name": "theirs"}, "spec": {}})
     page = (REPOSITORY / "docs" / "adoption.md").read_text().partition("## Let go")[2]
     lines = re.findall(r"^\$ ((?:.|\n    )*)$", page.partition("## ")[0], re.MULTILINE)
     assert len(lines) >= 5
@@ -653,9 +664,9 @@ def test_a_namespace_that_is_let_go_keeps_nothing_of_ours(
     found = admin.get(ns_path(name))["metadata"]
     assert not [key for key in found.get("annotations", {}) if key.startswith(GROUP)]
     assert found["labels"] == {"kubernetes.io/metadata.name": name}
-    kept = admin.items(rails_path(QUOTA, name, ""))
+    kept = admin.items(profile_object_path(QUOTA, name, ""))
     assert [item["metadata"]["name"] for item in kept] == ["theirs"]
-    assert not admin.items(rails_path(NETWORK, name, ""))
+    assert not admin.items(profile_object_path(NETWORK, name, ""))
     eventually(lambda: not admin.items(rbac_path("rolebindings", namespace=name)))
 
 
@@ -677,7 +688,7 @@ def left(tenants: Tenants, alice: Person, rights: Rights) -> str:
 
 
 @pytest.fixture(scope="module")
-def strict(cluster: RailedCluster, left: str) -> RailedCluster:
+def strict(cluster: ProfilesCluster, left: str) -> ProfilesCluster:
     """The cluster once labels are required."""
     assert cluster.admin.find(lns_path(left)), "it must be from before"
     cluster.helm("upgrade")
@@ -690,7 +701,7 @@ def strict(cluster: RailedCluster, left: str) -> RailedCluster:
     return cluster
 
 
-def test_a_required_label_is_asked_for(strict: RailedCluster, alice: Person) -> None:
+def test_a_required_label_is_asked_for(strict: ProfilesCluster, alice: Person) -> None:
     for given in ({}, {"data-class": "publicity"}, {"data-class": ""}):
         body = manifest("labelled")
         body["metadata"]["labels"] = given
@@ -703,7 +714,7 @@ def test_a_required_label_is_asked_for(strict: RailedCluster, alice: Person) -> 
 
 
 def test_it_cannot_be_lost_and_its_change_is_followed(
-    strict: RailedCluster, alice: Person, rights: Rights
+    strict: ProfilesCluster, alice: Person, rights: Rights
 ) -> None:
     who = alice.who
     eventually(lambda: rights.edits(who, "labelled") and rights.sudoes(who, "labelled"))
@@ -726,7 +737,7 @@ def test_it_cannot_be_lost_and_its_change_is_followed(
 
 
 def test_those_from_before_can_be_changed_without(
-    strict: RailedCluster, alice: Person, name: str
+    strict: ProfilesCluster, alice: Person, name: str
 ) -> None:
     alice.api.patch(lns_path(name), {"spec": {"users": [{"name": "alice"}, {"name": "new"}]}})
     assert "data-class" not in labels(strict.admin, name)

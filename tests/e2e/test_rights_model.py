@@ -28,7 +28,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield stage
 
 
-@pytest.mark.timeout(900, func_only=True)
+@pytest.mark.timeout(1800, func_only=True)
 @pytest.mark.parametrize(
     "script",
     [

@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.support.api import Api, lns_path, refusal
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, Cluster
 from tests.e2e.support.people import user
-from tests.e2e.support.probes import counted
+from tests.e2e.support.probes import metric
 from tests.e2e.support.processes import Controller
 from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants, ending, group, service_account, soon
@@ -56,7 +56,7 @@ def test_who_edits_a_list_does_not_wait_for_what_has_nothing_to_add(
     what: str, cluster: Cluster, tenants: Tenants, admin: Api
 ) -> None:
     def asked(endpoint: str = "/mutate-administrator") -> float:
-        return counted(cluster.webhook, "lnamespace_webhook_requests_total", endpoint=endpoint)
+        return metric(cluster.webhook, "lnamespace_webhook_requests_total", endpoint=endpoint)
 
     change, times = FILLED_IN_AGAIN[what]
     path = lns_path(tenants.make("listed", users=["ann"]))

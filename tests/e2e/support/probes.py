@@ -15,20 +15,20 @@ class Probed(Protocol):
     health: int
 
 
-def said(process: Probed, path: str) -> tuple[int, str]:
+def probe(process: Probed, path: str) -> tuple[int, str]:
     """The answer to a probe: its code and its text."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{process.health}{path}", timeout=30) as it:
+        with urllib.request.urlopen(f"http://127.0.0.1:{process.health}{path}", timeout=60) as it:
             return it.status, it.read().decode()
     except HTTPError as error:
         with error:
             return error.code, error.read().decode()
 
 
-def counted(process: Probed, name: str, **labels: str) -> float:
+def metric(process: Probed, name: str, **labels: str) -> float:
     """The sum of a metric over all its series that have these labels."""
     found = 0.0
-    for series, text, value in _LINE.findall(said(process, "/metrics")[1]):
+    for series, text, value in _LINE.findall(probe(process, "/metrics")[1]):
         if series == name and labels.items() <= dict(_LABEL.findall(text)).items():
             found += float(value)
     return found

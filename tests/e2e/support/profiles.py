@@ -29,7 +29,7 @@ FORBIDDEN = ["forbidden.example.com/", "sneaky"]
 KINDS = ("resourcequotas", "limitranges", "networkpolicies")
 
 
-def rails_path(kind: str, namespace: str, name: str = "lnamespace") -> str:
+def profile_object_path(kind: str, namespace: str, name: str = "lnamespace") -> str:
     """Where a guard rail is; where all of a kind are, with no name."""
     if kind != "networkpolicies":
         return ns_path(namespace, kind, name)
@@ -37,7 +37,7 @@ def rails_path(kind: str, namespace: str, name: str = "lnamespace") -> str:
     return f"{path}/{name}" if name else path
 
 
-class RailedCluster(Cluster):
+class ProfilesCluster(Cluster):
     """With profiles in the chart's values, and a controller that reads them from a file."""
 
     def __init__(self, folder: Path) -> None:
