@@ -16,7 +16,6 @@ from lnamespace.kube.answers import error_of
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.kube.resources import CLUSTER_ROLE, NAMESPACE
 
-from tests.unit.support.reviews import fresh
 from tests.unit.support.server import DEADLINE, Exchange, Server, client_of, failure, serving
 
 
@@ -227,33 +226,6 @@ async def test_no_server_is_unreachable() -> None:
                 await client.get("/x")
 
 
-@pytest.mark.parametrize(
-    ("parts", "token"), [({}, None), ({"api_key": {"BearerToken": "Bearer a b c"}}, "a b c")]
-)
-async def test_another_client_of_the_process_connects_the_same_way(
-    tmp_path: Path, parts: dict[str, Any], token: str | None
-) -> None:
-    """As kopf does, which looks at what the cluster has before it runs us."""
-    ca, certificate, key = (str(tmp_path / name) for name in ("ca.crt", "tls.crt", "tls.key"))
-    pair = fresh()
-    (tmp_path / "ca.crt").write_bytes(pair.ca)
-    (tmp_path / "tls.crt").write_bytes(pair.certificate)
-    (tmp_path / "tls.key").write_bytes(pair.key)
-    files = {"ssl_ca_cert": ca, "cert_file": certificate, "key_file": key}
-    for verified, proxy in ((True, None), (False, "http://proxy:3128")):
-        how = {"verify_ssl": verified, "proxy": proxy}
-        async with client_of("https://cluster:6443", **files, **how, **parts) as client:
-            assert client.credentials() == {
-                "server": "https://cluster:6443",
-                "proxy_url": proxy,
-                "insecure": not verified,
-                "ca_path": ca,
-                "certificate_path": certificate,
-                "private_key_path": key,
-                "token": token,
-            }
-
-
 # Watches
 
 
@@ -365,8 +337,6 @@ async def test_a_kubeconfig_says_where_and_who(
     async with connect(Access(str(path), context)) as client:
         exchange, _ = await dialogue(server, client.get("/x"), good)
         assert exchange.headers["Authorization"] == f"Bearer token-{user}"
-        credentials = client.credentials()
-    assert (credentials["server"], credentials["token"]) == (server.url, f"token-{user}")
     assert path.read_bytes() == before, "somebody's kubeconfig is not ours to write"
 
 

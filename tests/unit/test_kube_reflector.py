@@ -12,8 +12,9 @@ import aiohttp
 import msgspec
 import pytest
 import pytest_asyncio
+from lnamespace.errors import Unreadable
 from lnamespace.kube.objects import Key
-from lnamespace.kube.reflector import Reflector
+from lnamespace.kube.reflector import Reflector, WatchEvent, WatchHandler
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.kube.store import Store
 
@@ -79,11 +80,13 @@ class Play:
         self.told.put_nowait((known.key[1], new.version if new else None))
 
     @asynccontextmanager
-    async def running(self, selector: str = "") -> AsyncIterator[Reflector[Thing]]:
+    async def running(
+        self, selector: str = "", handler: WatchHandler | None = None
+    ) -> AsyncIterator[Reflector[Thing]]:
         async with client_of(self.server.url) as client:
             well = self.recovered.set
             reflector = Reflector(
-                client, NAMESPACE, self.store, read, selector, self.failed.append, well
+                client, NAMESPACE, self.store, read, selector, self.failed.append, well, handler
             )
             task = asyncio.create_task(reflector.run())
             try:
@@ -219,6 +222,76 @@ async def test_a_watch_that_is_cut_goes_on_where_it_was(play: Play) -> None:
         await play.let_in_again(watch)
         await watch.send(event("ADDED", "b", 16))
         assert await play.news() == [("b", 16)]
+
+
+class Holder:
+    """A handler that keeps events to itself."""
+
+    def __init__(self) -> None:
+        self.held: list[bytes] = []
+        self.stops = 0
+
+    async def handle(self, events: AsyncIterator[WatchEvent]) -> None:
+        async for one in events:
+            self.held.append(bytes(one.object))
+
+    async def stop(self) -> None:
+        self.stops += 1
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until it is so."""
+    async with asyncio.timeout(DEADLINE):
+        while True:
+            if condition():
+                return
+            await asyncio.sleep(0.005)
+
+
+async def test_a_handler_is_given_what_is_new(play: Play) -> None:
+    handler = Holder()
+    async with play.running(handler=handler):
+        watch = await play.list(thing("a", 1))
+        play.store.learn(Thing(("", "ours"), 12, 0))
+        await watch.send(event("ADDED", "ours", 12), event("ADDED", "b", 13), bookmark(40))
+        await watch.end()
+        await play.server.next("GET", watch="true", resourceVersion="40")
+        assert [json.loads(one)["metadata"]["name"] for one in handler.held] == ["b"]
+
+
+async def test_an_outage_is_noted_though_a_handler_holds_events(play: Play) -> None:
+    """What kopf had buffered was read first: for half a second nobody knew of the outage."""
+    handler = Holder()
+    async with play.running(handler=handler):
+        watch = await play.list()
+        await watch.send(event("ADDED", "a", 15))
+        await until(lambda: handler.held)
+        watch.cut()
+        await until(lambda: play.failed)
+        await play.server.next("GET", watch="true", resourceVersion="15")
+        assert play.names == {}
+
+
+async def test_a_handler_has_stopped_before_anything_is_listed(play: Play) -> None:
+    handler = Holder()
+    async with play.running(handler=handler) as reflector:
+        await gone_in_stream(await play.list())
+        await play.server.next("GET", watch=None)
+        assert handler.stops == 2, "before the first list, too"
+        assert not reflector.synced.is_set()
+    assert handler.stops == 3
+
+
+async def test_what_a_handler_cannot_take_is_listed(play: Play) -> None:
+    class Fails(Holder):
+        async def handle(self, events: AsyncIterator[WatchEvent]) -> None:
+            async for _ in events:
+                raise Unreadable("no")
+
+    async with play.running(handler=Fails()):
+        await (await play.list()).send(event("ADDED", "a", 15))
+        (await play.server.next("GET", watch=None)).answer(page(20, thing("a", 15)))
+        assert await play.news() == [("a", 15)]
 
 
 HISTORY = (thing("stays", 1), thing("edited", 2), thing("deleted", 3))

@@ -10,6 +10,8 @@ should be with what is. In the order in which they build on each other:
 * :mod:`~lnamespace.controller.status` - what to say of an LNamespace; pure.
 * :mod:`~lnamespace.controller.outcome` - what came of working on a key.
 * :mod:`~lnamespace.controller.tenant`, :mod:`~lnamespace.controller.person` - the two reconcilers.
+* :mod:`~lnamespace.controller.handlers` - the kopf handlers of LNamespaces.
+* :mod:`~lnamespace.controller.embedded_kopf` - kopf, embedded without a connection.
 * :mod:`~lnamespace.controller.controller` - workers and reflectors, together.
-* :mod:`~lnamespace.controller.process` - the process, by kopf; nothing else imports kopf.
+* :mod:`~lnamespace.controller.process` - the process.
 """

@@ -5,6 +5,7 @@ import logging
 import socket
 import time
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
@@ -15,6 +16,7 @@ from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import Cache, Tenant, WorkKey
 from lnamespace.controller.events import Recorder
 from lnamespace.controller.guards import GuardWatch
+from lnamespace.controller.handlers import lnamespace_handlers
 from lnamespace.controller.measures import DEFECT, DONE, Measures
 from lnamespace.controller.outbox import Departed, Outbox
 from lnamespace.controller.outcome import Outcome
@@ -73,9 +75,17 @@ def election_of(client: Client, settings: Settings) -> LeaderElector | None:
 
 
 class Controller:
-    """Everything between a connection and a cluster that is as its LNamespaces say."""
+    """Everything between a connection and a cluster that is as its LNamespaces say.
 
-    def __init__(self, client: Client, settings: Settings) -> None:
+    ``on_kopf_start`` is called when kopf has started, which takes over the signal handlers.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        settings: Settings,
+        on_kopf_start: Callable[[], object] = lambda: None,
+    ) -> None:
         conventions = conventions_of(settings)
         self._settings = settings
         self._measures = Measures(ControllerMetrics.new(conventions.names.group))
@@ -130,6 +140,9 @@ class Controller:
             read_lnamespace,
             failed=self._watch_failed,
             recovered=self._queue.hurry,
+            handler=lnamespace_handlers(
+                lnamespaces(conventions), self._cache.lnamespaces, on_kopf_start
+            ),
         )
         self._reflectors = self._make_reflectors(client, conventions)
         self._busy: dict[WorkKey, float] = {}

@@ -133,20 +133,6 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         await self._session.close()
 
-    def credentials(self) -> dict[str, Any]:
-        """How the connection is made, for another client of the same process."""
-        configuration = self._configuration
-        token = configuration.api_key.get("BearerToken")
-        return {
-            "server": configuration.host,
-            "proxy_url": configuration.proxy,
-            "insecure": not configuration.verify_ssl,
-            "ca_path": configuration.ssl_ca_cert,
-            "certificate_path": configuration.cert_file,
-            "private_key_path": configuration.key_file,
-            "token": token.split(" ", 1)[-1] if token else None,
-        }
-
     def fenced(self, fence: Fence) -> Self:
         """The same connection for a process that may lose the right to write.
 

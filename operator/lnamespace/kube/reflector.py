@@ -1,7 +1,11 @@
 """List and watch: keeps a store true to the cluster, deletions included.
 
-kopf's own watch does not tell what was deleted while it was cut off (it relists and forgets to
-compare), so this does: after every relist what the list does not hold is removed.
+A watch that was interrupted for too long does not report what was deleted meanwhile. After every
+list, what the list does not hold is removed.
+
+A handler may stand between the watch and the store, as kopf does for LNamespaces
+(docs/decisions/0038-kopf-handlers.md). The reflector still reads the connection: it knows when to
+list, where the next watch begins, and at once when a watch is interrupted.
 """
 
 import asyncio
@@ -10,9 +14,9 @@ import logging
 import math
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic
+from typing import Generic, Protocol
 
 import msgspec
 
@@ -61,7 +65,9 @@ class _Page(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw] | None = None
 
 
-class _Event(msgspec.Struct, frozen=True):
+class WatchEvent(msgspec.Struct, frozen=True):
+    """An event of a watch: ``ADDED``, ``MODIFIED`` or ``DELETED``, and the object as JSON."""
+
     type: str
     object: msgspec.Raw
 
@@ -84,7 +90,7 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 _page = msgspec.json.Decoder(_Page)
-_event = msgspec.json.Decoder(_Event)
+_event = msgspec.json.Decoder(WatchEvent)
 _head = msgspec.json.Decoder(_Head)
 _failure = msgspec.json.Decoder(_Failure)
 
@@ -106,9 +112,28 @@ class Pulse:
             self.heard = self.tried
 
 
+class WatchHandler(Protocol):
+    """Takes the events of watches into the store in its own time, each object's in their order."""
+
+    async def handle(self, events: AsyncIterator[WatchEvent]) -> None:
+        """Take events in until the watch ends; whatever ends it is raised at once.
+
+        Events that were read before may still be on their way to the store.
+
+        Raises
+        ------
+        ClusterError
+            Events may be lost: what the watch told must be listed.
+        """
+
+    async def stop(self) -> None:
+        """Return when nothing is on its way to the store any more."""
+
+
 class Reflector(Generic[T]):
     """Feeds one store with one kind of object, for as long as :meth:`run` runs.
 
+    ``handler`` takes the events of the watch into the store, instead of the reflector itself.
     ``failed`` is told the resource of each list or watch that fails, ``recovered`` that a watch is
     let in after some that were not.
     """
@@ -122,9 +147,11 @@ class Reflector(Generic[T]):
         selector: str = "",
         failed: Callable[[str], object] = lambda _: None,
         recovered: Callable[[], object] = lambda: None,
+        handler: WatchHandler | None = None,
     ) -> None:
         self._client = client
         self._store = store
+        self._handler = handler
         self._read = read
         self._params = {"labelSelector": selector} if selector else {}
         self._failed = failed
@@ -142,6 +169,12 @@ class Reflector(Generic[T]):
 
     async def run(self) -> None:
         """List once, then watch; list again only when our place in the watch is lost."""
+        try:
+            await self._run()
+        finally:
+            await self._stop_handler()
+
+    async def _run(self) -> None:
         failures = 0
         while True:
             before = self._version
@@ -150,6 +183,7 @@ class Reflector(Generic[T]):
             try:
                 if not before or self._may_be_restored():
                     self.synced.clear()
+                    await self._stop_handler()
                     await self._list(alone=True)
                     before = min(before, self._version)
                 await self._watch()
@@ -252,21 +286,31 @@ class Reflector(Generic[T]):
             if self._ails:
                 self._ails = False
                 self._recovered()
-            async for line in lines:
-                self.pulse.beat(heard=True)
-                self._take(decode(_event, line))
+            if self._handler:
+                await self._handler.handle(self._news(lines))
+                return
+            async for event in self._news(lines):
+                self._apply(event)
 
-    def _take(self, event: _Event) -> None:
-        if event.type == "ERROR":
-            raise error_of(decode(_failure, event.object).code, bytes(event.object))
-        if event.type == "BOOKMARK":
-            self._version = decode(_head, event.object).metadata.version
-            return
-        head = decode(_head, event.object).metadata
-        self._version = head.version
-        if event.type != "DELETED" and self._store.knows(head.key, head.version):
+    async def _news(self, lines: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
+        """Yield what is new to the store; note our place in the watch."""
+        async for line in lines:
+            self.pulse.beat(heard=True)
+            event = decode(_event, line)
+            if event.type == "ERROR":
+                raise error_of(decode(_failure, event.object).code, bytes(event.object))
+            head = decode(_head, event.object).metadata
+            self._version = head.version
             # The echo of our own write, by far the most of all events: not worth reading.
-            return
+            echo = event.type != "DELETED" and self._store.knows(head.key, head.version)
+            if event.type != "BOOKMARK" and not echo:
+                yield event
+
+    async def _stop_handler(self) -> None:
+        if self._handler:
+            await self._handler.stop()
+
+    def _apply(self, event: WatchEvent) -> None:
         item = self._read_item(event.object)
         if event.type == "DELETED":
             self._store.remove(item.key, item.version)

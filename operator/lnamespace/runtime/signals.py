@@ -12,10 +12,16 @@ def stop_event() -> asyncio.Event:
 
     Call it within the running event loop.
     """
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    stop = asyncio.Event()
+    set_at_signals(stop)
+    return stop
+
+
+def set_at_signals(stop: asyncio.Event) -> None:
+    """Have SIGTERM and SIGINT set an event, whatever they did before."""
+    loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, stop.set)
-    return stop
 
 
 def exit_at_next_signal() -> None:

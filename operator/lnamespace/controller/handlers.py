@@ -1,0 +1,43 @@
+"""The kopf handlers of LNamespaces.
+
+kopf calls a handler for every LNamespace that is created, edited or deleted::
+
+    API server --watch--> reflector --> kopf --> lnamespace_changed --> store --> queue
+         +------list----> reflector -----------------------------------> store
+
+A handler puts what it is told into the store. The store compares resource versions, and enqueues
+the LNamespace if it has changed. A worker then reconciles it by what the caches hold
+(:mod:`~lnamespace.controller.tenant`), not by the event: an event may be late, or stand for many.
+
+The :class:`~lnamespace.kube.reflector.Reflector` lists what kopf's watch does not tell: LNamespaces
+that were deleted while a watch was interrupted (docs/decisions/0038-kopf-handlers.md).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import kopf
+import msgspec
+
+from lnamespace.controller.embedded_kopf import EmbeddedKopf
+from lnamespace.controller.resource import CachedLNamespace, read_lnamespace
+from lnamespace.kube.resources import Resource
+from lnamespace.kube.store import Store
+
+
+def lnamespace_handlers(
+    resource: Resource, store: Store[CachedLNamespace], on_start: Callable[[], object]
+) -> EmbeddedKopf:
+    """Return a kopf operator that keeps a store of LNamespaces; ``on_start``: when it starts."""
+    operator = EmbeddedKopf(resource, on_start)
+
+    @kopf.on.event(resource.group, resource.version, resource.plural, registry=operator.registry)
+    @operator.delivers
+    async def lnamespace_changed(event: kopf.RawEvent, **_: Any) -> None:
+        lnamespace = read_lnamespace(msgspec.json.encode(event["object"]))
+        if event["type"] == "DELETED":
+            store.remove(lnamespace.key, lnamespace.version)
+        else:
+            store.put(lnamespace)
+
+    return operator
