@@ -26,10 +26,8 @@ from typing import Any
 import aiohttp
 import msgspec
 from aiohttp import web
-from lnamespace.admission.certificates import values as certificates
-from lnamespace.admission.certificates.tls import Identity
-from lnamespace.admission.certificates.trust import terms
-from lnamespace.admission.certificates.values import Pair
+from lnamespace.admission.certificates.keypairs import CertificateSpec, KeyPair, make_pair
+from lnamespace.admission.certificates.tls import ServingCertificate
 from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.runtime.listener import Address
 
@@ -62,7 +60,7 @@ class _Load:
 def main() -> int:
     """Measure, print the table, write the JSON."""
     chosen = _arguments()
-    pair = certificates.make(terms(("127.0.0.1",), 48, 60), datetime.now(UTC))
+    pair = make_pair(CertificateSpec.of_options(("127.0.0.1",), 48, 60), datetime.now(UTC))
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         with _plain(pair) as address:
@@ -96,7 +94,7 @@ def _arguments() -> argparse.Namespace:
 
 
 @contextmanager
-def _webhook(folder: Path, pair: Pair) -> Iterator[str]:
+def _webhook(folder: Path, pair: KeyPair) -> Iterator[str]:
     """The real process on one core, with its certificate from a folder; yields its address."""
     (folder / "tls.crt").write_bytes(pair.certificate)
     (folder / "tls.key").write_bytes(pair.key)
@@ -120,7 +118,7 @@ def _webhook(folder: Path, pair: Pair) -> Iterator[str]:
 
 
 @contextmanager
-def _plain(pair: Pair) -> Iterator[str]:
+def _plain(pair: KeyPair) -> Iterator[str]:
     """The plain alternative, on the same core; yields its address."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.Process(target=_serve_plain, args=(theirs, pair), daemon=True)
@@ -132,18 +130,18 @@ def _plain(pair: Pair) -> Iterator[str]:
         process.join()
 
 
-def _serve_plain(pipe: Any, pair: Pair) -> None:
+def _serve_plain(pipe: Any, pair: KeyPair) -> None:
     os.sched_setaffinity(0, {0})
     asyncio.run(_answer_constant(pipe, pair))
 
 
-async def _answer_constant(pipe: Any, pair: Pair) -> None:
+async def _answer_constant(pipe: Any, pair: KeyPair) -> None:
     async def constant(request: web.BaseRequest) -> web.Response:
         await request.read()
         return web.Response(body=_CONSTANT, content_type="application/json")
 
-    identity = Identity(WebhookMetrics.new())
-    identity.show(pair)
+    identity = ServingCertificate(WebhookMetrics.new())
+    identity.use(pair)
     runner = web.ServerRunner(web.Server(constant))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=identity.context).start()

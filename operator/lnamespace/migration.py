@@ -22,14 +22,10 @@ from lnamespace.kube import answers
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.kube.metadata import PartialMetadata, PartialPage
-from lnamespace.kube.resources import Resource
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.model.lnamespace import PLURAL, VERSION
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
-
-DEFINITION = Resource(
-    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions"
-)
 
 _PAGE = 500
 _ATTEMPTS = 8
@@ -123,7 +119,7 @@ class Migration:
 
     async def definition(self) -> _Definition:
         """The CustomResourceDefinition, which must store the version of today."""
-        path = DEFINITION.path(self.definition_name)
+        path = CUSTOM_RESOURCE_DEFINITION.path(self.definition_name)
         raw = await self._patiently(lambda: self._client.get(path))
         found = answers.decode(_definition_decoder, raw)
         (stored,) = (version.name for version in found.spec.versions if version.storage)
@@ -181,7 +177,7 @@ class Migration:
             "metadata": {"resourceVersion": found.metadata.resource_version},
             "status": {"storedVersions": [VERSION]},
         }
-        path = DEFINITION.path(self.definition_name, subresource="status")
+        path = CUSTOM_RESOURCE_DEFINITION.path(self.definition_name, subresource="status")
         return await self._client.patch(path, msgspec.json.encode(patch))
 
     async def _patiently(self, attempt: Callable[[], Awaitable[bytes]]) -> bytes:

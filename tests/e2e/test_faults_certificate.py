@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from lnamespace.admission.certificates.values import Pair, Terms, make
+from lnamespace.admission.certificates.keypairs import CertificateSpec, KeyPair, make_pair
 
 from tests.e2e.support.api import CONFIGURATIONS, CRD, LNAMESPACES, Api, ApiError, Object
 from tests.e2e.support.cluster import Cluster
@@ -24,14 +24,14 @@ def webhook(cluster: Cluster) -> Iterator[Webhook]:
         cluster.webhook.start()
 
 
-def expired() -> Pair:
+def expired() -> KeyPair:
     """A pair as the webhook makes them, whose time was over a minute ago."""
     life = timedelta(hours=1)
-    terms = Terms(("127.0.0.1",), life, timedelta(seconds=1))
-    return make(terms, datetime.now(UTC) - life - timedelta(minutes=1))
+    terms = CertificateSpec(("127.0.0.1",), life, timedelta(seconds=1))
+    return make_pair(terms, datetime.now(UTC) - life - timedelta(minutes=1))
 
 
-def plant(admin: Api, pair: Pair) -> None:
+def plant(admin: Api, pair: KeyPair) -> None:
     """Have it shared, and trusted everywhere, as it was when it was good."""
     data = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": pair.ca}
     admin.patch(SECRET, {"data": {name: _encoded(value) for name, value in data.items()}})

@@ -9,29 +9,44 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
-from lnamespace.admission.certificates import values as certificates
-from lnamespace.admission.certificates.values import Held, Pair, Situation, State, Terms
+from lnamespace.admission.certificates import keypairs
+from lnamespace.admission.certificates.keypairs import (
+    CertificateSpec,
+    KeyPair,
+    make_pair,
+    not_after,
+    trusts,
+)
+from lnamespace.admission.certificates.keypairs import problem as keypair_problem
+from lnamespace.admission.certificates.rotation import (
+    ObservedState,
+    SharedPair,
+    SharedState,
+    desired_bundle,
+    next_state,
+    pair_to_serve,
+)
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
-TERMS = Terms(("door.example", "127.0.0.1", "::1"), 3 * HOUR, MINUTE)
+TERMS = CertificateSpec(("door.example", "127.0.0.1", "::1"), 3 * HOUR, MINUTE)
 
 
-def made(now: datetime = START, terms: Terms = TERMS) -> Pair:
-    return certificates.make(terms, now)
+def made(now: datetime = START, terms: CertificateSpec = TERMS) -> KeyPair:
+    return make_pair(terms, now)
 
 
 PAIR, OTHER = made(), made()
 
 
 def seen(
-    state: State, serving: Pair | None = None, now: datetime = START, bundle: bytes = b""
-) -> Situation:
-    return Situation(state, serving, (bundle, bundle), now)
+    state: SharedState, serving: KeyPair | None = None, now: datetime = START, bundle: bytes = b""
+) -> ObservedState:
+    return ObservedState(state, serving, (bundle, bundle), now)
 
 
-def advanced(situation: Situation, terms: Terms = TERMS) -> State:
-    return certificates.advance(situation, terms, lambda: made(situation.now, terms))
+def advanced(situation: ObservedState, terms: CertificateSpec = TERMS) -> SharedState:
+    return next_state(situation, terms, lambda: made(situation.now, terms))
 
 
 def test_a_made_pair_is_good_for_its_names_and_signed_by_its_ca() -> None:
@@ -40,8 +55,8 @@ def test_a_made_pair_is_good_for_its_names_and_signed_by_its_ca() -> None:
     assert names.get_values_for_type(x509.DNSName) == ["door.example"]
     assert [str(ip) for ip in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1", "::1"]
     leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(PAIR.ca))
-    assert certificates.problem(PAIR, START) is None
-    assert certificates.expiry(PAIR) == START + 3 * HOUR
+    assert keypair_problem(PAIR, START) is None
+    assert not_after(PAIR) == START + 3 * HOUR
 
 
 def test_a_made_pair_can_serve_and_sign_nothing_else() -> None:
@@ -54,7 +69,7 @@ def test_a_made_pair_can_serve_and_sign_nothing_else() -> None:
 
 def test_the_key_of_the_ca_is_kept_nowhere() -> None:
     ca = x509.load_pem_x509_certificate(PAIR.ca)
-    key = certificates._private_key(PAIR.key)  # noqa: SLF001 - the only way to look at it
+    key = keypairs._private_key(PAIR.key)  # noqa: SLF001 - the only way to look at it
     assert key.public_key() != ca.public_key()
 
 
@@ -69,136 +84,140 @@ def test_the_key_of_the_ca_is_kept_nowhere() -> None:
         (replace(PAIR, key=b"garbage"), START, "cannot be read"),
         (replace(PAIR, certificate=b""), START, "cannot be read"),
         (replace(PAIR, certificate=b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END"), START, "read"),
-        (Pair(b"\xff", b"\x00", b""), START, "cannot be read"),
+        (KeyPair(b"\xff", b"\x00", b""), START, "cannot be read"),
     ],
 )
-def test_what_cannot_be_served_is_told(pair: Pair, now: datetime, said: str | None) -> None:
-    problem = certificates.problem(pair, now)
+def test_what_cannot_be_served_is_told(pair: KeyPair, now: datetime, said: str | None) -> None:
+    problem = keypair_problem(pair, now)
     assert problem is None if said is None else said in (problem or "")
 
 
 def test_the_first_replica_shares_a_pair_and_serves_it_at_once() -> None:
-    state = advanced(seen(State()))
+    state = advanced(seen(SharedState()))
     assert state.current
     assert not state.next
-    assert certificates.serve(seen(state), TERMS) == state.current.pair
+    assert pair_to_serve(seen(state), TERMS) == state.current.pair
 
 
 def test_a_young_pair_is_left_alone() -> None:
-    state = State(Held(PAIR, START))
-    bundle = certificates.bundle(b"", state, START)
+    state = SharedState(SharedPair(PAIR, START))
+    bundle = desired_bundle(b"", state, START)
     assert advanced(seen(state, PAIR, START + HOUR, bundle)) == state
 
 
 def test_after_two_thirds_of_its_life_the_next_is_made() -> None:
-    state = State(Held(PAIR, START))
-    bundle = certificates.bundle(b"", state, START)
+    state = SharedState(SharedPair(PAIR, START))
+    bundle = desired_bundle(b"", state, START)
     state = advanced(seen(state, PAIR, START + 2 * HOUR, bundle))
-    assert state.current == Held(PAIR, START)
+    assert state.current == SharedPair(PAIR, START)
     assert state.next
     assert state.next.trusted_since is None
-    assert certificates.serve(seen(state, PAIR), TERMS) == PAIR
+    assert pair_to_serve(seen(state, PAIR), TERMS) == PAIR
 
 
 def test_the_next_takes_over_when_its_trust_has_settled() -> None:
-    state = State(Held(PAIR, START), Held(OTHER))
-    both = certificates.bundle(b"", state, START)
-    assert advanced(seen(state, PAIR, START, PAIR.ca)).next == Held(OTHER)
+    state = SharedState(SharedPair(PAIR, START), SharedPair(OTHER))
+    both = desired_bundle(b"", state, START)
+    assert advanced(seen(state, PAIR, START, PAIR.ca)).next == SharedPair(OTHER)
     state = advanced(seen(state, PAIR, START, both))
-    assert state.next == Held(OTHER, START)
+    assert state.next == SharedPair(OTHER, START)
     assert advanced(seen(state, PAIR, START + MINUTE / 2, both)) == state
-    assert advanced(seen(state, PAIR, START + MINUTE, both)) == State(Held(OTHER, START))
+    assert advanced(seen(state, PAIR, START + MINUTE, both)) == SharedState(
+        SharedPair(OTHER, START)
+    )
 
 
 def test_trust_begins_with_the_last_bundle() -> None:
-    state = State(Held(PAIR, START), Held(OTHER))
-    both = certificates.bundle(b"", state, START)
-    assert advanced(Situation(state, PAIR, (both, PAIR.ca), START)) == state
+    state = SharedState(SharedPair(PAIR, START), SharedPair(OTHER))
+    both = desired_bundle(b"", state, START)
+    assert advanced(ObservedState(state, PAIR, (both, PAIR.ca), START)) == state
 
 
 def test_what_is_served_goes_on_though_a_bundle_is_overwritten() -> None:
     later = START + HOUR
-    state = advanced(seen(State(Held(PAIR, START)), PAIR, later, OTHER.ca))
-    assert certificates.serve(seen(state, None, later, OTHER.ca), TERMS) == PAIR
+    state = advanced(seen(SharedState(SharedPair(PAIR, START)), PAIR, later, OTHER.ca))
+    assert pair_to_serve(seen(state, None, later, OTHER.ca), TERMS) == PAIR
 
 
 def test_trust_that_was_lost_must_settle_again() -> None:
-    state = State(Held(PAIR, START), Held(OTHER, START))
-    assert advanced(seen(state, PAIR, START + HOUR, PAIR.ca)).next == Held(OTHER)
+    state = SharedState(SharedPair(PAIR, START), SharedPair(OTHER, START))
+    assert advanced(seen(state, PAIR, START + HOUR, PAIR.ca)).next == SharedPair(OTHER)
 
 
 def test_a_pair_for_other_names_is_replaced_in_order() -> None:
     other = made(terms=replace(TERMS, names=("old.example",)))
-    state = advanced(seen(State(Held(other, START)), other, bundle=other.ca))
-    assert state.current == Held(other, START)
+    state = advanced(seen(SharedState(SharedPair(other, START)), other, bundle=other.ca))
+    assert state.current == SharedPair(other, START)
     assert state.next
 
 
 def test_a_next_pair_that_lacks_a_name_is_dropped() -> None:
     other = made(terms=replace(TERMS, names=("old.example",)))
-    state = State(Held(PAIR, START), Held(other, START))
-    present = certificates.bundle(b"", state, START)
-    assert advanced(seen(state, PAIR, START + HOUR, present)) == State(Held(PAIR, START))
+    state = SharedState(SharedPair(PAIR, START), SharedPair(other, START))
+    present = desired_bundle(b"", state, START)
+    assert advanced(seen(state, PAIR, START + HOUR, present)) == SharedState(
+        SharedPair(PAIR, START)
+    )
 
 
-@pytest.mark.parametrize("bad", [Pair(b"x", b"y", b"z"), replace(PAIR, ca=OTHER.ca)])
-def test_garbage_is_replaced_by_what_is_served_and_then_by_the_next(bad: Pair) -> None:
-    state = advanced(seen(State(Held(bad, START)), PAIR, bundle=PAIR.ca))
+@pytest.mark.parametrize("bad", [KeyPair(b"x", b"y", b"z"), replace(PAIR, ca=OTHER.ca)])
+def test_garbage_is_replaced_by_what_is_served_and_then_by_the_next(bad: KeyPair) -> None:
+    state = advanced(seen(SharedState(SharedPair(bad, START)), PAIR, bundle=PAIR.ca))
     assert state.current
     assert state.current.pair == PAIR
     assert state.next
-    assert certificates.serve(seen(state, PAIR), TERMS) == PAIR
-    assert certificates.serve(seen(state, bundle=PAIR.ca + OTHER.ca), TERMS) == PAIR
+    assert pair_to_serve(seen(state, PAIR), TERMS) == PAIR
+    assert pair_to_serve(seen(state, bundle=PAIR.ca + OTHER.ca), TERMS) == PAIR
 
 
 def test_garbage_is_replaced_at_once_where_nothing_is_served() -> None:
-    state = advanced(seen(State(Held(Pair(b"x", b"y", b"z")))))
+    state = advanced(seen(SharedState(SharedPair(KeyPair(b"x", b"y", b"z")))))
     assert state.current
-    assert certificates.problem(state.current.pair, START) is None
+    assert keypair_problem(state.current.pair, START) is None
 
 
 def test_the_next_stands_in_for_a_current_one_that_expired() -> None:
     late = made(START + 2 * HOUR)
-    state = State(Held(PAIR, START), Held(late))
-    assert advanced(seen(state, PAIR, START + 3 * HOUR)) == State(Held(late))
-    state = State(Held(PAIR, START), Held(late, START + 2 * HOUR))
-    assert advanced(seen(state, PAIR, START + 3 * HOUR, PAIR.ca)) == State(Held(late))
+    state = SharedState(SharedPair(PAIR, START), SharedPair(late))
+    assert advanced(seen(state, PAIR, START + 3 * HOUR)) == SharedState(SharedPair(late))
+    state = SharedState(SharedPair(PAIR, START), SharedPair(late, START + 2 * HOUR))
+    assert advanced(seen(state, PAIR, START + 3 * HOUR, PAIR.ca)) == SharedState(SharedPair(late))
 
 
 def test_a_new_replica_does_not_wait_for_one_that_has_expired() -> None:
     now = START + 3 * HOUR
-    state = State(Held(made(now)))
-    assert certificates.serve(seen(state, None, now, PAIR.ca), TERMS) == state.pairs[0]
-    assert certificates.serve(seen(state, None, now - MINUTE, PAIR.ca), TERMS) is None
+    state = SharedState(SharedPair(made(now)))
+    assert pair_to_serve(seen(state, None, now, PAIR.ca), TERMS) == state.pairs[0]
+    assert pair_to_serve(seen(state, None, now - MINUTE, PAIR.ca), TERMS) is None
 
 
 def test_a_pair_without_a_ca_is_not_trusted() -> None:
-    assert not certificates.trusts(PAIR.ca, replace(PAIR, ca=b""))
+    assert not trusts(PAIR.ca, replace(PAIR, ca=b""))
 
 
 def test_a_bundle_goes_on_trusting_what_it_trusted_until_that_expires() -> None:
-    grown = certificates.bundle(PAIR.ca, State(Held(OTHER)), START)
-    assert certificates.trusts(grown, PAIR)
-    assert certificates.trusts(grown, OTHER)
+    grown = desired_bundle(PAIR.ca, SharedState(SharedPair(OTHER)), START)
+    assert trusts(grown, PAIR)
+    assert trusts(grown, OTHER)
     late = made(START + 3 * HOUR)
-    later = certificates.bundle(grown, State(Held(late)), START + 3 * HOUR)
+    later = desired_bundle(grown, SharedState(SharedPair(late)), START + 3 * HOUR)
     assert later == late.ca
 
 
 def test_a_bundle_that_is_right_stays_as_it_is_written() -> None:
     present = b"# a comment\n" + PAIR.ca + OTHER.ca
-    assert certificates.bundle(present, State(Held(PAIR)), START) == present
+    assert desired_bundle(present, SharedState(SharedPair(PAIR)), START) == present
 
 
 def test_a_bundle_of_garbage_is_replaced() -> None:
-    assert certificates.bundle(b"garbage", State(Held(PAIR)), START) == PAIR.ca
+    assert desired_bundle(b"garbage", SharedState(SharedPair(PAIR)), START) == PAIR.ca
 
 
 def test_a_bundle_that_would_grow_without_end_loses_the_oldest() -> None:
     bundle, pairs = b"", [made(START + minute * MINUTE) for minute in range(50)]
     for pair in pairs:
-        bundle = certificates.bundle(bundle, State(Held(pair)), START)
-    assert [pair for pair in pairs if certificates.trusts(bundle, pair)] == pairs[-32:]
+        bundle = desired_bundle(bundle, SharedState(SharedPair(pair)), START)
+    assert [pair for pair in pairs if trusts(bundle, pair)] == pairs[-32:]
 
 
 SHORT = replace(TERMS, life=30 * MINUTE)
@@ -216,13 +235,13 @@ class World:
 
     now: datetime = START
     version: int = 0
-    state: State = field(default_factory=State)
+    state: SharedState = field(default_factory=SharedState)
     bundles: list[tuple[int, bytes]] = field(default_factory=lambda: [(0, b"")] * 3)
     history: list[list[tuple[datetime, bytes]]] = field(
         default_factory=lambda: [[(START - HOUR, b"")] for _ in range(3)]
     )
-    serving: list[Pair | None] = field(default_factory=lambda: [None, None, None])
-    looks: list[tuple[int, State, list[tuple[int, bytes]]] | None] = field(
+    serving: list[KeyPair | None] = field(default_factory=lambda: [None, None, None])
+    looks: list[tuple[int, SharedState, list[tuple[int, bytes]]] | None] = field(
         default_factory=lambda: [None, None, None]
     )
 
@@ -235,20 +254,20 @@ class World:
             return
         version, state, bundles = look
         contents = tuple(content for _, content in bundles)
-        situation = Situation(state, self.serving[replica], contents, self.now)
+        situation = ObservedState(state, self.serving[replica], contents, self.now)
         wanted = advanced(situation, SHORT)
         if wanted != state:
             if version != self.version:
                 return
             self.version, self.state = self.version + 1, wanted
-        self.serving[replica] = certificates.serve(replace(situation, state=wanted), SHORT)
+        self.serving[replica] = pair_to_serve(replace(situation, state=wanted), SHORT)
         for target, (seen_version, content) in enumerate(bundles):
-            grown = certificates.bundle(content, wanted, self.now)
+            grown = desired_bundle(content, wanted, self.now)
             if grown != content and seen_version == self.bundles[target][0]:
                 self.bundles[target] = seen_version + 1, grown
                 self.history[target].append((self.now, grown))
 
-    def spoil(self, state: State) -> None:
+    def spoil(self, state: SharedState) -> None:
         self.version, self.state = self.version + 1, state
 
     def used(self, target: int) -> list[bytes]:
@@ -263,17 +282,17 @@ class World:
             for replica, pair in enumerate(self.serving)
             for target in range(3)
             for bundle in self.used(target)
-            if pair and not certificates.trusts(bundle, pair)
+            if pair and not trusts(bundle, pair)
         ]
 
 
 REPLICAS = st.integers(0, 2)
 SPOILT = st.sampled_from(
     [
-        State(),
-        State(Held(Pair(b"x", b"y", b"z"), START)),
-        State(Held(made(terms=replace(TERMS, names=("old.example",))))),
-        State(None, Held(Pair(b"x", b"y", b"z"))),
+        SharedState(),
+        SharedState(SharedPair(KeyPair(b"x", b"y", b"z"), START)),
+        SharedState(SharedPair(made(terms=replace(TERMS, names=("old.example",))))),
+        SharedState(None, SharedPair(KeyPair(b"x", b"y", b"z"))),
     ]
 )
 STEPS = st.one_of(
@@ -298,7 +317,7 @@ def test_what_is_served_is_trusted_whoever_is_behind(steps: list[tuple[str, obje
     for what, argument in steps:
         play(world, what, argument)
         alive = [pair for pair in world.serving if pair]
-        assert all(certificates.problem(pair, world.now) is None for pair in alive)
+        assert all(keypair_problem(pair, world.now) is None for pair in alive)
         assert world.distrusted() == [], (what, argument)
 
 
@@ -315,7 +334,7 @@ def play(world: World, what: str, argument: object) -> None:
             wait(world, timedelta(seconds=seconds))
         case "restart", int(replica):
             restart(world, replica)
-        case "spoil", State() as state:
+        case "spoil", SharedState() as state:
             world.spoil(state)
 
 
@@ -328,7 +347,7 @@ def wait(world: World, long: timedelta) -> None:
             world.read(replica)
             world.act(replica)
         pair = world.serving[2]
-        if pair and certificates.problem(pair, world.now):
+        if pair and keypair_problem(pair, world.now):
             world.serving[2] = None
 
 

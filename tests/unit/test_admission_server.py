@@ -493,7 +493,7 @@ async def test_a_new_certificate_is_served_without_a_refused_request(served: Ser
     enough = asyncio.Event()
     loading = asyncio.create_task(load(served, enough))
     await until(lambda: served.count(200) > 20)
-    served.identity.show(new)
+    served.identity.use(new)
     _, writer = await asyncio.open_connection(*where(served.address), ssl=trusting(new))
     writer.close()
     with pytest.raises(ssl.SSLCertVerificationError):

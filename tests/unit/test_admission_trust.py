@@ -16,11 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.aio.client import Configuration
 from lnamespace.admission.certificates import trust
-from lnamespace.admission.certificates import values as certificates
-from lnamespace.admission.certificates.files import CertificateFiles
-from lnamespace.admission.certificates.tls import Identity
-from lnamespace.admission.certificates.trust import Place, SelfMade
-from lnamespace.admission.certificates.values import Held, Pair, State
+from lnamespace.admission.certificates.files import MountedCertificate
+from lnamespace.admission.certificates.keypairs import CertificateSpec, KeyPair, trusts
+from lnamespace.admission.certificates.keypairs import problem as keypair_problem
+from lnamespace.admission.certificates.rotation import SharedPair, SharedState
+from lnamespace.admission.certificates.secret import SecretReference, manifest_of, state_of
+from lnamespace.admission.certificates.tls import ServingCertificate
+from lnamespace.admission.certificates.trust import GeneratedCertificate
 from lnamespace.errors import ClusterError, Conflict
 from lnamespace.kube.client import Client
 from lnamespace.metrics.webhook import WebhookMetrics
@@ -30,7 +32,7 @@ from tests.unit.support.reviews import TERMS, fresh, until
 
 NOW = datetime.now(UTC)
 PAIR, NEXT = fresh(), fresh()
-PLACE = Place("system", "door")
+PLACE = SecretReference("system", "door")
 SECRET = "/api/v1/namespaces/system/secrets/door"  # noqa: S105 - a path
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 MUTATING = f"{REGISTRATION}/mutatingwebhookconfigurations/lnamespace-webhook"
@@ -63,24 +65,25 @@ def definition(conversion: Object) -> Object:
 
 WEBHOOK = {"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://x"}}}
 STATES = st.builds(
-    State,
+    SharedState,
     *(
-        st.none() | st.builds(Held, st.just(pair), st.none() | st.datetimes(timezones=st.just(UTC)))
+        st.none()
+        | st.builds(SharedPair, st.just(pair), st.none() | st.datetimes(timezones=st.just(UTC)))
         for pair in (PAIR, NEXT)
     ),
 )
 
 
 @given(STATES)
-def test_what_the_secret_keeps_comes_back(state: State) -> None:
-    assert trust.read(trust.manifest(PLACE, state)) == state
+def test_what_the_secret_keeps_comes_back(state: SharedState) -> None:
+    assert state_of(manifest_of(PLACE, state)) == state
 
 
 @given(STATES, STATES)
-def test_a_changed_secret_keeps_nothing_of_before(before: State, after: State) -> None:
-    there = trust.manifest(PLACE, before)
-    merge(there, trust.manifest(PLACE, after, "7"))
-    assert trust.read(there) == after
+def test_a_changed_secret_keeps_nothing_of_before(before: SharedState, after: SharedState) -> None:
+    there = manifest_of(PLACE, before)
+    merge(there, manifest_of(PLACE, after, "7"))
+    assert state_of(there) == after
 
 
 @given(
@@ -90,45 +93,45 @@ def test_a_changed_secret_keeps_nothing_of_before(before: State, after: State) -
     )
 )
 def test_garbage_in_the_secret_is_no_pair(data: Object) -> None:
-    state = trust.read({"data": data})
+    state = state_of({"data": data})
     for held in (state.current, state.next):
-        assert held is None or certificates.problem(held.pair, NOW)
+        assert held is None or keypair_problem(held.pair, NOW)
 
 
 @pytest.mark.parametrize("secret", [{}, {"data": None}, {"data": []}, {"data": "x"}])
 def test_an_empty_secret_is_none(secret: Object) -> None:
-    assert trust.read(secret) == State()
+    assert state_of(secret) == SharedState()
 
 
 def test_a_time_without_its_zone_is_none() -> None:
-    secret = trust.manifest(PLACE, State(Held(PAIR, NOW)))
+    secret = manifest_of(PLACE, SharedState(SharedPair(PAIR, NOW)))
     said = NOW.replace(tzinfo=None).isoformat().encode()
     secret["data"]["trusted-since"] = base64.b64encode(said).decode()
-    assert trust.read(secret) == State(Held(PAIR))
+    assert state_of(secret) == SharedState(SharedPair(PAIR))
 
 
 def test_a_certificate_is_good_for_its_own_machine_too() -> None:
-    terms = trust.terms(("door.example", "localhost"), 24, 60)
+    terms = CertificateSpec.of_options(("door.example", "localhost"), 24, 60)
     assert terms.names == ("door.example", "localhost", "127.0.0.1", "::1")
     assert (terms.life, terms.settle) == (timedelta(hours=24), timedelta(seconds=60))
 
 
 def test_injection_changes_the_bundles_and_nothing_else() -> None:
     found = configuration(b"", PAIR.ca)
-    change = trust.injection(found, State(Held(NEXT)), NOW)
+    change = trust.injection(found, SharedState(SharedPair(NEXT)), NOW)
     assert change
     assert change["metadata"] == {"resourceVersion": "7"}
     first, second = trust.bundles_of(change)
     assert first == NEXT.ca
-    assert certificates.trusts(second, PAIR)
-    assert certificates.trusts(second, NEXT)
+    assert trusts(second, PAIR)
+    assert trusts(second, NEXT)
     for webhook in (*found["webhooks"], *change["webhooks"]):
         del webhook["clientConfig"]["caBundle"]
     assert change["webhooks"] == found["webhooks"]
 
 
 def test_injection_into_the_definition_is_its_bundle_alone() -> None:
-    change = trust.injection(definition(WEBHOOK), State(Held(PAIR)), NOW)
+    change = trust.injection(definition(WEBHOOK), SharedState(SharedPair(PAIR)), NOW)
     bundle = base64.b64encode(PAIR.ca).decode()
     conversion = {"webhook": {"clientConfig": {"caBundle": bundle}}}
     assert change == {"metadata": {"resourceVersion": "8"}, "spec": {"conversion": conversion}}
@@ -145,7 +148,7 @@ def test_injection_into_the_definition_is_its_bundle_alone() -> None:
     ],
 )
 def test_what_is_right_or_calls_nobody_is_left_alone(found: Object) -> None:
-    assert trust.injection(found, State(Held(PAIR)), NOW) is None
+    assert trust.injection(found, SharedState(SharedPair(PAIR)), NOW) is None
 
 
 def merge(target: Object, change: Object) -> None:
@@ -222,13 +225,13 @@ class Replica:
     def __init__(self, client: Client) -> None:
         self.now = NOW
         self.metrics = WebhookMetrics.new()
-        self.identity = Identity(self.metrics)
-        self.source = SelfMade(
+        self.identity = ServingCertificate(self.metrics)
+        self.source = GeneratedCertificate(
             client, PLACE, Names(), TERMS, self.identity, self.metrics, lambda: self.now
         )
 
     @property
-    def pair(self) -> Pair | None:
+    def pair(self) -> KeyPair | None:
         return self.identity.pair
 
 
@@ -253,22 +256,22 @@ async def test_the_first_look_shares_serves_and_is_trusted() -> None:
     async with running(cluster) as client:
         replica = Replica(client)
         assert replica.identity.problem() == "there is no certificate yet"
-        await replica.source.look()
+        await replica.source.reconcile()
     assert replica.pair
     assert replica.identity.problem() is None
     assert cluster.bundles == [replica.pair.ca] * 4
     assert cluster.objects[SECRET]["type"] == "kubernetes.io/tls"
-    assert trust.read(cluster.objects[SECRET]) == State(Held(replica.pair))
+    assert state_of(cluster.objects[SECRET]) == SharedState(SharedPair(replica.pair))
 
 
 async def test_nothing_is_written_where_nothing_is_due() -> None:
     cluster = Cluster()
     async with running(cluster) as client:
         replica = Replica(client)
-        await replica.source.look()
-        await replica.source.look()
+        await replica.source.reconcile()
+        await replica.source.reconcile()
         before = len(cluster.writes)
-        await replica.source.look()
+        await replica.source.reconcile()
     assert len(cluster.writes) == before
 
 
@@ -276,10 +279,10 @@ async def test_a_second_replica_serves_the_same() -> None:
     cluster = Cluster()
     async with running(cluster) as client:
         first, second = Replica(client), Replica(client)
-        await first.source.look()
-        await first.source.look()
+        await first.source.reconcile()
+        await first.source.reconcile()
         second.now += TERMS.settle
-        await second.source.look()
+        await second.source.reconcile()
     assert first.pair == second.pair
 
 
@@ -288,12 +291,12 @@ async def test_two_that_start_at_once_come_to_share_one() -> None:
     async with running(cluster) as client:
         replicas = [Replica(client) for _ in range(2)]
         for _ in range(5):
-            looks = (replica.source.look() for replica in replicas)
+            looks = (replica.source.reconcile() for replica in replicas)
             found = await asyncio.gather(*looks, return_exceptions=True)
             assert all(error is None or isinstance(error, Conflict) for error in found)
         for replica in replicas:
             replica.now += TERMS.settle
-            await replica.source.look()
+            await replica.source.reconcile()
     assert replicas[0].pair == replicas[1].pair
 
 
@@ -302,14 +305,14 @@ async def test_a_renewal_goes_its_way_through_two_replicas() -> None:
     async with running(cluster) as client:
         replicas = [Replica(client) for _ in range(2)]
         for replica in replicas * 2:
-            await replica.source.look()
+            await replica.source.reconcile()
         first = replicas[0].pair
         for hours in range(0, 48, 4):
             for replica in replicas:
                 replica.now = NOW + timedelta(hours=hours)
-                await replica.source.look()
+                await replica.source.reconcile()
                 assert replica.pair
-                assert all(certificates.trusts(b, replica.pair) for b in cluster.bundles)
+                assert all(trusts(b, replica.pair) for b in cluster.bundles)
     assert replicas[0].pair == replicas[1].pair != first
 
 
@@ -317,9 +320,9 @@ async def test_somebodys_change_of_a_bundle_is_mended() -> None:
     cluster = Cluster()
     async with running(cluster) as client:
         replica = Replica(client)
-        await replica.source.look()
+        await replica.source.reconcile()
         cluster.put(MUTATING, configuration(b"", b"garbage"))
-        await replica.source.look()
+        await replica.source.reconcile()
     assert replica.pair
     assert cluster.bundles == [replica.pair.ca] * 4
 
@@ -331,18 +334,18 @@ async def test_a_spoilt_secret_is_replaced_while_the_old_pair_is_served(
     cluster = Cluster()
     async with running(cluster) as client:
         replica = Replica(client)
-        await replica.source.look()
+        await replica.source.reconcile()
         first = replica.pair
         if spoilt is None:
             del cluster.objects[SECRET]
         else:
             cluster.objects[SECRET]["data"]["tls.crt"] = base64.b64encode(spoilt).decode()
-        await replica.source.look()
+        await replica.source.reconcile()
         assert replica.pair == first
         for _ in range(2):
-            await replica.source.look()
+            await replica.source.reconcile()
             replica.now += TERMS.settle
-        await replica.source.look()
+        await replica.source.reconcile()
         assert replica.pair != first
 
 
@@ -352,9 +355,9 @@ async def test_an_api_server_that_fails_changes_nothing_that_is_served(
     cluster = Cluster()
     async with running(cluster) as client:
         replica = Replica(client)
-        await replica.source.look()
+        await replica.source.reconcile()
         pair, cluster.broken = replica.pair, True
-        keeping = asyncio.create_task(trust.keep(replica.source, replica.metrics))
+        keeping = asyncio.create_task(trust.keep_current(replica.source, replica.metrics))
         await until(lambda: "certificate not looked after" in caplog.messages)
         assert not keeping.done()
         keeping.cancel()
@@ -370,7 +373,7 @@ class FailsOnce:
         self.error = error
         self.looks = 0
 
-    async def look(self) -> None:
+    async def reconcile(self) -> None:
         self.looks += 1
         if self.looks == 1:
             raise self.error
@@ -384,7 +387,7 @@ async def test_whatever_fails_is_tried_again_and_who_was_second_has_not_failed(
     error: Exception, failures: int
 ) -> None:
     source, metrics = FailsOnce(error), WebhookMetrics.new()
-    keeping = asyncio.create_task(trust.keep(source, metrics))
+    keeping = asyncio.create_task(trust.keep_current(source, metrics))
     await until(lambda: source.looks == 2 or keeping.done())
     assert not keeping.done()
     keeping.cancel()
@@ -392,23 +395,23 @@ async def test_whatever_fails_is_tried_again_and_who_was_second_has_not_failed(
     assert counted == failures
 
 
-def write(folder: Path, pair: Pair) -> None:
+def write(folder: Path, pair: KeyPair) -> None:
     (folder / "tls.crt").write_bytes(pair.certificate)
     (folder / "tls.key").write_bytes(pair.key)
 
 
 async def test_files_are_served_when_they_form_a_pair(tmp_path: Path) -> None:
-    identity = Identity(WebhookMetrics.new())
-    files = CertificateFiles(tmp_path, identity)
+    identity = ServingCertificate(WebhookMetrics.new())
+    files = MountedCertificate(tmp_path, identity)
     with pytest.raises(FileNotFoundError):
-        await files.look()
+        await files.reconcile()
     write(tmp_path, PAIR)
-    await files.look()
+    await files.reconcile()
     assert identity.pair
     assert identity.pair.key == PAIR.key
     (tmp_path / "tls.crt").write_bytes(NEXT.certificate)
-    await files.look()
+    await files.reconcile()
     assert identity.pair.key == PAIR.key
     write(tmp_path, NEXT)
-    await files.look()
+    await files.reconcile()
     assert identity.pair.key == NEXT.key

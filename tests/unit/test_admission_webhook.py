@@ -14,7 +14,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from lnamespace.admission.certificates.values import Pair
+from lnamespace.admission.certificates.keypairs import KeyPair
 
 from tests.unit.support.reviews import DEADLINE, JSON, fresh, trusting, until
 
@@ -46,7 +46,7 @@ class Webhook:
             return await self.process.wait()
 
 
-def write(folder: Path, pair: Pair) -> None:
+def write(folder: Path, pair: KeyPair) -> None:
     (folder / "tls.crt").write_bytes(pair.certificate)
     (folder / "tls.key").write_bytes(pair.key)
 

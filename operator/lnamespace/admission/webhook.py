@@ -14,10 +14,15 @@ from typing import Any
 from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.access.limit import RequesterLimits
 from lnamespace.admission.accounts import NamespaceAccounts, own_account
-from lnamespace.admission.certificates import trust
-from lnamespace.admission.certificates.files import CertificateFiles
-from lnamespace.admission.certificates.tls import Identity
-from lnamespace.admission.certificates.trust import Place, SelfMade, Source
+from lnamespace.admission.certificates.files import MountedCertificate
+from lnamespace.admission.certificates.keypairs import CertificateSpec
+from lnamespace.admission.certificates.secret import SecretReference
+from lnamespace.admission.certificates.tls import ServingCertificate
+from lnamespace.admission.certificates.trust import (
+    CertificateSource,
+    GeneratedCertificate,
+    keep_current,
+)
 from lnamespace.admission.decisions.decision import Decision
 from lnamespace.admission.endpoints import AdmissionEndpoints
 from lnamespace.admission.server import Server
@@ -54,10 +59,10 @@ async def _serve(settings: Settings) -> None:
     # One thread: two would not run at the same time, and the event loop would wait for both.
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     metrics = WebhookMetrics.new(Names(settings.api_group_suffix).group)
-    identity = Identity(metrics)
+    serving = ServingCertificate(metrics)
     async with AsyncExitStack() as stack:
         client = await _client(stack, settings)
-        source = _source(settings, client, identity, metrics)
+        source = _source(settings, client, serving, metrics)
         payers = PayersFile(settings.payers_file)
         count = partial(_count, metrics)
         unlimited = AdmissionEndpoints.from_settings(
@@ -73,13 +78,13 @@ async def _serve(settings: Settings) -> None:
             else own_account,
         )
         server = Server(endpoints.all(), metrics)
-        await _listen(settings, server, identity)
+        await _listen(settings, server, serving)
         probes = Probes(
-            lambda: server.problem() or identity.problem(), partial(_measure, payers, metrics)
+            lambda: server.problem() or serving.problem(), partial(_measure, payers, metrics)
         )
         await stack.enter_async_context(serve_probes(settings.health_listen, probes))
         await stack.enter_async_context(_running(payers.keep()))
-        await stack.enter_async_context(_running(trust.keep(source, metrics)))
+        await stack.enter_async_context(_running(keep_current(source, metrics)))
         await _serve_until_stopped(settings, server)
 
 
@@ -125,27 +130,29 @@ async def _client(stack: AsyncExitStack, settings: Settings) -> Client | None:
 
 
 def _source(
-    settings: Settings, client: Client | None, identity: Identity, metrics: WebhookMetrics
-) -> Source:
+    settings: Settings, client: Client | None, serving: ServingCertificate, metrics: WebhookMetrics
+) -> CertificateSource:
     if client is None or settings.certificate_directory:
         # The webhook cannot read the caBundles then, and the metric would be 0 for ever.
         metrics.registry.unregister(metrics.trusted)
-        return CertificateFiles(Path(settings.certificate_directory), identity)
+        return MountedCertificate(Path(settings.certificate_directory), serving)
     namespace, slash, name = settings.certificate_secret.partition("/")
     if not slash or not namespace or not name:
         raise SettingsError("--certificate-secret must be NAMESPACE/NAME")
-    terms = trust.terms(
+    spec = CertificateSpec.of_options(
         items(settings.serving_names),
         settings.certificate_hours,
         settings.certificate_settle_seconds,
     )
     names = Names(settings.api_group_suffix)
-    return SelfMade(client, Place(namespace, name), names, terms, identity, metrics)
+    return GeneratedCertificate(
+        client, SecretReference(namespace, name), names, spec, serving, metrics
+    )
 
 
-async def _listen(settings: Settings, server: Server, identity: Identity) -> None:
+async def _listen(settings: Settings, server: Server, serving: ServingCertificate) -> None:
     try:
-        real = await server.start(Address.parse(settings.listen), identity.context)
+        real = await server.start(Address.parse(settings.listen), serving.context)
     except ValueError as error:
         raise SettingsError(f"--listen: {error}") from error
     except OSError as error:

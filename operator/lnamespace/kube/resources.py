@@ -46,6 +46,10 @@ ROLE_BINDING = Resource(RBAC, "v1", "RoleBinding", "rolebindings", namespaced=Tr
 CLUSTER_ROLE = Resource(RBAC, "v1", "ClusterRole", "clusterroles")
 CLUSTER_ROLE_BINDING = Resource(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings")
 
+CUSTOM_RESOURCE_DEFINITION = Resource(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions"
+)
+
 RESOURCE_QUOTA = Resource("", "v1", "ResourceQuota", "resourcequotas", namespaced=True)
 LIMIT_RANGE = Resource("", "v1", "LimitRange", "limitranges", namespaced=True)
 NETWORK_POLICY = Resource(

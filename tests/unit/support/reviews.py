@@ -10,10 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
-from lnamespace.admission.certificates import values as certificates
-from lnamespace.admission.certificates.tls import Identity
-from lnamespace.admission.certificates.trust import terms
-from lnamespace.admission.certificates.values import Pair, Terms
+from lnamespace.admission.certificates.keypairs import CertificateSpec, KeyPair, make_pair
+from lnamespace.admission.certificates.tls import ServingCertificate
 from lnamespace.admission.server import Bounds, Endpoint, Server
 from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.runtime.listener import Address
@@ -21,7 +19,7 @@ from lnamespace.runtime.listener import Address
 DEADLINE = 60.0
 """Seconds after which something that should have happened did not."""
 
-TERMS: Terms = terms(("127.0.0.1",), hours=48, settle_seconds=60)
+TERMS: CertificateSpec = CertificateSpec.of_options(("127.0.0.1",), hours=48, settle_seconds=60)
 LOOPBACK = Address("127.0.0.1", 0)
 JSON = {"Content-Type": "application/json"}
 
@@ -31,12 +29,12 @@ async def echo(body: bytes) -> bytes:
     return body
 
 
-def fresh() -> Pair:
+def fresh() -> KeyPair:
     """A pair that is good from now on."""
-    return certificates.make(TERMS, datetime.now(UTC))
+    return make_pair(TERMS, datetime.now(UTC))
 
 
-def trusting(*pairs: Pair) -> ssl.SSLContext:
+def trusting(*pairs: KeyPair) -> ssl.SSLContext:
     """A client's context that trusts these and nobody else."""
     return ssl.create_default_context(cadata=b"".join(pair.ca for pair in pairs).decode())
 
@@ -55,7 +53,7 @@ class Served:
     """A server that runs."""
 
     server: Server
-    identity: Identity
+    identity: ServingCertificate
     metrics: WebhookMetrics
     address: Address
     session: aiohttp.ClientSession
@@ -92,12 +90,12 @@ class Served:
 
 @asynccontextmanager
 async def serving(
-    *endpoints: Endpoint, bounds: Bounds | None = None, pair: Pair | None = None
+    *endpoints: Endpoint, bounds: Bounds | None = None, pair: KeyPair | None = None
 ) -> AsyncIterator[Served]:
     """Run a server for as long as the block lasts."""
     metrics = WebhookMetrics.new()
-    identity, pair = Identity(metrics), pair or fresh()
-    identity.show(pair)
+    identity, pair = ServingCertificate(metrics), pair or fresh()
+    identity.use(pair)
     server = Server(endpoints or (Endpoint("/echo", echo, 2**20),), metrics, bounds or Bounds())
     address = await server.start(LOOPBACK, identity.context)
     connector = aiohttp.TCPConnector(ssl=trusting(pair), limit=0)

@@ -1,1 +1,10 @@
-"""The certificate that the webhook serves: as a value, shared by replicas, trusted, renewed."""
+"""The certificate that the webhook serves: made, shared by its replicas, trusted and renewed.
+
+* :mod:`.keypairs` - make, read and check a key pair with its CA; pure.
+* :mod:`.rotation` - when the next pair takes over; pure.
+* :mod:`.secret` - the Secret by which the replicas share pairs, as manifests; pure.
+* :mod:`.trust` - the loop that keeps the Secret, the caBundles and the served pair as they should
+  be.
+* :mod:`.files` - instead of that loop, a pair in files that cert-manager, say, renews.
+* :mod:`.tls` - the TLS context, which changes its certificate while it serves.
+"""

@@ -1,29 +1,28 @@
-"""A certificate that somebody else makes and renews, such as cert-manager."""
+"""A certificate that another program makes and renews, such as cert-manager."""
 
 import logging
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lnamespace.admission.certificates import values as certificates
-from lnamespace.admission.certificates.tls import Identity
-from lnamespace.admission.certificates.values import Pair
+from lnamespace.admission.certificates.keypairs import KeyPair, problem
+from lnamespace.admission.certificates.tls import ServingCertificate
 
 log = logging.getLogger(__name__)
 
 
-class CertificateFiles:
-    """A folder with ``tls.crt`` and ``tls.key``, as a mounted Secret has them.
+class MountedCertificate:
+    """Serve ``tls.crt`` and ``tls.key`` of a folder, as a mounted Secret has them.
 
-    The CA that it is trusted by is not ours to look after, nor read here.
+    The program that makes the certificate also writes its CA into the caBundles.
     """
 
-    def __init__(self, folder: Path, identity: Identity) -> None:
+    def __init__(self, folder: Path, serving: ServingCertificate) -> None:
         self._folder = folder
-        self._identity = identity
-        self._last: Pair | None = None
+        self._serving = serving
+        self._last: KeyPair | None = None
 
-    async def look(self) -> None:
-        """Serve what is in the folder if it is new and can be served.
+    async def reconcile(self) -> None:
+        """Serve the pair in the folder if it is new and can be served.
 
         Raises
         ------
@@ -31,13 +30,13 @@ class CertificateFiles:
             A file cannot be read.
         """
         certificate, key = ((self._folder / name).read_bytes() for name in ("tls.crt", "tls.key"))
-        pair = Pair(certificate, key, b"")
+        pair = KeyPair(certificate, key, b"")
         if pair == self._last:
             return
         self._last = pair
-        wrong = certificates.problem(pair, datetime.now(UTC))
+        wrong = problem(pair, datetime.now(UTC))
         if wrong:
-            # Perhaps one file is new and the other not yet: then the next look finds both.
+            # One file may be new and the other not yet: the next round finds both.
             log.warning("certificate not taken", extra={"reason": wrong})
         else:
-            self._identity.show(pair)
+            self._serving.use(pair)

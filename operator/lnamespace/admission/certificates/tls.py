@@ -1,4 +1,4 @@
-"""The certificate that is served, and changing it while it is."""
+"""The TLS context of the webhook, which changes its certificate while it serves."""
 
 import logging
 import os
@@ -6,37 +6,36 @@ import ssl
 from contextlib import ExitStack
 from datetime import UTC, datetime
 
-from lnamespace.admission.certificates import values as certificates
-from lnamespace.admission.certificates.values import Pair
+from lnamespace.admission.certificates.keypairs import KeyPair, not_after, not_before, problem
 from lnamespace.metrics.webhook import WebhookMetrics
 
 log = logging.getLogger(__name__)
 
 
-class Identity:
-    """What this process shows to those who connect. None at first: then nobody can."""
+class ServingCertificate:
+    """Hold the key pair that this process serves; without one, nobody can connect."""
 
     def __init__(self, metrics: WebhookMetrics) -> None:
         self._metrics = metrics
-        self.pair: Pair | None = None
+        self.pair: KeyPair | None = None
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.context.set_alpn_protocols(["http/1.1"])
-        # A resumed session would go on with the certificate that it began with.
+        # A resumed session would keep the certificate with which it began.
         self.context.options |= ssl.OP_NO_TICKET
         self.context.num_tickets = 0
 
     def problem(self) -> str | None:
-        """Why nobody can connect now, or None."""
+        """Return why nobody can connect now, or None."""
         if self.pair is None:
             return "there is no certificate yet"
-        wrong = certificates.problem(self.pair, datetime.now(UTC))
+        wrong = problem(self.pair, datetime.now(UTC))
         return f"the certificate cannot be served: {wrong}" if wrong else None
 
-    def show(self, pair: Pair) -> None:
-        """Serve this pair from the next handshake on; connections that are open stay as they are.
+    def use(self, pair: KeyPair) -> None:
+        """Serve this pair from the next handshake on; open connections stay as they are.
 
-        The pair must have been found to be without a problem: OpenSSL would keep half of it.
+        The caller has checked that the pair has no problem: of a bad one OpenSSL keeps half.
         """
         if pair == self.pair:
             return
@@ -45,14 +44,14 @@ class Identity:
                 _in_memory(files, pair.certificate), _in_memory(files, pair.key)
             )
         self.pair = pair
-        expires = certificates.expiry(pair)
+        expires = not_after(pair)
         self._metrics.certificate_expiry.set(expires.timestamp())
-        self._metrics.certificate_not_before.set(certificates.beginning(pair).timestamp())
+        self._metrics.certificate_not_before.set(not_before(pair).timestamp())
         log.info("serving a certificate", extra={"expires": expires.isoformat()})
 
 
 def _in_memory(files: ExitStack, content: bytes) -> str:
-    """A path to read the content from, which OpenSSL asks for; the key never comes to a disk."""
+    """Return a path from which OpenSSL can read content that never reaches a disk."""
     descriptor = os.memfd_create("certificate")
     files.callback(os.close, descriptor)
     os.write(descriptor, content)

@@ -1,0 +1,214 @@
+"""Serving certificates with their keys and their CA: how they are made, and what they say.
+
+Each renewal makes a CA of its own, signs one serving certificate with it and forgets the CA's key,
+so that there is no such key to steal.
+"""
+
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Self
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+_CLOCKS_DIFFER = timedelta(minutes=5)
+"""For which a certificate is valid before it is made."""
+
+
+@dataclass(frozen=True)
+class KeyPair:
+    """Hold a serving certificate (and its chain), its key, and the CA to trust; each as PEM."""
+
+    certificate: bytes
+    key: bytes
+    ca: bytes
+
+
+@dataclass(frozen=True)
+class CertificateSpec:
+    """Say what certificates are made and when the next one takes over.
+
+    Parameters
+    ----------
+    names
+        The host names and addresses for which a certificate must be valid.
+    life
+        How long it is valid; it is renewed after two thirds of that.
+    settle
+        How long a new CA must have been trusted everywhere before its certificate is served.
+    """
+
+    names: tuple[str, ...]
+    life: timedelta
+    settle: timedelta
+
+    @classmethod
+    def of_options(cls, names: tuple[str, ...], hours: int, settle_seconds: int) -> Self:
+        """Return what the options ask for; a certificate is always valid for localhost too."""
+        every = tuple(dict.fromkeys((*names, "localhost", "127.0.0.1", "::1")))
+        return cls(every, timedelta(hours=hours), timedelta(seconds=settle_seconds))
+
+
+def make_pair(spec: CertificateSpec, now: datetime) -> KeyPair:
+    """Make a CA, and a certificate for all names that it signs."""
+    ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    span = now - _CLOCKS_DIFFER, now + spec.life
+    issuer = _name(f"lnamespace-webhook-ca {now:%Y-%m-%dT%H:%M:%SZ}")
+    ca = (
+        _builder(issuer, issuer, ca_key.public_key(), span)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs=True), critical=True)
+        .add_extension(_key_id(ca_key), critical=False)
+        .sign(ca_key, hashes.SHA256())
+    )
+    certificate = (
+        _builder(_name("lnamespace-webhook"), issuer, key.public_key(), span)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(map(_general, spec.names)), critical=False)
+        .add_extension(_key_id(key), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False
+        )
+        .sign(ca_key, hashes.SHA256())
+    )
+    return KeyPair(encode(certificate), _key_pem(key), encode(ca))
+
+
+def trusts(bundle: bytes, pair: KeyPair) -> bool:
+    """Tell whether a bundle has the pair's CA."""
+    cas = certificates_of(pair.ca)
+    return bool(cas) and set(cas) <= set(certificates_of(bundle))
+
+
+def problem(pair: KeyPair, now: datetime) -> str | None:
+    """Return why the pair cannot be served now, or None."""
+    try:
+        certificate, key = _leaf(pair.certificate), _private_key(pair.key)
+    except (ValueError, TypeError, IndexError):
+        return "it cannot be read"
+    if certificate.public_key() != key.public_key():
+        return "the key is not the certificate's"
+    if now >= certificate.not_valid_after_utc:
+        return "it has expired"
+    if now < certificate.not_valid_before_utc:
+        return "it is not valid yet"
+    return None
+
+
+def not_after(pair: KeyPair) -> datetime:
+    """Return when the serving certificate expires."""
+    return _leaf(pair.certificate).not_valid_after_utc
+
+
+def not_before(pair: KeyPair) -> datetime:
+    """Return from when on the serving certificate is valid."""
+    return _leaf(pair.certificate).not_valid_before_utc
+
+
+def covers(pair: KeyPair, names: Iterable[str]) -> bool:
+    """Tell whether the serving certificate is valid for all of the names."""
+    found = _leaf(pair.certificate).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    return set(map(_general, names)) <= set(found.value)
+
+
+@lru_cache(maxsize=64)
+def is_signed(pair: KeyPair) -> bool:
+    """Tell whether one of the pair's CAs signed its certificate."""
+    certificate = _leaf(pair.certificate)
+    return any(_issued(certificate, ca) for ca in certificates_of(pair.ca))
+
+
+def _issued(certificate: x509.Certificate, ca: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(ca)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+@lru_cache(maxsize=256)
+def certificates_of(pem: bytes) -> tuple[x509.Certificate, ...]:
+    """Return all certificates of a PEM bundle; none if it is not one."""
+    try:
+        return tuple(x509.load_pem_x509_certificates(pem))
+    except ValueError:
+        return ()
+
+
+@lru_cache(maxsize=64)
+def _leaf(pem: bytes) -> x509.Certificate:
+    return x509.load_pem_x509_certificates(pem)[0]
+
+
+@lru_cache(maxsize=64)
+def _private_key(pem: bytes) -> PrivateKeyTypes:
+    return serialization.load_pem_private_key(pem, None)
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    span: tuple[datetime, datetime],
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(span[0].astimezone(UTC))
+        .not_valid_after(span[1].astimezone(UTC))
+    )
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _general(name: str) -> x509.GeneralName:
+    """Return a subject alternative name: an address where the name is one, else a host name."""
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _key_id(key: ec.EllipticCurvePrivateKey) -> x509.SubjectKeyIdentifier:
+    return x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+
+
+def encode(certificate: x509.Certificate) -> bytes:
+    """Return a certificate as PEM."""
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
