@@ -1,9 +1,13 @@
-"""What an LNamespace grants, as objects. Pure: values in, values out, no cluster.
+"""Pure functions from an LNamespace to the objects that should exist for it.
 
-* :mod:`~lnamespace.access.entries` - which entries of the lists count now, and what is wrong
-  with those that do not.
-* :mod:`~lnamespace.access.tenant` - the objects of one LNamespace.
-* :mod:`~lnamespace.access.sudo` - how its sudoers come by their power, in two layouts.
+* :mod:`~lnamespace.access.conventions` - names, labels and choices of one instance.
+* :mod:`~lnamespace.access.entries` - which entries of the lists are in force.
+* :mod:`~lnamespace.access.ownership` - who owns the Namespace of an LNamespace's name.
+* :mod:`~lnamespace.access.tenant` - all desired objects of one LNamespace, built of
+  :mod:`~lnamespace.access.grants` (roles and bindings), :mod:`~lnamespace.access.sudo` (two
+  layouts), :mod:`~lnamespace.access.profiles` (quota, limits, network policy, labels) and
+  :mod:`~lnamespace.access.cost_labels`.
 * :mod:`~lnamespace.access.person` - the objects of one person, shared by their LNamespaces.
-* :mod:`~lnamespace.access.ownership` - whose a Namespace is.
+* :mod:`~lnamespace.access.limit` - how many LNamespaces a requester may have.
+* :mod:`~lnamespace.access.vetting` - whether the users' role gives more than was vetted.
 """

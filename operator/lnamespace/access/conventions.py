@@ -1,4 +1,4 @@
-"""The conventions that all objects of one instance share."""
+"""The names, labels and choices that all objects of one instance share."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,7 +12,7 @@ from lnamespace.model.names import Names
 
 
 class SudoLayout(StrEnum):
-    """How sudoers come by their power (:mod:`lnamespace.access.sudo`)."""
+    """How sudo is built (:mod:`lnamespace.access.sudo`)."""
 
     GROUP = "group"
     SERVICE_ACCOUNT = "serviceaccount"
@@ -25,11 +25,18 @@ def lnamespace_resource(names: Names) -> Resource:
 
 @dataclass(frozen=True)
 class Conventions:
-    """How one instance names and marks what it makes; ``users_role`` is a ClusterRole.
+    """How one instance names and labels its objects.
 
-    ``counted``: Namespaces say who asked for them, for there is a limit. ``required_labels`` are
-    keys that an LNamespace must have, and its Namespace has of it; ``forbidden_labels`` are keys,
-    or prefixes that end in a slash, that no Namespace may have.
+    Parameters
+    ----------
+    users_role
+        The ClusterRole that users have in their Namespace.
+    counted
+        Whether Namespaces are annotated with the account that they count to, for a limit.
+    required_labels
+        Keys that an LNamespace must have; they are copied to its Namespace.
+    forbidden_labels
+        Keys, or prefixes that end in a slash, that no Namespace may have.
     """
 
     names: Names = field(default_factory=Names)
@@ -41,7 +48,7 @@ class Conventions:
 
     @cached_property
     def managed_metadata(self) -> ManagedMetadata:
-        """The labels and annotations that are this instance's to say."""
+        """Return the labels and annotations that only this instance writes."""
         names = self.names
         return ManagedMetadata(
             manager=names.prefix,
@@ -58,16 +65,16 @@ class Conventions:
 
     @property
     def _counting(self) -> tuple[str, ...]:
-        # Without a limit it is not ours to say: one that is there from before stays.
+        # Without a limit the annotation is not managed: one from before stays.
         return (self.names.requester_annotation,) if self.counted else ()
 
     @cached_property
     def api_version(self) -> str:
-        """Of LNamespaces, as it stands in owner references."""
+        """Return the apiVersion of LNamespaces, as owner references have it."""
         return f"{self.names.group}/{VERSION}"
 
     def labels(self, tenant: str = "") -> dict[str, str]:
-        """The labels of an object, for the server to select and for people to search."""
+        """Return the labels of an object of ``tenant``, or of none."""
         labels = {MANAGED_BY: self.names.prefix}
         if self.names.class_name:
             labels |= {self.names.class_label: self.names.class_name}

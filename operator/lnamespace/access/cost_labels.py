@@ -1,7 +1,7 @@
-"""Who pays, as labels of the Namespace: for tools that sum up costs by label (OpenCost, Kubecost).
+"""Build the labels of a Namespace that say who pays, for OpenCost, Kubecost and the like.
 
-A copy for convenience; the ledger is what counts. Taken from the spec alone: labels that other
-tools put on an LNamespace are never carried over, for they would take the Namespace for their own.
+They are a copy of ``spec.billing``; the ledger is authoritative. Labels of the LNamespace itself
+are not copied: a tool that put one there would take the Namespace for its own.
 """
 
 import base64
@@ -19,21 +19,21 @@ _HASH_LENGTH = 16
 
 
 def cost_label_keys(names: Names) -> tuple[str, ...]:
-    """The labels' keys, all of which only the controller writes."""
+    """Return the keys of the labels, which only the controller may write."""
     return tuple(f"{names.group}/{key}" for key in COST_LABELS)
 
 
 def build_cost_labels(charge: Charge, names: Names) -> dict[str, str]:
-    """The labels; what is empty has none."""
+    """Return the labels; an empty field has none."""
     values = (charge.cost_center, charge.owner, charge.team, charge.environment)
     pairs = zip(cost_label_keys(names), values, strict=True)
     return {key: label_value(value) for key, value in pairs if value}
 
 
 def label_value(text: str) -> str:
-    """The text where it can be a label's value, else what can be read of it and a hash of it all.
+    """Return the text as a label's value, shortened and with a hash if it cannot be one as it is.
 
-    The hash (80 bits) keeps two texts apart that read the same without what a label cannot hold.
+    The hash (80 bits) tells apart texts that differ only in what a label cannot hold.
     """
     if _VALUE.fullmatch(text):
         return text

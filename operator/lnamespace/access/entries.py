@@ -1,4 +1,4 @@
-"""Which entries of the lists count now, and what is wrong with those that do not."""
+"""Decide which entries of an LNamespace's lists are in force."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ Check = Callable[[Member], str | None]
 
 @dataclass(frozen=True)
 class ActiveEntries:
-    """The people that an LNamespace's lists come to at one moment, sorted, each once.
+    """The subjects of each list that are in force at one time, sorted, each once.
 
-    ``problems`` says of every entry that gives nobody anything why it does not.
-    ``changes_at`` is when time alone will change this.
+    ``problems`` has one message for each entry that breaks a rule. ``changes_at`` is when the next
+    entry expires.
     """
 
     users: tuple[Subject, ...]
@@ -27,10 +27,10 @@ class ActiveEntries:
 
 
 def active_entries(spec: Spec, now: datetime) -> ActiveEntries:
-    """What the lists come to at ``now``: what has expired or breaks a rule gives nothing.
+    """Return the entries in force at ``now``: not expired, and breaking no rule.
 
-    An entry that breaks a rule can only stand there if admission was bypassed; the others of its
-    list still count.
+    An entry that breaks a rule is there only if admission was bypassed; the others of its list
+    still count.
     """
     return ActiveEntries(
         users=_effective(spec.users, member_problem, now),
@@ -46,7 +46,7 @@ def active_entries(spec: Spec, now: datetime) -> ActiveEntries:
 
 
 def sudoer_expiries(spec: Spec) -> dict[Subject, datetime | None]:
-    """Until when each sudoer is one; None is for ever."""
+    """Return when each sudoer stops being one; None if never."""
     until: dict[Subject, datetime | None] = {}
     for member in spec.sudoers:
         if sudoer_problem(member):

@@ -1,4 +1,4 @@
-"""What one LNamespace gives: a role of its own to somebody, or a ClusterRole in its Namespace."""
+"""Build roles and bindings that one LNamespace owns."""
 
 from dataclasses import dataclass
 
@@ -26,36 +26,38 @@ Subjects = tuple[RbacSubject, ...]
 
 @dataclass(frozen=True)
 class GrantBuilder:
-    """Makes the grants of one LNamespace: labelled as its own, and gone with it."""
+    """Builds roles and bindings of one LNamespace, with its labels and its owner reference."""
 
     lns: LNamespace
     conventions: Conventions
 
-    def everywhere(
+    def cluster_role_and_binding(
         self, name: str, rule: PolicyRule, bound: Subjects
     ) -> tuple[DesiredObject, DesiredObject]:
-        """A ClusterRole of one rule, bound in the whole cluster."""
-        meta, managed_metadata = self._meta(name), self.conventions.managed_metadata
+        """Build a ClusterRole of one rule and the ClusterRoleBinding that binds it."""
+        meta, managed = self._meta(name), self.conventions.managed_metadata
         ref = RoleRef(CLUSTER_ROLE.kind, name)
         role = rbac.role(meta, CLUSTER_ROLE.kind, rule)
         binding = rbac.binding(meta, CLUSTER_ROLE_BINDING.kind, ref, bound)
-        return desired_object(CLUSTER_ROLE, role, managed_metadata), desired_object(
-            CLUSTER_ROLE_BINDING, binding, managed_metadata
+        return (
+            desired_object(CLUSTER_ROLE, role, managed),
+            desired_object(CLUSTER_ROLE_BINDING, binding, managed),
         )
 
-    def at(
+    def role_and_binding(
         self, namespace: str, name: str, rule: PolicyRule, bound: Subjects
     ) -> tuple[DesiredObject, DesiredObject]:
-        """A Role of one rule, bound in the namespace that it is in, whosever that is."""
-        meta, managed_metadata = self._meta(name, namespace), self.conventions.managed_metadata
+        """Build a Role of one rule and its RoleBinding, in any namespace."""
+        meta, managed = self._meta(name, namespace), self.conventions.managed_metadata
         role = rbac.role(meta, ROLE.kind, rule)
         binding = rbac.binding(meta, ROLE_BINDING.kind, RoleRef(ROLE.kind, name), bound)
-        return desired_object(ROLE, role, managed_metadata), desired_object(
-            ROLE_BINDING, binding, managed_metadata
+        return (
+            desired_object(ROLE, role, managed),
+            desired_object(ROLE_BINDING, binding, managed),
         )
 
-    def inside(self, name: str, role: str, bound: Subjects) -> DesiredObject:
-        """A ClusterRole that others made, bound in the LNamespace's own Namespace."""
+    def role_binding(self, name: str, role: str, bound: Subjects) -> DesiredObject:
+        """Build a RoleBinding in the LNamespace's Namespace to an existing ClusterRole."""
         meta, ref = self._meta(name, self.lns.name), RoleRef(CLUSTER_ROLE.kind, role)
         built = rbac.binding(meta, ROLE_BINDING.kind, ref, bound)
         return desired_object(ROLE_BINDING, built, self.conventions.managed_metadata)
@@ -70,7 +72,7 @@ class GrantBuilder:
 
 
 def owner_reference(lns: LNamespace, conventions: Conventions) -> OwnerReference:
-    """What has an object go when its LNamespace goes."""
+    """Return the reference by which the garbage collector deletes what an LNamespace owns."""
     return OwnerReference(
         lns.uid, conventions.api_version, KIND, lns.name, controller=True, block_owner_deletion=True
     )

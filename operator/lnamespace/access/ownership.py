@@ -1,11 +1,11 @@
-"""Whose a Namespace is: ours, nobody's yet, on its way out, or somebody else's.
+"""Decide who owns the Namespace of an LNamespace's name.
 
-A namespace that existed before is never seized (a peer's CVE-2024-39690). What proves that one
-is ours are UIDs, which cannot be chosen: those that we put on the Namespace when we made it, or,
-where it says nothing, the one in our own status, which tenants cannot write. A status is not
-believed against the Namespace's own word: it was written by a name once, and by that name another
-LNamespace's may be found. A cluster admin who wants an LNamespace to adopt a namespace puts the
-LNamespace's UID there themselves.
+An existing namespace is never taken over (CVE-2024-39690 of a similar project). UIDs prove
+ownership, because nobody can choose them: the one in the owner annotation or owner reference of
+the Namespace or, if it has no annotation, the one in the LNamespace's status, which tenants
+cannot write. The status does not count against the annotation: it was written about a name, which
+another LNamespace's Namespace may have by now. To adopt a namespace, a cluster administrator
+writes the LNamespace's UID into its annotation.
 """
 
 from enum import Enum
@@ -16,7 +16,7 @@ from lnamespace.model.lnamespace import LNamespace
 
 
 class Ownership(Enum):
-    """What a Namespace of the LNamespace's name is to it."""
+    """How a Namespace relates to the LNamespace of its name."""
 
     ABSENT = "there is none"
     OURS = "it is its own"
@@ -26,10 +26,10 @@ class Ownership(Enum):
 
 
 def is_adopted(lns: LNamespace, found: ObservedObject | None, conventions: Conventions) -> bool:
-    """Return whether an administrator gave the LNamespace a Namespace that we did not make.
+    """Return whether the controller did not create the LNamespace's Namespace.
 
-    Once we have put our labels on it, its annotation says so. Where they are missing from a
-    Namespace that the status knows, somebody took them off, and it stays what it was.
+    The controller annotates such a Namespace when it first labels it. A Namespace that the status
+    knows and that has lost its labels was not adopted: somebody removed them.
     """
     if found is None:
         return False
@@ -40,7 +40,7 @@ def is_adopted(lns: LNamespace, found: ObservedObject | None, conventions: Conve
 def determine_ownership(
     lns: LNamespace, found: ObservedObject | None, conventions: Conventions
 ) -> Ownership:
-    """What the Namespace of that name is to the LNamespace."""
+    """Return how the Namespace of the LNamespace's name relates to it."""
     if found is None:
         return Ownership.ABSENT
     annotated = found.annotations.get(conventions.names.owner_annotation)

@@ -1,8 +1,8 @@
-"""The objects of one person, shared by all LNamespaces that list them as a sudoer.
+"""Build the objects of one person, shared by all LNamespaces that list them as a sudoer.
 
 ``--as-group`` needs ``--as``, so a sudoer must be allowed to impersonate somebody, and the only
-harmless somebody is themselves. One role and one binding a person, owned by every LNamespace
-that needs them; the garbage collector takes them with the last.
+harmless choice is themselves. Each person has one role and one binding, owned by every LNamespace
+that lists them; the garbage collector deletes them with the last one.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from lnamespace.access import rbac
 from lnamespace.access.conventions import Conventions
 from lnamespace.kube.objects import (
     DesiredObject,
-    Key,
     ObjectMeta,
+    ObjectRef,
     OwnerReference,
     RoleRef,
     desired_object,
@@ -24,7 +24,6 @@ from lnamespace.kube.resources import (
     CLUSTER_ROLE_BINDING,
     ROLE,
     ROLE_BINDING,
-    Resource,
 )
 from lnamespace.model.lnamespace import KIND
 from lnamespace.model.names import subject_digest
@@ -33,24 +32,25 @@ from lnamespace.model.subject import Subject, SubjectKind
 
 @dataclass(frozen=True, order=True)
 class Person:
-    """One person by digest; ``namespace`` is that of a ServiceAccount, else empty."""
+    """A person by digest; ``namespace`` is that of a ServiceAccount, else empty."""
 
     digest: str
     namespace: str = ""
 
     @classmethod
     def of(cls, subject: Subject) -> Self:
-        """The person that a subject is."""
+        """Return the person that a subject is."""
         return cls(subject_digest(subject), subject.namespace)
 
 
 def self_impersonator(
     subject: Subject, sponsors: Mapping[str, str], conventions: Conventions
 ) -> tuple[DesiredObject, ...]:
-    """What lets a person impersonate just themselves, owned by ``sponsors`` (name to UID).
+    """Return the role and binding that let a person impersonate themselves only.
 
-    The API server authorises impersonation of a ServiceAccount in its own namespace, so theirs
-    are a Role and a RoleBinding there: a ClusterRole would reach its namesakes everywhere.
+    ``sponsors`` are the LNamespaces that own them, name to UID; with none there is no object. A
+    ServiceAccount gets a Role in its own namespace: a ClusterRole would reach the accounts of the
+    same name in all others.
     """
     if not sponsors:
         return ()
@@ -74,10 +74,8 @@ def self_impersonator(
     )
 
 
-def person_refs(
-    person: Person, conventions: Conventions
-) -> tuple[tuple[Resource, Key], tuple[Resource, Key]]:
-    """Where the person's objects are: the binding, then the role."""
+def person_refs(person: Person, conventions: Conventions) -> tuple[ObjectRef, ObjectRef]:
+    """Return where the person's objects are: the binding, then the role."""
     key = (person.namespace, conventions.names.self_impersonator(person.digest))
     if person.namespace:
         return (ROLE_BINDING, key), (ROLE, key)
@@ -85,7 +83,7 @@ def person_refs(
 
 
 def _owners(sponsors: Mapping[str, str], conventions: Conventions) -> tuple[OwnerReference, ...]:
-    """Neither controller nor blocking: no LNamespace may wait for another's."""
+    """Return references that do not block deletion: no LNamespace waits for another."""
     references = (
         OwnerReference(uid, conventions.api_version, KIND, name) for name, uid in sponsors.items()
     )

@@ -1,7 +1,8 @@
-"""The guard rails around a namespace: what limits all who work in it, whatever their role is.
+"""Build the objects and labels that a profile puts into a Namespace.
 
-They have no owner. What is in a Namespace goes with it: were they the LNamespace's, the garbage
-collector might take a NetworkPolicy away while the pods that it is for still run.
+A profile limits everybody who works in the Namespace, whatever their role. Its objects have no
+owner reference: the garbage collector could delete a NetworkPolicy while pods still run. They are
+deleted with the Namespace.
 """
 
 from collections.abc import Mapping
@@ -12,9 +13,9 @@ import msgspec
 from lnamespace.access.conventions import Conventions
 from lnamespace.kube.objects import (
     DesiredObject,
-    Key,
     Object,
     ObjectMeta,
+    ObjectRef,
     ObservedObject,
     desired_object,
 )
@@ -26,7 +27,7 @@ from lnamespace.model.profile import DEFAULT_PROFILE
 
 @dataclass(frozen=True)
 class ResolvedProfile:
-    """What a profile comes to: its specs in the API server's own form, and labels."""
+    """A profile with its specs as the API server writes them, and the labels that it gives."""
 
     specs: Mapping[Resource, bytes] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -34,19 +35,16 @@ class ResolvedProfile:
 
 @dataclass(frozen=True)
 class ProfileSet:
-    """The profiles in force, by name.
-
-    ``problem`` says why nothing is known of them; what should be is unknown then.
-    """
+    """The profiles in force, by name; with a ``problem`` none of them is known."""
 
     profiles: Mapping[str, ResolvedProfile] = field(default_factory=dict)
     problem: str = ""
 
     def resolve(self, lns: LNamespace, *, adopted: bool = False) -> ResolvedProfile | None:
-        """The guard rails of an LNamespace; None: what they should be is not known.
+        """Return the profile of an LNamespace; None if it is not known.
 
-        An ``adopted`` Namespace has those of a profile that is named. Whatever runs in it was made
-        without them: the default profile's quota, network policy or Pod Security could end that.
+        The default profile does not apply to an ``adopted`` Namespace: its quota, network policy
+        or Pod Security labels could break what runs there already.
         """
         if adopted and not lns.spec.profile:
             return ResolvedProfile()
@@ -56,7 +54,7 @@ class ProfileSet:
         return self.profiles.get(name) if name else ResolvedProfile()
 
     def problem_of(self, lns: LNamespace, *, adopted: bool = False) -> str:
-        """Why it is not known, in words; empty where it is."""
+        """Return why the profile of an LNamespace is not known; empty if it is."""
         if self.resolve(lns, adopted=adopted) is not None:
             return ""
         if self.problem:
@@ -66,61 +64,64 @@ class ProfileSet:
 
 
 DesiredLabels = dict[str, str | None]
-"""Labels as they should be; None: there should be none of that key."""
+"""The desired value of each label; None removes the label."""
 
 
 def profile_objects(
-    lns: LNamespace, guard: ResolvedProfile, conventions: Conventions
+    lns: LNamespace, profile: ResolvedProfile, conventions: Conventions
 ) -> tuple[DesiredObject, ...]:
-    """The objects inside the Namespace."""
-    return tuple(_rail(lns, kind, spec, conventions) for kind, spec in guard.specs.items())
+    """Return the desired ResourceQuota, LimitRange and NetworkPolicy."""
+    specs = profile.specs.items()
+    return tuple(_profile_object(lns, kind, spec, conventions) for kind, spec in specs)
 
 
-def profile_refs(tenant: str) -> tuple[tuple[Resource, Key], ...]:
-    """Where limits of this LNamespace may be."""
+def profile_refs(tenant: str) -> tuple[ObjectRef, ...]:
+    """Return where profile objects of an LNamespace may be."""
     return tuple((kind, (tenant, PROFILE_OBJECT_NAME)) for kind in PROFILE_RESOURCES)
 
 
 def namespace_labels(
     lns: LNamespace,
-    guard: ResolvedProfile | None,
-    seen: ObservedObject | None,
+    profile: ResolvedProfile | None,
+    observed: ObservedObject | None,
     conventions: Conventions,
 ) -> DesiredLabels:
-    """The labels of the Namespace that are not our own marks, given what it has.
+    """Return the labels that the profile and the required labels put on the Namespace.
 
-    What a profile gave and gives no more goes. With no ``guard`` it is not known what the profile
-    says: its labels stay as they are.
+    A label that an earlier profile gave is removed. While the profile is not known (None), the
+    labels that it gave stay as they are.
     """
-    present = seen.labels if seen else {}
-    former = _listed(seen, conventions)
-    given = {key: present[key] for key in former if key in present}
-    given = given if guard is None else dict(guard.labels)
+    present = observed.labels if observed else {}
+    before = _listed(observed, conventions)
+    given = {key: present[key] for key in before if key in present}
+    given = given if profile is None else dict(profile.labels)
     required = {k: v for k, v in lns.metadata.labels.items() if k in conventions.required_labels}
     kept = {key: value for key, value in given.items() if key not in conventions.required_labels}
-    should = kept | required
-    gone = {key for key in present if key in former or _is_forbidden(key, conventions)}
-    return dict.fromkeys(gone) | should
+    removed = {key for key in present if key in before or _is_forbidden(key, conventions)}
+    return dict.fromkeys(removed) | kept | required
 
 
-def labels_annotation(should: DesiredLabels, conventions: Conventions) -> dict[str, str]:
-    """Lists on the Namespace the labels that are there because of us, so that they can go again."""
-    listed = sorted(key for key, value in should.items() if value is not None)
+def labels_annotation(labels: DesiredLabels, conventions: Conventions) -> dict[str, str]:
+    """Return the annotation that lists the labels given, so that they can be removed later."""
+    listed = sorted(key for key, value in labels.items() if value is not None)
     return {conventions.names.labels_annotation: ",".join(listed)} if listed else {}
 
 
-def _listed(seen: ObservedObject | None, conventions: Conventions) -> frozenset[str]:
-    text = seen.annotations.get(conventions.names.labels_annotation, "") if seen else ""
+def _listed(observed: ObservedObject | None, conventions: Conventions) -> frozenset[str]:
+    annotations = observed.annotations if observed else {}
+    text = annotations.get(conventions.names.labels_annotation, "")
     return frozenset(text.split(","))
 
 
 def _is_forbidden(key: str, conventions: Conventions) -> bool:
-    """Whether nobody may have the label; one that ends in a slash is a prefix of such."""
+    """Return whether no Namespace may have the label; a rule that ends in a slash is a prefix."""
     rules = conventions.forbidden_labels
     return any(key == rule or (rule.endswith("/") and key.startswith(rule)) for rule in rules)
 
 
-def _rail(lns: LNamespace, kind: Resource, spec: bytes, conventions: Conventions) -> DesiredObject:
+def _profile_object(
+    lns: LNamespace, kind: Resource, spec: bytes, conventions: Conventions
+) -> DesiredObject:
     meta = ObjectMeta(
         name=PROFILE_OBJECT_NAME, namespace=lns.name, labels=conventions.labels(lns.name)
     )

@@ -1,14 +1,14 @@
-"""How sudoers come by their power, in two layouts. Pure.
+"""Build what makes sudoers cluster-admin in their Namespace, in one of two layouts.
 
-* ``group``: they impersonate themselves, in a group that is cluster-admin in the Namespace. A
-  ClusterRole and a binding for each LNamespace, and for each person
-  (:mod:`lnamespace.access.person`).
-* ``serviceaccount``: they impersonate an account that stands for the LNamespace, in a namespace
-  of the operator's own. All its objects are in namespaces, and none is a person's.
+* ``group``: a sudoer impersonates themselves, in a group that is cluster-admin in the Namespace.
+  This takes a ClusterRole and a ClusterRoleBinding for each LNamespace, and two more for each
+  person (:mod:`lnamespace.access.person`).
+* ``serviceaccount``: a sudoer impersonates a ServiceAccount that stands for the LNamespace, in a
+  namespace of the operator's own. All objects are in namespaces, and no person has objects.
 
-No ServiceAccount of that name is ever made. Impersonation needs none, and what is not there has
-no token, runs no pod and leaves nothing to an LNamespace that comes later by the same name. The
-account is never in the Namespace itself: its users may impersonate every account there.
+The ServiceAccount itself is never created. Impersonation does not need it, and an account that
+does not exist has no token and runs no pod. It is not in the LNamespace's own Namespace, because
+users of a Namespace may impersonate every account there.
 """
 
 from dataclasses import replace
@@ -17,31 +17,30 @@ from lnamespace.access import rbac
 from lnamespace.access.conventions import Conventions, SudoLayout
 from lnamespace.access.entries import ActiveEntries
 from lnamespace.access.grants import GrantBuilder
-from lnamespace.kube.objects import DesiredObject, Key, RbacSubject
+from lnamespace.kube.objects import DesiredObject, ObjectRef, RbacSubject
 from lnamespace.kube.plan import Getter
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     ROLE,
     ROLE_BINDING,
-    Resource,
 )
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING
 
 POWER = "cluster-admin"
-"""The ClusterRole that sudoers have in the Namespace, for the length of a command."""
+"""The ClusterRole that a sudoer has in the Namespace, for the length of a command."""
 
 
 def sudo_subject(tenant: str, conventions: Conventions) -> RbacSubject:
-    """As whom the sudoers of ``tenant`` act."""
+    """Return the subject that the sudoers of ``tenant`` act as."""
     if conventions.sudo is SudoLayout.GROUP:
         return rbac.group(conventions.names.sudoers_group(tenant))
     return rbac.subject(conventions.names.sudo_account(tenant))
 
 
 def impersonation_target(tenant: str, conventions: Conventions) -> tuple[str, str]:
-    """The group that sudoers impersonate as themselves, or the user; the other is empty."""
+    """Return the group and the user that sudoers impersonate; one of them is empty."""
     if conventions.sudo is SudoLayout.GROUP:
         return conventions.names.sudoers_group(tenant), ""
     return "", conventions.names.sudo_account(tenant).username
@@ -50,28 +49,25 @@ def impersonation_target(tenant: str, conventions: Conventions) -> tuple[str, st
 def sudo_objects(
     lns: LNamespace, entries: ActiveEntries, conventions: Conventions
 ) -> tuple[DesiredObject, DesiredObject, DesiredObject]:
-    """Who may act as whom, and that whoever does is cluster-admin inside the Namespace."""
-    grants, names, sudoers = (
-        GrantBuilder(lns, conventions),
-        conventions.names,
-        rbac.subjects(entries.sudoers),
-    )
+    """Return who may impersonate the sudo subject, and what it may do in the Namespace."""
+    grants, names = GrantBuilder(lns, conventions), conventions.names
+    sudoers = rbac.subjects(entries.sudoers)
     act_as, name = sudo_subject(lns.name, conventions), names.sudoer(lns.name)
     if conventions.sudo is SudoLayout.GROUP:
         rule = rbac.impersonate("groups", act_as.name)
         return (
-            *grants.everywhere(name, rule, sudoers),
-            grants.inside(SUDOERS_BINDING, POWER, (act_as,)),
+            *grants.cluster_role_and_binding(name, rule, sudoers),
+            grants.role_binding(SUDOERS_BINDING, POWER, (act_as,)),
         )
     rule = rbac.impersonate("serviceaccounts", act_as.name)
     return (
-        *grants.at(names.sudo_namespace, name, rule, sudoers),
-        grants.inside(ACCOUNT_BINDING, POWER, (act_as,)),
+        *grants.role_and_binding(names.sudo_namespace, name, rule, sudoers),
+        grants.role_binding(ACCOUNT_BINDING, POWER, (act_as,)),
     )
 
 
-def sudo_refs(tenant: str, conventions: Conventions) -> tuple[tuple[Resource, Key], ...]:
-    """Where the objects of :func:`sudo` are, bindings first."""
+def sudo_refs(tenant: str, conventions: Conventions) -> tuple[ObjectRef, ...]:
+    """Return where the objects of :func:`sudo_objects` are, bindings first."""
     name = conventions.names.sudoer(tenant)
     if conventions.sudo is SudoLayout.GROUP:
         binding, role, inside, at = CLUSTER_ROLE_BINDING, CLUSTER_ROLE, SUDOERS_BINDING, ""
@@ -81,34 +77,34 @@ def sudo_refs(tenant: str, conventions: Conventions) -> tuple[tuple[Resource, Ke
     return (binding, (at, name)), (ROLE_BINDING, (tenant, inside)), (role, (at, name))
 
 
-# When the layout of a running cluster is changed, what the former one made stays until the new
-# one works, so that nobody is without sudo meanwhile; and goes on saying who is a sudoer.
+# When the layout of a running cluster is changed, the objects of the previous layout stay until
+# the new ones work, so that nobody is without sudo meanwhile. Their bindings follow the lists.
 
 
 def previous_conventions(conventions: Conventions) -> Conventions:
-    """The other layout."""
+    """Return the conventions with the other sudo layout."""
     both = (SudoLayout.GROUP, SudoLayout.SERVICE_ACCOUNT)
     return replace(conventions, sudo=both[conventions.sudo is SudoLayout.GROUP])
 
 
-def previous_is_present(tenant: str, conventions: Conventions, look: Getter) -> bool:
-    """Whether anything of the former layout is still there."""
-    return any(look(*place) for place in sudo_refs(tenant, previous_conventions(conventions)))
+def previous_is_present(tenant: str, conventions: Conventions, get: Getter) -> bool:
+    """Return whether any object of the previous layout is still there."""
+    return any(get(*ref) for ref in sudo_refs(tenant, previous_conventions(conventions)))
 
 
-def previous_is_complete(tenant: str, conventions: Conventions, look: Getter) -> bool:
-    """Whether the former layout is still there as a whole: a part of it gives nobody anything.
+def previous_is_complete(tenant: str, conventions: Conventions, get: Getter) -> bool:
+    """Return whether all objects of the previous layout are still there.
 
-    Nor does it prove that it ever was chosen. Users can make a binding of any name in the
-    Namespace, and nothing of the rest.
+    Some of them alone give nobody anything and prove nothing: users of the Namespace can create a
+    RoleBinding of any name there, but none of the others.
     """
-    return all(look(*place) for place in sudo_refs(tenant, previous_conventions(conventions)))
+    return all(get(*ref) for ref in sudo_refs(tenant, previous_conventions(conventions)))
 
 
 def previous_bindings(
-    lns: LNamespace, entries: ActiveEntries, conventions: Conventions, look: Getter
+    lns: LNamespace, entries: ActiveEntries, conventions: Conventions, get: Getter
 ) -> tuple[DesiredObject, ...]:
-    """The bindings of the former layout that are still there, as the lists are now."""
+    """Return the bindings of the previous layout that still exist, with today's sudoers."""
     objects = sudo_objects(lns, entries, previous_conventions(conventions))
-    bindings = (w for w in objects if w.object.role_ref)
-    return tuple(w for w in bindings if look(w.resource, w.key))
+    bindings = (one for one in objects if one.object.role_ref)
+    return tuple(one for one in bindings if get(one.resource, one.key))

@@ -1,4 +1,4 @@
-"""The objects of one LNamespace: its Namespace and who may do what."""
+"""Build the desired objects of one LNamespace: its Namespace, profile objects and grants."""
 
 import dataclasses
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ from lnamespace.access.profiles import ResolvedProfile
 from lnamespace.access.sudo import previous_conventions, sudo_objects, sudo_refs, sudo_subject
 from lnamespace.kube.objects import (
     DesiredObject,
-    Key,
     Object,
     ObjectMeta,
+    ObjectRef,
     ObservedObject,
     PolicyRule,
     desired_object,
@@ -25,7 +25,6 @@ from lnamespace.kube.resources import (
     CLUSTER_ROLE_BINDING,
     NAMESPACE,
     ROLE_BINDING,
-    Resource,
 )
 from lnamespace.model.lnamespace import PLURAL, DeletionPolicy, LNamespace
 from lnamespace.model.names import USERS_BINDING
@@ -33,10 +32,10 @@ from lnamespace.model.names import USERS_BINDING
 
 @dataclass(frozen=True)
 class NamespaceState:
-    """What there is to know of an LNamespace's Namespace.
+    """The Namespace of an LNamespace as observed.
 
-    ``guard`` are its guard rails; None: it is not known what they should be. ``moving``: the
-    former layout of sudo still serves, and sudoers edit the LNamespace by it too.
+    ``profile`` is None while it is not known which profile applies. ``moving`` is set while the
+    objects of the previous sudo layout are complete: sudoers may edit the LNamespace by either.
     """
 
     ownership: Ownership
@@ -48,10 +47,10 @@ class NamespaceState:
 def tenant_objects(
     lns: LNamespace, entries: ActiveEntries, state: NamespaceState, conventions: Conventions
 ) -> tuple[DesiredObject, ...]:
-    """All that should be for the LNamespace, given whose its Namespace is.
+    """Return all desired objects of an LNamespace, given who owns its Namespace.
 
-    Nothing reaches into a Namespace before it is known to be the LNamespace's own: a group's
-    power over the predecessor's secrets must not be handed to the successor's sudoers.
+    Nothing is granted in a Namespace that is not the LNamespace's own: the sudoers of a new
+    LNamespace must not read the secrets of an earlier one of its name.
     """
     ours = state.ownership in (Ownership.OURS, Ownership.TERMINATING)
     always = editor_objects(lns, entries, conventions, both=ours and state.moving)
@@ -63,8 +62,8 @@ def tenant_objects(
                 *sudo_objects(lns, entries, conventions),
                 users_binding(lns, entries, conventions),
             )
-            rails = profiles.profile_objects(lns, state.profile or ResolvedProfile(), conventions)
-            return namespace_object(lns, state, conventions), *rails, *always, *granted
+            limits = profiles.profile_objects(lns, state.profile or ResolvedProfile(), conventions)
+            return namespace_object(lns, state, conventions), *limits, *always, *granted
         case Ownership.PREDECESSOR | Ownership.FOREIGN:
             return always
 
@@ -72,10 +71,10 @@ def tenant_objects(
 def namespace_object(
     lns: LNamespace, state: NamespaceState, conventions: Conventions
 ) -> DesiredObject:
-    """The Namespace itself.
+    """Return the desired Namespace.
 
-    With the policy Retain it has no owner, so the garbage collector leaves it; the annotation
-    says whose it is either way.
+    With deletionPolicy Retain it has no owner reference, so the garbage collector leaves it. The
+    owner annotation is there in either case.
     """
     retain = lns.spec.deletion_policy is DeletionPolicy.RETAIN
     further = profiles.namespace_labels(lns, state.profile, state.observed, conventions)
@@ -95,8 +94,8 @@ def namespace_object(
 
 
 def _adopted(lns: LNamespace, state: NamespaceState, conventions: Conventions) -> dict[str, str]:
-    there_before = is_adopted(lns, state.observed, conventions)
-    return {conventions.names.adopted_annotation: "true"} if there_before else {}
+    adopted = is_adopted(lns, state.observed, conventions)
+    return {conventions.names.adopted_annotation: "true"} if adopted else {}
 
 
 def _requester(lns: LNamespace, conventions: Conventions) -> dict[str, str]:
@@ -108,9 +107,9 @@ def _requester(lns: LNamespace, conventions: Conventions) -> dict[str, str]:
 def objects_without_namespace(
     lns: LNamespace, entries: ActiveEntries, conventions: Conventions
 ) -> tuple[DesiredObject, ...]:
-    """For one that gets no Namespace yet: whoever may edit it may do so, to delete it.
+    """Return the objects of an LNamespace that gets no Namespace: its editors may delete it.
 
-    Its sudoers need no sudo for that, for what sudo takes is made with the Namespace.
+    Sudoers are made editors directly, because sudo needs objects in the Namespace.
     """
     managers = tuple(sorted({*entries.managers, *entries.sudoers}))
     return editor_objects(lns, dataclasses.replace(entries, managers=managers), conventions)
@@ -119,9 +118,10 @@ def objects_without_namespace(
 def editor_objects(
     lns: LNamespace, entries: ActiveEntries, conventions: Conventions, *, both: bool = False
 ) -> tuple[DesiredObject, ...]:
-    """Who may edit the LNamespace itself: managers always, sudoers as whom they act.
+    """Return the role and the binding of those who may edit the LNamespace object.
 
-    ``both``: by either layout of sudo.
+    Managers may always. Sudoers may as the group or user that they impersonate, of ``both`` sudo
+    layouts while one replaces the other.
     """
     name = conventions.names.editor(lns.name)
     edit = PolicyRule(
@@ -130,19 +130,22 @@ def editor_objects(
     layouts = (conventions, previous_conventions(conventions)) if both else (conventions,)
     sudoers = (sudo_subject(lns.name, each) for each in layouts)
     bound = (*rbac.subjects(entries.managers), *sudoers)
-    return GrantBuilder(lns, conventions).everywhere(name, edit, bound)
+    return GrantBuilder(lns, conventions).cluster_role_and_binding(name, edit, bound)
 
 
 def users_binding(
     lns: LNamespace, entries: ActiveEntries, conventions: Conventions
 ) -> DesiredObject:
-    """Who may work in the namespace all the time."""
+    """Return the RoleBinding that gives the users their role."""
     bound = rbac.subjects(entries.users)
-    return GrantBuilder(lns, conventions).inside(USERS_BINDING, conventions.users_role, bound)
+    return GrantBuilder(lns, conventions).role_binding(USERS_BINDING, conventions.users_role, bound)
 
 
-def grant_refs(tenant: str, conventions: Conventions) -> tuple[tuple[Resource, Key], ...]:
-    """Where grants of this LNamespace may be; never the Namespace, which only ownership ends."""
+def grant_refs(tenant: str, conventions: Conventions) -> tuple[ObjectRef, ...]:
+    """Return where grants of an LNamespace may be, so that they can be removed.
+
+    The Namespace is not among them: it is never deleted by a plan.
+    """
     editor = conventions.names.editor(tenant)
     return (
         (CLUSTER_ROLE_BINDING, ("", editor)),
@@ -152,6 +155,6 @@ def grant_refs(tenant: str, conventions: Conventions) -> tuple[tuple[Resource, K
     )
 
 
-def all_grant_refs(tenant: str, conventions: Conventions) -> tuple[tuple[Resource, Key], ...]:
-    """The same, with those of the layout of sudo that was chosen before."""
+def all_grant_refs(tenant: str, conventions: Conventions) -> tuple[ObjectRef, ...]:
+    """Return where grants may be, those of the previous sudo layout included."""
     return (*sudo_refs(tenant, previous_conventions(conventions)), *grant_refs(tenant, conventions))

@@ -1,12 +1,12 @@
-"""What a role gives, beside what somebody has looked through and found fit for tenants. Pure.
+"""Compare the rights of the users' role with a vetted snapshot of it.
 
-The users' role grows by itself: it is put together from every ClusterRole with a certain label,
-those of a new Kubernetes and of add-ons too. What was not there when it was last looked through
-is *gained*, and somebody has to look again. Some rights are *refused* whoever looked.
+The users' role grows by itself: Kubernetes aggregates it from every ClusterRole with a certain
+label, those of a new Kubernetes version and of add-ons included. Rights that the snapshot does not
+have are *gained*, and somebody has to review them. Some rights are *refused* in any case.
 
-Rights over what belongs to the whole cluster are refused although a RoleBinding gives most of
-them in vain: whoever adds them to the users' role has not thought of tenants. Those over the
-Namespace object are not in vain: a RoleBinding covers the Namespace that it is in.
+Rights over cluster-scoped resources are refused even though a RoleBinding gives most of them
+without effect: a role with them was not written for tenants. Rights over the Namespace object do
+have an effect, because a RoleBinding covers the Namespace that it is in.
 """
 
 import re
@@ -18,7 +18,7 @@ from lnamespace.kube.objects import PolicyRule
 from lnamespace.kube.resources import RBAC
 
 URL = "nonResourceURLs"
-"""In place of an API group: the resource is a path of the API server. No group has capitals."""
+"""Stands for the API group of a right on a URL path; no API group has capital letters."""
 
 _ALL = "*"
 _READING = frozenset({"get", "list", "watch"})
@@ -39,7 +39,7 @@ _OF_THE_CLUSTER = {
 
 @dataclass(frozen=True, order=True)
 class Right:
-    """One verb on one resource (``pods/exec`` too), of one ``name`` or, if empty, of all."""
+    """One verb on one resource (such as ``pods/exec``); an empty ``name`` means all names."""
 
     group: str
     resource: str
@@ -49,7 +49,7 @@ class Right:
 
 @dataclass(frozen=True)
 class VettingResult:
-    """A role beside a snapshot; ``powers`` are rights that are vetted and grave."""
+    """A role compared with a snapshot; ``powers`` are vetted rights that are dangerous."""
 
     refused: tuple[Right, ...] = ()
     gained: tuple[Right, ...] = ()
@@ -58,12 +58,12 @@ class VettingResult:
 
     @property
     def passed(self) -> bool:
-        """Whether tenants may have the role; that something is lost harms nobody but them."""
+        """Return whether tenants may have the role; a lost right does not fail it."""
         return not self.refused and not self.gained
 
 
 def vet_rights(present: frozenset[Right], vetted: frozenset[Right]) -> VettingResult:
-    """Compare what a role gives with what was vetted."""
+    """Compare the rights of a role with the vetted ones."""
     refused = frozenset(right for right in present if refusal(right))
     gained = {right for right in present - refused if not covered(right, vetted)}
     return VettingResult(
@@ -75,23 +75,23 @@ def vet_rights(present: frozenset[Right], vetted: frozenset[Right]) -> VettingRe
 
 
 def rights_of(rules: Iterable[PolicyRule]) -> frozenset[Right]:
-    """What rules give, one by one."""
+    """Return the single rights that rules give."""
     return frozenset(right for rule in rules for right in _rights(rule))
 
 
 def rules_of(rights: Iterable[Right]) -> tuple[PolicyRule, ...]:
-    """The same as rules: one for each resource, in an order that does not depend on who asks."""
+    """Return rules that give the rights: one for each resource, sorted."""
     places = groupby(sorted(set(rights), key=_place), key=_place)
     return tuple(_rule(place, sorted(r.verb for r in given)) for place, given in places)
 
 
 def covered(right: Right, rights: frozenset[Right]) -> bool:
-    """Whether ``rights`` give a right, be it by a wildcard or for all names."""
+    """Return whether ``rights`` include a right, also by a wildcard or for all names."""
     return any(wider in rights for wider in _wider(right))
 
 
 def refusal(right: Right) -> str:
-    """Why no tenant may have the right, whoever looked at it; empty where one may."""
+    """Return why no tenant may have the right; empty if one may."""
     base, _, sub = right.resource.partition("/")
     if _ALL in (right.group, right.verb, base) or right.resource == "/*":
         return "a wildcard gives what nobody has looked at yet"
@@ -104,7 +104,7 @@ def refusal(right: Right) -> str:
 
 
 def warning(right: Right) -> str:
-    """What one should know of the right before giving it to anybody; mostly nothing."""
+    """Return what makes the right dangerous; empty for most."""
     # Since Kubernetes 1.35 there are verbs such as impersonate:user-info too.
     if re.match(r"impersonate\b", right.verb):
         accounts = (right.group, right.resource) == ("", "serviceaccounts")
@@ -136,7 +136,7 @@ def _rule(place: tuple[str, str, str], verbs: list[str]) -> PolicyRule:
 
 
 def _wider(right: Right) -> Iterator[Right]:
-    """The right and all that include it, by the rules of RBAC."""
+    """Yield the right and all rights that include it by the rules of RBAC."""
     if right.group == URL:
         yield from (replace(right, verb=verb) for verb in (right.verb, _ALL))
         return

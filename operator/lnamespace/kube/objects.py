@@ -102,7 +102,10 @@ class Object(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 Key = tuple[str, str]
-"""Namespace (empty where there is none) and name: what tells objects of a kind apart."""
+"""Namespace (empty for an object of the cluster) and name: an object among those of its kind."""
+
+ObjectRef = tuple[Resource, Key]
+"""An object by resource and key, whether it exists or not."""
 
 
 class ManagedMetadata(msgspec.Struct, frozen=True):

@@ -1,25 +1,25 @@
-"""From what is and what should be to what is to be done. Pure; nothing to do costs nothing."""
+"""Compare desired with observed objects and return the actions that make them equal."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from lnamespace.kube.objects import DesiredObject, Key, ObservedObject
+from lnamespace.kube.objects import DesiredObject, Key, ObjectRef, ObservedObject
 from lnamespace.kube.resources import Resource
 
 Getter = Callable[[Resource, Key], ObservedObject | None]
-"""Tells what is known of an object."""
+"""Returns an object as last observed, None if there is none."""
 
 
 @dataclass(frozen=True)
 class Create:
-    """Make what is not there."""
+    """Create an object that does not exist."""
 
     desired: DesiredObject
 
 
 @dataclass(frozen=True)
 class Patch:
-    """Make what differs as it should be."""
+    """Change an object that differs."""
 
     desired: DesiredObject
     observed: ObservedObject
@@ -27,7 +27,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class Recreate:
-    """Delete and make anew: a binding's role cannot be changed, nor a quota's scope."""
+    """Delete and create again: the role of a binding is immutable, and a quota's scope."""
 
     desired: DesiredObject
     observed: ObservedObject
@@ -35,7 +35,7 @@ class Recreate:
 
 @dataclass(frozen=True)
 class Delete:
-    """Remove what should not be."""
+    """Delete an object that should not exist."""
 
     resource: Resource
     observed: ObservedObject
@@ -45,25 +45,34 @@ Action = Create | Patch | Recreate | Delete
 
 
 def plan_actions(
-    wanted: Iterable[DesiredObject], look: Getter, possible: Iterable[tuple[Resource, Key]] = ()
+    desired: Iterable[DesiredObject], get: Getter, prunable: Iterable[ObjectRef] = ()
 ) -> tuple[Action, ...]:
-    """What makes the cluster as wanted.
+    """Return the actions that make the cluster as desired; none if it is.
 
-    ``possible`` are the places where something of ours may be: what is there and not wanted is
-    deleted, last, so that nobody who keeps their access is without it for a moment.
+    Parameters
+    ----------
+    desired
+        The objects that should exist.
+    get
+        Returns an object as last observed.
+    prunable
+        Where objects of ours may be. Those that exist and are not desired are deleted last, so
+        that nobody who keeps their access loses it for a moment.
     """
-    wanted = tuple(wanted)
-    changes = [action for want in wanted if (action := _change(want, look))]
-    kept = {(want.resource, want.key) for want in wanted}
-    left_over = [place for place in possible if place not in kept]
-    deletions = [Delete(place[0], seen) for place in left_over if (seen := look(*place))]
+    desired = tuple(desired)
+    changes = [action for one in desired if (action := _change(one, get))]
+    kept = {(one.resource, one.key) for one in desired}
+    unwanted = [ref for ref in prunable if ref not in kept]
+    deletions = [Delete(ref[0], observed) for ref in unwanted if (observed := get(*ref))]
     return (*changes, *deletions)
 
 
-def _change(want: DesiredObject, look: Getter) -> Action | None:
-    seen = look(want.resource, want.key)
-    if seen is None:
-        return Create(want)
-    if seen.matches(want):
+def _change(desired: DesiredObject, get: Getter) -> Action | None:
+    observed = get(desired.resource, desired.key)
+    if observed is None:
+        return Create(desired)
+    if observed.matches(desired):
         return None
-    return Patch(want, seen) if seen.can_be_patched_to(want) else Recreate(want, seen)
+    if observed.can_be_patched_to(desired):
+        return Patch(desired, observed)
+    return Recreate(desired, observed)
