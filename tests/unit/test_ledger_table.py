@@ -8,15 +8,15 @@ import pytest
 import sqlalchemy as sa
 import sqlglot
 from lnamespace.ledger.database import schema
-from lnamespace.ledger.database.table import (
+from lnamespace.ledger.database.queries import (
     ends_of,
     events,
-    events_table,
     insertion,
     intervals,
     latest,
     retracted,
 )
+from lnamespace.ledger.database.table import events_table
 from sqlalchemy.dialects import registry
 from sqlalchemy.schema import CreateTable, CreateView
 

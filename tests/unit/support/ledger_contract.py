@@ -13,13 +13,8 @@ import sqlalchemy as sa
 from lnamespace.errors import LedgerMisconfigured
 from lnamespace.ledger.database import schema
 from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, Row, to_row
-from lnamespace.ledger.database.table import (
-    SCHEMA_VERSION,
-    VERSION_SUFFIX,
-    VIEW_SUFFIX,
-    events,
-    intervals,
-)
+from lnamespace.ledger.database.queries import events, intervals
+from lnamespace.ledger.database.table import SCHEMA_VERSION, VERSION_SUFFIX, VIEW_SUFFIX
 from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -182,7 +177,7 @@ def test_clusters_do_not_meet(ledger: Ledger) -> None:
     there = applied("there", 1, 1, cost_center="2") | {"cluster_name": "cluster-b"}
     ledger.append([applied("here", 1, 0, cost_center="1"), there])
     assert spans(ledger) == [("1", 0, None), ("2", 1, None)]
-    assert [found["lnamespace_uid"] for found in ledger.open(HERE)] == ["here"]
+    assert [found["lnamespace_uid"] for found in ledger.open_rows(HERE)] == ["here"]
 
 
 def test_open_is_the_newest_of_what_has_not_ended(ledger: Ledger) -> None:
@@ -195,7 +190,9 @@ def test_open_is_the_newest_of_what_has_not_ended(ledger: Ledger) -> None:
             applied("lives", 9, 1, cost_center="3"),
         ]
     )
-    assert [(r["lnamespace_uid"], r["cost_center"]) for r in ledger.open(HERE)] == [("lives", "2")]
+    assert [(r["lnamespace_uid"], r["cost_center"]) for r in ledger.open_rows(HERE)] == [
+        ("lives", "2")
+    ]
 
 
 def test_readers_have_a_view(ledger: Ledger) -> None:
@@ -230,7 +227,7 @@ def test_a_table_of_somebody_elses_is_left_as_it_is(
     theirs = Ledger(ledger.engine, ledger.table, manage=False)
     assert theirs.append([applied("u", 1, 0, cost_center="1", team="red")]) == 1
     assert "the table lacks columns" in caplog.text
-    (found,) = theirs.open(HERE)
+    (found,) = theirs.open_rows(HERE)
     assert found["cost_center"] == "1"
     assert "team" not in found
 
@@ -239,23 +236,23 @@ def test_two_instances_on_one_cluster_do_not_miss_each_others(ledger: Ledger) ->
     other = replace(HERE, api_group="tenancy.example.com")
     mine, theirs = applied("mine", 1, 0), applied("theirs", 1, 0)
     ledger.append([mine, theirs | {"api_group": other.api_group}])
-    assert [found["lnamespace_uid"] for found in ledger.open(HERE)] == ["mine"]
-    assert [found["lnamespace_uid"] for found in ledger.open(other)] == ["theirs"]
+    assert [found["lnamespace_uid"] for found in ledger.open_rows(HERE)] == ["mine"]
+    assert [found["lnamespace_uid"] for found in ledger.open_rows(other)] == ["theirs"]
 
 
 def test_a_row_of_no_instance_is_the_default_ones(ledger: Ledger) -> None:
     ledger.append([applied("u", 1, 0) | {"api_group": None}])
-    assert len(ledger.open(HERE)) == 1
-    assert ledger.open(replace(HERE, api_group="tenancy.example.com")) == []
+    assert len(ledger.open_rows(HERE)) == 1
+    assert ledger.open_rows(replace(HERE, api_group="tenancy.example.com")) == []
 
 
 def test_a_table_that_cannot_tell_instances_apart_serves_one(ledger: Ledger) -> None:
     older(ledger)
     theirs = Ledger(ledger.engine, ledger.table, manage=False)
     theirs.append([applied("u", 1, 0)])
-    assert len(theirs.open(HERE)) == 1
+    assert len(theirs.open_rows(HERE)) == 1
     with pytest.raises(LedgerMisconfigured, match="no column api_group"):
-        theirs.open(replace(HERE, api_group="tenancy.example.com"))
+        theirs.open_rows(replace(HERE, api_group="tenancy.example.com"))
 
 
 def older(ledger: Ledger) -> None:
@@ -291,7 +288,7 @@ def test_an_end_that_was_taken_back_ends_nothing(ledger: Ledger) -> None:
     ledger.append([applied("u", 1, 0, cost_center="1"), ended("u", 1, 5)])
     ledger.append([retraction("u", 1, 8, cost_center="1")])
     assert spans(ledger) == [("1", 0, 8), ("1", 8, None)]
-    assert [found["lnamespace_uid"] for found in ledger.open(HERE)] == ["u"]
+    assert [found["lnamespace_uid"] for found in ledger.open_rows(HERE)] == ["u"]
 
 
 def voiding(row_: Row) -> Row:
@@ -307,7 +304,7 @@ def test_what_somebody_else_paid_is_corrected(ledger: Ledger) -> None:
     assert spans(ledger) == [("9", 1, 4), ("2", 4, None)]
     ledger.append([retraction("u", 1, 0, end="u/1/APPLY/RETRACT", cost_center="8")])
     assert spans(ledger) == [("8", 0, 4), ("2", 4, None)]
-    assert [found["cost_center"] for found in ledger.open(HERE)] == ["2"]
+    assert [found["cost_center"] for found in ledger.open_rows(HERE)] == ["2"]
 
 
 def test_a_change_that_did_not_happen_leaves_what_was_before(ledger: Ledger) -> None:
@@ -315,7 +312,7 @@ def test_a_change_that_did_not_happen_leaves_what_was_before(ledger: Ledger) -> 
     ledger.append(rows)
     ledger.append([voiding(rows[1]), voiding(rows[2])])
     assert spans(ledger) == [("1", 0, None)]
-    assert [found["generation"] for found in ledger.open(HERE)] == [1]
+    assert [found["generation"] for found in ledger.open_rows(HERE)] == [1]
 
 
 def test_an_end_of_another_time_is_told_instead(ledger: Ledger) -> None:
@@ -325,7 +322,7 @@ def test_an_end_of_another_time_is_told_instead(ledger: Ledger) -> None:
     assert spans(ledger) == [("1", 0, 3)]
     ledger.append([end])
     assert spans(ledger) == [("1", 0, 3)]
-    assert ledger.open(HERE) == []
+    assert ledger.open_rows(HERE) == []
 
 
 def test_who_pays_changes_before_the_end_is_taken_back(ledger: Ledger) -> None:
@@ -340,7 +337,7 @@ def test_after_an_end_was_taken_back_the_next_end_counts(ledger: Ledger) -> None
     assert ledger.append([ended("u", 1, 9)]) == 1
     assert ledger.append([ended("u", 1, 9)]) == 0
     assert spans(ledger) == [("1", 0, 8), ("1", 8, 9)]
-    assert ledger.open(HERE) == []
+    assert ledger.open_rows(HERE) == []
     ledger.append([retraction("u", 1, 10, "u/DELETE/1", cost_center="1"), ended("u", 1, 11)])
     assert spans(ledger)[-1] == ("1", 10, 11)
 
@@ -372,7 +369,7 @@ def test_rows_without_identity_are_those_of_the_lnamespaces_cluster(ledger: Ledg
     ledger.append([applied("u", 1, 0, cost_center="1")])
     ledger.append([applied("u", 2, 3, cost_center="2") | {"cluster_uid": "here"}])
     assert spans(ledger) == [("1", 0, 3), ("2", 3, None)]
-    assert [found["cluster_uid"] for found in ledger.open(HERE)] == ["here"]
+    assert [found["cluster_uid"] for found in ledger.open_rows(HERE)] == ["here"]
     query = ledger.intervals()
     assert {found["cluster_uid"] for found in ledger.read(query)} == {"here"}
 
@@ -392,7 +389,7 @@ def test_an_end_by_another_cluster_does_not_say_whose_it_is(ledger: Ledger) -> N
 def test_the_ends_that_count_are_told(ledger: Ledger) -> None:
     ledger.append([applied("u", 1, 0), ended("u", 1, 5), applied("v", 1, 0), ended("v", 1, 5)])
     ledger.append([retraction("v", 1, 6)])
-    assert ledger.ends(["u", "v", "w"]) == {"u": "u/DELETE"}
+    assert ledger.deletion_ids(["u", "v", "w"]) == {"u": "u/DELETE"}
 
 
 def test_a_table_that_is_dropped_is_made_again(ledger: Ledger) -> None:
@@ -438,7 +435,7 @@ def test_a_comparison_sees_to_the_view_again(ledger: Ledger) -> None:
     """An older publisher of another cluster that shares the table was started after ours."""
     ledger.append([applied("u", 1, 0, cost_center="1")])
     older_view(ledger, ["cost_center", "namespace"], version=SCHEMA_VERSION)
-    ledger.open(HERE)
+    ledger.open_rows(HERE)
     with ledger.engine.connect() as connection:
         known = schema.columns_of(connection, schema.view_of(ledger.table))
     assert "cluster_uid" in known

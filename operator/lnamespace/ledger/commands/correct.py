@@ -10,6 +10,7 @@ from lnamespace.ledger.commands.output import visible
 from lnamespace.ledger.costs import cells as costs_values
 from lnamespace.ledger.database import corrections as correct
 from lnamespace.ledger.database.ledger import Ledger, Row
+from lnamespace.model.lnamespace import BILLING_TEXTS
 from lnamespace.model.rules import cost_center_problem, text_problem
 
 _SHOWN = ("valid_from", "valid_to", "cost_center", "owner", "team", "environment")
@@ -46,7 +47,7 @@ def run(ledger: Ledger, arguments: argparse.Namespace) -> int:
 
 
 def _request(arguments: argparse.Namespace) -> correct.Correction:
-    given = {name: getattr(arguments, f"new_{name}") for name in correct.PAYER}
+    given = {name: getattr(arguments, f"new_{name}") for name in BILLING_TEXTS.values()}
     payer = {name: text for name, text in given.items() if text is not None}
     for name, text in payer.items():
         check = cost_center_problem if name == "cost_center" else text_problem

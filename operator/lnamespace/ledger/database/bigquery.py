@@ -1,8 +1,8 @@
-"""A client of BigQuery whose every wait has an end.
+"""A client of BigQuery with a time-out on every wait.
 
-The client's own defaults are ten minutes for each request, forty for each job, and for ever for
-a socket that says nothing (``google.cloud.bigquery.retry``). The module is imported only where
-the URL says ``bigquery``.
+The defaults of Google's client are ten minutes for each request, forty for each job, and none for
+a silent socket (``google.cloud.bigquery.retry``). This module is slow to import; only URLs of
+BigQuery need it.
 """
 
 import os
@@ -14,7 +14,7 @@ from google.cloud import bigquery
 from google.cloud.bigquery.retry import DEFAULT_RETRY
 
 EMULATOR = "BIGQUERY_EMULATOR_HOST"
-"""Where something that speaks BigQuery's protocol is, for tests; it asks for no credentials."""
+"""The environment variable with the URL of an emulator, for tests; it needs no credentials."""
 
 REQUEST_SECONDS = 20.0
 QUERY_SECONDS = 60.0
@@ -24,10 +24,10 @@ _RETRY = DEFAULT_RETRY.with_timeout(RETRY_SECONDS)
 
 
 class BoundedClient(bigquery.Client):
-    """Of the client's methods those that sqlalchemy-bigquery calls, with time-outs.
+    """Google's client, with time-outs on the methods that sqlalchemy-bigquery calls.
 
-    A job is never started anew (``job_retry=None``): that would be a second request id, and a
-    statement of which only the answer was lost would be done twice.
+    A job is never started again (``job_retry=None``): it would have another request id, and a
+    statement of which only the answer was lost would run twice.
     """
 
     def query_and_wait(self, query: str, **options: Any) -> Any:
@@ -41,12 +41,12 @@ class BoundedClient(bigquery.Client):
         return super().query_and_wait(query, **{**options, **limits})
 
     def get_table(self, table: Any, *_: Any, **__: Any) -> Any:
-        """Look at a table."""
+        """Get the description of a table."""
         return super().get_table(table, _RETRY, REQUEST_SECONDS)
 
 
 def client(project: str, location: str) -> bigquery.Client:
-    """A client with the pod's own credentials, or with none for an emulator."""
+    """Return a client with the pod's own credentials, or with none for an emulator."""
     options: dict[str, Any] = {"project": project or None, "location": location or None}
     if endpoint := os.environ.get(EMULATOR):
         options["credentials"] = AnonymousCredentials()  # type: ignore[no-untyped-call]
@@ -55,6 +55,6 @@ def client(project: str, location: str) -> bigquery.Client:
 
 
 def table_options(partition: str, clusters: list[str]) -> dict[str, Any]:
-    """Return the options of a table that is kept by day, and within a day by these columns."""
+    """Return the options of a table that is partitioned by day and clustered by these columns."""
     daily = bigquery.TimePartitioning(type_=bigquery.TimePartitioningType.DAY, field=partition)
     return {"bigquery_time_partitioning": daily, "bigquery_clustering_fields": clusters}

@@ -1,7 +1,7 @@
-"""Correct what the ledger says of the past, by rows that say who did so and why.
+"""Correct an event by hand, by further rows that have who did so and why.
 
-The cluster corrects what it can see (:mod:`lnamespace.ledger.publisher.comparison`). Somebody
-has to correct what is gone, and what was wrong when it was said.
+:mod:`lnamespace.ledger.publisher.comparison` corrects the ledger by the cluster. A person must
+correct the events of LNamespaces that are gone, and values that were wrong in the cluster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,24 +14,23 @@ import sqlalchemy as sa
 
 from lnamespace.errors import SettingsError
 from lnamespace.ledger.database.ledger import Ledger, Row
-from lnamespace.ledger.database.table import (
-    CLUSTER_COLUMNS,
-    SCHEMA_VERSION,
-    VOID,
-    events_table,
-    intervals,
-)
+from lnamespace.ledger.database.queries import intervals
+from lnamespace.ledger.database.table import CLUSTER_COLUMNS, SCHEMA_VERSION, VOID, events_table
 from lnamespace.ledger.outbox.record import CORRECTION, BillingOperation, deletion_id
-
-PAYER = ("cost_center", "owner", "team", "environment")
 
 
 @dataclass(frozen=True)
 class Correction:
-    """What is to be said instead of an event.
+    """A correction of an event.
 
-    ``at`` is when it took effect; None: as it said. ``payer`` are the columns of who pays that
-    differ. ``void``: that it did not happen.
+    Attributes
+    ----------
+    at
+        When it took effect; None: its time was right.
+    payer
+        The columns of who pays that were wrong.
+    void
+        The event did not happen.
     """
 
     event_id: str
@@ -44,7 +43,12 @@ class Correction:
 
 
 def correcting_rows(history: Sequence[Row], request: Correction) -> tuple[Row, ...]:
-    """Return the rows that correct an event, by all events of its namespace.
+    """Return the rows that correct an event.
+
+    Parameters
+    ----------
+    history
+        All events of its namespace.
 
     Raises
     ------
@@ -76,7 +80,7 @@ def correcting_rows(history: Sequence[Row], request: Correction) -> tuple[Row, .
 
 
 def preview(history: Sequence[Row], made: Sequence[Row]) -> list[Row]:
-    """Return the intervals of a namespace as they would be."""
+    """Return the intervals of a namespace as they would be with further rows."""
     target = events_table("events")
     trial = Ledger(sa.create_engine("sqlite://", poolclass=sa.StaticPool), target)
     try:
@@ -89,7 +93,7 @@ def preview(history: Sequence[Row], made: Sequence[Row]) -> list[Row]:
 
 
 def history_of(ledger: Ledger, event_id: str) -> list[Row]:
-    """Return all events of the namespace that an event is of; none if there is no such event."""
+    """Return all events of the namespace of an event; none if there is no such event."""
     events = ledger.events().subquery("events")
     found = ledger.read(sa.select(events).where(events.c.event_id == event_id))
     if not found:
@@ -138,7 +142,7 @@ def _instead(wrong: Row, request: Correction) -> Row:
 
 
 def _other_end(wrong: Row, history: Sequence[Row], request: Correction) -> Row:
-    """The end of another time, which has a number: one for each end that was taken back."""
+    """Return the deletion at another time. Its id has the number of deletions before it."""
     uid = wrong["lnamespace_uid"]
     ends = [
         r

@@ -1,4 +1,4 @@
-"""The file of a database that is kept in one: where it is, and whether it is there."""
+"""The file of an embedded database, sqlite or DuckDB: find it, or make its folder."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from lnamespace.settings import Settings
 
 
 def existing_ledger(settings: Settings) -> Ledger:
-    """Return the ledger, to be read; to look for a file that is not there must not make one.
+    """Return the ledger for reading; to connect to a file that does not exist would create it.
 
     Raises
     ------
@@ -28,12 +28,12 @@ def existing_ledger(settings: Settings) -> Ledger:
 
 
 def make_folder(settings: Settings) -> None:
-    """Make the folder of the file that the database is kept in.
+    """Make the folder of the database's file, if it has one.
 
     Raises
     ------
     LedgerMisconfigured
-        It cannot be made.
+        The folder cannot be made.
     """
     file = _file(settings)
     if file:
@@ -44,12 +44,12 @@ def make_folder(settings: Settings) -> None:
 
 
 def _file(settings: Settings) -> Path | None:
-    """Return the file of the database, if it is kept in one.
+    """Return the file of the database; None if it has none.
 
     Raises
     ------
     SettingsError
-        The URL is none.
+        The URL is invalid.
     """
     try:
         return engines.database_file(settings.ledger_url)

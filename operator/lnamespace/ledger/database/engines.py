@@ -1,4 +1,4 @@
-"""A database from its URL, with every wait bounded."""
+"""Connect to a database by its URL, with a time-out on every wait."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -19,17 +19,17 @@ CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 30
 ROWS_AT_ONCE = 5_000
 SILENCE_SECONDS = 60.0
-"""After which a connection to a server that says nothing is cut."""
+"""After so long without an answer the watchdog cuts a connection."""
 
 
 def create_engine(url: str) -> sa.Engine:
-    """The engine for a URL; nothing is connected yet.
+    """Return the engine for a URL; nothing is connected yet.
 
     Raises
     ------
     SettingsError
-        It is no URL of a database that can be the ledger, or its driver is not installed. The
-        message never has the URL, for that may hold a password.
+        The URL is not that of a supported database, or the driver is not installed. The message
+        never has the URL, which may have a password.
     LedgerMisconfigured
         There are no credentials for it.
     """
@@ -53,8 +53,8 @@ def parse(url: str) -> sa.URL:
     Raises
     ------
     SettingsError
-        It is none. The message has nothing of it: where an ``@`` of a password is not escaped, the
-        rest of the password is read as a host, a port or a database.
+        It is not a URL. The message has no part of it: if an ``@`` in a password is not escaped,
+        the rest of the password is parsed as a host, a port or a database.
     """
     try:
         parsed = sa.make_url(url)
@@ -69,18 +69,18 @@ def parse(url: str) -> sa.URL:
 
 
 def _after_colon(url: str) -> str:
-    """Return what is between the colon of a password and the last @, for nothing else has one."""
+    """Return the text between the colon of a password and the last @: the password."""
     return url.partition("://")[2].rpartition("@")[0].partition(":")[2]
 
 
 def default_schema(url: str) -> str:
-    """The dataset that a BigQuery URL names; other databases know their own default."""
+    """Return the dataset of a BigQuery URL; empty for other databases, which have a default."""
     parsed = parse(url)
     return parsed.database or "" if parsed.drivername == "bigquery" else ""
 
 
 def database_file(url: str) -> Path | None:
-    """The file that an embedded database is kept in; None where it is none, or in memory."""
+    """Return the file of an embedded database; None if it is a server, or in memory."""
     parsed = parse(url)
     name = parsed.database or ""
     if parsed.drivername.partition("+")[0] not in ("sqlite", "duckdb") or name in ("", ":memory:"):
@@ -90,7 +90,7 @@ def database_file(url: str) -> Path | None:
 
 @contextmanager
 def transaction(database: sa.Engine) -> Iterator[sa.Connection]:
-    """A connection for one transaction; what the database does wrong becomes a LedgerError.
+    """Open a connection for one transaction; errors of the database become LedgerErrors.
 
     Raises
     ------
@@ -108,9 +108,9 @@ def transaction(database: sa.Engine) -> Iterator[sa.Connection]:
 
 
 def stream(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[dict[str, Any]]:
-    """Return the rows that a query finds, in parts, for a million of them are gigabytes.
+    """Yield the rows of a query in parts, for a million of them are gigabytes.
 
-    Who takes them may take their time: while they do, nobody waits for the database.
+    The watchdog is off while the caller handles a part: it may take as long as it likes.
     """
     result = connection.execution_options(yield_per=ROWS_AT_ONCE).execute(query)
     names, attend = tuple(result.keys()), connection.info.get(ATTEND, lambda _: None)
@@ -136,7 +136,7 @@ def _maker(url: sa.URL) -> Callable[[sa.URL], sa.Engine]:
 
 
 def _no_driver(url: sa.URL, error: Exception) -> str:
-    """Say which extra has the driver; other drivers are for whoever names them."""
+    """Return a message about a missing driver, with the extra that has it, if one does."""
     dialect, _, driver = url.drivername.partition("+")
     if dialect == "sqlite" or (dialect == "postgresql" and driver not in ("", "psycopg")):
         return message(error)
@@ -156,7 +156,7 @@ def _sqlite(url: sa.URL) -> sa.Engine:
 
 
 def _durable(connection: Any, _: object) -> None:
-    """Readers and the writer do not wait for each other; what is committed outlives the power."""
+    """Let readers and the writer not wait for each other, and commits survive a power cut."""
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
 
@@ -169,7 +169,7 @@ def _postgresql(url: sa.URL) -> sa.Engine:
         "application_name": "lnamespace-ledger",
         "options": f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={CONNECT_SECONDS}s",
     }
-    # Without pool_pre_ping: what was cut while idle fails once and is tried again, as all is.
+    # No pool_pre_ping: a connection that was cut while idle fails once, and is tried again.
     made = sa.create_engine(
         url if "+" in url.drivername else url.set(drivername="postgresql+psycopg"),
         hide_parameters=True,
@@ -183,7 +183,7 @@ def _postgresql(url: sa.URL) -> sa.Engine:
 def _duckdb(url: sa.URL) -> sa.Engine:
     if url.database in (None, "", ":memory:"):
         return sa.create_engine(url, hide_parameters=True, poolclass=StaticPool)
-    # Whoever has the file open keeps all other processes out: open it for as long as it takes.
+    # A process that has the file open keeps all others out, so it is closed when unused.
     return sa.create_engine(url, hide_parameters=True, poolclass=NullPool)
 
 

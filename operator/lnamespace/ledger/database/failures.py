@@ -1,7 +1,7 @@
-"""What a database's error means to us: wait, tell somebody, or look for the row.
+"""Translate a database's error: wait (unavailable), tell a person (misconfigured), or bad rows.
 
-Read from codes, never from the words of a message where there is a code. Drivers are not
-imported here, for most installations have use for one of them.
+By the error's code, and by its message only where there is no code. Drivers are not imported here:
+most installations have one of them.
 """
 
 import re
@@ -42,14 +42,14 @@ _SQLITE_WAIT = ("locked", "busy", "interrupted", "disk i/o error", "full")
 
 
 def translate(error: Exception) -> LedgerError | None:
-    """What an exception from a database is to us; None: it is not from one, but a defect."""
+    """Return an exception of a database as a LedgerError; None if it is a defect of ours."""
     kind = _kind(error)
     cause = error.orig if isinstance(error, sa.exc.DBAPIError) and error.orig else error
     return kind(message(cause)) if kind else None
 
 
 def message(error: BaseException) -> str:
-    """An error's first line, not longer than a log can bear; never the statement, nor its rows."""
+    """Return an error's first line, shortened: never the statement, nor its rows."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0][:MESSAGE_LENGTH]
 
@@ -83,9 +83,9 @@ def _of_driver(error: sa.exc.DBAPIError) -> type[LedgerError]:
 
 
 def _of_postgres(original: Any) -> type[LedgerError]:
-    """By SQLSTATE; without one nothing was answered, and all other classes pass by themselves.
+    """Return the kind by SQLSTATE. Without one there was no answer; other classes are temporary.
 
-    Of a connection that the server refused libpq keeps the words alone.
+    If the server refused a connection, libpq keeps the message and no SQLSTATE.
     """
     if not original.sqlstate and _REFUSED_BY_POSTGRES.search(str(original)):
         return LedgerMisconfigured
@@ -93,7 +93,7 @@ def _of_postgres(original: Any) -> type[LedgerError]:
 
 
 def _of_google(original: Any) -> type[LedgerError]:
-    """Anything without a reason is a network that fails, or Google's front end."""
+    """Return the kind by the reason. Without one the network failed, or Google's front end."""
     name = type(original).__name__
     if name in ("DefaultCredentialsError", "MutualTLSChannelError", "ProgrammingError"):
         return LedgerMisconfigured

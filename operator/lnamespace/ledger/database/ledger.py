@@ -1,4 +1,4 @@
-"""Rows into the ledger, each once; rows out of it. Everything here may wait for a database."""
+"""Append rows to the ledger, each once, and read them. Every call may block."""
 
 import logging
 from collections.abc import Generator, Mapping, Sequence
@@ -12,20 +12,22 @@ import sqlalchemy as sa
 
 from lnamespace.errors import LedgerMisconfigured
 from lnamespace.ledger.database import engines, schema
-from lnamespace.ledger.database.table import (
-    CLUSTER_COLUMNS,
-    SCHEMA_VERSION,
+from lnamespace.ledger.database.queries import (
     SINCE,
-    VIEW_SUFFIX,
     ends_of,
     events,
-    events_table,
     insertion,
     intervals,
     latest,
     parameter,
     retracted,
     whole,
+)
+from lnamespace.ledger.database.table import (
+    CLUSTER_COLUMNS,
+    SCHEMA_VERSION,
+    VIEW_SUFFIX,
+    events_table,
 )
 from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord, deletion_id
 from lnamespace.model.names import Names
@@ -41,10 +43,11 @@ ROWS_PER_STATEMENT = 100
 UIDS_PER_QUERY = 500
 
 LOOK_BACK = timedelta(days=30)
-"""How much earlier an event may be in the ledger than a row of the same id says.
+"""How much earlier than a row BigQuery looks for an event of the same id.
 
-Two who tell of one end differ by as long as one of them was away. BigQuery keeps the table by day
-and reads no others; a month of events is less than the 10 MB that it bills at least.
+Two processes that record one deletion differ by as long as one of them was away. BigQuery
+partitions the table by day and bills for the days that it reads; a month of events is less than the
+10 MB that it bills at least.
 """
 
 log = logging.getLogger(__name__)
@@ -52,10 +55,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ClusterIdentity:
-    """Which cluster; by its names the cloud's bill knows it too.
+    """A cluster, by the names that the cloud's bill has too, and an instance on it.
 
-    ``api_group`` is which instance on it; the bill does not care, for a namespace has one.
-    ``cluster_uid`` tells clusters apart that were given the same names; empty: not known.
+    Attributes
+    ----------
+    api_group
+        The instance; the bill does not have it, for a namespace is of one instance.
+    cluster_uid
+        Tells clusters of the same names apart; empty if it is not known.
     """
 
     project_id: str = ""
@@ -65,12 +72,12 @@ class ClusterIdentity:
     cluster_uid: str = ""
 
     def columns(self) -> dict[str, str]:
-        """As the ledger has them."""
+        """Return its names, by the ledger's columns."""
         return {name: getattr(self, name) for name in CLUSTER_COLUMNS}
 
 
 def to_row(record: BillingRecord, place: ClusterIdentity) -> Row:
-    """The row of a record, with every column."""
+    """Return the row of a record, with every column."""
     values = msgspec.structs.asdict(record)
     return {
         **values,
@@ -86,21 +93,21 @@ def to_row(record: BillingRecord, place: ClusterIdentity) -> Row:
 
 
 def labels_text(labels: Mapping[str, str]) -> str:
-    """Labels as JSON in order of their keys, for not every database binds JSON."""
+    """Return labels as JSON, sorted by key: not every database has a type for JSON."""
     return msgspec.json.encode(labels, order="deterministic").decode()
 
 
 class Ledger:
-    """One table in one database.
+    """The table and its views in one database.
 
-    Every method raises a LedgerError when the database does not do what it is asked.
+    Every method raises a LedgerError if the database fails.
     """
 
     def __init__(self, engine: sa.Engine, target: sa.Table, manage: bool = True) -> None:
         self.engine = engine
         self.table = target
         self.view_problem = ""
-        """Why readers do not see what they should; rows are written all the same."""
+        """Why the views are not up to date; empty if they are. Rows are written all the same."""
         self._manage = manage
         self._columns: tuple[str, ...] = ()
         self._retracted: Mapping[str, Sequence[Row]] | None = None
@@ -108,13 +115,13 @@ class Ledger:
 
     @classmethod
     def of(cls, settings: Settings) -> "Ledger":
-        """The ledger that the settings name; nothing is connected yet."""
+        """Return the ledger that the settings name; nothing is connected yet."""
         made = engines.create_engine(settings.ledger_url)
         target = events_table(settings.ledger_table, engines.default_schema(settings.ledger_url))
         return cls(made, target, settings.ledger_manage != "Never")
 
     def prepare(self) -> None:
-        """See that the table has its columns, and the readers their views; once is enough."""
+        """Create or extend the table and update the views, once."""
         with self._lock:
             if not self._columns:
                 self._columns = self._prepared()
@@ -125,9 +132,9 @@ class Ledger:
             try:
                 self._create(present)
             except LedgerMisconfigured:
-                # Somebody else may have made it meanwhile; if not, this says so again.
+                # Another process may have created it meanwhile; if not, this raises again.
                 self._create(self._present())
-            self._see_to_views()
+            self._update_views()
             return tuple(column.name for column in self.table.c)
         missing = [c.name for c in self.table.c if c.name not in present]
         if "event_id" in missing:
@@ -139,14 +146,14 @@ class Ledger:
             log.warning("the table lacks columns, which are left out", extra={"columns": missing})
         return tuple(c.name for c in self.table.c if c.name in present)
 
-    def _see_to_views(self) -> None:
+    def _update_views(self) -> None:
         if self._manage:
             self.view_problem = schema.replace_views(self.engine, self.table)
 
     def append(self, rows: Sequence[Row]) -> int:
-        """Add the rows of events that are not there yet; returns how many those were.
+        """Insert the rows of events that the table does not have; return how many those were.
 
-        One transaction: all or none, but for BigQuery, where that holds for each statement.
+        In one transaction; in BigQuery each statement is one.
         """
         fresh = list({row["event_id"]: row for row in rows}.values())
         if not fresh:
@@ -156,12 +163,12 @@ class Ledger:
             with engines.transaction(self.engine) as connection:
                 return self._append(connection, fresh)
         except LedgerMisconfigured:
-            # It may have been dropped: the next try looks, and makes it if that is ours to do.
+            # The table may have been dropped: the next try prepares it again.
             self._columns = ()
             raise
 
     def _append(self, connection: sa.Connection, rows: Sequence[Row]) -> int:
-        """Ends last: whether one is the first of its LNamespace, the corrections say."""
+        """Insert the rows, deletions last: their ids depend on retractions."""
         ends = [row for row in rows if row["operation"] == BillingOperation.DELETE]
         others = [row for row in rows if row["operation"] != BillingOperation.DELETE]
         added = append(connection, self.table, self._columns, others)
@@ -170,8 +177,9 @@ class Ledger:
         looked = self._retracted is None or connection.dialect.name == "bigquery"
         new = self._append_ends(connection, ends)
         if new < len(ends) and not looked:
-            # Known, or another publisher has taken one back since we looked: a second end is new.
-            # In BigQuery each look reads the whole table, so there it waits for a comparison.
+            # They are in the table, or another publisher has retracted one since we read them, and
+            # a second deletion is new. BigQuery would read the whole table: there a comparison
+            # finds it later.
             self._retracted = None
             new += self._append_ends(connection, ends)
         return added + new
@@ -184,7 +192,7 @@ class Ledger:
         return append(connection, self.table, self._columns, numbered)
 
     def _corrections(self, connection: sa.Connection) -> Mapping[str, Sequence[Row]]:
-        """The ends that were taken back, by LNamespace."""
+        """Return the deletions that were retracted, by LNamespace."""
         found: dict[str, list[Row]] = {}
         if self.corrects:
             for row in connection.execute(retracted(self.table)).mappings():
@@ -193,32 +201,32 @@ class Ledger:
 
     @property
     def corrects(self) -> bool:
-        """Whether an end can be taken back: the table can say which."""
+        """Whether the table has the column that a retraction needs."""
         return "corrects" in self._columns
 
     @property
     def can_be_corrected(self) -> bool:
-        """Whether somebody can correct an event by hand: the table can say which, and why."""
+        """Whether the table has the columns that a correction by hand needs."""
         return {"corrects", "reason"} <= {*self._columns}
 
     def read(self, query: sa.Select[*tuple[Any, ...]]) -> list[Row]:
-        """The rows that a query finds."""
+        """Return the rows of a query."""
         return list(self.stream(query))
 
     def stream(self, query: sa.Select[*tuple[Any, ...]]) -> Generator[Row]:
-        """Return the rows that a query finds, as somebody takes them."""
+        """Yield the rows of a query."""
         with engines.transaction(self.engine) as connection:
             yield from engines.stream(connection, query)
 
-    def open(self, place: ClusterIdentity) -> list[Row]:
-        """The newest row of each LNamespace of an instance that is not known as ended.
+    def open_rows(self, place: ClusterIdentity) -> list[Row]:
+        """Return the newest row of each LNamespace of an instance that has no deletion.
 
-        Of all clusters of these names: ``cluster_uid`` says which, where it is known.
+        Of all clusters of these names; ``cluster_uid`` tells them apart, where it is known.
 
         Raises
         ------
         LedgerMisconfigured
-            The table does not tell instances apart, and this is not the default one.
+            The table has no column for the instance, and this is not the default one.
         """
         self.prepare()
         if place.api_group != _DEFAULT_GROUP and "api_group" not in self._columns:
@@ -226,14 +234,14 @@ class Ledger:
                 f"the table {self.table.fullname} has no column api_group, by which this instance "
                 "is told from others: add it, or let this instance have a table of its own"
             )
-        self._retracted = None  # Another publisher may have taken one back.
-        self._see_to_views()  # Another, of an older version, may have made its own.
+        self._retracted = None  # Another publisher may have retracted one.
+        self._update_views()  # Another publisher, of an older version, may have replaced them.
         found = self.read(latest(self._whole(), place.columns(), place.api_group))
-        kept = {*self._columns, "cluster_uid"}  # What the table cannot say is no difference.
+        kept = {*self._columns, "cluster_uid"}  # A column that the table lacks is not compared.
         return [{name: row[name] for name in row if name in kept} for row in found]
 
-    def ends(self, uids: Sequence[str]) -> dict[str, str]:
-        """Return the ids of the ends that count, by LNamespace, of those that have ended."""
+    def deletion_ids(self, uids: Sequence[str]) -> dict[str, str]:
+        """Return the ids of the deletions that were not retracted, by LNamespace."""
         found: dict[str, str] = {}
         for start in range(0, len(uids), UIDS_PER_QUERY):
             query = ends_of(self._whole(), uids[start : start + UIDS_PER_QUERY])
@@ -243,8 +251,8 @@ class Ledger:
     def intervals(self) -> sa.Select[Any]:
         """Return the query for who paid from when to when.
 
-        By the readers' view, which may be all that somebody may read; by the table where the view
-        is not there or of another version.
+        It reads the view, for some people may read nothing else; without a view of this version,
+        it reads the table.
 
         Raises
         ------
@@ -274,7 +282,7 @@ class Ledger:
         return self.table.fullname + VIEW_SUFFIX
 
     def definition(self) -> str:
-        """The SQL that makes table and view, for whoever keeps them elsewhere."""
+        """Return the SQL that creates table and views, for people who manage them elsewhere."""
         return schema.definition(self.engine.dialect, self.table)
 
     def close(self) -> None:
@@ -289,7 +297,7 @@ class Ledger:
         return whole(self.table, self._columns)
 
     def _readable(self) -> sa.FromClause:
-        """The table as it is, which may be an older version's."""
+        """Return the table with all columns; an older version's lacks some."""
         present = self._present()
         if not present:
             raise LedgerMisconfigured(
@@ -303,9 +311,10 @@ class Ledger:
 
 
 def _numbered(row: Row, taken_back: Sequence[Row]) -> Row:
-    """An end that comes after others of its LNamespace were taken back has an id of its own.
+    """Return a deletion with its id; it has a number if others of its LNamespace were retracted.
 
-    One of those, which is told once more, is known by when it was recorded: no clocks are compared.
+    A retracted deletion that arrives again is recognised by when it was recorded. That compares no
+    clocks: it is the same record.
     """
     if not taken_back or any(row["recorded_at"] == one["recorded_at"] for one in taken_back):
         return row
@@ -316,10 +325,10 @@ def _numbered(row: Row, taken_back: Sequence[Row]) -> Row:
 def append(
     connection: sa.Connection, target: sa.Table, columns: tuple[str, ...], rows: Sequence[Row]
 ) -> int:
-    """Add rows, no event twice among them; returns how many were new.
+    """Insert rows of distinct events; return how many were new.
 
-    A statement carries one row and is run for many, which drivers are fast at. For BigQuery
-    each run is a job of a second, so there a statement carries as many rows as it may.
+    A statement has one row and is executed for many, which drivers do fast. In BigQuery each
+    execution is a job of a second, so there a statement has as many rows as it may.
     """
     if not rows:
         return 0

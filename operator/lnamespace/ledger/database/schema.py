@@ -1,6 +1,6 @@
-"""The table and the views of the ledger in a database: made, extended, replaced.
+"""Create and extend the ledger's table, and replace its views.
 
-Nothing is ever renamed or dropped, so that no report on them breaks and no reader loses a right.
+Nothing is renamed or dropped: reports on the views would break, and readers lose their grants.
 """
 
 import logging
@@ -19,8 +19,9 @@ from sqlalchemy.schema import (
 )
 
 from lnamespace.errors import LedgerError, LedgerMisconfigured
-from lnamespace.ledger.database import descriptions, engines
-from lnamespace.ledger.database.table import SCHEMA_VERSION, VERSION_SUFFIX, VIEW_SUFFIX, intervals
+from lnamespace.ledger.database import engines
+from lnamespace.ledger.database.queries import intervals
+from lnamespace.ledger.database.table import COLUMNS, SCHEMA_VERSION, VERSION_SUFFIX, VIEW_SUFFIX
 
 _VERSION = "schema_version"
 
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 def columns_of(connection: sa.Connection, source: sa.Table) -> list[str]:
     """Return the columns of a table or view; none if it does not exist.
 
-    By a query without rows: reflection of types is another thing in every dialect.
+    By a query without rows: each dialect reflects types in its own way.
     """
     if not sa.inspect(connection).has_table(source.name, source.schema):
         return []
@@ -41,7 +42,7 @@ def columns_of(connection: sa.Connection, source: sa.Table) -> list[str]:
 
 
 def create_or_extend(connection: sa.Connection, target: sa.Table, present: list[str]) -> None:
-    """Create the table, or add the columns that it does not have."""
+    """Create the table, or add the columns that it lacks."""
     lay_out(connection.dialect, target)
     if not present:
         target.create(connection, checkfirst=True)
@@ -51,7 +52,7 @@ def create_or_extend(connection: sa.Connection, target: sa.Table, present: list[
 
 
 def lay_out(dialect: sa.Dialect, target: sa.Table) -> None:
-    """Tell BigQuery, and it alone, how to lay out the table."""
+    """Set the table's partitions and clusters, for BigQuery alone."""
     if dialect.name == "bigquery":
         from lnamespace.ledger.database import bigquery  # noqa: PLC0415 - slow, and for BigQuery only
 
@@ -61,9 +62,9 @@ def lay_out(dialect: sa.Dialect, target: sa.Table) -> None:
 
 
 def view_of(target: sa.Table) -> sa.Table:
-    """Return the readers' view of intervals, as something to select from."""
+    """Return the readers' view of intervals, to select from."""
     columns = (
-        sa.Column(c.name, c.type, comment=descriptions.COLUMNS[c.name])
+        sa.Column(c.name, c.type, comment=COLUMNS[c.name])
         for c in intervals(target).selected_columns
     )
     return sa.Table(target.name + VIEW_SUFFIX, sa.MetaData(), *columns, schema=target.schema)
@@ -78,9 +79,9 @@ def version(connection: sa.Connection, target: sa.Table) -> int:
 
 
 def replace_views(engine: sa.Engine, target: sa.Table) -> str:
-    """Make the views what they are in this version, in place; return why that failed, or "".
+    """Replace the views of an older version, in place; return why that failed, or "".
 
-    Views of a newer version stay: clusters that share a ledger are not upgraded at one moment.
+    Views of a newer version stay: clusters that share a ledger are upgraded one after the other.
     """
     try:
         with engines.transaction(engine) as connection:
@@ -95,7 +96,7 @@ def replace_views(engine: sa.Engine, target: sa.Table) -> str:
 
 
 def _describe(engine: sa.Engine, target: sa.Table) -> None:
-    """Say what the columns mean, if we may: the table need not be ours where the view is."""
+    """Comment the columns, if that is allowed: the table may have another owner than the view."""
     try:
         with engines.transaction(engine) as connection:
             for comment in _comments(connection.dialect, target):
@@ -107,8 +108,8 @@ def _describe(engine: sa.Engine, target: sa.Table) -> None:
 def _are_outdated(connection: sa.Connection, target: sa.Table) -> bool:
     """Return whether the views are of an older version, by their version or by their columns.
 
-    The first version knew of none: after a roll-back it made its own view in place of ours, and
-    left the version as it was.
+    By the columns too: the first version of the operator has no version view. After a roll-back it
+    replaced the view of intervals, and left the version view as it was.
     """
     known = version(connection, target)
     if known != SCHEMA_VERSION:
@@ -119,7 +120,7 @@ def _are_outdated(connection: sa.Connection, target: sa.Table) -> bool:
 
 
 def definition(dialect: sa.Dialect, target: sa.Table) -> str:
-    """Return the SQL that makes table and views, for whoever keeps them elsewhere."""
+    """Return the SQL that creates table and views, for people who manage them elsewhere."""
     lay_out(dialect, target)
     views = (_view(dialect, target, []), _version_statement(target))
     made = (
@@ -131,8 +132,8 @@ def definition(dialect: sa.Dialect, target: sa.Table) -> str:
 
 
 def _replace_views(connection: sa.Connection, target: sa.Table) -> None:
-    # The driver of sqlite begins no transaction by itself for such statements, and readers
-    # would find no view between the two.
+    # sqlite's driver begins no transaction for such statements, and readers would find no view
+    # between DROP and CREATE.
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     for view in (
@@ -144,7 +145,7 @@ def _replace_views(connection: sa.Connection, target: sa.Table) -> None:
 
 
 def _comments(dialect: sa.Dialect, target: sa.Table) -> Iterator[ExecutableDDLElement]:
-    """Say in PostgreSQL what the columns mean; BigQuery is told when they are made."""
+    """Yield the comments for PostgreSQL; BigQuery has them from the CREATE statements."""
     if dialect.name == "postgresql":
         yield SetTableComment(target)
         for column in (*target.c, *view_of(target).c):
@@ -152,14 +153,17 @@ def _comments(dialect: sa.Dialect, target: sa.Table) -> Iterator[ExecutableDDLEl
 
 
 def _view(dialect: sa.Dialect, target: sa.Table, known: Collection[str]) -> CreateView:
-    """The view, with the columns that it has already first: only so can it be replaced.
+    """Return the view of intervals. Its present columns come first, or it cannot be replaced.
 
-    The table is ours, so it has its key, but in BigQuery, which enforces none.
+    Parameters
+    ----------
+    known
+        The present columns.
 
     Raises
     ------
     LedgerMisconfigured
-        It has columns that are not ours.
+        The view has columns that are not ours.
     """
     query = intervals(target, unique=dialect.name != "bigquery")
     columns = {column.name: column for column in query.selected_columns}
@@ -184,7 +188,7 @@ def _version_statement(target: sa.Table) -> CreateView:
 
 
 def _in_place(dialect: sa.Dialect, view: CreateView) -> Iterator[ExecutableDDLElement]:
-    """Replace a view and keep the rights on it; sqlite knows no rights, and no replacing."""
+    """Yield the statements that replace a view and keep its grants; sqlite has neither."""
     if dialect.name == "sqlite":
         yield DropView(view.table, if_exists=True)
         yield view
@@ -198,6 +202,6 @@ def _extend(connection: sa.Connection, column: sa.Column[Any]) -> None:
     dialect = connection.dialect
     name = dialect.identifier_preparer.format_table(column.table)
     definition = CreateColumn(sa.Column(column.name, column.type)).compile(dialect=dialect)
-    # SQLAlchemy has no construct for it; both parts are quoted by the dialect.
+    # SQLAlchemy has no construct for ALTER TABLE; the dialect quotes both parts.
     connection.exec_driver_sql(f"ALTER TABLE {name} ADD COLUMN {definition}")
     log.info("column added to the table", extra={"column": column.name})

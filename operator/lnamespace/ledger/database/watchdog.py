@@ -1,8 +1,8 @@
-"""Cuts connections to a PostgreSQL that has fallen silent.
+"""Cut connections to a PostgreSQL that no longer answers.
 
-A server that is frozen acknowledges packets and answers nothing: it does not keep its own time
-limits, and libpq waits for ever. One thread looks at all connections that are in use, for a timer
-each would cost more than the statements do.
+The kernel of a frozen server acknowledges packets, so that TCP's time-outs do not apply; the server
+does not enforce ``statement_timeout``, and libpq waits for ever. One thread watches all connections
+that are in use: a timer for each statement would cost more than the statement.
 """
 
 import os
@@ -15,14 +15,14 @@ from typing import Any
 import sqlalchemy as sa
 
 ATTEND = "lnamespace.attend"
-"""In a connection's ``info``: to be called with whether the database is asked for something now.
+"""The key in a connection's ``info`` of a function that suspends and resumes the watchdog.
 
-A connection in use is, unless this says otherwise.
+It takes whether an answer of the database is awaited. Of a connection in use, one is by default.
 """
 
 
 class Watchdog:
-    """Looks after the connections of one engine: how long each has been in use."""
+    """Cuts the connections of an engine that wait for an answer for too long."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -31,7 +31,7 @@ class Watchdog:
         self._lock = threading.Lock()
 
     def watch(self, engine: sa.Engine) -> None:
-        """Look after all that the engine will connect."""
+        """Watch the future connections of an engine."""
         sa.event.listen(engine, "checkout", self._taken)
         sa.event.listen(engine, "checkin", self._given_back)
 
@@ -42,10 +42,10 @@ class Watchdog:
             self._in_use[driver] = time.monotonic() + self._limit
             if not self._begun:
                 self._begun = True
-                threading.Thread(target=self._look, name="silence", daemon=True).start()
+                threading.Thread(target=self._cut_late, name="silence", daemon=True).start()
 
     def _attend(self, driver: Any, is_asked: bool) -> None:
-        """Begin to wait for an answer, or end."""
+        """Resume the watch of a connection, or suspend it."""
         if is_asked:
             self._taken(driver)
         else:
@@ -55,8 +55,8 @@ class Watchdog:
         with self._lock:
             self._in_use.pop(driver, None)
 
-    def _look(self) -> None:
-        """While anything is in use, cut what has been for too long; then end."""
+    def _cut_late(self) -> None:
+        """Cut the connections that are late, until none is in use."""
         while True:
             time.sleep(min(1.0, self._limit / 4))
             with self._lock:

@@ -122,7 +122,7 @@ async def compare_with_cluster(
     LedgerError, ClusterError
         One of the two does not answer.
     """
-    rows = await asyncio.to_thread(ledger.open, place)
+    rows = await asyncio.to_thread(ledger.open_rows, place)
     listed = await list_cluster(client, names)
     mine, strangers = rows_of_cluster(rows, place.cluster_uid, listed.uids, request.former)
     ended = await _wrongly_ended(client, names, ledger, mine, listed)
@@ -150,7 +150,7 @@ async def _wrongly_ended(
     }
     if not recorded or not ledger.corrects:
         return {}
-    ends = await asyncio.to_thread(ledger.ends, list(recorded))
+    ends = await asyncio.to_thread(ledger.deletion_ids, list(recorded))
     if not ends:
         return {}
     now = await list_cluster(client, names)
