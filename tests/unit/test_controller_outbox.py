@@ -11,8 +11,7 @@ import pytest
 import pytest_asyncio
 from lnamespace import errors
 from lnamespace.controller.outbox import Departed, Departure, Outbox
-from lnamespace.controller.outcome import Outcome
-from lnamespace.controller.tenant import PATIENCE
+from lnamespace.controller.outcome import PATIENCE, Outcome
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.outbox.record import BillingRecord, deletion, pending_records
 from lnamespace.model.lnamespace import (

@@ -10,9 +10,8 @@ import pytest
 import pytest_asyncio
 from lnamespace import errors
 from lnamespace.controller.cache import Tenant, WorkKey
-from lnamespace.controller.outcome import Outcome
+from lnamespace.controller.outcome import PATIENCE, Outcome
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
-from lnamespace.controller.tenant import PATIENCE
 from lnamespace.kube.resources import CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
 
 from tests.unit.support.desk import (

@@ -12,7 +12,7 @@ from lnamespace.access.entries import ActiveEntries, active_entries
 from lnamespace.access.ownership import Ownership
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.resource import read_lnamespace
-from lnamespace.controller.status import Findings, Refusal, is_ready, status, unreadable
+from lnamespace.controller.status import ReconcileResult, Refusal, is_ready, status, unreadable
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,
@@ -39,7 +39,7 @@ THROTTLED = errors.Throttled("slowly", status=429)
 RESERVED = Refusal("ReservedName", '"default" is reserved')
 
 
-def said(found: Findings, lns: LNamespace = LNS) -> dict[str, tuple[str, str]]:
+def said(found: ReconcileResult, lns: LNamespace = LNS) -> dict[str, tuple[str, str]]:
     """Status and reason of each condition."""
     return {c.type: (c.status, c.reason) for c in status(lns, found, NOW).conditions}
 
@@ -79,7 +79,7 @@ def test_conditions_follow_from_what_was_found(
     namespace: tuple[str, str],
     access: tuple[str, str],
 ) -> None:
-    found = Findings(whose, NOBODY, failures=tuple(failures))
+    found = ReconcileResult(whose, NOBODY, failures=tuple(failures))
     told = said(found)
     del told["BillingRecorded"]
     assert told == {"Ready": ready, "NamespaceReady": namespace, "AccessReady": access}
@@ -107,12 +107,14 @@ def test_whether_who_pays_is_recorded_is_told_and_belongs_to_ready(
     ready: tuple[str, str],
     billing: tuple[str, str],
 ) -> None:
-    told = said(Findings(whose, NOBODY, failures=tuple(failures), unrecorded=tuple(unrecorded)))
+    told = said(
+        ReconcileResult(whose, NOBODY, failures=tuple(failures), unrecorded=tuple(unrecorded))
+    )
     assert (told["Ready"], told["BillingRecorded"]) == (ready, billing)
 
 
 def test_a_record_that_fails_is_not_told_of_access() -> None:
-    told = said(Findings(OURS, NOBODY, unrecorded=(FORBIDDEN,)))
+    told = said(ReconcileResult(OURS, NOBODY, unrecorded=(FORBIDDEN,)))
     assert (told["NamespaceReady"], told["AccessReady"]) == (CREATED, GOOD)
 
 
@@ -128,18 +130,18 @@ def charged(generation: int, recorded: int = 0) -> LNamespace:
 
 def test_how_far_the_ledger_knows_is_kept_where_it_knows_more() -> None:
     lns = charged(generation=7, recorded=4)
-    assert status(lns, Findings(OURS, NOBODY), NOW).recorded.generation == 7
+    assert status(lns, ReconcileResult(OURS, NOBODY), NOW).recorded.generation == 7
     for behind in (
-        Findings(OURS, NOBODY, unrecorded=(UNREACHABLE,)),
-        Findings(ABSENT, NOBODY, failures=(UNREACHABLE,)),
-        Findings(FOREIGN, NOBODY),
-        Findings(OURS, NOBODY, refused=RESERVED),
+        ReconcileResult(OURS, NOBODY, unrecorded=(UNREACHABLE,)),
+        ReconcileResult(ABSENT, NOBODY, failures=(UNREACHABLE,)),
+        ReconcileResult(FOREIGN, NOBODY),
+        ReconcileResult(OURS, NOBODY, refusal=RESERVED),
     ):
         assert status(lns, behind, NOW).recorded.generation == 4
 
 
 def test_without_provenance_the_present_generation_is_what_is_known() -> None:
-    assert status(LNS, Findings(OURS, NOBODY), NOW).recorded.generation == 3
+    assert status(LNS, ReconcileResult(OURS, NOBODY), NOW).recorded.generation == 3
 
 
 some_failures = st.lists(st.sampled_from([FORBIDDEN, UNREACHABLE]), max_size=2).map(tuple)
@@ -151,14 +153,14 @@ def test_ready_is_said_only_when_all_the_rest_is(
     failures: tuple[errors.ClusterError, ...],
     unrecorded: tuple[errors.ClusterError, ...],
 ) -> None:
-    conditions = said(Findings(whose, NOBODY, failures=failures, unrecorded=unrecorded))
+    conditions = said(ReconcileResult(whose, NOBODY, failures=failures, unrecorded=unrecorded))
     others = [value for type_, value in conditions.items() if type_ != "Ready"]
     assert (conditions["Ready"][0] == "True") == all(value == "True" for value, _ in others)
 
 
 def test_an_entry_left_out_is_told_with_its_place() -> None:
     current = active_entries(Spec(users=(Member("*"),)), NOW)
-    found = Findings(OURS, current)
+    found = ReconcileResult(OURS, current)
     assert said(found)["Ready"] == ("False", "InvalidSubject")
     condition = status(LNS, found, NOW).condition("AccessReady")
     assert condition
@@ -166,7 +168,7 @@ def test_an_entry_left_out_is_told_with_its_place() -> None:
 
 
 def test_sudo_that_does_not_work_yet_is_told() -> None:
-    found = Findings(OURS, NOBODY, people=("alice: not allowed", "bob: wrong"))
+    found = ReconcileResult(OURS, NOBODY, sudoer_problems=("alice: not allowed", "bob: wrong"))
     assert said(found)["Ready"] == ("False", "SudoNotReady")
     condition = status(LNS, found, NOW).condition("Ready")
     assert condition
@@ -174,13 +176,13 @@ def test_sudo_that_does_not_work_yet_is_told() -> None:
 
 
 def test_what_is_still_to_come_is_told() -> None:
-    condition = status(LNS, Findings(ABSENT, NOBODY), NOW).condition("Ready")
+    condition = status(LNS, ReconcileResult(ABSENT, NOBODY), NOW).condition("Ready")
     assert condition
     assert condition.message == "The namespace could not be created yet."
 
 
 def test_a_refused_name_is_told_whatever_else_was_found() -> None:
-    found = Findings(FOREIGN, NOBODY, refused=RESERVED, failures=(FORBIDDEN,))
+    found = ReconcileResult(FOREIGN, NOBODY, refusal=RESERVED, failures=(FORBIDDEN,))
     assert set(said(found).values()) == {("False", "ReservedName")}
     condition = status(LNS, found, NOW).condition("Ready")
     assert condition
@@ -188,7 +190,7 @@ def test_a_refused_name_is_told_whatever_else_was_found() -> None:
 
 
 def test_a_conflict_says_what_to_do() -> None:
-    condition = status(LNS, Findings(FOREIGN, NOBODY), NOW).condition("Ready")
+    condition = status(LNS, ReconcileResult(FOREIGN, NOBODY), NOW).condition("Ready")
     assert condition
     assert 'namespaces "team-a" already exists' in condition.message
     assert "adopt" in condition.message
@@ -198,10 +200,10 @@ def test_messages_stay_short_enough_for_events() -> None:
     many = tuple(Member("*") for _ in range(500))
     long = errors.Invalid("x" * 5000)
     for found in (
-        Findings(OURS, active_entries(Spec(users=many), NOW)),
-        Findings(OURS, NOBODY, people=("alice: " + "x" * 5000,)),
-        Findings(OURS, NOBODY, failures=(long,)),
-        Findings(OURS, NOBODY, unrecorded=(long,)),
+        ReconcileResult(OURS, active_entries(Spec(users=many), NOW)),
+        ReconcileResult(OURS, NOBODY, sudoer_problems=("alice: " + "x" * 5000,)),
+        ReconcileResult(OURS, NOBODY, failures=(long,)),
+        ReconcileResult(OURS, NOBODY, unrecorded=(long,)),
     ):
         assert all(len(c.message) <= 1024 for c in status(LNS, found, NOW).conditions)
 
@@ -209,7 +211,7 @@ def test_messages_stay_short_enough_for_events() -> None:
 def test_the_rest_of_the_status_is_what_was_found() -> None:
     alice = Subject(SubjectKind.USER, "alice")
     current = ActiveEntries((alice, alice), (alice,), ())
-    found = Findings(OURS, current, namespace_uid="n-1", sudoers_group="team-a-sudoers")
+    found = ReconcileResult(OURS, current, namespace_uid="n-1", sudoers_group="team-a-sudoers")
     new = status(LNS, found, NOW)
     assert new.observed_generation == 3
     assert (new.namespace_uid, new.sudoers_group) == ("n-1", "team-a-sudoers")
@@ -228,7 +230,9 @@ def as_written(lns: LNamespace, new: Status) -> LNamespace:
 def test_when_only_time_has_passed_there_is_nothing_to_write(
     lns: LNamespace, whose: Ownership
 ) -> None:
-    found = Findings(whose, active_entries(lns.spec, NOW), "n-1", "g", failures=(UNREACHABLE,))
+    found = ReconcileResult(
+        whose, active_entries(lns.spec, NOW), "n-1", "g", failures=(UNREACHABLE,)
+    )
     told = as_written(lns, status(lns, found, NOW))
     assert status(told, found, LATER) == told.status
 
@@ -239,8 +243,11 @@ def test_a_transition_is_when_the_status_changed_and_not_when_the_reason_did() -
         assert condition
         return condition
 
-    good, retrying = Findings(OURS, NOBODY), Findings(OURS, NOBODY, failures=(UNREACHABLE,))
-    refused = Findings(OURS, NOBODY, failures=(FORBIDDEN,))
+    good, retrying = (
+        ReconcileResult(OURS, NOBODY),
+        ReconcileResult(OURS, NOBODY, failures=(UNREACHABLE,)),
+    )
+    refused = ReconcileResult(OURS, NOBODY, failures=(FORBIDDEN,))
     lns = as_written(LNS, status(LNS, good, NOW))
     assert since(lns).last_transition_time == NOW
     lns = as_written(lns, status(lns, retrying, LATER))
@@ -266,14 +273,14 @@ def broken(before: Status) -> LNamespace:
 
 def test_a_broken_spec_leaves_the_status_known() -> None:
     """Its UID proves whose the Namespace is."""
-    found = Findings(OURS, ActiveEntries((), (), ()), "n-1", "team-a-sudoers")
+    found = ReconcileResult(OURS, ActiveEntries((), (), ()), "n-1", "team-a-sudoers")
     before = status(LNS, found, NOW)
     assert broken(before).status == before
     assert broken(before).metadata.generation == 4
 
 
 def test_a_broken_spec_is_told_and_takes_nothing_back_that_was_known() -> None:
-    before = status(LNS, Findings(OURS, NOBODY, "n-1", "team-a-sudoers"), NOW)
+    before = status(LNS, ReconcileResult(OURS, NOBODY, "n-1", "team-a-sudoers"), NOW)
     told = unreadable(broken(before), "x - at `$.spec.users`", LATER)
     ready = told.condition("Ready")
     assert ready

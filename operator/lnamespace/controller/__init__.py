@@ -9,7 +9,13 @@ should be with what is. In the order in which they build on each other:
 * :mod:`~lnamespace.controller.cache` - what is known of the cluster, and whom news concerns.
 * :mod:`~lnamespace.controller.status` - what to say of an LNamespace; pure.
 * :mod:`~lnamespace.controller.outcome` - what came of working on a key.
-* :mod:`~lnamespace.controller.tenant`, :mod:`~lnamespace.controller.person` - the two reconcilers.
+* :mod:`~lnamespace.controller.observation`, :mod:`~lnamespace.controller.observer` - what is known
+  of one LNamespace, as a value, and what reads it from the cache.
+* :mod:`~lnamespace.controller.decision` - what is to be done about it; pure.
+* :mod:`~lnamespace.controller.execution` - the writes, in order.
+* :mod:`~lnamespace.controller.report` - the status, Events and metrics.
+* :mod:`~lnamespace.controller.reconciler`, :mod:`~lnamespace.controller.person` - the reconcilers.
+* :mod:`~lnamespace.controller.deletion` - the end of an LNamespace, for the ledger.
 * :mod:`~lnamespace.controller.handlers` - the kopf handlers of LNamespaces.
 * :mod:`~lnamespace.controller.embedded_kopf` - kopf, embedded without a connection.
 * :mod:`~lnamespace.controller.controller` - workers and reflectors, together.

@@ -14,6 +14,7 @@ from lnamespace.access.limit import RequesterLimits
 from lnamespace.access.person import Person
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import Cache, Tenant, WorkKey
+from lnamespace.controller.deletion import DeletionRecorder
 from lnamespace.controller.events import Recorder
 from lnamespace.controller.guards import GuardWatch
 from lnamespace.controller.handlers import lnamespace_handlers
@@ -23,8 +24,8 @@ from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.person import PersonReconciler
 from lnamespace.controller.profiles import Profiles
 from lnamespace.controller.queue import WorkQueue
+from lnamespace.controller.reconciler import LNamespaceReconciler
 from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
-from lnamespace.controller.tenant import TenantReconciler
 from lnamespace.controller.vitals import Sign, Vitals
 from lnamespace.errors import ClusterError, LostLease
 from lnamespace.kube.apply import Applier
@@ -115,17 +116,19 @@ class Controller:
         # One LNamespace may list 50 sudoers: what is made for them leaves room for all else.
         of_people = max(1, settings.concurrency // 4)
         recorder = Recorder(client, lnamespaces(conventions))
-        self._tenants = TenantReconciler(
+        outbox = Outbox(client, conventions.names)
+        self._tenants = LNamespaceReconciler(
             client,
             self._cache,
             applier(max(1, settings.concurrency - of_people)),
             recorder,
-            Outbox(client, conventions.names),
+            outbox,
             conventions,
             settings.reserved,
             self._measures,
             guards=lambda: self._profiles.current,
         )
+        self._deletions = DeletionRecorder(self._cache, outbox, conventions, settings.reserved)
         self._people = PersonReconciler(
             self._cache,
             Accounts(client, self._cache, conventions),
@@ -270,7 +273,7 @@ class Controller:
 
     async def _dispatch(self, key: WorkKey, failed_before: int) -> Outcome:
         if isinstance(key, Departed):
-            return await self._tenants.close(key)
+            return await self._deletions.record(key)
         if isinstance(key, Person):
             return await self._people.reconcile(key, failed_before)
         return await self._tenants.reconcile(key.name, failed_before)

@@ -6,6 +6,9 @@ from datetime import datetime
 
 from lnamespace.errors import ClusterError
 
+PATIENCE = 3
+"""So many failures in a row that should pass by themselves are not worth a status."""
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -13,9 +13,10 @@ from lnamespace.access.person import Person, person_refs, self_impersonator
 from lnamespace.access.sudo import previous_is_present
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import Cache
-from lnamespace.controller.outcome import Outcome
+from lnamespace.controller.decision import SWITCH_DELAY
+from lnamespace.controller.outcome import PATIENCE, Outcome
+from lnamespace.controller.reconciler import utc_now
 from lnamespace.controller.status import is_ready
-from lnamespace.controller.tenant import PATIENCE, SWITCH_DELAY, utc_now
 from lnamespace.errors import ClusterError, Invalid, NoNamespace, NoServiceAccount
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.plan import plan_actions

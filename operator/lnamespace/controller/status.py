@@ -10,6 +10,7 @@ import msgspec
 from lnamespace.access.entries import ActiveEntries
 from lnamespace.access.ownership import Ownership
 from lnamespace.errors import ClusterError
+from lnamespace.kube.plan import Action
 from lnamespace.ledger.outbox.record import newest_generation
 from lnamespace.model.lnamespace import Condition, Counts, LNamespace, Recorded, Status
 
@@ -27,6 +28,10 @@ CONFLICT = "Conflict"
 """The reason of one whose name is that of somebody else's Namespace."""
 LIMIT_EXCEEDED = "LimitExceeded"
 """The reason of one that waits until its requester has fewer others."""
+
+
+NOBODY = ActiveEntries((), (), ())
+"""No entry that counts."""
 
 
 class Verdict(NamedTuple):
@@ -47,28 +52,59 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What a reconcile found, to be told in the status.
+class ReconcileResult:
+    """What a reconcile came to, to be reported.
 
-    ``guarded``: guard rails should be there. ``unknown`` says why it is not known which;
-    ``unrailed`` is what failed of them. ``held``: so nobody was let into the Namespace.
-    ``moving``: sudo goes by the present layout, and what the former one gave has yet to go.
+    Parameters
+    ----------
+    ownership
+        Whose the Namespace is.
+    entries
+        The entries of the lists that count.
+    namespace_uid
+        The UID of the LNamespace's own Namespace; empty where it has none.
+    sudoers_group, sudo_user
+        As whom sudoers act; one of them is empty.
+    layout_changing
+        Sudo goes by the present layout, and what the previous one made has yet to go.
+    refusal
+        Why the LNamespace gets no Namespace; None where it gets one.
+    sudoers_settled
+        The objects of every sudoer are in place, or known to be impossible.
+    sudoer_problems
+        Why objects of sudoers cannot be made.
+    failures
+        What failed, the profile's objects apart.
+    unrecorded
+        What failed of telling the ledger who pays.
+    has_profile
+        The profile asks for something.
+    profile_problem
+        Why the profile is not known; empty where it is.
+    profile_failures
+        What failed of the profile's objects.
+    held
+        Nobody was let into the Namespace because of them.
+    done
+        The actions that made everything as it should be; None where it is not.
     """
 
-    ownership: Ownership
-    entries: ActiveEntries
+    ownership: Ownership = Ownership.ABSENT
+    entries: ActiveEntries = NOBODY
     namespace_uid: str = ""
     sudoers_group: str = ""
     sudo_user: str = ""
-    moving: bool = False
-    refused: Refusal | None = None
-    people: tuple[str, ...] = ()
+    layout_changing: bool = False
+    refusal: Refusal | None = None
+    sudoers_settled: bool = True
+    sudoer_problems: tuple[str, ...] = ()
     failures: tuple[ClusterError, ...] = ()
     unrecorded: tuple[ClusterError, ...] = ()
-    guarded: bool = False
-    unknown: str = ""
-    unrailed: tuple[ClusterError, ...] = ()
+    has_profile: bool = False
+    profile_problem: str = ""
+    profile_failures: tuple[ClusterError, ...] = ()
     held: bool = False
+    done: tuple[Action, ...] | None = None
 
 
 def has_waited(said: Status) -> bool:
@@ -78,12 +114,12 @@ def has_waited(said: Status) -> bool:
     return reason in (TERMINATING, CONFLICT)
 
 
-def status(lns: LNamespace, found: Findings, now: datetime) -> Status:
+def status(lns: LNamespace, result: ReconcileResult, now: datetime) -> Status:
     """The status of an LNamespace; equal to the one it has if nothing changed but the time."""
-    namespace = _refused(found) or _namespace(lns, found)
-    rails = None if found.refused else _rails(found)
-    access = _refused(found) or _held(found) or _access(found)
-    billing = _refused(found) or _billing(found)
+    namespace = _refused(result) or _namespace(lns, result)
+    rails = None if result.refusal else _rails(result)
+    access = _refused(result) or _held(result) or _access(result)
+    billing = _refused(result) or _billing(result)
     ready = next((v for v in (namespace, rails, access, billing) if v and not v.holds), None)
     verdicts = {
         READY: ready or Verdict(True, "Ready", "The namespace can be used as listed."),
@@ -94,10 +130,10 @@ def status(lns: LNamespace, found: Findings, now: datetime) -> Status:
     }
     return Status(
         observed_generation=lns.metadata.generation,
-        namespace_uid=found.namespace_uid,
-        sudoers_group=found.sudoers_group,
-        sudo_user=found.sudo_user,
-        counts=counts(found.entries),
+        namespace_uid=result.namespace_uid,
+        sudoers_group=result.sudoers_group,
+        sudo_user=result.sudo_user,
+        counts=counts(result.entries),
         recorded=Recorded(newest_generation(lns)) if billing.holds else lns.status.recorded,
         conditions=tuple(_condition(lns, t, verdict, now) for t, verdict in verdicts.items()),
     )
@@ -148,17 +184,17 @@ def is_ready(lns: LNamespace) -> bool:
     )
 
 
-def _refused(found: Findings) -> Verdict | None:
-    refused = found.refused
-    return Verdict(False, refused.reason, refused.message[:1024]) if refused else None
+def _refused(result: ReconcileResult) -> Verdict | None:
+    refusal = result.refusal
+    return Verdict(False, refusal.reason, refusal.message[:1024]) if refusal else None
 
 
-def _namespace(lns: LNamespace, found: Findings) -> Verdict:
-    match found.ownership:
+def _namespace(lns: LNamespace, result: ReconcileResult) -> Verdict:
+    match result.ownership:
         case Ownership.OURS:
             return Verdict(True, "Created", "The namespace is there.")
         case Ownership.ABSENT:
-            return _failed(found.failures, "The namespace could not be created")
+            return _failed(result.failures, "The namespace could not be created")
         case Ownership.TERMINATING:
             return Verdict(
                 False,
@@ -180,46 +216,46 @@ def _namespace(lns: LNamespace, found: Findings) -> Verdict:
             )
 
 
-def _rails(found: Findings) -> Verdict | None:
+def _rails(result: ReconcileResult) -> Verdict | None:
     """Nothing is said of guard rails where there are none."""
-    if found.ownership is not Ownership.OURS:
+    if result.ownership is not Ownership.OURS:
         return None
-    if found.unknown:
-        message = f"{found.unknown} What there is stays as it is (docs/profiles.md)."
+    if result.profile_problem:
+        message = f"{result.profile_problem} What there is stays as it is (docs/profiles.md)."
         return Verdict(False, "UnknownProfile", message[:1024])
-    if found.unrailed:
-        return _failed(found.unrailed, "The guard rails could not be made")
-    if not found.guarded:
+    if result.profile_failures:
+        return _failed(result.profile_failures, "The guard rails could not be made")
+    if not result.has_profile:
         return None
     return Verdict(True, "InPlace", "The guard rails are as the profile says.")
 
 
-def _held(found: Findings) -> Verdict | None:
-    if not found.held:
+def _held(result: ReconcileResult) -> Verdict | None:
+    if not result.held:
         return None
     message = "Nobody is let into the namespace before its guard rails are there."
     return Verdict(False, "GuardRailsNotReady", message)
 
 
-def _access(found: Findings) -> Verdict:
-    if found.ownership in (Ownership.FOREIGN, Ownership.PREDECESSOR):
+def _access(result: ReconcileResult) -> Verdict:
+    if result.ownership in (Ownership.FOREIGN, Ownership.PREDECESSOR):
         return Verdict(False, "NamespaceNotReady", "Nobody has access before the namespace is.")
-    if found.failures:
-        return _failed(found.failures, "Access could not be made as listed")
-    if found.ownership is Ownership.ABSENT:
+    if result.failures:
+        return _failed(result.failures, "Access could not be made as listed")
+    if result.ownership is Ownership.ABSENT:
         return Verdict(False, "NamespaceNotReady", "Nobody has access before the namespace is.")
-    if found.entries.problems:
-        return Verdict(False, "InvalidSubject", _joined("Left out: ", found.entries.problems))
-    if found.people:
-        return Verdict(False, "SudoNotReady", _joined("kubectl sudo: ", found.people))
+    if result.entries.problems:
+        return Verdict(False, "InvalidSubject", _joined("Left out: ", result.entries.problems))
+    if result.sudoer_problems:
+        return Verdict(False, "SudoNotReady", _joined("kubectl sudo: ", result.sudoer_problems))
     return Verdict(True, "AsListed", "Everybody has the access that the lists give.")
 
 
-def _billing(found: Findings) -> Verdict:
-    if found.ownership not in (Ownership.OURS, Ownership.TERMINATING):
+def _billing(result: ReconcileResult) -> Verdict:
+    if result.ownership not in (Ownership.OURS, Ownership.TERMINATING):
         return Verdict(False, "NamespaceNotReady", "There is nothing to pay for yet.")
-    if found.unrecorded:
-        return _failed(found.unrecorded, "Who pays could not be recorded")
+    if result.unrecorded:
+        return _failed(result.unrecorded, "Who pays could not be recorded")
     return Verdict(True, "Recorded", "Who pays is recorded for the ledger.")
 
 

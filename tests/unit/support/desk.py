@@ -13,13 +13,14 @@ from lnamespace.access.limit import RequesterLimits
 from lnamespace.access.person import Person
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import NO_LIMITS, Cache, WorkKey
+from lnamespace.controller.deletion import DeletionRecorder
 from lnamespace.controller.events import Recorder
 from lnamespace.controller.outbox import Departed, Outbox
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.person import PersonReconciler
 from lnamespace.controller.queue import WorkQueue
+from lnamespace.controller.reconciler import LNamespaceReconciler
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
-from lnamespace.controller.tenant import TenantReconciler
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.objects import read_observed
 from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
@@ -51,7 +52,7 @@ class Desk:
     cluster: Cluster
     cache: Cache
     queue: WorkQueue[WorkKey]
-    tenants: TenantReconciler
+    tenants: LNamespaceReconciler
     people: PersonReconciler
     woken: list[str]
     now: list[datetime]
@@ -92,7 +93,9 @@ class Desk:
 
     async def close(self, uid: str = "uid-a") -> Outcome:
         """Work on an LNamespace that is gone."""
-        return await self.tenants.close(Departed(uid))
+        ours = self.tenants
+        recorder = DeletionRecorder(ours.cache, ours.outbox, ours.conventions, ours.reserved)
+        return await recorder.record(Departed(uid))
 
     def restart(self) -> None:
         """Another process takes over: it knows what the cluster says, and no more."""
@@ -144,7 +147,7 @@ async def working(limits: RequesterLimits = NO_LIMITS) -> AsyncIterator[Desk]:
         applier = Applier(client, cache.objects, LAYOUT.managed_metadata, 8)
         recorder = Recorder(client, lnamespaces(LAYOUT))
         outbox = Outbox(client, NAMES)
-        tenants = TenantReconciler(
+        tenants = LNamespaceReconciler(
             client, cache, applier, recorder, outbox, LAYOUT, clock=lambda: now[0]
         )
         accounts = Accounts(client, cache, LAYOUT)

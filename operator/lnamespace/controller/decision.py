@@ -1,0 +1,320 @@
+"""Decide what to do about one LNamespace: from an observation to actions. Pure.
+
+A reconcile decides three times, because later steps need what earlier ones have made:
+
+1. :func:`decide`: the Namespace, and everything that is possible already.
+2. :func:`decide_grants`: the grants inside a Namespace that the first step has made, and what the
+   ledger is to be told of it.
+3. :func:`decide_sudo_layout`: what the previous layout of sudo has made goes, once the present one
+   works.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import Enum
+
+from lnamespace.access import profiles
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.entries import ActiveEntries, active_entries
+from lnamespace.access.ownership import Ownership
+from lnamespace.access.sudo import (
+    impersonation_target,
+    previous_bindings,
+    previous_conventions,
+    previous_is_complete,
+    previous_is_present,
+    sudo_refs,
+)
+from lnamespace.access.tenant import (
+    NamespaceState,
+    all_grant_refs,
+    editor_objects,
+    grant_refs,
+    objects_without_namespace,
+    tenant_objects,
+)
+from lnamespace.controller.observation import Lifecycle, Observation
+from lnamespace.controller.slots import Place
+from lnamespace.controller.status import (
+    LIMIT_EXCEEDED,
+    NOBODY,
+    RESERVED_NAME,
+    TERMINATING,
+    Refusal,
+)
+from lnamespace.errors import ClusterError
+from lnamespace.kube.objects import DesiredObject, Key
+from lnamespace.kube.plan import Action, Create, Delete, plan_actions
+from lnamespace.kube.resources import PROFILE_RESOURCES, ROLE_BINDING, Resource
+from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING, USERS_BINDING
+
+SWITCH_DELAY = timedelta(seconds=1)
+"""How long both layouts of sudo are there: who has read the status before it changed acts by it."""
+
+
+@dataclass(frozen=True)
+class ApplyResult:
+    """What failed, and whether somebody was not let in because of it.
+
+    ``profile_failures`` are those of the profile's objects.
+    """
+
+    failures: tuple[ClusterError, ...] = ()
+    profile_failures: tuple[ClusterError, ...] = ()
+    held: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Return whether anything did."""
+        return bool(self.failures or self.profile_failures)
+
+    def __add__(self, other: "ApplyResult") -> "ApplyResult":
+        return ApplyResult(
+            self.failures + other.failures,
+            self.profile_failures + other.profile_failures,
+            self.held or other.held,
+        )
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Actions in the order in which they are to be applied.
+
+    Parameters
+    ----------
+    profile
+        Make the profile's objects; they come first.
+    others
+        Do everything else.
+    admitting
+        Those of the others that let the first people into the Namespace. They are left out if
+        one of the profile's objects cannot be made: nobody is let in before these are there.
+    profile_unknown
+        The admitting actions are left out in any case.
+    """
+
+    profile: tuple[Action, ...] = ()
+    others: tuple[Action, ...] = ()
+    admitting: tuple[Action, ...] = ()
+    profile_unknown: bool = False
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """Return all of them."""
+        return (*self.profile, *self.others)
+
+
+class BillingAction(Enum):
+    """What the ledger is to be told of the LNamespace."""
+
+    NOTHING = "nothing"
+    RECORD = "who pays"
+    WAIT = "nothing yet: somebody else pays until their Namespace is gone"
+
+
+@dataclass(frozen=True)
+class ReconcileDecision:
+    """What is to be done about one LNamespace.
+
+    Parameters
+    ----------
+    now
+        The time of the decision.
+    changes
+        What makes the cluster as it should be.
+    entries
+        The entries of the lists that count.
+    ownership
+        Whose the Namespace is.
+    refusal
+        Why the LNamespace gets no Namespace; None where it gets one.
+    billing
+        What the ledger is to be told.
+    """
+
+    now: datetime
+    changes: Changes = field(default_factory=Changes)
+    entries: ActiveEntries = NOBODY
+    ownership: Ownership = Ownership.ABSENT
+    refusal: Refusal | None = None
+    billing: BillingAction = BillingAction.NOTHING
+
+    @property
+    def grants(self) -> bool:
+        """Return whether anybody may be given anything in the Namespace."""
+        return not self.refusal and self.ownership in (Ownership.OURS, Ownership.TERMINATING)
+
+
+@dataclass(frozen=True)
+class SudoLayoutDecision:
+    """By which layout of sudo people are to act, and what is done about the other one.
+
+    Parameters
+    ----------
+    act_as
+        The layout that the status is to name.
+    changes
+        What keeps the previous layout's lists as they should be, or removes them.
+    changing
+        The previous layout's objects are, or were until now, there.
+    best_effort
+        A failure of the changes means nothing: their objects are about to go.
+    """
+
+    act_as: Conventions
+    changes: Changes = field(default_factory=Changes)
+    changing: bool = False
+    best_effort: bool = False
+
+
+def decide(observation: Observation, now: datetime) -> ReconcileDecision:
+    """Return what is to be done first.
+
+    An LNamespace that is gone, or going, loses its grants without waiting for the garbage
+    collector. Its Namespace is left to the collector: should we ever be wrong, no data is lost.
+    """
+    match observation.lifecycle:
+        case Lifecycle.OTHER_CLASS | Lifecycle.UNREADABLE:
+            return ReconcileDecision(now)
+        case Lifecycle.GONE | Lifecycle.TERMINATING:
+            possible = all_grant_refs(observation.name, observation.conventions)
+            return ReconcileDecision(
+                now, Changes(others=plan_actions((), observation.look, possible))
+            )
+        case Lifecycle.ACTIVE:
+            decision = ReconcileDecision(
+                now,
+                entries=active_entries(observation.lns.spec, now),
+                ownership=observation.ownership,
+                refusal=_refusal(observation),
+            )
+            return replace(decision, changes=_changes(observation, decision))
+
+
+def decide_grants(
+    observation: Observation, first: ReconcileDecision, applied: ApplyResult
+) -> ReconcileDecision:
+    """Return what the first step has made possible: the grants inside its own Namespace.
+
+    Whose the Namespace is is decided here for the ledger and the status alike: what is not the
+    LNamespace's own must never be charged to it.
+    """
+    second = replace(first, ownership=observation.ownership, changes=Changes())
+    if first.changes.actions and not applied.failed:
+        second = replace(second, changes=_changes(observation, second))
+    if second.grants:
+        return replace(second, billing=BillingAction.RECORD)
+    if not second.refusal and second.ownership in (Ownership.PREDECESSOR, Ownership.FOREIGN):
+        return replace(second, billing=BillingAction.WAIT)
+    return second
+
+
+def decide_sudo_layout(
+    observation: Observation, decision: ReconcileDecision, applied: ApplyResult
+) -> SudoLayoutDecision:
+    """Return the layout of sudo to act by, and what becomes of the previous one's objects.
+
+    They go once the status says to go by the present one. Until then they say who is a sudoer
+    just as well: a revocation waits for nothing.
+    """
+    lns, conventions, look = observation.lns, observation.conventions, observation.look
+    if not (decision.grants and previous_is_present(lns.name, conventions, look)):
+        return SudoLayoutDecision(conventions)
+    previous = previous_conventions(conventions)
+    kept = Changes(
+        others=plan_actions(previous_bindings(lns, decision.entries, conventions, look), look)
+    )
+    works = not applied.failed and sudoers_settled(observation, decision)
+    if not works and previous_is_complete(lns.name, conventions, look):
+        return SudoLayoutDecision(previous, kept, changing=True)
+    target = impersonation_target(lns.name, conventions)
+    if (lns.status.sudoers_group, lns.status.sudo_user) != target:
+        return SudoLayoutDecision(conventions, kept, changing=True, best_effort=True)
+    editors = editor_objects(lns, decision.entries, conventions)
+    removed = plan_actions(editors, look, sudo_refs(lns.name, previous))
+    return SudoLayoutDecision(conventions, Changes(others=removed), changing=True)
+
+
+def sudoers_settled(observation: Observation, decision: ReconcileDecision) -> bool:
+    """Return whether the objects of every sudoer are in place, or known to be impossible."""
+    return all(observation.sudoers[sudoer].settled for sudoer in decision.entries.sudoers)
+
+
+def _refusal(observation: Observation) -> Refusal | None:
+    if problem := observation.name_problem:
+        message = f"The name is refused: {problem}. Delete this LNamespace and choose another."
+        return Refusal(RESERVED_NAME, message)
+    if observation.position is Place.HOLDS:
+        return None
+    reason = TERMINATING if observation.position is Place.NEXT else LIMIT_EXCEEDED
+    return Refusal(reason, observation.quota_message, observation.position is not Place.FAR)
+
+
+def _changes(observation: Observation, decision: ReconcileDecision) -> Changes:
+    """Return what makes the cluster as the decision wants it, profile objects apart.
+
+    Where people are in already, what they have is kept as it should be whatever fails.
+    """
+    name, conventions = observation.name, observation.conventions
+    possible = (grant_refs if decision.grants else all_grant_refs)(name, conventions)
+    actions = plan_actions(
+        _desired(observation, decision),
+        observation.look,
+        (*possible, *_profile_places(observation, decision)),
+    )
+    first = () if _anybody_in(observation) else filter(lambda a: _lets_in(a, name), actions)
+    return Changes(
+        profile=tuple(action for action in actions if _is_of_profile(action)),
+        others=tuple(action for action in actions if not _is_of_profile(action)),
+        admitting=tuple(first),
+        profile_unknown=observation.profile is None,
+    )
+
+
+def _desired(observation: Observation, decision: ReconcileDecision) -> tuple[DesiredObject, ...]:
+    lns, conventions, refusal = observation.lns, observation.conventions, decision.refusal
+    if refusal and refusal.reason != RESERVED_NAME:
+        return (
+            objects_without_namespace(lns, decision.entries, conventions)
+            if refusal.editable
+            else ()
+        )
+    if refusal:
+        return editor_objects(lns, decision.entries, conventions)
+    changing = previous_is_complete(lns.name, conventions, observation.look)
+    space = NamespaceState(decision.ownership, observation.namespace, observation.profile, changing)
+    return tenant_objects(lns, decision.entries, space, conventions)
+
+
+def _profile_places(
+    observation: Observation, decision: ReconcileDecision
+) -> Iterator[tuple[Resource, Key]]:
+    """Return where profile objects may be that should not; none where the profile is unknown."""
+    owned = not decision.refusal and decision.ownership is Ownership.OURS
+    if not owned or observation.profile is None:
+        return
+    for place in profiles.profile_refs(observation.name):
+        if place in observation.objects and not _is_from_before(observation, place):
+            yield place
+
+
+def _is_from_before(observation: Observation, place: tuple[Resource, Key]) -> bool:
+    """Return whether it is not ours, but was in an adopted Namespace by the name that ours have."""
+    seen = observation.look(*place)
+    return seen is not None and not seen.managed and observation.adopted
+
+
+def _anybody_in(observation: Observation) -> bool:
+    names = (USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING)
+    return any(observation.look(ROLE_BINDING, (observation.name, name)) for name in names)
+
+
+def _is_of_profile(action: Action) -> bool:
+    return not isinstance(action, Delete) and action.desired.resource in PROFILE_RESOURCES
+
+
+def _lets_in(action: Action, namespace: str) -> bool:
+    if not isinstance(action, Create) or action.desired.resource is not ROLE_BINDING:
+        return False
+    return action.desired.key[0] == namespace

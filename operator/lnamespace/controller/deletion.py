@@ -1,0 +1,52 @@
+"""Tell the ledger of LNamespaces that are gone, once their Namespaces are."""
+
+from dataclasses import dataclass
+
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.ownership import Ownership, determine_ownership
+from lnamespace.controller.cache import Cache
+from lnamespace.controller.outbox import Departed, Departure, Outbox
+from lnamespace.controller.outcome import Outcome
+from lnamespace.errors import ClusterError
+from lnamespace.kube.resources import NAMESPACE
+from lnamespace.model.rules import RESERVED_NAMES, name_problem
+
+
+@dataclass(frozen=True)
+class DeletionRecorder:
+    """Records the deletion of LNamespaces for the ledger."""
+
+    cache: Cache
+    outbox: Outbox
+    conventions: Conventions
+    reserved: tuple[str, ...] = ()
+
+    async def record(self, key: Departed) -> Outcome:
+        """Record that an LNamespace is gone, if its Namespace can have cost anything.
+
+        Not before its Namespace is gone: until then it costs, and whoever paid for it pays.
+        """
+        departure = self.cache.departures.get(key.uid)
+        if departure is None:
+            return Outcome()
+        lns, namespace = departure.lns, self.cache.look(NAMESPACE, ("", departure.lns.name))
+        if departure.lingers(namespace):
+            failures = await self._announce(departure)
+            return Outcome(failures) if failures else Outcome()
+        # By the Namespace too: a reconcile that is still under way may record it after this.
+        whose = determine_ownership(lns, namespace, self.conventions)
+        had = whose in (Ownership.OURS, Ownership.TERMINATING)
+        was_ours = had or bool(lns.status.namespace_uid) or lns.uid in self.outbox.told
+        reserved = name_problem(lns.name, RESERVED_NAMES + self.reserved)
+        charged = was_ours or (namespace is None and not reserved)
+        if charged and (failures := await self.outbox.close(departure)):
+            return Outcome(failures)
+        self.outbox.forget(key.uid)
+        del self.cache.departures[key.uid]
+        return Outcome()
+
+    async def _announce(self, departure: Departure) -> list[ClusterError]:
+        failures = [] if departure.announced else await self.outbox.announce(departure)
+        if not failures:
+            self.cache.announced(departure.lns.uid)
+        return failures

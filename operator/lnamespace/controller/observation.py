@@ -1,0 +1,118 @@
+"""What is known of one LNamespace at one moment: the input of a decision. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.ownership import Ownership, determine_ownership, is_adopted
+from lnamespace.access.profiles import ProfileSet, ResolvedProfile
+from lnamespace.controller.resource import CachedLNamespace
+from lnamespace.controller.slots import Place
+from lnamespace.kube.objects import Key, ObservedObject
+from lnamespace.kube.resources import NAMESPACE, Resource
+from lnamespace.model.lnamespace import LNamespace
+from lnamespace.model.subject import Subject
+
+
+class Lifecycle(Enum):
+    """What an LNamespace is to this controller."""
+
+    GONE = "there is none of that name"
+    OTHER_CLASS = "it is for controllers of another class"
+    TERMINATING = "it is being deleted and waits for somebody's finalizer"
+    UNREADABLE = "its spec cannot be read"
+    ACTIVE = "it is to be made as its spec says"
+
+
+class SudoerState(NamedTuple):
+    """The state of a sudoer's own objects.
+
+    ``in_place``: they are there and stay as long as this LNamespace does. ``problem`` says why
+    they cannot be made; empty where no reason is known.
+    """
+
+    in_place: bool
+    problem: str = ""
+
+    @property
+    def settled(self) -> bool:
+        """Return whether there is nothing to wait for."""
+        return self.in_place or bool(self.problem)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Everything that a decision about one LNamespace goes by, besides the time.
+
+    Parameters
+    ----------
+    cached
+        The LNamespace; None if and only if it is gone.
+    objects
+        What stands where objects of the LNamespace may be; None where nothing stands.
+    sudoers
+        The state of each sudoer in the spec, whether or not the entry counts now.
+    profiles
+        The profiles in force.
+    name_problem
+        Why nobody may have the name; empty where it may be had.
+    position
+        The position in the quota of the LNamespace's requester. It is asked for only where the
+        Namespace is absent, and has been reserved if it is ``HOLDS``.
+    quota_message
+        What the LNamespace waits for if its position is another than ``HOLDS``.
+    """
+
+    name: str
+    conventions: Conventions
+    lifecycle: Lifecycle
+    cached: CachedLNamespace | None = None
+    objects: Mapping[tuple[Resource, Key], ObservedObject | None] = field(default_factory=dict)
+    sudoers: Mapping[Subject, SudoerState] = field(default_factory=dict)
+    profiles: ProfileSet = field(default_factory=ProfileSet)
+    name_problem: str = ""
+    position: Place = Place.HOLDS
+    quota_message: str = ""
+
+    @property
+    def lns(self) -> LNamespace:
+        """Return the LNamespace, where there is one."""
+        if self.cached is None:
+            raise LookupError(f"there is no LNamespace {self.name}")
+        return self.cached.lns
+
+    @property
+    def problem(self) -> str:
+        """Return why the LNamespace cannot be read; empty where it can."""
+        return self.cached.problem if self.cached else ""
+
+    def look(self, resource: Resource, key: Key) -> ObservedObject | None:
+        """Return the object that stands there; raise KeyError for what was not observed."""
+        return self.objects[resource, key]
+
+    @property
+    def namespace(self) -> ObservedObject | None:
+        """Return the Namespace of the LNamespace's name."""
+        return self.look(NAMESPACE, ("", self.name))
+
+    @property
+    def ownership(self) -> Ownership:
+        """Return whose that Namespace is."""
+        return determine_ownership(self.lns, self.namespace, self.conventions)
+
+    @property
+    def adopted(self) -> bool:
+        """Return whether an administrator gave it to the LNamespace."""
+        return is_adopted(self.lns, self.namespace, self.conventions)
+
+    @property
+    def profile(self) -> ResolvedProfile | None:
+        """Return the profile of the LNamespace; None where it is not known."""
+        return self.profiles.resolve(self.lns, adopted=self.adopted)
+
+    @property
+    def profile_problem(self) -> str:
+        """Return why the profile is not known; empty where it is."""
+        return self.profiles.problem_of(self.lns, adopted=self.adopted)

@@ -1,0 +1,104 @@
+"""Observe one LNamespace: read from the caches what a decision about it needs."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lnamespace.access import person, profiles
+from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.ownership import Ownership
+from lnamespace.access.person import Person
+from lnamespace.access.profiles import ProfileSet
+from lnamespace.access.tenant import all_grant_refs
+from lnamespace.controller.cache import Cache
+from lnamespace.controller.observation import Lifecycle, Observation, SudoerState
+from lnamespace.controller.resource import CachedLNamespace
+from lnamespace.controller.slots import Place
+from lnamespace.errors import ClusterError
+from lnamespace.kube.apply import Applier
+from lnamespace.kube.objects import Key
+from lnamespace.kube.resources import NAMESPACE, Resource
+from lnamespace.model.lnamespace import LNamespace
+from lnamespace.model.rules import RESERVED_NAMES, name_problem
+from lnamespace.model.subject import Subject
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Makes observations; one at a time for each name, for it may reserve a slot of a quota."""
+
+    cache: Cache
+    applier: Applier
+    conventions: Conventions
+    reserved: tuple[str, ...]
+    profiles: Callable[[], ProfileSet]
+
+    async def resolve_doubt(self, name: str) -> list[ClusterError]:
+        """Get a Namespace that may exist unknown to the caches. Return the failure."""
+        if not self.cache.doubts(name):
+            return []
+        return await self.applier.look(NAMESPACE, ("", name))
+
+    async def observe(self, name: str) -> Observation:
+        """Read the caches, after getting anew what stands in our places and is not watched.
+
+        A slot that was reserved for the name in vain is given back first. One is reserved again
+        if the LNamespace needs it and it is its turn.
+        """
+        self.cache.settle(name)
+        cached = self.cache.tenant(name)
+        lifecycle = self._lifecycle(cached)
+        if lifecycle in (Lifecycle.OTHER_CLASS, Lifecycle.UNREADABLE):
+            return Observation(name, self.conventions, lifecycle, cached)
+        await self.applier.refresh(self._places(name))
+        seen = self.renew(Observation(name, self.conventions, lifecycle, cached))
+        return self._with_position(seen) if lifecycle is Lifecycle.ACTIVE else seen
+
+    def renew(self, before: Observation) -> Observation:
+        """Read the caches again for the same LNamespace, as it was then."""
+        lns = before.cached.lns if before.cached else None
+        return dataclasses.replace(
+            before,
+            objects={place: self.cache.look(*place) for place in self._places(before.name)},
+            sudoers=self._sudoers(lns) if lns else {},
+            profiles=self.profiles(),
+        )
+
+    def _lifecycle(self, cached: CachedLNamespace | None) -> Lifecycle:
+        if cached is None:
+            return Lifecycle.GONE
+        if self.cache.ours(cached) is None:
+            return Lifecycle.OTHER_CLASS
+        if cached.going:
+            return Lifecycle.TERMINATING
+        return Lifecycle.UNREADABLE if cached.problem else Lifecycle.ACTIVE
+
+    def _places(self, name: str) -> Iterator[tuple[Resource, Key]]:
+        """Return where objects of the LNamespace may be."""
+        yield from all_grant_refs(name, self.conventions)
+        yield from (
+            place for place in profiles.profile_refs(name) if place[0] in self.cache.objects
+        )
+        yield NAMESPACE, ("", name)
+
+    def _with_position(self, seen: Observation) -> Observation:
+        lns = seen.lns
+        problem = name_problem(lns.name, RESERVED_NAMES + self.reserved) or ""
+        if problem or seen.ownership is not Ownership.ABSENT:
+            return dataclasses.replace(seen, name_problem=problem)
+        position = self.cache.place(lns)
+        message = "" if position is Place.HOLDS else self.cache.exceeded(lns, position)
+        return dataclasses.replace(seen, position=position, quota_message=message)
+
+    def _sudoers(self, lns: LNamespace) -> dict[Subject, SudoerState]:
+        problems, states = self.cache.people.problems, {}
+        for subject in {member.subject for member in lns.spec.sudoers}:
+            one = Person.of(subject)
+            states[subject] = SudoerState(self._in_place(one, lns.uid), problems.get(one, ""))
+        return states
+
+    def _in_place(self, one: Person, uid: str) -> bool:
+        if self.conventions.sudo is SudoLayout.SERVICE_ACCOUNT:
+            return True
+        there = all(self.cache.look(*place) for place in person.person_refs(one, self.conventions))
+        return there and self.cache.is_sponsored(one, uid)

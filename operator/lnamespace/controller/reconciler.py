@@ -1,0 +1,62 @@
+"""Reconcile LNamespaces: observe, decide, execute, report."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.profiles import ProfileSet
+from lnamespace.controller.cache import Cache
+from lnamespace.controller.decision import decide
+from lnamespace.controller.events import Recorder
+from lnamespace.controller.execution import Executor
+from lnamespace.controller.measures import Measures
+from lnamespace.controller.observer import Observer
+from lnamespace.controller.outbox import Outbox
+from lnamespace.controller.outcome import Outcome
+from lnamespace.controller.report import Reporter
+from lnamespace.kube.apply import Applier
+from lnamespace.kube.client import Client
+
+
+def utc_now() -> datetime:
+    """Return the time, aware of its zone."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class LNamespaceReconciler:
+    """Reconciles LNamespaces, one at a time; many may run at once for different names."""
+
+    client: Client
+    cache: Cache
+    applier: Applier
+    recorder: Recorder
+    outbox: Outbox
+    conventions: Conventions
+    reserved: tuple[str, ...] = ()
+    measures: Measures = field(default_factory=Measures)
+    clock: Callable[[], datetime] = utc_now
+    guards: Callable[[], ProfileSet] = ProfileSet
+
+    async def reconcile(self, name: str, failed_before: int = 0) -> Outcome:
+        """Make the cluster as the LNamespace of that name says; return what could not be done."""
+        if failures := await self._observer.resolve_doubt(name):
+            return Outcome(failures)
+        observation = await self._observer.observe(name)
+        decision = decide(observation, self.clock())
+        result = await self._executor.execute(observation, decision)
+        return await self._reporter.report(observation, decision, result, failed_before)
+
+    @cached_property
+    def _observer(self) -> Observer:
+        return Observer(self.cache, self.applier, self.conventions, self.reserved, self.guards)
+
+    @cached_property
+    def _executor(self) -> Executor:
+        return Executor(self._observer, self.applier, self.outbox)
+
+    @cached_property
+    def _reporter(self) -> Reporter:
+        return Reporter(self.client, self.cache, self.recorder, self.measures, self.conventions)

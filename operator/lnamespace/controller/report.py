@@ -1,0 +1,136 @@
+"""Report what came of a reconcile: the status, an Event, and metrics."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from lnamespace.access.conventions import Conventions
+from lnamespace.controller.cache import Cache
+from lnamespace.controller.decision import SWITCH_DELAY, ReconcileDecision
+from lnamespace.controller.events import Recorder
+from lnamespace.controller.measures import Measures
+from lnamespace.controller.observation import Lifecycle, Observation
+from lnamespace.controller.outcome import PATIENCE, Outcome
+from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
+from lnamespace.controller.slots import Place
+from lnamespace.controller.status import (
+    ReconcileResult,
+    counts,
+    is_ready,
+    status,
+    terminating,
+    unreadable,
+)
+from lnamespace.errors import ClusterError, NotFound
+from lnamespace.kube.client import Client
+from lnamespace.model.lnamespace import LNamespace, Spec, Status
+
+
+@dataclass(frozen=True)
+class Reporter:
+    """Reports to people, by status and Event, and to Prometheus."""
+
+    client: Client
+    cache: Cache
+    recorder: Recorder
+    measures: Measures
+    conventions: Conventions
+
+    async def report(
+        self,
+        observation: Observation,
+        decision: ReconcileDecision,
+        result: ReconcileResult,
+        failed_before: int,
+    ) -> Outcome:
+        """Count what was done, and write the status if it says anything new.
+
+        ``failed_before`` is how many reconciles of the name in a row have failed until now.
+        """
+        self._measure(observation, result)
+        second = decision.now.replace(microsecond=0)
+        match observation.lifecycle:
+            case Lifecycle.OTHER_CLASS:
+                return Outcome()
+            case Lifecycle.GONE:
+                return Outcome([*result.failures])
+            case Lifecycle.TERMINATING:
+                new = terminating(observation.lns, result.failures, second)
+                return Outcome([*result.failures, *await self._write(observation.lns, new)])
+            case Lifecycle.UNREADABLE:
+                new = unreadable(observation.lns, observation.problem, second)
+                return Outcome(await self._write(observation.lns, new))
+            case Lifecycle.ACTIVE:
+                failures = [*result.profile_failures, *result.failures]
+                if _is_worth_writing(result, failed_before):
+                    new = status(observation.lns, result, second)
+                    failures += await self._write(observation.lns, new)
+                changes_at = _changes_at(decision, result)
+                return Outcome([*failures, *result.unrecorded], changes_at)
+
+    def _measure(self, observation: Observation, result: ReconcileResult) -> None:
+        if observation.lifecycle is Lifecycle.OTHER_CLASS:
+            self.measures.forget(observation.name)
+        if observation.position is not Place.HOLDS:
+            self.measures.refused(observation.lns)
+        if result.done is None:
+            return
+        self.measures.applied(observation.name, result.done)
+        if observation.lifecycle is Lifecycle.ACTIVE and _was_done(observation.lns, result):
+            self.measures.repaired(result.done)
+
+    async def _write(self, lns: LNamespace, new: Status) -> list[ClusterError]:
+        """Write the status if it differs, and post an Event if somebody is needed.
+
+        Return the failure.
+        """
+        if new == lns.status:
+            return []
+        path = lnamespaces(self.conventions).path(lns.name, subresource="status")
+        # A UID in a merge patch is ignored on `/status`: one that was deleted and made anew by its
+        # name would have had its predecessor's status, and with it the Namespace.
+        operations = (
+            {"op": "test", "path": "/metadata/uid", "value": lns.uid},
+            {"op": "add", "path": "/status", "value": new},
+        )
+        try:
+            answer = read_lnamespace(await self.client.patch_json(path, operations))
+        except NotFound:
+            return []
+        except ClusterError as error:
+            return [error]
+        if is_ready(answer.lns):
+            self.measures.ready(lns)
+        # Compared with what is known by now: the watch may have told of a change meanwhile that the
+        # answer takes back, and whoever was told of the one must be told of the other.
+        known = self.cache.tenant(lns.name)
+        news = known is None or _inputs(known) != _inputs(answer)
+        self.cache.lnamespaces.learn(answer, news=news)
+        await self.recorder.record(lns, new)
+        return []
+
+
+def _is_worth_writing(result: ReconcileResult, failed_before: int) -> bool:
+    """Return whether there is something to say: of what is about to pass or to come, nothing.
+
+    A person's reconcile that is still under way puts the LNamespace back into the queue when it
+    ends.
+    """
+    if failures := (*result.profile_failures, *result.failures, *result.unrecorded):
+        return failed_before >= PATIENCE or not all(one.retryable for one in failures)
+    return bool(result.refusal) or result.sudoers_settled
+
+
+def _was_done(lns: LNamespace, result: ReconcileResult) -> bool:
+    """Return whether the status said already that everything is as it should be."""
+    return is_ready(lns) and lns.status.counts == counts(result.entries)
+
+
+def _changes_at(decision: ReconcileDecision, result: ReconcileResult) -> datetime | None:
+    """Return when time alone will change what should be."""
+    switch = decision.now + SWITCH_DELAY if result.layout_changing else None
+    return min(filter(None, (result.entries.changes_at, switch)), default=None)
+
+
+def _inputs(cached: CachedLNamespace) -> tuple[Spec, dict[str, str], bool]:
+    """Return what a reconcile goes by, besides the status that it writes itself."""
+    return cached.lns.spec, cached.lns.metadata.labels, cached.going
