@@ -5,7 +5,7 @@ from typing import Any
 
 from lnamespace.access.conventions import Conventions
 from lnamespace.model.crd import to_yaml
-from lnamespace.samples import samples
+from lnamespace.samples import sample_manifests
 
 from docsite.markdown import page
 
@@ -16,7 +16,7 @@ def objects() -> str:
         "Sample objects",
         "An LNamespace `payments`, and the objects that the controller makes for its sudoers. The "
         "files are in `docs/resource-samples`; `lnamespace render samples` writes them.",
-        *(_section(name, manifest) for name, manifest in samples(Conventions()).items()),
+        *(_section(name, manifest) for name, manifest in sample_manifests(Conventions()).items()),
     )
 
 

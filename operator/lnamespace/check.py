@@ -1,7 +1,7 @@
-"""``lnamespace check``: whether the API server reaches the webhook, and stores nothing.
+"""``lnamespace check``: tell whether the API server reaches the webhook, without storing anything.
 
-What most often keeps it from that no pod of ours can see: a firewall between control plane and
-nodes, or a network policy. So it is the API server that is asked.
+A firewall between control plane and nodes, or a network policy, is the usual obstacle, and no pod
+of ours can see it. The command therefore has the API server try, by a dry run of a creation.
 """
 
 import argparse
@@ -11,9 +11,9 @@ import sys
 
 import msgspec
 
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.errors import ClusterError, NotFound, SettingsError
 from lnamespace.kube.client import Access, Client, connect
-from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
 
@@ -32,16 +32,21 @@ class _DryRunAnswer(msgspec.Struct, frozen=True):
 
 
 def run(settings: Settings, _: argparse.Namespace) -> int:
-    """Ask, and say what came of it; 1 if the webhook did not answer or was not asked.
+    """Create an LNamespace as a dry run, and print whether the webhook answered.
+
+    Returns
+    -------
+    int
+        The exit code; 1 if the webhook did not answer, or was not called.
 
     Raises
     ------
     ClusterError
-        Whoever runs this may not create LNamespaces, or the API server gives no answer.
+        The caller may not create LNamespaces, or the API server gave no answer.
     SettingsError
         The cluster has no such instance.
     """
-    problem = asyncio.run(_ask(settings))
+    problem = asyncio.run(_problem(settings))
     if problem:
         print(f"error: {problem}\n{_ADVICE}", file=sys.stderr)
         return 1
@@ -49,39 +54,45 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
     return 0
 
 
-async def _ask(settings: Settings) -> str:
+async def _problem(settings: Settings) -> str:
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         names = Names(settings.api_group_suffix)
         try:
             return await _create(client, names)
         except NotFound:
-            told = f"--api-group-suffix: this cluster has no LNamespaces of {names.group}"
-            raise SettingsError(told) from None
+            raise SettingsError(
+                f"--api-group-suffix: this cluster has no LNamespaces of {names.group}"
+            ) from None
         except ClusterError as error:
-            return judged(error, f"lnamespace-webhook.{names.group}")
+            return webhook_problem(error, f"lnamespace-webhook.{names.group}")
 
 
 async def _create(client: Client, names: Names) -> str:
+    resource = lnamespace_resource(names)
     body = {
-        "apiVersion": f"{names.group}/{VERSION}",
-        "kind": KIND,
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
         "metadata": {"name": f"check-{secrets.token_hex(6)}"},
         "spec": {"managers": [{"kind": "User", "name": "somebody"}]},
     }
-    path = f"/apis/{names.group}/{VERSION}/{PLURAL}"
-    answer = await client.create(path, msgspec.json.encode(body), dry_run=True)
-    made = msgspec.json.decode(answer, type=_DryRunAnswer)
-    return "" if made.spec.requester else "the webhook was not asked: its configuration is missing"
+    answer = await client.create(resource.path(), msgspec.json.encode(body), dry_run=True)
+    created = msgspec.json.decode(answer, type=_DryRunAnswer)
+    return (
+        "" if created.spec.requester else "the webhook was not asked: its configuration is missing"
+    )
 
 
-def judged(error: ClusterError, webhook: str) -> str:
-    """Tell an answer of the webhook's from none; who is refused by it has its answer.
+def webhook_problem(error: ClusterError, webhook: str) -> str:
+    """Return what kept the API server from calling a webhook; empty if the webhook refused.
 
-    Others have webhooks too, of which neither says anything about ours.
+    Raises
+    ------
+    ClusterError
+        The error is not about this webhook; the cluster may have others.
     """
-    told = str(error)
-    if webhook in told and "failed calling webhook" in told:
-        return told
-    if webhook in told and "denied the request" in told:
+    message = str(error)
+    if webhook in message and "failed calling webhook" in message:
+        return message
+    if webhook in message and "denied the request" in message:
         return ""
     raise error

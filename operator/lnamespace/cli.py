@@ -1,4 +1,4 @@
-"""The command line: ``lnamespace controller`` and what helps around it."""
+"""The command line ``lnamespace``: its commands and their options."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from lnamespace.settings import Settings
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; returns the exit code."""
+    """Run a command, and return the exit code."""
     parser = arguments_parser()
     arguments = parser.parse_args(argv)
     try:
@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def arguments_parser() -> argparse.ArgumentParser:
-    """All commands and their options."""
+    """Return the parser of all commands and their options."""
     parser = argparse.ArgumentParser(
         prog="lnamespace",
         description="A namespace for every team on a shared Kubernetes cluster, in one command.",
@@ -123,7 +123,7 @@ def _add_payers_check(commands: "argparse._SubParsersAction[argparse.ArgumentPar
 
 
 def _controller(chosen: Settings, _: argparse.Namespace) -> int:
-    # Imported here: kopf takes half a second that `--help` need not wait for.
+    # Imported here: importing kopf takes half a second, for which `--help` need not wait.
     from lnamespace.controller import process as shell
     from lnamespace.runtime import logs
 

@@ -1,10 +1,10 @@
-"""The console script ``lnamespace``, also where only the kubectl plugins are installed."""
+"""The console script ``lnamespace``, which also works where only the kubectl plugins are."""
 
 import sys
 
 
 def main() -> int:
-    """Run the command line; say how to install what it needs where that is missing."""
+    """Run the command line; where a library is missing, print how to install it."""
     try:
         from lnamespace import cli
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The exceptions of this package, one tree.
+"""The exceptions of this package, in one tree.
 
 ::
 
@@ -30,7 +30,7 @@
         ├── NotFound         404
         └── Invalid          400, 422 and what else will not pass by itself
 
-Whether waiting can help is a property of the type, so that no caller decides it by text.
+Whether trying again can help is a property of the type, so that no caller decides it by text.
 """
 
 from typing import ClassVar

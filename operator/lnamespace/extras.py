@@ -1,6 +1,6 @@
-"""Libraries that only some installations need, as pyproject.toml names them."""
+"""Optional libraries, by the extras of pyproject.toml."""
 
 
 def advice(extra: str) -> str:
-    """Say how to install the libraries of an extra, for somebody whose process lacks them."""
+    """Return how to install the libraries of an extra."""
     return f"run: pip install 'lnamespace[{extra}]' (the container image has it)"

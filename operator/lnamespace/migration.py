@@ -1,12 +1,13 @@
-"""``lnamespace migrate``: every LNamespace stored in the version that is stored today.
+"""``lnamespace migrate``: rewrite every LNamespace in the storage version of today.
 
-The API server rewrites an object in the storage version when it is written, and not before. What
-nobody has edited since the storage version changed lies in etcd in the old one, and the
-CustomResourceDefinition keeps that version in ``status.storedVersions``: it cannot be removed
-until all is rewritten and the list says so. Both is done here, by an administrator's hand.
+The API server stores an object in the storage version only when it is written. An object that has
+not been written since that version changed lies in etcd in the old one, which the
+CustomResourceDefinition keeps in ``status.storedVersions``. The old version cannot be removed until
+every object is rewritten and that list has the new version alone. An administrator runs this
+command, which does both.
 
-An object is rewritten by an empty merge patch: the API server reads, converts and stores it
-within one request, so that nobody's edit can come between.
+An empty merge patch rewrites an object: the API server reads, converts and stores it within one
+request, so that no edit is lost in between.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from lnamespace.settings import Settings
 
 _PAGE = 500
 _ATTEMPTS = 8
-_AT_ONCE = 16
+_CONCURRENT = 16
 
 
 class _DefinitionVersion(msgspec.Struct, frozen=True):
@@ -56,7 +57,13 @@ _page_decoder = msgspec.json.Decoder(PartialPage)
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Rewrite them all and say so; 1 if some could not be, and then nothing is said to be done.
+    """Rewrite all LNamespaces, then set the CustomResourceDefinition's stored versions.
+
+    Returns
+    -------
+    int
+        The exit code; 1 if an LNamespace could not be rewritten, and the stored versions are
+        left as they were.
 
     Raises
     ------
@@ -109,7 +116,7 @@ def _progress(count: int) -> None:
 
 
 class Migration:
-    """The requests of a migration."""
+    """Make the requests of a migration, each again and again while that can help."""
 
     def __init__(self, client: Client, names: Names) -> None:
         self._client = client
@@ -118,9 +125,15 @@ class Migration:
         self.definition_name = f"{PLURAL}.{names.group}"
 
     async def definition(self) -> _Definition:
-        """The CustomResourceDefinition, which must store the version of today."""
+        """Get the CustomResourceDefinition.
+
+        Raises
+        ------
+        SettingsError
+            Its storage version is not this program's.
+        """
         path = CUSTOM_RESOURCE_DEFINITION.path(self.definition_name)
-        raw = await self._patiently(lambda: self._client.get(path))
+        raw = await self._retry(lambda: self._client.get(path))
         found = answers.decode(_definition_decoder, raw)
         (stored,) = (version.name for version in found.spec.versions if version.storage)
         if stored != VERSION:
@@ -131,12 +144,12 @@ class Migration:
         return found
 
     async def pages(self) -> AsyncIterator[Sequence[str]]:
-        """The names of all LNamespaces; some twice, if the list changes for too long."""
+        """Yield the names of all LNamespaces; some twice if a continue token expires."""
         path = self._lnamespaces.path()
         params = {"limit": str(_PAGE)}
         while True:
             try:
-                raw = await self._patiently(lambda: self._client.get(path, **params))
+                raw = await self._retry(lambda: self._client.get(path, **params))
             except Expired:
                 del params["continue"]
                 continue
@@ -147,8 +160,8 @@ class Migration:
             params["continue"] = page.metadata.continue_
 
     async def rewrite(self, names: Sequence[str]) -> list[tuple[str, ClusterError | None]]:
-        """Have each stored anew; tells for each why it could not be."""
-        slots = asyncio.Semaphore(_AT_ONCE)
+        """Rewrite LNamespaces; return for each why that failed, or None."""
+        slots = asyncio.Semaphore(_CONCURRENT)
 
         async def one(name: str) -> tuple[str, ClusterError | None]:
             async with slots:
@@ -159,7 +172,7 @@ class Migration:
     async def _rewrite(self, name: str) -> ClusterError | None:
         path = self._lnamespaces.path(name)
         try:
-            await self._patiently(lambda: self._client.patch(path, b"{}"))
+            await self._retry(lambda: self._client.patch(path, b"{}"))
         except NotFound:
             return None
         except ClusterError as error:
@@ -167,20 +180,20 @@ class Migration:
         return None
 
     async def settle(self) -> None:
-        """Say that nothing is stored in another version."""
-        await self._patiently(self._settle)
+        """Set ``status.storedVersions`` to the storage version alone."""
+        await self._retry(self._settle)
 
     async def _settle(self) -> bytes:
         found = await self.definition()
         patch = {
-            # Refused if somebody changes the storage version meanwhile.
+            # The API server refuses this if the storage version has changed meanwhile.
             "metadata": {"resourceVersion": found.metadata.resource_version},
             "status": {"storedVersions": [VERSION]},
         }
         path = CUSTOM_RESOURCE_DEFINITION.path(self.definition_name, subresource="status")
         return await self._client.patch(path, msgspec.json.encode(patch))
 
-    async def _patiently(self, attempt: Callable[[], Awaitable[bytes]]) -> bytes:
+    async def _retry(self, attempt: Callable[[], Awaitable[bytes]]) -> bytes:
         failures = 0
         while True:
             try:

@@ -1,6 +1,6 @@
 """``docs/resource-samples``: an LNamespace, and the objects that give its sudoers their power.
 
-What the design describes by these files, made by the code that makes the real ones.
+The code that makes the real objects makes the samples, so that the documents show what is applied.
 """
 
 from collections.abc import Iterator, Mapping
@@ -44,29 +44,29 @@ _CONTRACTOR = Member("dora@example.com", expires_at=datetime(2099, 12, 31, tzinf
 _SAMPLE = LNamespace(Metadata("payments", uid="00000000-0000-0000-0000-000000000000"), _SPEC)
 
 
-def samples(conventions: Conventions) -> Mapping[str, Json]:
-    """The manifests by the names of their files."""
+def sample_manifests(conventions: Conventions) -> Mapping[str, Json]:
+    """Return the manifests by the names of their files."""
     return dict((*_lnamespaces(conventions.names), *_objects(conventions)))
 
 
 def write(folder: Path, conventions: Conventions) -> None:
-    """Write them all, over what is there.
+    """Write all samples into a folder, over files of the same names.
 
     Raises
     ------
     SettingsError
-        The folder cannot be written to.
+        A file cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, manifest in samples(conventions).items():
+        for name, manifest in sample_manifests(conventions).items():
             (folder / name).write_text(to_yaml(manifest), encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"{folder}: cannot be written: {error.strerror}") from error
 
 
 def _lnamespaces(names: Names) -> Iterator[tuple[str, Json]]:
-    """The older version cannot say that an entry ends, so its sample says nothing of it."""
+    """Return one LNamespace in each version; v1alpha1 has no ``expiresAt``, and its sample none."""
     ending = msgspec.structs.replace(_SPEC, users=(*_SPEC.users[:-1], _CONTRACTOR))
     yield "lnamespace.yaml", _manifest(ending, names)
     older = convert_manifest(_manifest(_SPEC, names), v1alpha1.VERSION, names)

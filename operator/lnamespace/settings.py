@@ -1,7 +1,7 @@
-"""Every option once: its flag, its environment variable, its default and its meaning.
+"""Every option, once: its flag, its environment variable, its default and its meaning.
 
-An option ``users_role`` is the flag ``--users-role`` and the variable ``LNAMESPACE_USERS_ROLE``;
-the flag wins.
+The option ``users_role`` has the flag ``--users-role`` and the environment variable
+``LNAMESPACE_USERS_ROLE``; the flag takes precedence.
 """
 
 import argparse
@@ -17,28 +17,27 @@ import msgspec
 from lnamespace.errors import SettingsError
 
 _SUFFIX_MAX_LENGTH = 52
-"""So that the managed-by label, which carries the suffix, stays within 63 characters."""
+"""The managed-by label contains the suffix, and a label has 63 characters."""
 
-
-_WORDS = {
+_CHOICES = {
     "sudo_layout": ("group", "serviceaccount"),
     "ledger_manage": ("CreateAndExtend", "Never"),
     "log_format": ("text", "json"),
     "log_level": ("debug", "info", "warning", "error"),
 }
-"""Options that are one of a few words."""
+"""The values of the options that have a few."""
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 
 
 def _option(default: Any, meaning: str, *commands: str) -> Any:
-    """An option of some commands, or of all of them where none is named."""
+    """Define an option of some commands; of all commands where none is named."""
     return field(default=default, metadata={"meaning": meaning, "commands": commands})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How one instance runs."""
+    """Hold the options of one instance; see each option's meaning."""
 
     api_group_suffix: str = _option(
         "loblaw.digital", "The API group is `tenancy.` and this; another instance has another."
@@ -203,7 +202,7 @@ class Settings:
         self._check_suffix()
         self._check_group_format()
         self._check_class()
-        self._check_words()
+        self._check_choices()
         if not self.users_role:
             raise SettingsError("--users-role must name a ClusterRole")
         for option in dataclasses.fields(self):
@@ -219,8 +218,8 @@ class Settings:
         if not set(items(self.default_lists)) <= {"users", "managers", "sudoers"}:
             raise SettingsError("--default-lists must name some of users, managers, sudoers")
 
-    def _check_words(self) -> None:
-        for option, words in _WORDS.items():
+    def _check_choices(self) -> None:
+        for option, words in _CHOICES.items():
             if getattr(self, option) not in words:
                 *others, last = words
                 raise SettingsError(f"{_flag(option)} must be {', '.join(others)} or {last}")
@@ -250,7 +249,13 @@ class Settings:
 
     @property
     def limits_by_name(self) -> dict[str, int]:
-        """The limits of those who have one of their own."""
+        """Return the exceptions to the limit by user name.
+
+        Raises
+        ------
+        SettingsError
+            The option is not JSON, or not a mapping from text to numbers.
+        """
         try:
             return msgspec.json.decode(self.limit_exceptions, type=dict[str, int])
         except msgspec.DecodeError as error:
@@ -260,17 +265,17 @@ class Settings:
 
     @property
     def reserved(self) -> tuple[str, ...]:
-        """The further reserved names, one pattern each."""
+        """Return the patterns of further reserved names."""
         return items(self.reserved_names)
 
 
 def items(text: str) -> tuple[str, ...]:
-    """What an option lists, separated by commas."""
+    """Split the value of an option that lists items, separated by commas."""
     return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
 def add_options(parser: argparse.ArgumentParser, command: str) -> None:
-    """Give the parser a flag for every option of a command."""
+    """Add a flag to the parser for every option of a command."""
     for option in dataclasses.fields(Settings):
         if option.metadata["commands"] and command not in option.metadata["commands"]:
             continue
@@ -284,12 +289,12 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> None:
 
 
 def load(arguments: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from parsed flags, then the environment, then the defaults.
+    """Return the settings from parsed flags, then the environment, then the defaults.
 
     Raises
     ------
     SettingsError
-        A value that cannot work; the message names the option.
+        A value cannot work; the message names the option.
     """
     values: dict[str, Any] = {}
     for option in dataclasses.fields(Settings):
@@ -320,7 +325,7 @@ def _variable(name: str) -> str:
 
 
 def documented() -> Sequence[tuple[str, str, str, str]]:
-    """Flag, variable, default and meaning of every option, for the reference."""
+    """Return flag, variable, default and meaning of every option, for docs/reference."""
     return [
         (_flag(o.name), _variable(o.name), str(o.default), str(o.metadata["meaning"]))
         for o in dataclasses.fields(Settings)

@@ -1,7 +1,7 @@
 """Whose answer it was that the API server passed on."""
 
 import pytest
-from lnamespace.check import judged
+from lnamespace.check import webhook_problem
 from lnamespace.errors import Forbidden
 
 OURS = "lnamespace-webhook.tenancy.loblaw.digital"
@@ -15,7 +15,7 @@ OURS = "lnamespace-webhook.tenancy.loblaw.digital"
     ],
 )
 def test_who_is_refused_by_our_webhook_has_its_answer(told: str, reached: bool) -> None:
-    assert (judged(Forbidden(told), OURS) == "") is reached
+    assert (webhook_problem(Forbidden(told), OURS) == "") is reached
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ def test_who_is_refused_by_our_webhook_has_its_answer(told: str, reached: bool) 
 def test_others_webhooks_say_nothing_of_ours(told: str) -> None:
     """A policy engine that refused was taken for the webhook, which nobody had asked."""
     with pytest.raises(Forbidden):
-        judged(Forbidden(told), OURS)
+        webhook_problem(Forbidden(told), OURS)

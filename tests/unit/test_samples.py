@@ -6,7 +6,7 @@ import pytest
 import yaml
 from lnamespace.access.conventions import Conventions
 from lnamespace.cli import main
-from lnamespace.samples import samples
+from lnamespace.samples import sample_manifests
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "resource-samples"
 
@@ -29,13 +29,13 @@ def test_the_samples_that_are_kept_are_what_the_code_makes(tmp_path: Path) -> No
 
 
 def test_there_is_a_sample_of_each_object_that_the_design_names() -> None:
-    kinds = {name: manifest["kind"] for name, manifest in samples(Conventions()).items()}
+    kinds = {name: manifest["kind"] for name, manifest in sample_manifests(Conventions()).items()}
     assert OBJECTS.items() <= kinds.items()
     assert kinds.keys() - OBJECTS.keys() == {"lnamespace.yaml", "lnamespace-v1alpha1.yaml"}
 
 
 def test_a_binding_binds_the_role_beside_it() -> None:
-    made = samples(Conventions())
+    made = sample_manifests(Conventions())
     for name in OBJECTS:
         role = made.get(name.replace("-binding", ""))
         if name.endswith("cluster-role-binding.yaml"):

@@ -12,6 +12,7 @@ import msgspec
 from lnamespace.access.limit import RequesterLimits
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
+from lnamespace.kube.metadata import PartialMetadata
 from lnamespace.kube.objects import Key
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.resources import Resource
@@ -26,18 +27,13 @@ class CountedLNamespace(msgspec.Struct, frozen=True):
     account: str
 
 
-class _CountedMetadata(msgspec.Struct, frozen=True, rename="camel"):
-    name: str
-    resource_version: str
-
-
 class _CountedSpec(msgspec.Struct, frozen=True):
     requester: str = ""
     counted_to: str = msgspec.field(default="", name="countedTo")
 
 
 class _DecodedLNamespace(msgspec.Struct, frozen=True):
-    metadata: _CountedMetadata
+    metadata: PartialMetadata
     spec: _CountedSpec | None = None
 
 

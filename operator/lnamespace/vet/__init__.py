@@ -1,9 +1,9 @@
-"""``lnamespace vet``: whether the users' role still gives what somebody found fit for tenants.
+"""``lnamespace vet``: compare the users' role with the rights that were vetted for tenants.
 
-What is compared, and what is refused whoever looked, is :mod:`lnamespace.access.vetting`.
+:mod:`lnamespace.access.vetting` compares, and refuses rights that no tenant may have.
 
-* :mod:`~lnamespace.vet.snapshot` - what was looked through, as files that people review.
-* :mod:`~lnamespace.vet.cluster` - what the role gives now, and which roles it has that from.
-* :mod:`~lnamespace.vet.report` - the difference, in words and as JSON.
 * :mod:`~lnamespace.vet.command` - the command.
+* :mod:`~lnamespace.vet.cluster` - read a role, and the roles that are aggregated into it.
+* :mod:`~lnamespace.vet.snapshot` - vetted rights as files that people review.
+* :mod:`~lnamespace.vet.report` - the difference, as a table and as JSON.
 """

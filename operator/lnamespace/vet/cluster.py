@@ -1,4 +1,4 @@
-"""What a ClusterRole gives on a cluster now, and which roles it has that from."""
+"""The rights of a ClusterRole on a cluster, and the roles that are aggregated into it."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,15 @@ from lnamespace.kube.resources import CLUSTER_ROLE
 
 @dataclass(frozen=True)
 class ObservedRole:
-    """A ClusterRole as it is on a server of version ``server``.
+    """Hold a ClusterRole as it is on a cluster.
 
-    ``origins`` tells the roles that an aggregated right comes from; who may not list ClusterRoles
-    does without.
+    Parameters
+    ----------
+    server
+        The version of the API server, such as v1.36.3.
+    origins
+        The roles from which an aggregated right comes; empty for a caller who may not list
+        ClusterRoles.
     """
 
     name: str
@@ -45,7 +50,7 @@ class _Selector(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def query(self) -> str:
-        """As a list request has it."""
+        """Return the selector as a list request has it."""
         labels = (f"{key}={value}" for key, value in self.match_labels.items())
         return ",".join([*labels, *map(_query, self.match_expressions)])
 
@@ -75,9 +80,9 @@ async def read(client: Client, name: str) -> ObservedRole:
     Raises
     ------
     SettingsError
-        There is none of that name.
+        There is no ClusterRole of that name.
     ClusterError
-        It cannot be read.
+        The API server refused, or gave no answer.
     """
     try:
         raw = await client.get(CLUSTER_ROLE.path(name))
@@ -102,7 +107,7 @@ async def _origins(client: Client, role: _Role) -> Mapping[Right, Sequence[str]]
 
 
 async def _parts(client: Client, whole: _Role) -> Mapping[str, Sequence[PolicyRule]]:
-    """The roles with rules of their own that an aggregated role is put together from."""
+    """Return the rules of the roles that are aggregated into a role, through all levels."""
     parts, seen, left = dict[str, Sequence[PolicyRule]](), {whole.metadata.name}, [whole]
     while left:
         for part in await _selected(client, left.pop()):

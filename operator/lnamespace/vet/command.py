@@ -22,7 +22,7 @@ from lnamespace.vet.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class _Finding:
-    """A role beside the snapshot in ``file``; no snapshot is one that vetted nothing."""
+    """Hold a role and the snapshot in ``file`` that it is compared with; None counts as empty."""
 
     role: ObservedRole
     file: Path
@@ -36,7 +36,12 @@ class _Finding:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Print what has changed; 0 if tenants may have the role as it is.
+    """Print the difference between the role and the nearest snapshot.
+
+    Returns
+    -------
+    int
+        The exit code; 0 if tenants may have the role as it is, or it was recorded.
 
     Raises
     ------
@@ -70,7 +75,7 @@ def _compare(role: ObservedRole, folder: Path) -> _Finding:
 
 
 def _record(finding: _Finding, folder: Path) -> Path | None:
-    """Write a snapshot of what is; None if it is not to be vetted."""
+    """Write a snapshot of the role; return None if it has a right that no tenant may have."""
     if finding.result.refused:
         return None
     role = finding.role

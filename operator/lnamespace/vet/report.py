@@ -1,4 +1,4 @@
-"""The difference between a role and what was vetted, in words and as JSON."""
+"""The difference between a role and a snapshot, as a table and as JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _COLUMNS = ("", "API GROUP", "RESOURCE", "VERBS", "FROM", "WHY")
 
 @dataclass(frozen=True)
 class Row:
-    """Verbs on one resource that the same is to be said of."""
+    """Hold the verbs on one resource that have the same state, origin and reason."""
 
     state: str
     """``refused``, ``new``, ``lost``, or ``vetted`` for what is vetted and grave."""
@@ -31,7 +31,7 @@ class Row:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """As a line of a table, safe to show on a terminal."""
+        """Return the row as cells of a table, safe to show on a terminal."""
         group = {"": "core", URL: "(path)"}.get(self.group, self.group)
         resource = f"{self.resource} {self.name}".strip()
         parts = (group, resource, ", ".join(self.verbs), ", ".join(self.origins), self.why)
@@ -39,7 +39,7 @@ class Row:
 
 
 def rows(verdict: VettingResult, role: ObservedRole) -> list[Row]:
-    """All that there is to say, the worst first."""
+    """Return all rows, the worst first."""
     return [
         *_rows("refused", verdict.refused, role),
         *_rows("new", verdict.gained, role),
@@ -49,9 +49,9 @@ def rows(verdict: VettingResult, role: ObservedRole) -> list[Row]:
 
 
 def show(console: Console, shown: Iterable[Row]) -> None:
-    """Print rows as a table: in colour on a terminal; elsewhere plain, with nothing cut off.
+    """Print rows as a table: in colour on a terminal, elsewhere as plain text without wrapping.
 
-    A column in which nobody says anything is left out.
+    Empty columns are left out.
     """
     lines = [row.words for row in shown]
     used = [column for column, words in enumerate(zip(*lines, strict=True)) if any(words)]
@@ -71,7 +71,7 @@ def show(console: Console, shown: Iterable[Row]) -> None:
 
 
 def as_json(shown: Iterable[Row]) -> Mapping[str, Any]:
-    """The rows by state; a group, a resource and a name are as RBAC has them."""
+    """Return the rows by state; groups, resources and names are as in a ClusterRole."""
     listed: dict[str, list[dict[str, Any]]] = {state: [] for state in _STYLES}
     for row in shown:
         entry = {
@@ -98,5 +98,5 @@ def _rows(state: str, rights: Iterable[Right], role: ObservedRole) -> Iterator[R
 
 
 def _visible(text: str) -> str:
-    """Text that anybody may have written, without what a terminal would obey."""
+    """Escape text of the cluster in which a terminal would find control sequences."""
     return text if text.isprintable() else ascii(text)

@@ -1,7 +1,7 @@
-"""What was looked through, as files: ``docs/vetted/1.36.yaml`` for Kubernetes 1.36.
+"""Vetted rights as files: ``docs/vetted/1.36.yaml`` for Kubernetes 1.36.
 
-A snapshot is a ClusterRole that can be applied: who names it in ``usersRole`` gives tenants what
-was vetted and never more, whatever an upgrade or an add-on brings.
+A snapshot is a ClusterRole that can be applied. With its name in ``usersRole``, tenants have the
+vetted rights and never more, whatever an upgrade or an add-on adds to the role ``admin``.
 """
 
 import re
@@ -19,13 +19,13 @@ from lnamespace.kube.objects import PolicyRule
 from lnamespace.kube.resources import CLUSTER_ROLE
 
 OURS = Path("docs") / "vetted"
-"""Where a checkout has them, and where they are written if nobody says otherwise."""
+"""The folder of a checkout, where snapshots are written unless another is given."""
 
 SHIPPED = Path(__file__).with_name("vetted")
-"""Those that came with the program: a copy of ``docs/vetted``, which a test compares."""
+"""The copy of ``docs/vetted`` in the installed package; a test compares the two."""
 
 Version = tuple[int, int]
-"""Major and minor: what a role of Kubernetes' own gives is the same in all patches of these."""
+"""Major and minor: Kubernetes' own roles are the same in all patch releases of these."""
 
 _HEAD = """\
 # What a users' role gave that somebody looked through and found fit for tenants.
@@ -38,7 +38,7 @@ _DATE = "lnamespace/vetted-on"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What ClusterRole ``role`` gave on ``date`` (ISO 8601) on a server of version ``server``."""
+    """Hold the rights of ClusterRole ``role`` on ``date`` (ISO 8601) on server ``server``."""
 
     role: str
     server: str
@@ -46,7 +46,7 @@ class Snapshot:
     rights: frozenset[Right]
 
     def says_the_same(self, other: "Snapshot") -> bool:
-        """Whether only the date is another."""
+        """Tell whether at most the dates differ."""
         return (self.role, self.server, self.rights) == (other.role, other.server, other.rights)
 
 
@@ -60,12 +60,12 @@ class _SnapshotFile(msgspec.Struct, frozen=True):
 
 
 def version_of(server: str) -> Version:
-    """The version that a server's ``gitVersion`` is of, such as v1.36.3-gke.100.
+    """Return the version of a server's ``gitVersion``, such as v1.36.3-gke.100.
 
     Raises
     ------
     SettingsError
-        It is no version.
+        The text does not begin with a version.
     """
     found = re.match(r"v?(\d+)\.(\d+)", server)
     if not found:
@@ -74,24 +74,24 @@ def version_of(server: str) -> Version:
 
 
 def folder(named: str | None, *, record: bool) -> Path:
-    """Where the snapshots are, if ``named`` or not; none is ever written among the shipped ones."""
+    """Return the folder of the snapshots; never that of the shipped ones to ``record`` in."""
     if named:
         return Path(named)
     return OURS if record or OURS.is_dir() else SHIPPED
 
 
 def file_of(folder: Path, version: Version) -> Path:
-    """Where the snapshot for a version is."""
+    """Return the path of the snapshot for a version."""
     return folder / f"{version[0]}.{version[1]}.yaml"
 
 
 def nearest(version: Version, recorded: Iterable[Version]) -> Version | None:
-    """The version itself or the nearest earlier one; None if there is neither."""
+    """Return the version itself or the nearest earlier one; None if there is neither."""
     return max((one for one in recorded if one <= version), default=None)
 
 
 def recorded(folder: Path) -> frozenset[Version]:
-    """The versions that a folder has snapshots for; none if there is no such folder."""
+    """Return the versions for which a folder has snapshots; none without the folder."""
     names = (re.fullmatch(r"(\d+)\.(\d+)\.yaml", path.name) for path in folder.glob("*.yaml"))
     return frozenset((int(name[1]), int(name[2])) for name in names if name)
 
@@ -102,7 +102,7 @@ def load(path: Path) -> Snapshot:
     Raises
     ------
     SettingsError
-        It cannot be read, is none, or vets what nobody can.
+        The file cannot be read, is no snapshot, or has a right that no tenant may have.
     """
     try:
         snapshot = decode(path.read_bytes())
@@ -118,14 +118,14 @@ def load(path: Path) -> Snapshot:
 
 
 def decode(text: bytes) -> Snapshot:
-    """Read what :func:`encode` wrote."""
+    """Decode the content of a file that :func:`encode` made."""
     file = msgspec.convert(yaml.safe_load(text), _SnapshotFile)
     said = file.metadata.annotations
     return Snapshot(said[_ROLE], said[_SERVER], said[_DATE], rights_of(file.rules))
 
 
 def encode(snapshot: Snapshot) -> str:
-    """The file: sorted, a resource in a few lines, so that a difference is read at a glance."""
+    """Encode a snapshot as YAML, sorted and with few lines for a resource, for readable diffs."""
     version = ".".join(map(str, version_of(snapshot.server)))
     said = {_ROLE: snapshot.role, _SERVER: snapshot.server, _DATE: snapshot.date}
     manifest = {
@@ -146,7 +146,7 @@ def _in_order(rule: PolicyRule) -> dict[str, list[str]]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Lists of words in a line, all else in lines of its own."""
+    """Write lists of words on one line, and all else on lines of its own."""
 
     def represent_mapping(
         self,
