@@ -365,11 +365,11 @@ async def test_a_watch_that_is_let_in_is_a_sign_of_life(play: Play) -> None:
     """A kind of which nothing changed was once told nothing, not even a bookmark, for 90 s."""
     async with play.running() as reflector:
         watch = await play.list()
-        heard = reflector.pulse.heard
+        heard = reflector.activity.heard
         await watch.send(b"{")
         async with asyncio.timeout(DEADLINE):
             while True:
-                if reflector.pulse.heard > heard:
+                if reflector.activity.heard > heard:
                     break
                 await asyncio.sleep(0.005)
 

@@ -18,7 +18,8 @@ from lnamespace.controller.deletion import DeletionRecorder
 from lnamespace.controller.events import Recorder
 from lnamespace.controller.guards import GuardWatch
 from lnamespace.controller.handlers import lnamespace_handlers
-from lnamespace.controller.measures import DEFECT, DONE, Measures
+from lnamespace.controller.instrumentation import DEFECT, DONE, Instrumentation
+from lnamespace.controller.liveness import Liveness, WatchHealth
 from lnamespace.controller.outbox import Departed, Outbox
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.person import PersonReconciler
@@ -26,7 +27,6 @@ from lnamespace.controller.profiles import Profiles
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.reconciler import LNamespaceReconciler
 from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
-from lnamespace.controller.vitals import Sign, Vitals
 from lnamespace.errors import ClusterError, LostLease
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
@@ -89,25 +89,25 @@ class Controller:
     ) -> None:
         conventions = conventions_of(settings)
         self._settings = settings
-        self._measures = Measures(ControllerMetrics.new(conventions.names.group))
-        client = client.observed(self._measures.requested)
+        self._instrumentation = Instrumentation(ControllerMetrics.new(conventions.names.group))
+        client = client.observed(self._instrumentation.requested)
         self._election = election_of(client, settings)
         if self._election:
             client = client.fenced(self._election.check)
         self._client = client
         self._queue: WorkQueue[WorkKey] = WorkQueue(
-            urgent=self._is_urgent, waited=self._measures.metrics.queue_wait.observe
+            urgent=self._is_urgent, waited=self._instrumentation.metrics.queue_wait.observe
         )
         if self._election:
             self._queue.close()
         self._profiles = Profiles(
             client, settings.profiles_file, conventions.names, settings.resync_seconds
         )
-        self._guards = GuardWatch(client, settings.guards_file, self._measures.metrics)
+        self._guards = GuardWatch(client, settings.guards_file, self._instrumentation.metrics)
         self._cache = Cache(
             conventions,
             self._queue,
-            self._measures.news,
+            self._instrumentation.news,
             limits_of(settings),
             settings.reserved,
             self._profiles.kinds,
@@ -125,7 +125,7 @@ class Controller:
             outbox,
             conventions,
             settings.reserved,
-            self._measures,
+            self._instrumentation,
             guards=lambda: self._profiles.current,
         )
         self._deletions = DeletionRecorder(self._cache, outbox, conventions, settings.reserved)
@@ -149,12 +149,12 @@ class Controller:
         )
         self._reflectors = self._make_reflectors(client, conventions)
         self._busy: dict[WorkKey, float] = {}
-        self._vitals = Vitals(self._signs, self._busy.values)
+        self._liveness = Liveness(self._watch_health, self._busy.values)
 
     @property
     def probes(self) -> Probes:
         """What it says of itself."""
-        return Probes(self._vitals.unready, self._measure, self._vitals.dead)
+        return Probes(self._liveness.unready, self._measure, self._liveness.dead)
 
     async def run(self) -> None:
         """Run until cancelled. Nothing is written before everything has been listed.
@@ -197,7 +197,7 @@ class Controller:
                 await self._look_again()
         await self._profiles.refresh()
         tasks.create_task(self._profiles.keep(self._compare_all))
-        self._measures.active = True
+        self._instrumentation.active = True
         for number in range(self._settings.workers):
             # Every second one is free for revocations while the others make what takes long.
             tasks.create_task(self._work(urgent=bool(number % 2)))
@@ -247,7 +247,7 @@ class Controller:
             started = self._busy[key] = time.monotonic()
             try:
                 result = await self._reconcile(key)
-                self._measures.reconciled(key, result, time.monotonic() - started)
+                self._instrumentation.reconciled(key, result, time.monotonic() - started)
             finally:
                 del self._busy[key]
                 self._queue.done(key)
@@ -290,17 +290,21 @@ class Controller:
             self._queue.add_after(key, SLOW_RETRY)
 
     def _watch_failed(self, resource: str) -> None:
-        self._measures.metrics.watch_failures.labels(resource).inc()
+        self._instrumentation.metrics.watch_failures.labels(resource).inc()
 
-    def _signs(self) -> list[Sign]:
-        return [Sign(r.resource.plural, r.synced.is_set(), r.pulse) for r in self._reflectors]
+    def _watch_health(self) -> list[WatchHealth]:
+        return [
+            WatchHealth(r.resource.plural, r.synced.is_set(), r.activity) for r in self._reflectors
+        ]
 
     def _measure(self) -> bytes:
-        self._measures.heard((sign.resource, sign.pulse) for sign in self._signs())
-        self._measures.metrics.profiles_problem.set(bool(self._profiles.problem))
-        leads = self._measures.active and (self._election is None or self._election.leads)
+        self._instrumentation.heard(
+            (watch.resource, watch.activity) for watch in self._watch_health()
+        )
+        self._instrumentation.metrics.profiles_problem.set(bool(self._profiles.problem))
+        leads = self._instrumentation.active and (self._election is None or self._election.leads)
         ours = filter(self._cache.ours, self._cache.lnamespaces)
-        return self._measures.text(leads, len(self._queue), ours)
+        return self._instrumentation.text(leads, len(self._queue), ours)
 
     async def _compare_all(self) -> None:
         """Compare everything anew, a few at a time: a revocation must not wait for all of it."""

@@ -11,7 +11,7 @@ from lnamespace.controller.cache import Cache
 from lnamespace.controller.decision import decide
 from lnamespace.controller.events import Recorder
 from lnamespace.controller.execution import Executor
-from lnamespace.controller.measures import Measures
+from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.observer import Observer
 from lnamespace.controller.outbox import Outbox
 from lnamespace.controller.outcome import Outcome
@@ -36,7 +36,7 @@ class LNamespaceReconciler:
     outbox: Outbox
     conventions: Conventions
     reserved: tuple[str, ...] = ()
-    measures: Measures = field(default_factory=Measures)
+    instrumentation: Instrumentation = field(default_factory=Instrumentation)
     clock: Callable[[], datetime] = utc_now
     guards: Callable[[], ProfileSet] = ProfileSet
 
@@ -59,4 +59,6 @@ class LNamespaceReconciler:
 
     @cached_property
     def _reporter(self) -> Reporter:
-        return Reporter(self.client, self.cache, self.recorder, self.measures, self.conventions)
+        return Reporter(
+            self.client, self.cache, self.recorder, self.instrumentation, self.conventions
+        )

@@ -7,7 +7,7 @@ from lnamespace.access.conventions import Conventions
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.decision import SWITCH_DELAY, ReconcileDecision
 from lnamespace.controller.events import Recorder
-from lnamespace.controller.measures import Measures
+from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.observation import Lifecycle, Observation
 from lnamespace.controller.outcome import PATIENCE, Outcome
 from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
@@ -32,7 +32,7 @@ class Reporter:
     client: Client
     cache: Cache
     recorder: Recorder
-    measures: Measures
+    instrumentation: Instrumentation
     conventions: Conventions
 
     async def report(
@@ -69,14 +69,14 @@ class Reporter:
 
     def _measure(self, observation: Observation, result: ReconcileResult) -> None:
         if observation.lifecycle is Lifecycle.OTHER_CLASS:
-            self.measures.forget(observation.name)
+            self.instrumentation.forget(observation.name)
         if observation.position is not Place.HOLDS:
-            self.measures.refused(observation.lns)
+            self.instrumentation.refused(observation.lns)
         if result.done is None:
             return
-        self.measures.applied(observation.name, result.done)
+        self.instrumentation.applied(observation.name, result.done)
         if observation.lifecycle is Lifecycle.ACTIVE and _was_done(observation.lns, result):
-            self.measures.repaired(result.done)
+            self.instrumentation.repaired(result.done)
 
     async def _write(self, lns: LNamespace, new: Status) -> list[ClusterError]:
         """Write the status if it differs, and post an Event if somebody is needed.
@@ -99,7 +99,7 @@ class Reporter:
         except ClusterError as error:
             return [error]
         if is_ready(answer.lns):
-            self.measures.ready(lns)
+            self.instrumentation.ready(lns)
         # Compared with what is known by now: the watch may have told of a change meanwhile that the
         # answer takes back, and whoever was told of the one must be told of the other.
         known = self.cache.tenant(lns.name)

@@ -96,17 +96,17 @@ _failure = msgspec.json.Decoder(_Failure)
 
 
 @dataclass
-class Pulse:
-    """When a reflector last did anything, and when the API server last told it something.
+class WatchActivity:
+    """When a reflector last tried anything, and when the API server last answered it.
 
-    By the monotonic clock, in seconds. The API server says something at least every minute.
+    In seconds of the monotonic clock. The API server sends something at least every minute.
     """
 
     tried: float = field(default_factory=time.monotonic)
     heard: float = field(default_factory=time.monotonic)
 
-    def beat(self, *, heard: bool) -> None:
-        """Take note of it."""
+    def note(self, *, heard: bool) -> None:
+        """Note an attempt; ``heard``: the API server answered."""
         self.tried = time.monotonic()
         if heard:
             self.heard = self.tried
@@ -164,7 +164,7 @@ class Reflector(Generic[T]):
         """Our place in the watch when it was lost the last time."""
         self._page_size = PageSize()
         self.resource = resource
-        self.pulse = Pulse()
+        self.activity = WatchActivity()
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
@@ -179,7 +179,7 @@ class Reflector(Generic[T]):
         while True:
             before = self._version
             self._let_in = math.inf
-            self.pulse.beat(heard=False)
+            self.activity.note(heard=False)
             try:
                 if not before or self._may_be_restored():
                     self.synced.clear()
@@ -200,7 +200,7 @@ class Reflector(Generic[T]):
         """Take note of a failure; ``lost``: our place in the watch is lost by it."""
         self._ails = True
         if not isinstance(error, Throttled):
-            self._down_since = min(self._down_since, self._last_sign())
+            self._down_since = min(self._down_since, self._last_heard())
         self._failed(self.resource.plural)
         log.warning("listing again" if lost else "watch failed", extra=self._about(error))
         if lost:
@@ -211,10 +211,10 @@ class Reflector(Generic[T]):
             # and was not wanted any more in the lost future was taken away again.
             self.synced.clear()
 
-    def _last_sign(self) -> float:
-        """Return when the API server was still there; long ago if it was silent for too long."""
-        now = time.monotonic()
-        return self.pulse.heard if now - self.pulse.heard > WATCH_SECONDS * _SPREAD[1] else now
+    def _last_heard(self) -> float:
+        """Return since when the API server may be away: now, unless it has long been silent."""
+        now, heard = time.monotonic(), self.activity.heard
+        return heard if now - heard > WATCH_SECONDS * _SPREAD[1] else now
 
     def _may_be_restored(self) -> bool:
         """Return whether the API server was away for long enough to have been restored.
@@ -249,7 +249,7 @@ class Reflector(Generic[T]):
         except ClusterError:
             self._page_size.failed()
             raise
-        self.pulse.beat(heard=True)
+        self.activity.note(heard=True)
         self._page_size.arrived(len(answer))
         return decode(_page, answer)
 
@@ -280,7 +280,7 @@ class Reflector(Generic[T]):
             "timeoutSeconds": str(int(WATCH_SECONDS * random.uniform(*_SPREAD))),
         }
         async with self._client.watch(self.resource.path(), **params) as lines:
-            self.pulse.beat(heard=True)
+            self.activity.note(heard=True)
             self._let_in = time.monotonic()
             self._down_since = math.inf
             if self._ails:
@@ -295,7 +295,7 @@ class Reflector(Generic[T]):
     async def _news(self, lines: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
         """Yield what is new to the store; note our place in the watch."""
         async for line in lines:
-            self.pulse.beat(heard=True)
+            self.activity.note(heard=True)
             event = decode(_event, line)
             if event.type == "ERROR":
                 raise error_of(decode(_failure, event.object).code, bytes(event.object))

@@ -1,6 +1,6 @@
-"""What the controller tells Prometheus of its work.
+"""The controller's metrics for Prometheus.
 
-Nothing that is counted here decides anything. Names of people and of LNamespaces stay inside.
+No decision depends on a metric. No label holds the name of a person or of an LNamespace.
 """
 
 import time
@@ -15,25 +15,25 @@ from lnamespace.controller.cache import Tenant, WorkKey
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.controller.status import READY, is_ready
 from lnamespace.kube.plan import Action, Delete
-from lnamespace.kube.reflector import Pulse
+from lnamespace.kube.reflector import WatchActivity
 from lnamespace.kube.resources import resource_of
 from lnamespace.metrics.controller import ControllerMetrics
 from lnamespace.model.lnamespace import LNamespace
 
 DONE = "Done"
 DEFECT = "Defect"
-"""Results of a reconcile, besides the type of the error that put it off."""
+"""Results of a reconcile, besides the type of the error for which it is retried."""
 
 PENDING = "Pending"
-"""The reason of an LNamespace of which nothing has been said yet."""
+"""The reason of an LNamespace without a status."""
 
 _VERBS = {"POST": "create", "GET": "get", "PATCH": "patch", "DELETE": "delete"}
 
 
-class Measures:
-    """Counts, and remembers since when people have been waiting.
+class Instrumentation:
+    """Count requests and reconciles, and measure how long people wait.
 
-    Not ``active``, as a standby is, it measures no waiting: another process ends it.
+    While it is not ``active``, as on a standby, it measures no waiting: another process ends it.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Measures:
     # --- requests and reconciles
 
     def requested(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Take note of a request to the API server."""
+        """Count a request to the API server."""
         self._requests(method, resource_of(path), status).inc()
         self._seconds(_VERBS[method]).observe(seconds)
 
@@ -62,7 +62,7 @@ class Measures:
         return self.metrics.api_requests.labels(_VERBS[method], resource, status)
 
     def reconciled(self, key: WorkKey, result: str, seconds: float) -> None:
-        """Take note of a reconcile: what came of it, and how long it took."""
+        """Count a reconcile by its result, and measure its duration."""
         kind = "LNamespace" if isinstance(key, Tenant) else type(key).__name__
         self.metrics.reconciles.labels(kind, result).inc()
         self.metrics.reconcile_seconds.labels(kind).observe(seconds)
@@ -74,7 +74,7 @@ class Measures:
     # --- how long people wait
 
     def news(self, old: CachedLNamespace | None, new: CachedLNamespace | None) -> None:
-        """Take in what the watch tells of an LNamespace: perhaps somebody begins to wait."""
+        """Note a change of an LNamespace, which may begin a wait."""
         known = new or old
         if known is None:
             return
@@ -90,54 +90,54 @@ class Measures:
             self._taken.pop(lns.name, None)
 
     def ready(self, lns: LNamespace) -> None:
-        """The status says Ready: who created it waits no more."""
+        """Note that the status says Ready: its creation is complete."""
         since = self._created.pop(lns.uid, None)
         if since is not None:
             self.metrics.create_to_ready.observe(self._clock() - since)
 
     def refused(self, lns: LNamespace) -> None:
-        """It gets nothing for now: how long that takes is up to people."""
+        """Note that the LNamespace is refused: how long it waits now depends on people."""
         self._created.pop(lns.uid, None)
 
     def applied(self, name: str, actions: Sequence[Action]) -> None:
-        """Everything is as it should be, by these actions; with none, others had done it."""
+        """Note that the actions were applied; with none, somebody else had applied them."""
         since = self._taken.pop(name, None)
         if since is not None and actions:
             self.metrics.edit_to_revoked.observe(self._clock() - since)
 
     @property
     def waiting(self) -> tuple[int, int]:
-        """How many creations and how many revocations people are known to wait for."""
+        """Return how many creations and how many revocations are being waited for."""
         return len(self._created), len(self._taken)
 
     def forget(self, name: str) -> None:
-        """It is another controller's now, which does what people wait for."""
+        """Forget an LNamespace that another controller now reconciles."""
         self._taken.pop(name, None)
 
     def repaired(self, actions: Iterable[Action]) -> None:
-        """These were necessary though nobody had asked for anything."""
+        """Count actions that repair drift."""
         for action in actions:
             resource = action.resource if isinstance(action, Delete) else action.desired.resource
             self.metrics.drift.labels(resource.plural).inc()
 
-    # --- what is true at the moment of being asked
+    # --- gauges
 
     def text(self, leads: bool, waiting: int, lnamespaces: Iterable[CachedLNamespace]) -> bytes:
-        """All metrics, as of now."""
+        """Return all metrics in Prometheus' text format."""
         self.metrics.leader.set(leads)
         self.metrics.queue_depth.set(waiting)
         _fill(self.metrics.lnamespaces, (_reason(listed.lns) for listed in lnamespaces))
         _fill(self.metrics.failing, self._failing.values())
         return self.metrics.text()
 
-    def heard(self, pulses: Iterable[tuple[str, Pulse]]) -> None:
-        """Take note of since when nothing was heard of each resource."""
-        for resource, pulse in pulses:
-            self.metrics.watch_silence.labels(resource).set(self._clock() - pulse.heard)
+    def heard(self, activities: Iterable[tuple[str, WatchActivity]]) -> None:
+        """Set for each resource how long its watch has been silent."""
+        for resource, activity in activities:
+            self.metrics.watch_silence.labels(resource).set(self._clock() - activity.heard)
 
 
 def _takes(old: CachedLNamespace, new: CachedLNamespace | None) -> bool:
-    """Whether somebody has less than before."""
+    """Return whether somebody has less access than before."""
     if new is None or new.lns.uid != old.lns.uid:
         return True
     return (new.going and not old.going) or not _listed(old.lns) <= _listed(new.lns)

@@ -9,11 +9,11 @@ import pytest
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.person import Person
 from lnamespace.controller.cache import Cache, Tenant
-from lnamespace.controller.measures import Measures
+from lnamespace.controller.instrumentation import Instrumentation
+from lnamespace.controller.liveness import SILENCE, STUCK_WATCH, STUCK_WORKER, Liveness, WatchHealth
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.resource import CachedLNamespace, read_lnamespace
-from lnamespace.controller.vitals import SILENCE, STUCK_WATCH, STUCK_WORKER, Sign, Vitals
-from lnamespace.kube.reflector import Pulse
+from lnamespace.kube.reflector import WatchActivity
 from lnamespace.kube.resources import resource_of
 
 from tests.unit.support.desk import LNS, USERS, Desk, working
@@ -24,17 +24,17 @@ SOMETHING: Any = [object()]
 
 @dataclasses.dataclass
 class Watched:
-    """Measures with a clock of their own."""
+    """An instrumentation with a clock of its own."""
 
     now: float = 0.0
-    measures: Measures = dataclasses.field(init=False)
+    instrumentation: Instrumentation = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        self.measures = Measures(clock=lambda: self.now)
-        self.measures.active = True
+        self.instrumentation = Instrumentation(clock=lambda: self.now)
+        self.instrumentation.active = True
 
     def value(self, name: str, **labels: str) -> float:
-        found = self.measures.metrics.registry.get_sample_value(name, labels)
+        found = self.instrumentation.metrics.registry.get_sample_value(name, labels)
         return 0.0 if found is None else found
 
     def waits(self, name: str) -> tuple[float, float]:
@@ -63,20 +63,20 @@ def listed(
 def test_from_created_to_ready() -> None:
     watched = Watched(now=10)
     new = listed()
-    watched.measures.news(None, new)
+    watched.instrumentation.news(None, new)
     watched.now = 12
-    watched.measures.news(new, new)
+    watched.instrumentation.news(new, new)
     watched.now = 13
-    watched.measures.ready(new.lns)
-    watched.measures.ready(new.lns)
+    watched.instrumentation.ready(new.lns)
+    watched.instrumentation.ready(new.lns)
     assert watched.waits("create_to_ready") == (1, 3)
 
 
 def test_what_is_refused_meanwhile_is_not_measured() -> None:
     watched, new = Watched(), listed()
-    watched.measures.news(None, new)
-    watched.measures.refused(new.lns)
-    watched.measures.ready(new.lns)
+    watched.instrumentation.news(None, new)
+    watched.instrumentation.refused(new.lns)
+    watched.instrumentation.ready(new.lns)
     assert watched.waits("create_to_ready") == (0, 0)
 
 
@@ -85,8 +85,8 @@ def test_what_is_not_new_was_not_created(
     news: tuple[CachedLNamespace | None, CachedLNamespace],
 ) -> None:
     watched = Watched()
-    watched.measures.news(*news)
-    watched.measures.ready(news[1].lns)
+    watched.instrumentation.news(*news)
+    watched.instrumentation.ready(news[1].lns)
     assert watched.waits("create_to_ready") == (0, 0)
 
 
@@ -107,12 +107,12 @@ def test_from_edited_to_revoked(
     old: CachedLNamespace, new: CachedLNamespace | None, takes: bool
 ) -> None:
     watched = Watched(now=10)
-    watched.measures.news(old, new)
+    watched.instrumentation.news(old, new)
     watched.now = 12
-    watched.measures.news(new or old, new or old)
-    watched.measures.applied("team-b", SOMETHING)
-    watched.measures.applied("team-a", SOMETHING)
-    watched.measures.applied("team-a", SOMETHING)
+    watched.instrumentation.news(new or old, new or old)
+    watched.instrumentation.applied("team-b", SOMETHING)
+    watched.instrumentation.applied("team-a", SOMETHING)
+    watched.instrumentation.applied("team-a", SOMETHING)
     assert watched.waits("edit_to_revoked") == ((1, 2) if takes else (0, 0))
 
 
@@ -120,10 +120,10 @@ async def test_from_deleted_to_revoked() -> None:
     """It is not over before all grants are gone."""
     watched = Watched()
     async with working() as desk:
-        desk.tenants = dataclasses.replace(desk.tenants, measures=watched.measures)
+        desk.tenants = dataclasses.replace(desk.tenants, instrumentation=watched.instrumentation)
         desk.lnamespace(users=[{"name": "una"}])
         await desk.reconcile()
-        watched.measures.news(desk.cache.tenant("team-a"), None)
+        watched.instrumentation.news(desk.cache.tenant("team-a"), None)
         desk.deleted(LNS)
         desk.cluster.refusals["DELETE", USERS] = 503
         await desk.reconcile()
@@ -136,36 +136,36 @@ async def test_from_deleted_to_revoked() -> None:
 
 def test_what_others_revoked_is_not_measured() -> None:
     watched = Watched()
-    watched.measures.news(listed(), None)
-    watched.measures.applied("team-a", [])
-    watched.measures.applied("team-a", SOMETHING)
+    watched.instrumentation.news(listed(), None)
+    watched.instrumentation.applied("team-a", [])
+    watched.instrumentation.applied("team-a", SOMETHING)
     assert watched.waits("edit_to_revoked") == (0, 0)
 
 
 def test_a_standby_forgets_what_the_leader_did() -> None:
     watched = Watched()
-    watched.measures.active = False
-    watched.measures.news(None, listed())
-    watched.measures.news(listed(("una", "ben")), listed(("una",)))
-    watched.measures.news(listed(), listed(ready=True))
-    watched.now, watched.measures.active = 3600, True
-    watched.measures.ready(listed().lns)
-    watched.measures.applied("team-a", SOMETHING)
+    watched.instrumentation.active = False
+    watched.instrumentation.news(None, listed())
+    watched.instrumentation.news(listed(("una", "ben")), listed(("una",)))
+    watched.instrumentation.news(listed(), listed(ready=True))
+    watched.now, watched.instrumentation.active = 3600, True
+    watched.instrumentation.ready(listed().lns)
+    watched.instrumentation.applied("team-a", SOMETHING)
     assert watched.waits("create_to_ready") == watched.waits("edit_to_revoked") == (0, 0)
 
 
 def test_a_key_fails_until_it_is_done() -> None:
     watched = Watched()
-    measures = watched.measures
-    measures.reconciled(Tenant("a"), "Conflict", 1)
-    measures.reconciled(Person("b"), "Conflict", 1)
-    measures.reconciled(Tenant("a"), "Forbidden", 1)
-    measures.text(True, 0, [])
+    instrumentation = watched.instrumentation
+    instrumentation.reconciled(Tenant("a"), "Conflict", 1)
+    instrumentation.reconciled(Person("b"), "Conflict", 1)
+    instrumentation.reconciled(Tenant("a"), "Forbidden", 1)
+    instrumentation.text(True, 0, [])
     failing = "lnamespace_controller_failing_keys"
     assert watched.value(failing, result="Conflict") == 1
     assert watched.value(failing, result="Forbidden") == 1
-    measures.reconciled(Tenant("a"), "Done", 1)
-    measures.text(True, 0, [])
+    instrumentation.reconciled(Tenant("a"), "Done", 1)
+    instrumentation.text(True, 0, [])
     assert watched.value(failing, result="Forbidden") == 0
     assert watched.value(failing, result="Done") == 0
     total = "lnamespace_controller_reconciles_total"
@@ -175,11 +175,11 @@ def test_a_key_fails_until_it_is_done() -> None:
 
 def test_nobodys_name_comes_out() -> None:
     watched = Watched()
-    measures = watched.measures
-    measures.news(None, listed(("una",)))
-    measures.reconciled(Tenant("team-a"), "Done", 1)
-    measures.requested("GET", "/api/v1/namespaces/team-a", 200, 1)
-    text = measures.text(True, 1, [listed(), listed(ready=True)]).decode()
+    instrumentation = watched.instrumentation
+    instrumentation.news(None, listed(("una",)))
+    instrumentation.reconciled(Tenant("team-a"), "Done", 1)
+    instrumentation.requested("GET", "/api/v1/namespaces/team-a", 200, 1)
+    text = instrumentation.text(True, 1, [listed(), listed(ready=True)]).decode()
     assert 'lnamespace_controller_lnamespaces{reason="Pending"} 1.0' in text
     assert 'lnamespace_controller_lnamespaces{reason="Ready"} 1.0' in text
     assert "team-a" not in text
@@ -201,7 +201,7 @@ def test_nobodys_name_comes_out() -> None:
 def test_a_request_is_counted_by_its_resource(path: str, resource: str) -> None:
     assert resource_of(path) == resource
     watched = Watched()
-    watched.measures.requested("PATCH", path, 409, 0.2)
+    watched.instrumentation.requested("PATCH", path, 409, 0.2)
     name, code = "lnamespace_controller_api_requests_total", "409"
     assert watched.value(name, verb="patch", resource=resource, code=code) == 1
 
@@ -232,7 +232,7 @@ async def test_what_ends_by_itself_is_no_drift() -> None:
 
 
 def _drift(desk: Desk) -> dict[str, float]:
-    found = desk.tenants.measures.metrics.drift.collect()
+    found = desk.tenants.instrumentation.metrics.drift.collect()
     return {
         sample.labels["resource"]: sample.value
         for family in found
@@ -245,10 +245,12 @@ class Patient:
     """A controller of which one thing at a time is wrong."""
 
     def __init__(self, **wrong: Any) -> None:
-        pulse = Pulse(tried=wrong.get("tried", 1000.0), heard=wrong.get("heard", 1000.0))
-        well = Sign("namespaces", True, Pulse(1000.0, 1000.0))
-        sign = Sign("lnamespaces", wrong.get("synced", True), pulse)
-        self.vitals = Vitals(lambda: [well, sign], lambda: wrong.get("busy", []), lambda: 1000.0)
+        activity = WatchActivity(tried=wrong.get("tried", 1000.0), heard=wrong.get("heard", 1000.0))
+        well = WatchHealth("namespaces", True, WatchActivity(1000.0, 1000.0))
+        health = WatchHealth("lnamespaces", wrong.get("synced", True), activity)
+        self.liveness = Liveness(
+            lambda: [well, health], lambda: wrong.get("busy", []), lambda: 1000.0
+        )
 
 
 @pytest.mark.parametrize(
@@ -265,29 +267,29 @@ class Patient:
     ],
 )
 def test_what_is_wrong(wrong: dict[str, Any], dead: str | None, unready: str | None) -> None:
-    vitals = Patient(**wrong).vitals
-    assert vitals.dead() == dead
-    assert vitals.unready() == unready
+    liveness = Patient(**wrong).liveness
+    assert liveness.dead() == dead
+    assert liveness.unready() == unready
 
 
 async def test_what_is_another_controllers_is_not_measured() -> None:
     """Those of another class, by which what is remembered of them would only grow."""
-    measures = Measures()
-    cache = Cache(Conventions(), WorkQueue(), measures.news)
+    instrumentation = Instrumentation()
+    cache = Cache(Conventions(), WorkQueue(), instrumentation.news)
     for version, spec in enumerate(({"className": "gold"}, {"className": "gold"}, {}), 1):
         meta = {"name": "team-a", "uid": "u", "resourceVersion": str(version)}
         users = [{"name": "una"}] if version == 1 else []
         raw = {"metadata": meta, "spec": {"users": users} | spec}
         cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(raw)))
-        assert measures.waiting == (version // 3, 0)
+        assert instrumentation.waiting == (version // 3, 0)
     cache.lnamespaces.remove(("", "team-a"), 9)
-    measures.forget("team-a")
-    assert measures.waiting == (0, 0)
+    instrumentation.forget("team-a")
+    assert instrumentation.waiting == (0, 0)
 
 
 def test_one_in_place_of_another_leaves_nothing_of_it() -> None:
     watched = Watched()
-    watched.measures.news(None, listed())
-    watched.measures.news(listed(), listed(uid="another"))
-    watched.measures.forget("team-a")
-    assert watched.measures.waiting == (0, 0)
+    watched.instrumentation.news(None, listed())
+    watched.instrumentation.news(listed(), listed(uid="another"))
+    watched.instrumentation.forget("team-a")
+    assert watched.instrumentation.waiting == (0, 0)
