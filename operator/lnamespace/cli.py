@@ -5,7 +5,7 @@ import sys
 
 from lnamespace import settings
 from lnamespace.errors import LNamespaceError, SettingsError
-from lnamespace.ledger.commands import arguments as command_line
+from lnamespace.ledger.commands.arguments import add_commands
 from lnamespace.settings import Settings
 
 
@@ -45,7 +45,7 @@ def arguments_parser() -> argparse.ArgumentParser:
     settings.add_options(webhook, "webhook")
     webhook.set_defaults(run=_webhook)
     ledger = commands.add_parser("ledger", help="who pays for which namespace, for ever")
-    command_line.add_commands(ledger)
+    add_commands(ledger)
     ledger.set_defaults(run=_ledger)
     render = commands.add_parser("render", help="print what the code generates")
     render.add_argument(
@@ -142,9 +142,9 @@ def _webhook(chosen: Settings, _: argparse.Namespace) -> int:
 
 
 def _ledger(chosen: Settings, arguments: argparse.Namespace) -> int:
-    from lnamespace.ledger.commands import dispatch as commands
+    from lnamespace.ledger.commands import dispatch
 
-    return commands.run(arguments.ledger_command, chosen, arguments)
+    return dispatch.run(arguments.ledger_command, chosen, arguments)
 
 
 def _render(chosen: Settings, arguments: argparse.Namespace) -> int:

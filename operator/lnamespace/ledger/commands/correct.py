@@ -1,4 +1,4 @@
-"""``lnamespace ledger correct``: say what was so instead, with who says so and why."""
+"""``lnamespace ledger correct``: correct an event, with who does so and why."""
 
 import argparse
 import getpass
@@ -7,8 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 from lnamespace.errors import LedgerMisconfigured, SettingsError
 from lnamespace.ledger.commands.output import visible
-from lnamespace.ledger.costs import cells as costs_values
-from lnamespace.ledger.database import corrections as correct
+from lnamespace.ledger.costs import cells
+from lnamespace.ledger.database.corrections import (
+    Correction,
+    correcting_rows,
+    history_of,
+    preview,
+)
 from lnamespace.ledger.database.ledger import Ledger, Row
 from lnamespace.model.lnamespace import BILLING_TEXTS
 from lnamespace.model.rules import cost_center_problem, text_problem
@@ -23,19 +28,19 @@ def run(ledger: Ledger, arguments: argparse.Namespace) -> int:
     Raises
     ------
     SettingsError, LedgerError
-        It cannot be done; nothing was written.
+        The event cannot be corrected so; nothing was written.
     """
-    history = correct.history_of(ledger, arguments.event)
+    history = history_of(ledger, arguments.event)
     if not arguments.dry_run:
         ledger.prepare()
         if not ledger.can_be_corrected:
             raise LedgerMisconfigured(
                 "the table has no columns corrects and reason: lnamespace ledger create-table"
             )
-    made = correct.correcting_rows(history, _request(arguments))
+    made = correcting_rows(history, _request(arguments))
     for heading, extra in (("before", ()), ("after", made)):
         print(f"{heading}:")
-        _show(correct.preview(history, extra))
+        _show(preview(history, extra))
     for row in made:
         print(f"{row['operation']} {visible(row['event_id'])}")
     if arguments.dry_run:
@@ -46,7 +51,7 @@ def run(ledger: Ledger, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _request(arguments: argparse.Namespace) -> correct.Correction:
+def _request(arguments: argparse.Namespace) -> Correction:
     given = {name: getattr(arguments, f"new_{name}") for name in BILLING_TEXTS.values()}
     payer = {name: text for name, text in given.items() if text is not None}
     for name, text in payer.items():
@@ -58,14 +63,12 @@ def _request(arguments: argparse.Namespace) -> correct.Correction:
     at = _instant(arguments.at) if arguments.at else None
     by = arguments.by if arguments.by is not None else _login()
     now = datetime.now(UTC)
-    return correct.Correction(
-        arguments.event, by, arguments.reason, now, at, payer, void=arguments.void
-    )
+    return Correction(arguments.event, by, arguments.reason, now, at, payer, void=arguments.void)
 
 
 def _instant(text: str) -> datetime:
     try:
-        return _1970 + timedelta(microseconds=costs_values.instant(text))
+        return _1970 + timedelta(microseconds=cells.instant(text))
     except ValueError as error:
         raise SettingsError(f"--at: {error}") from None
 

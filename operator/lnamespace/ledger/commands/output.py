@@ -1,7 +1,7 @@
-"""Rows for people and for programs. Whatever a tenant wrote comes out, and does no harm.
+"""Print rows for people and for programs. Text of tenants is printed so that it does no harm.
 
-A table never has a control character. JSON is exact. CSV is exact but for cells that a
-spreadsheet would run: :func:`harmless`.
+A table never has a control character. JSON is exact. CSV is exact, except for cells that a
+spreadsheet would run as formulas: :func:`harmless`.
 """
 
 import csv
@@ -30,7 +30,7 @@ PATIENCE_SECONDS = 2.0
 # injection), in full width too; and what has been made harmless before.
 _FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")  # noqa: RUF001 - these are the ones meant
 _SUSPECT = frozenset("'=+-@\t\r\n＝＋－＠")  # noqa: RUF001 - as above
-"""What those begin with: there are millions of cells, and few that need a second look."""
+"""The first characters of those: of millions of cells, few need the regular expression."""
 
 _CENT = Decimal("0.01")
 _CELL_WIDTH = 48
@@ -40,9 +40,9 @@ Row = Mapping[str, Any]
 
 
 def write(rows: Iterable[Row], columns: Sequence[str], form: str, exact: bool = False) -> None:
-    """Write rows to standard output; ``exact`` leaves CSV as it is, formulas and all.
+    """Write rows to standard output; ``exact`` leaves formulas in CSV as they are.
 
-    CSV and JSON are written as rows come; a table is as wide as its widest row.
+    CSV and JSON are written row by row; a table needs all rows, for its width.
     """
     match form:
         case "json":
@@ -54,16 +54,16 @@ def write(rows: Iterable[Row], columns: Sequence[str], form: str, exact: bool = 
 
 
 def harmless(text: str) -> str:
-    """A cell that no spreadsheet runs: with an apostrophe before what begins as a formula does.
+    """Return a cell that no spreadsheet runs: a formula gets an apostrophe before it.
 
-    Nothing is lost: whoever removes one apostrophe from each cell that begins with apostrophes
-    and then one of ``= + - @``, tab or line end, has the text as it was.
+    Nothing is lost: to undo it, remove one apostrophe from each cell that begins with apostrophes
+    and then one of ``= + - @``, tab or line end.
     """
     return f"'{text}" if text[:1] in _SUSPECT and _FORMULA.match(text) else text
 
 
 def visible(text: str) -> str:
-    """Text of which a terminal shows everything and obeys nothing."""
+    """Return text with control and invisible characters escaped, for a terminal."""
     if text.isprintable():
         return text
     return "".join(_escaped(c) if unicodedata.category(c)[0] in "CZ" else c for c in text)
@@ -71,9 +71,9 @@ def visible(text: str) -> str:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[str], None]]:
-    """Say on standard error what is being waited for, if it takes longer than two seconds.
+    """Print on standard error what is awaited, if it takes longer than two seconds.
 
-    Gives a function that says how far it is; a terminal shows it, a log has the first words only.
+    Yields a function that takes the progress; a terminal shows it, a log has the first text only.
     """
     console = Console(stderr=True)
     status = console.status(f"{what} ...")

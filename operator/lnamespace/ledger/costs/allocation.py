@@ -1,4 +1,4 @@
-"""Divide the lines of a bill among the payers of their namespaces.
+"""Divide the lines of a bill among the payers of their namespaces. Pure.
 
 The rules are those of ``docs/sql/cost-per-cost-centre.sql``:
 
@@ -7,7 +7,7 @@ The rules are those of ``docs/sql/cost-per-cost-centre.sql``:
    window in which the ledger knows no payer does not count: the namespace was not there.
 3. A line without any payer is ``shared`` if it is the cluster's own, and ``unallocated`` if not.
 
-All amounts are decimals, and the context traps what is inexact: the sum of what is charged is the
+All amounts are decimals, and the context traps inexact results: the sum of the charges equals the
 sum of the lines, to the last decimal.
 """
 
@@ -29,10 +29,10 @@ DECIMALS = 9
 """Decimals of a part of a line, as BigQuery's NUMERIC has them; a line with more keeps them."""
 
 PAYER, SHARED, UNALLOCATED = "payer", "shared", "unallocated"
-"""The kinds of rows. A cost centre may be called SHARED too, and is another row then."""
+"""The kinds of rows. A cost centre that is called SHARED is a row of its own."""
 
 LABELS = {SHARED: "SHARED", UNALLOCATED: "UNALLOCATED"}
-"""The words that stand for a cost centre where there is none."""
+"""The cost centres of rows that have none."""
 
 SYSTEM = ("kube:*", "kube-*", "goog-k8s-*", "__*__")
 """Namespaces of the cluster itself: Kubernetes', GKE's and OpenCost's (``__idle__``)."""
@@ -72,9 +72,18 @@ Spans = Mapping[tuple[Cluster, str], Sequence[Span]]
 class Line(NamedTuple):
     """A line of the bill: what one namespace cost in one window of time, its end excluded.
 
-    ``cluster`` is None for a cost of no cluster, ``namespace`` is empty for a cost of a cluster as
-    a whole. ``cost`` is net of credits. ``month`` is the month of the invoice, such as 202611, and
-    empty where the bill does not say it.
+    Attributes
+    ----------
+    cluster
+        None for a cost of no cluster.
+    namespace
+        Empty for a cost of the cluster as a whole.
+    start, end
+        Microseconds since 1970.
+    cost
+        Net of credits.
+    month
+        The month of the invoice, such as 202611; empty if the bill does not have it.
     """
 
     cluster: Cluster | None
@@ -87,7 +96,7 @@ class Line(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What a row is about; ``by`` has a value for each part that was asked for."""
+    """The key of a row of the report; ``by`` has a value for each part of a break-down."""
 
     currency: str
     kind: str
@@ -99,7 +108,7 @@ Totals = dict[Key, Decimal]
 
 
 class Window(NamedTuple):
-    """What all lines of one namespace, window of time and currency have in common."""
+    """The key by which lines are gathered: a namespace, a window of time and a currency."""
 
     cluster: Cluster | None
     namespace: str
@@ -139,10 +148,10 @@ class Charging:
 
 @dataclass
 class Tally:
-    """What has been charged so far. Run it in the context :data:`EXACT`.
+    """The sums of the lines charged so far. Use it in the context :data:`EXACT`.
 
-    Lines to be divided are gathered by their window first: however a bill cuts a window into
-    lines, its parts are the same.
+    Lines that are divided are summed by their window first, so that the parts do not depend on how
+    a bill splits a window into lines.
     """
 
     charging: Charging
@@ -163,7 +172,7 @@ class Tally:
             self._divided[window] = self._divided.get(window, Decimal(0)) + line.cost
 
     def totals(self) -> Totals:
-        """Return what each row of the report costs."""
+        """Return the cost of each row of the report."""
         totals = dict(self._whole)
         for window, cost in self._divided.items():
             pieces = _pieces(window, self.spans)
@@ -189,7 +198,7 @@ class Tally:
 
 
 def charge(lines: Iterable[Line], spans: Spans, charging: Charging | None = None) -> Totals:
-    """Return what each row of the report costs."""
+    """Return the cost of each row of the report."""
     tally = Tally(charging or Charging(), spans)
     with decimal.localcontext(EXACT):
         for line in lines:
@@ -200,13 +209,13 @@ def charge(lines: Iterable[Line], spans: Spans, charging: Charging | None = None
 def divide(amount: Decimal, weights: Sequence[int]) -> list[Decimal]:
     """Divide an amount in proportion to weights, so that the parts add up to the amount.
 
-    Each part is the difference of two truncated running totals: what is cut off one part is in
-    the next.
+    Each part is the difference of two truncated running totals, so that a fraction that one part
+    loses is in the next.
 
     Parameters
     ----------
     weights
-        None is negative, and not all of them are 0.
+        No weight is negative, and not all are 0.
     """
     decimals = max(DECIMALS, -_exponent(amount.normalize(EXACT)))
     units = int(amount.scaleb(decimals, EXACT))

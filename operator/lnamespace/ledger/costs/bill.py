@@ -1,6 +1,6 @@
-"""Read a bill from a CSV file, line by line and as it came: see docs/guides/finance-analyst.md.
+"""Read a bill from a CSV file; the formats are in docs/guides/finance-analyst.md.
 
-A file can be larger than the memory, so lines are read when they are asked for.
+Lines are read one by one, for a file can be larger than the memory.
 """
 
 import csv
@@ -14,23 +14,29 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lnamespace.errors import SettingsError
-from lnamespace.ledger.costs import cells as values
+from lnamespace.ledger.costs import cells
 from lnamespace.ledger.costs.allocation import EXACT, Cluster, Line
 from lnamespace.ledger.costs.columns import find_columns, is_heading
 
 _DAY = 86_400_000_000
 _LONGEST = 3_660 * _DAY
-"""A mistyped year; by day, it would be millions of rows."""
+"""A longer window has a mistyped year; by day, it would be millions of rows."""
 _DELIMITERS = (",", ";", "\t")
 _LABELS = ("k8s-namespace", "goog-k8s-cluster-location", "goog-k8s-cluster-name")
 
 
 @dataclass(frozen=True)
 class BillFormat:
-    """How to read a bill, where it does not say so itself.
+    """How to read a bill that does not say so itself.
 
-    ``cluster`` is the cluster of lines that name none. ``currency`` is that of a file without such
-    a column. ``decimal`` is ``point``, ``comma``, or empty where the file says it.
+    Attributes
+    ----------
+    cluster
+        The cluster of lines that name none.
+    currency
+        The currency of a file without such a column.
+    decimal
+        ``point`` or ``comma``; empty: the amounts of the file tell.
     """
 
     cluster: Cluster = ("", "", "")
@@ -60,7 +66,7 @@ def open_bill(name: str) -> Iterator[Iterator[str]]:
 
 
 def read_lines(text: Iterator[str], bill: BillFormat, name: str = "the bill") -> Iterator[Line]:
-    """Read the lines of a bill with a heading.
+    """Yield the lines of a bill.
 
     Raises
     ------
@@ -75,13 +81,13 @@ def read_lines(text: Iterator[str], bill: BillFormat, name: str = "the bill") ->
     try:
         heading = next(reader)
         read = _reader(heading, bill, delimiter)
-        for cells in reader:
-            if any(cells):
-                yield read(cells)
+        for fields in reader:
+            if any(fields):
+                yield read(fields)
     except SettingsError as error:
         raise SettingsError(f"{name} {error}") from error
     except UnicodeDecodeError:
-        raise  # a ValueError too, which is of no line; opened() says it
+        raise  # It is a ValueError too, but of no line; open_bill() has the message.
     except (ValueError, csv.Error) as error:
         raise SettingsError(f"{name}, line {reader.line_num}: {error}") from error
 
@@ -101,22 +107,22 @@ def _reader(
     heading: Sequence[str], bill: BillFormat, delimiter: str
 ) -> Callable[[Sequence[str]], Line]:
     place = find_columns(heading)
-    marks = {"point": values.POINT, "comma": values.COMMA}
-    # A comma that separates cells separates no decimals, unless somebody says so and quotes them.
-    known = marks.get(bill.decimal) or (values.POINT if delimiter == "," else None)
-    amounts = values.Amounts(known)
+    marks = {"point": cells.POINT, "comma": cells.COMMA}
+    # Where commas separate cells the decimal mark is a point, unless --decimal says otherwise.
+    known = marks.get(bill.decimal) or (cells.POINT if delimiter == "," else None)
+    amounts = cells.Amounts(known)
 
-    def read(cells: Sequence[str]) -> Line:
-        if len(cells) != len(heading):
+    def read(fields: Sequence[str]) -> Line:
+        if len(fields) != len(heading):
             raise ValueError(
-                f"there are {len(cells)} cells, where the heading has {len(heading)}; an amount "
+                f"there are {len(fields)} cells, where the heading has {len(heading)}; an amount "
                 "with a decimal comma needs quotation marks, or ; between the cells"
             )
-        row = {meaning: cells[at] for meaning, at in place.items()}
+        row = {meaning: fields[at] for meaning, at in place.items()}
         start, end = _window(row)
         cost = amounts.read(row["cost"])
         if "credits" in row:
-            cost = EXACT.add(cost, values.credit(row["credits"], amounts))
+            cost = EXACT.add(cost, cells.credit(row["credits"], amounts))
         labels = _labels(row)
         return Line(
             _cluster(row, labels, bill.cluster),
@@ -124,8 +130,8 @@ def _reader(
             start,
             end,
             cost,
-            values.currency(row["currency"]) if "currency" in row else bill.currency,
-            values.month(values.part(row.get("month", ""), "month")),
+            cells.currency(row["currency"]) if "currency" in row else bill.currency,
+            cells.month(cells.part(row.get("month", ""), "month")),
         )
 
     return read
@@ -133,9 +139,9 @@ def _reader(
 
 def _window(row: Mapping[str, str]) -> tuple[int, int]:
     if "start" not in row:
-        day = values.day(row["day"])
+        day = cells.day(row["day"])
         return day, day + _DAY
-    start, end = values.instant(row["start"]), values.instant(row["end"])
+    start, end = cells.instant(row["start"]), cells.instant(row["end"])
     if end <= start:
         raise ValueError(f"usage ends at {row['end']}, which is not after {row['start']}")
     if end - start > _LONGEST:
@@ -144,14 +150,14 @@ def _window(row: Mapping[str, str]) -> tuple[int, int]:
 
 
 def _labels(row: Mapping[str, str]) -> Mapping[str, str]:
-    """Return BigQuery's labels; OpenCost has a column Labels too, and says all in others."""
+    """Return BigQuery's labels. OpenCost's column Labels is ignored: it has other columns."""
     text = row.get("labels", "")
-    return values.labels(text) if _is_list(text) or "namespace" not in row else {}
+    return cells.labels(text) if _is_list(text) or "namespace" not in row else {}
 
 
 def _cluster(row: Mapping[str, str], labels: Mapping[str, str], here: Cluster) -> Cluster | None:
-    """Return the cluster of a line; None if the line has Google's labels, and none of a cluster."""
-    project = values.part(row.get("project", ""), "id").strip()
+    """Return the cluster of a line; None if Google's labels name no cluster."""
+    project = cells.part(row.get("project", ""), "id").strip()
     location = row.get("label_location") or labels.get(_LABELS[1]) or row.get("location", "")
     name = row.get("label_cluster") or labels.get(_LABELS[2]) or row.get("cluster", "")
     if not name and ("label_cluster" in row or _is_list(row.get("labels", ""))):

@@ -1,6 +1,6 @@
-"""Read the values of a bill's cells. What can be read in two ways is refused, never guessed.
+"""Read the cells of a bill. A cell that can be read in two ways is refused.
 
-Every function raises ValueError with words for the person who has the file.
+Every function raises ValueError with a message for the person who has the file.
 """
 
 import json
@@ -15,10 +15,10 @@ from lnamespace.ledger.costs.allocation import EXACT, microseconds
 
 _AMOUNT = re.compile(r"[+-]?[0-9]{1,20}(?:[.,][0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?")
 _EITHER = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")
-"""A thousand or a decimal part: 1.234 is both, by where its writer lives."""
+"""Amounts such as 1.234, which are a thousand or have three decimals, by the country."""
 
 _DIGITS, _DECIMALS = 20, 60
-"""Those of an amount at most, so that all sums of a bill are exact; floats have such small ones."""
+"""The most digits before and after the point: so many can be summed exactly."""
 
 _INSTANT = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?(?:UTC|Z)|[+-]\d\d:?\d\d)?"
@@ -39,7 +39,7 @@ class Amounts:
     Parameters
     ----------
     mark
-        The mark, if it is known; None: the first number that can be read in one way only says it.
+        The mark; None: that of the first number that can be read in one way only.
     """
 
     def __init__(self, mark: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Find out which column of a bill says what, by the names that bills are known to have."""
+"""Find the columns of a bill by their names, as OpenCost, BigQuery and others write them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from lnamespace.errors import SettingsError
 
 Columns = Mapping[str, int]
-"""Where the cell of each meaning is in a line."""
+"""The index of the cell of each meaning in a line."""
 
 _LABEL = ("{}", "labels_{}", "label_{}")
 _NAMES: Mapping[str, tuple[str, ...]] = {
@@ -33,7 +33,7 @@ _NEEDED = (
 
 
 def plain(name: str) -> str:
-    """Return a column's name in small letters, with ``_`` for all that is no letter or digit."""
+    """Return a column's name in lower case, with ``_`` for all but letters and digits."""
     return re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
 
 
@@ -43,12 +43,12 @@ def is_heading(cells: Sequence[str]) -> bool:
 
 
 def find_columns(heading: Sequence[str]) -> Columns:
-    """Return where each meaning is.
+    """Return the index of the column of each meaning.
 
     Raises
     ------
     SettingsError
-        A column is missing, or two say the same.
+        A column is missing, or two have one meaning.
     """
     found: dict[str, int] = {}
     for place, cell in enumerate(heading):

@@ -1,4 +1,4 @@
-"""``lnamespace ledger costs``: what each cost centre cost, by a bill in a CSV file."""
+"""``lnamespace ledger costs``: the cost of each cost centre, by a bill in a CSV file."""
 
 import argparse
 import sys
@@ -12,6 +12,7 @@ from typing import Any
 
 from lnamespace.errors import SettingsError
 from lnamespace.ledger.commands.output import amount, progress, write
+from lnamespace.ledger.costs import cells
 from lnamespace.ledger.costs.allocation import (
     EXACT,
     PARTS,
@@ -23,19 +24,17 @@ from lnamespace.ledger.costs.allocation import (
     microseconds,
 )
 from lnamespace.ledger.costs.bill import BillFormat, open_bill, read_lines
-from lnamespace.ledger.costs.cells import currency as read_currency
-from lnamespace.ledger.costs.cells import month as read_month
 from lnamespace.ledger.costs.distribution import distribute
 from lnamespace.ledger.costs.intervals import read_spans
 from lnamespace.ledger.database.ledger import Ledger, Row
 
 _NEWS = 20_000
-"""Lines between two reports of how far it is."""
+"""Lines between two reports of progress."""
 
 
 @dataclass(frozen=True)
 class CostsRequest:
-    """What somebody asked for. ``month`` is such as 202611, or empty for all."""
+    """The arguments of the command. ``month`` is such as 202611, or empty for all."""
 
     file: str
     bill: BillFormat
@@ -52,7 +51,7 @@ class CostsRequest:
 
 @dataclass
 class LeftOut:
-    """The lines that were not charged, by the reason: how many, and what they cost."""
+    """The number and the cost of the lines that were not charged, by the reason."""
 
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     costs: dict[tuple[str, str], Decimal] = field(default_factory=lambda: defaultdict(Decimal))
@@ -63,7 +62,7 @@ class LeftOut:
         self.costs[reason, line.currency] += line.cost
 
     def texts(self) -> Iterator[str]:
-        """Say what was left out, and why."""
+        """Yield a text for each reason."""
         for reason, count in self.counts.items():
             sums = sorted((c, cost) for (why, c), cost in self.costs.items() if why == reason)
             shown = ", ".join(f"{amount(cost)} {currency}".rstrip() for currency, cost in sums)
@@ -71,19 +70,19 @@ class LeftOut:
 
 
 def parse_arguments(arguments: argparse.Namespace, cluster: Cluster) -> CostsRequest:
-    """Read what somebody asked for.
+    """Return the arguments, checked.
 
     Raises
     ------
     SettingsError
-        A value makes no sense; the message says which.
+        A value is invalid; the message says which.
     """
     by = _words(arguments.by)
     if unknown := [name for name in by if name not in PARTS]:
         raise SettingsError(f"--by: {unknown[0]!r} is none of {', '.join(PARTS)}")
     try:
-        month = read_month(arguments.month)
-        currency = read_currency(arguments.currency) if arguments.currency else ""
+        month = cells.month(arguments.month)
+        currency = cells.currency(arguments.currency) if arguments.currency else ""
     except ValueError as error:
         raise SettingsError(str(error)) from error
     return CostsRequest(
@@ -102,12 +101,12 @@ def report(ledger: Ledger, asked: CostsRequest) -> tuple[list[Row], bool]:
     Raises
     ------
     LNamespaceError
-        The bill cannot be read, or the ledger not asked.
+        The bill or the ledger cannot be read.
     """
     left, clusters = LeftOut(), set[Cluster]()
     with open_bill(asked.file) as text:
         lines = read_lines(text, asked.bill, asked.file)
-        first = list(islice(lines, 1))  # A file that is no bill is told before anybody waits.
+        first = list(islice(lines, 1))  # Refuse a file that is no bill before the ledger is read.
         with progress("asking the ledger"):
             tally = Tally(asked.charging, read_spans(ledger, asked.cluster))
         with progress(f"reading {asked.file}") as news, localcontext(EXACT):
@@ -157,7 +156,7 @@ def _bounds(month: str) -> tuple[int, int]:
 
 
 def _rows(totals: Totals, asked: CostsRequest) -> list[Row]:
-    """Return the report: by currency, and the dearest first."""
+    """Return the rows of the report, by currency, and the highest cost first."""
     charges = distribute(totals, asked.rule)
     names = [column for name in asked.charging.by for column in PARTS[name][0]]
     rows: list[Row] = []

@@ -1,4 +1,4 @@
-"""Distribute what is the cluster's own among those who pay."""
+"""Distribute the shared cost, which is the cluster's own, among the cost centres. Pure."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,23 +12,23 @@ RULES = ("none", "proportional", "even")
 
 
 class RowCost(NamedTuple):
-    """What a row comes to: its own cost, and its part of what is shared."""
+    """The cost of a row: its own, and its part of the shared cost."""
 
     own: Decimal
     shared: Decimal
 
     @property
     def cost(self) -> Decimal:
-        """Return the whole."""
+        """Return the sum of both."""
         return EXACT.add(self.own, self.shared)
 
 
 def distribute(totals: Totals, rule: str) -> dict[Key, RowCost]:
     """Charge the shared rows of each currency to its cost centres, by one of :data:`RULES`.
 
-    A cost centre gets the same part however the report is broken down: first the whole is divided
-    among the cost centres, then the part of each among its rows, in proportion to their own cost.
-    Shared cost stays a row of its own in a currency in which nobody pays anything.
+    The part of a cost centre does not depend on how the report is broken down: the shared cost is
+    divided among the cost centres first, then the part of each among its rows, in proportion to
+    their own cost. In a currency in which nobody pays, shared cost stays a row of its own.
     """
     charges = {key: RowCost(cost, Decimal(0)) for key, cost in totals.items()}
     if rule != "none":
@@ -62,7 +62,7 @@ def _of_rows(rows: Mapping[Key, Decimal], part: Decimal) -> dict[Key, RowCost]:
 
 
 def _weights(costs: Sequence[Decimal]) -> list[int]:
-    """Return costs as whole numbers; a credit weighs nothing, and without any cost all weigh 1."""
+    """Return costs as whole numbers; a credit weighs 0, and if nothing weighs, all weigh 1."""
     lowest = min(0, *(int(cost.as_tuple().exponent) for cost in costs))
     weights = [int(max(cost, Decimal(0)).scaleb(-lowest)) for cost in costs]
     return weights if any(weights) else [1] * len(costs)

@@ -1,4 +1,4 @@
-"""Read from the ledger who paid for each namespace, and when, in as little memory as it takes."""
+"""Read from the ledger who paid for each namespace, and when, in little memory."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -15,12 +15,12 @@ _PAYER = Payer._fields
 
 
 def read_spans(ledger: Ledger, cluster: Cluster | None) -> Spans:
-    """Return who paid for each namespace of a cluster, or of all if it is None.
+    """Return who paid for each namespace of a cluster; of all clusters if it is None.
 
     Raises
     ------
     LedgerError
-        The database does not do what it is asked.
+        The database fails.
     """
     found = ledger.intervals().subquery("found")
     names = (*CLUSTER_COLUMNS, "namespace", "valid_from", "valid_to", *_PAYER)
@@ -51,8 +51,8 @@ def by_namespace(intervals: Iterable[Mapping[Any, Any]]) -> Spans:
 def _in_order(unsorted: list[Span]) -> list[Span]:
     """Sort spans, and end each where the next one begins.
 
-    The view has no spans of a namespace that overlap, but for one case: two clusters that were
-    given the same names. No bill can tell these apart, so who began last pays.
+    Spans of a namespace overlap in the view in one case: two clusters have the same names. No bill
+    can tell these apart, so the payer who began last pays.
     """
     ordered = sorted(unsorted)
     later = [*ordered[1:], Span(FOREVER, FOREVER, Payer(""))]

@@ -144,3 +144,9 @@ async def list_all(client: Client, resource: Resource) -> AsyncIterator[msgspec.
         if not page.metadata.continue_:
             return
         params["continue"] = page.metadata.continue_
+
+
+async def list_records(client: Client, names: Names) -> list[BillingRecord]:
+    """Get all records of an instance that can be read; raises ClusterError."""
+    queued = [decode_queued(raw) async for raw in list_all(client, billingrecords(names))]
+    return [item.record for item in queued if not item.problem]

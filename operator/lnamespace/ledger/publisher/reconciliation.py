@@ -13,12 +13,11 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, Row
 from lnamespace.ledger.lnamespaces import decode_metadata, lnamespaces
-from lnamespace.ledger.outbox.client import OutboxClient, decode_queued, list_all
+from lnamespace.ledger.outbox.client import OutboxClient, list_all, list_records
 from lnamespace.ledger.outbox.record import (
     BillingOperation,
     BillingRecord,
     as_pending,
-    billingrecords,
 )
 from lnamespace.ledger.publisher.comparison import (
     ClusterState,
@@ -90,8 +89,7 @@ async def list_cluster(client: Client, names: Names) -> ClusterState:
 
 async def _list_endings(client: Client, names: Names) -> Mapping[str, BillingRecord]:
     found: dict[str, BillingRecord] = {}
-    async for raw in list_all(client, billingrecords(names)):
-        record = decode_queued(raw).record
+    for record in await list_records(client, names):
         if record.operation is BillingOperation.ENDING:
             known = found.setdefault(record.lnamespace_uid, record)
             found[record.lnamespace_uid] = max(known, record, key=lambda each: each.generation)
