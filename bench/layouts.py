@@ -19,8 +19,8 @@ from lnamespace.access.entries import active_entries
 from lnamespace.access.person import self_impersonator
 from lnamespace.access.sudo import sudo_objects
 from lnamespace.access.tenant import editor_objects
-from lnamespace.kube.objects import DesiredObject
 from lnamespace.kube.resources import CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
+from lnamespace.kube.state import DesiredObject
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
 from lnamespace.model.subject import Member
 

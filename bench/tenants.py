@@ -10,7 +10,7 @@ from lnamespace.access.ownership import Ownership
 from lnamespace.access.person import self_impersonator
 from lnamespace.access.tenant import NamespaceState, tenant_objects
 from lnamespace.controller.status import ReconcileResult, status
-from lnamespace.kube.objects import DesiredObject
+from lnamespace.kube.state import DesiredObject
 from lnamespace.ledger.outbox import record
 from lnamespace.model.lnamespace import LNamespace
 

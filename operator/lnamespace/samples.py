@@ -16,7 +16,7 @@ from lnamespace.access.person import self_impersonator
 from lnamespace.access.sudo import sudo_objects
 from lnamespace.access.tenant import editor_objects
 from lnamespace.errors import SettingsError
-from lnamespace.kube.objects import DesiredObject
+from lnamespace.kube.state import DesiredObject
 from lnamespace.model import v1alpha1
 from lnamespace.model.conversion import convert_manifest
 from lnamespace.model.crd import to_yaml

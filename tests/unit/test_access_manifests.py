@@ -14,8 +14,9 @@ from lnamespace.access.ownership import Ownership
 from lnamespace.access.person import Person, self_impersonator
 from lnamespace.access.sudo import previous_conventions, sudo_subject
 from lnamespace.access.tenant import NamespaceState, tenant_objects
-from lnamespace.kube.objects import MANAGED_BY, DesiredObject, PolicyRule, RbacSubject
+from lnamespace.kube.objects import MANAGED_BY, PolicyRule, RbacSubject
 from lnamespace.kube.resources import NAMESPACE, RBAC, ROLE_BINDING
+from lnamespace.kube.state import DesiredObject
 from lnamespace.model.lnamespace import Billing, DeletionPolicy, LNamespace, Metadata, Spec
 from lnamespace.model.names import Names
 from lnamespace.model.rules import name_problem

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.ownership import Ownership, determine_ownership, is_adopted
-from lnamespace.kube.objects import ObservedObject
+from lnamespace.kube.state import ObservedObject
 from lnamespace.model.lnamespace import LNamespace, Metadata, Status
 from lnamespace.model.names import Names
 from msgspec.structs import replace

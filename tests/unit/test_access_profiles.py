@@ -15,8 +15,8 @@ from lnamespace.access.profiles import (
     profile_objects,
 )
 from lnamespace.access.tenant import NamespaceState, namespace_object
-from lnamespace.kube.objects import ObservedObject, canonical_json, read_observed
 from lnamespace.kube.resources import NETWORK_POLICY, RESOURCE_QUOTA
+from lnamespace.kube.state import ObservedObject, canonical_json, read_observed
 from lnamespace.model.lnamespace import Billing, LNamespace, Metadata, Spec
 from lnamespace.model.names import Names
 

@@ -10,8 +10,8 @@ import pytest_asyncio
 from lnamespace import errors
 from lnamespace.access.person import Person, person_refs
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
-from lnamespace.kube.objects import read_observed
 from lnamespace.kube.resources import NAMESPACE, ROLE_BINDING, SERVICE_ACCOUNT
+from lnamespace.kube.state import read_observed
 from lnamespace.model.subject import Subject, SubjectKind
 
 from tests.unit.support.desk import LAYOUT, LNS, Desk, working

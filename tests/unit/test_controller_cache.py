@@ -12,7 +12,6 @@ from lnamespace.controller.cache import Cache, Tenant, WorkKey
 from lnamespace.controller.outbox import Departed
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.resource import read_lnamespace
-from lnamespace.kube.objects import ObservedObject
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -21,6 +20,7 @@ from lnamespace.kube.resources import (
     ROLE_BINDING,
     Resource,
 )
+from lnamespace.kube.state import ObservedObject
 from lnamespace.model.names import Names
 from lnamespace.model.subject import Subject, SubjectKind
 

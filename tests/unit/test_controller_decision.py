@@ -24,7 +24,6 @@ from lnamespace.controller.decision import (
 from lnamespace.controller.observation import Lifecycle, Observation, SudoerState
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.controller.slots import Place
-from lnamespace.kube.objects import ObservedObject, read_observed
 from lnamespace.kube.plan import Action, Delete
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
@@ -33,6 +32,7 @@ from lnamespace.kube.resources import (
     RESOURCE_QUOTA,
     ROLE_BINDING,
 )
+from lnamespace.kube.state import ObservedObject, read_observed
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec, Status
 from lnamespace.model.subject import Member, Subject, SubjectKind
 

@@ -11,8 +11,8 @@ from lnamespace.access.limit import RequesterLimits
 from lnamespace.controller.cache import Tenant
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.errors import ServerFault
-from lnamespace.kube.objects import read_observed
 from lnamespace.kube.resources import NAMESPACE
+from lnamespace.kube.state import read_observed
 
 from tests.unit.support.desk import (
     BINDINGS,

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest_asyncio
 from lnamespace import errors
 from lnamespace.access.profiles import ProfileSet, ResolvedProfile
-from lnamespace.kube.objects import ObservedObject
 from lnamespace.kube.resources import (
     NAMESPACE,
     NETWORK_POLICY,
@@ -15,6 +14,7 @@ from lnamespace.kube.resources import (
     ROLE_BINDING,
     Resource,
 )
+from lnamespace.kube.state import ObservedObject
 from lnamespace.kube.store import Store
 
 from tests.unit.support.desk import NAMES, SPACE, SUDOERS, USERS, Desk, working

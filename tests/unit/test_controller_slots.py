@@ -20,8 +20,8 @@ from lnamespace.controller.cache import Cache, Tenant, WorkKey
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.resource import read_lnamespace
 from lnamespace.controller.slots import SHOWN, Place, Slots
-from lnamespace.kube.objects import ObservedObject
 from lnamespace.kube.resources import NAMESPACE
+from lnamespace.kube.state import ObservedObject
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec, Status
 
 LAYOUT = Conventions(counted=True)

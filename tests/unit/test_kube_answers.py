@@ -15,8 +15,8 @@ from lnamespace.controller.resource import read_lnamespace
 from lnamespace.kube.answers import LONGEST_ADVICE, error_of
 from lnamespace.kube.client import Client
 from lnamespace.kube.lease import LeaderElector, LeaseConfig
-from lnamespace.kube.objects import ManagedMetadata, read_observed
 from lnamespace.kube.resources import NAMESPACE
+from lnamespace.kube.state import ManagedMetadata, read_observed
 from lnamespace.ledger.outbox.client import decode_queued, list_all
 from lnamespace.ledger.publisher.deletion_recorder import decode_watched
 from lnamespace.model.names import Names
@@ -106,7 +106,7 @@ async def test_a_leader_outlives_answers_that_cannot_be_read(
 ) -> None:
     """One web page of a load balancer in place of the Lease ended the process that led."""
     lease = {"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "a"}}
-    election = LeaderElector(client, LeaseConfig("system", "controller", "a", pause=0.001))
+    election = LeaderElector(client, LeaseConfig("system", "controller", "a", retry_period=0.001))
     winning = asyncio.ensure_future(election.win())
     for _ in range(2):
         (await server.next()).answer(lease)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest_asyncio
 from lnamespace.errors import AlreadyExists, ClusterError, Conflict, Forbidden
 from lnamespace.kube.apply import Applier
-from lnamespace.kube.objects import MANAGED_BY, DesiredObject, ObservedObject
+from lnamespace.kube.objects import MANAGED_BY
 from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate, plan_actions
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
@@ -19,6 +19,7 @@ from lnamespace.kube.resources import (
     ROLE_BINDING,
     Resource,
 )
+from lnamespace.kube.state import DesiredObject, ObservedObject
 from lnamespace.kube.store import Store
 
 from tests.unit.support import objects as make

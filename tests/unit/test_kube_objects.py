@@ -8,18 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.kube.objects import (
-    MANAGED_BY,
-    DesiredObject,
-    ManagedMetadata,
-    Object,
-    ObjectMeta,
-    OwnerReference,
-    PolicyRule,
-    build_patch,
-    desired_object,
-)
+from lnamespace.kube.objects import MANAGED_BY, Object, ObjectMeta, OwnerReference, PolicyRule
+from lnamespace.kube.patches import build_patch
 from lnamespace.kube.resources import CLUSTER_ROLE, NAMESPACE, RBAC
+from lnamespace.kube.state import DesiredObject, ManagedMetadata, desired_object
 
 from tests.unit.support import objects as make
 from tests.unit.support.objects import ALICE, BOB, MARKS, OWNER, seen, served

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.kube.objects import DesiredObject, Key, ObservedObject, build_patch
+from lnamespace.kube.objects import Key
+from lnamespace.kube.patches import build_patch
 from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate, plan_actions
 from lnamespace.kube.resources import Resource
+from lnamespace.kube.state import DesiredObject, ObservedObject
 
 from tests.unit.support import objects as make
 from tests.unit.support.objects import ALICE, BOB, MARKS, place, seen, served

@@ -5,8 +5,9 @@ from enum import StrEnum
 from functools import cached_property
 
 from lnamespace.access import cost_labels
-from lnamespace.kube.objects import MANAGED_BY, ManagedMetadata
+from lnamespace.kube.objects import MANAGED_BY
 from lnamespace.kube.resources import Resource
+from lnamespace.kube.state import ManagedMetadata
 from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
 

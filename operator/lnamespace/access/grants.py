@@ -4,21 +4,14 @@ from dataclasses import dataclass
 
 from lnamespace.access import rbac
 from lnamespace.access.conventions import Conventions
-from lnamespace.kube.objects import (
-    DesiredObject,
-    ObjectMeta,
-    OwnerReference,
-    PolicyRule,
-    RbacSubject,
-    RoleRef,
-    desired_object,
-)
+from lnamespace.kube.objects import ObjectMeta, OwnerReference, PolicyRule, RbacSubject, RoleRef
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     ROLE,
     ROLE_BINDING,
 )
+from lnamespace.kube.state import DesiredObject, desired_object
 from lnamespace.model.lnamespace import KIND, LNamespace
 
 Subjects = tuple[RbacSubject, ...]

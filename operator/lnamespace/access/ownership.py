@@ -11,7 +11,7 @@ writes the LNamespace's UID into its annotation.
 from enum import Enum
 
 from lnamespace.access.conventions import Conventions
-from lnamespace.kube.objects import ObservedObject
+from lnamespace.kube.state import ObservedObject
 from lnamespace.model.lnamespace import LNamespace
 
 

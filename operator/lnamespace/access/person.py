@@ -11,20 +11,14 @@ from typing import Self
 
 from lnamespace.access import rbac
 from lnamespace.access.conventions import Conventions
-from lnamespace.kube.objects import (
-    DesiredObject,
-    ObjectMeta,
-    ObjectRef,
-    OwnerReference,
-    RoleRef,
-    desired_object,
-)
+from lnamespace.kube.objects import ObjectMeta, ObjectRef, OwnerReference, RoleRef
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     ROLE,
     ROLE_BINDING,
 )
+from lnamespace.kube.state import DesiredObject, desired_object
 from lnamespace.model.lnamespace import KIND
 from lnamespace.model.names import subject_digest
 from lnamespace.model.subject import Subject, SubjectKind

@@ -11,15 +11,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from lnamespace.access.conventions import Conventions
-from lnamespace.kube.objects import (
-    DesiredObject,
-    Object,
-    ObjectMeta,
-    ObjectRef,
-    ObservedObject,
-    desired_object,
-)
+from lnamespace.kube.objects import Object, ObjectMeta, ObjectRef
 from lnamespace.kube.resources import PROFILE_RESOURCES, Resource
+from lnamespace.kube.state import DesiredObject, ObservedObject, desired_object
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import PROFILE_OBJECT_NAME
 from lnamespace.model.profile import DEFAULT_PROFILE

@@ -2,13 +2,7 @@
 
 from collections.abc import Iterable
 
-from lnamespace.kube.objects import (
-    Object,
-    ObjectMeta,
-    PolicyRule,
-    RbacSubject,
-    RoleRef,
-)
+from lnamespace.kube.objects import Object, ObjectMeta, PolicyRule, RbacSubject, RoleRef
 from lnamespace.kube.resources import RBAC
 from lnamespace.model.subject import Subject, SubjectKind
 

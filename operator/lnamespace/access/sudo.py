@@ -17,7 +17,7 @@ from lnamespace.access import rbac
 from lnamespace.access.conventions import Conventions, SudoLayout
 from lnamespace.access.entries import ActiveEntries
 from lnamespace.access.grants import GrantBuilder
-from lnamespace.kube.objects import DesiredObject, ObjectRef, RbacSubject
+from lnamespace.kube.objects import ObjectRef, RbacSubject
 from lnamespace.kube.plan import Getter
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
@@ -25,6 +25,7 @@ from lnamespace.kube.resources import (
     ROLE,
     ROLE_BINDING,
 )
+from lnamespace.kube.state import DesiredObject
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING
 

@@ -11,21 +11,14 @@ from lnamespace.access.grants import GrantBuilder, owner_reference
 from lnamespace.access.ownership import Ownership, is_adopted
 from lnamespace.access.profiles import ResolvedProfile
 from lnamespace.access.sudo import previous_conventions, sudo_objects, sudo_refs, sudo_subject
-from lnamespace.kube.objects import (
-    DesiredObject,
-    Object,
-    ObjectMeta,
-    ObjectRef,
-    ObservedObject,
-    PolicyRule,
-    desired_object,
-)
+from lnamespace.kube.objects import Object, ObjectMeta, ObjectRef, PolicyRule
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     NAMESPACE,
     ROLE_BINDING,
 )
+from lnamespace.kube.state import DesiredObject, ObservedObject, desired_object
 from lnamespace.model.lnamespace import PLURAL, DeletionPolicy, LNamespace
 from lnamespace.model.names import USERS_BINDING
 

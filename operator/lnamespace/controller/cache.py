@@ -16,7 +16,7 @@ from lnamespace.controller.people import People
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.controller.slots import Place, Slots
-from lnamespace.kube.objects import Key, ObservedObject
+from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -25,6 +25,7 @@ from lnamespace.kube.resources import (
     ROLE_BINDING,
     Resource,
 )
+from lnamespace.kube.state import ObservedObject
 from lnamespace.kube.store import Store
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import (

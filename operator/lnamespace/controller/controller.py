@@ -31,9 +31,9 @@ from lnamespace.errors import ClusterError, LostLease
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 from lnamespace.kube.lease import LeaderElector, LeaseConfig
-from lnamespace.kube.objects import ObservedObject, read_observed
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.resources import NAMESPACE
+from lnamespace.kube.state import ObservedObject, read_observed
 from lnamespace.metrics.controller import ControllerMetrics
 from lnamespace.model.names import Names
 from lnamespace.runtime.probes import Probes
@@ -223,7 +223,7 @@ class Controller:
         self, client: Client, conventions: Conventions
     ) -> list[Reflector[ObservedObject] | Reflector[CachedLNamespace]]:
         managed_metadata = conventions.managed_metadata
-        read_object = partial(read_observed, managed_metadata=managed_metadata)
+        read_object = partial(read_observed, managed=managed_metadata)
         reflectors: list[Reflector[ObservedObject] | Reflector[CachedLNamespace]] = [
             # All Namespaces, not just ours: one that is not ours is a Conflict until it goes.
             Reflector(

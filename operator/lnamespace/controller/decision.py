@@ -44,9 +44,10 @@ from lnamespace.controller.status import (
     Refusal,
 )
 from lnamespace.errors import ClusterError
-from lnamespace.kube.objects import DesiredObject, Key
+from lnamespace.kube.objects import Key
 from lnamespace.kube.plan import Action, Create, Delete, plan_actions
 from lnamespace.kube.resources import PROFILE_RESOURCES, ROLE_BINDING, Resource
+from lnamespace.kube.state import DesiredObject
 from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING, USERS_BINDING
 
 SWITCH_DELAY = timedelta(seconds=1)

@@ -10,8 +10,9 @@ from lnamespace.access.ownership import Ownership, determine_ownership, is_adopt
 from lnamespace.access.profiles import ProfileSet, ResolvedProfile
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.controller.slots import Place
-from lnamespace.kube.objects import Key, ObservedObject
+from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import NAMESPACE, Resource
+from lnamespace.kube.state import ObservedObject
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.subject import Subject
 

@@ -37,7 +37,7 @@ class Observer:
         """Get a Namespace that may exist unknown to the caches. Return the failure."""
         if not self.cache.doubts(name):
             return []
-        return await self.applier.look(NAMESPACE, ("", name))
+        return await self.applier.reread(NAMESPACE, ("", name))
 
     async def observe(self, name: str) -> Observation:
         """Read the caches, after getting anew what stands in our places and is not watched.

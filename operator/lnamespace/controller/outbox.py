@@ -13,7 +13,7 @@ import msgspec
 from lnamespace.controller.status import has_waited
 from lnamespace.errors import AlreadyExists, ClusterError
 from lnamespace.kube.client import Client
-from lnamespace.kube.objects import ObservedObject
+from lnamespace.kube.state import ObservedObject
 from lnamespace.ledger.outbox.record import (
     BillingRecord,
     billingrecords,

@@ -22,7 +22,6 @@ from lnamespace.errors import ClusterError, LostLease, ProfilesError
 from lnamespace.files.changing import ChangingFile
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
-from lnamespace.kube.objects import canonical_json
 from lnamespace.kube.resources import (
     LIMIT_RANGE,
     NETWORK_POLICY,
@@ -30,6 +29,7 @@ from lnamespace.kube.resources import (
     RESOURCE_QUOTA,
     Resource,
 )
+from lnamespace.kube.state import canonical_json
 from lnamespace.model.names import Names
 from lnamespace.model.profile import Profile, decode_profiles
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.limit import RequesterLimits
 from lnamespace.access.ownership import Ownership, determine_ownership
-from lnamespace.kube.objects import ObservedObject
+from lnamespace.kube.state import ObservedObject
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.rules import RESERVED_NAMES, name_problem
 

@@ -1,13 +1,17 @@
-"""The cluster: how to ask it, how to watch it, how to make it as it should be.
+"""Everything that talks to the Kubernetes API server. Knows nothing of LNamespaces.
 
-Knows Kubernetes and nothing of LNamespaces. In the order in which they build on each other:
+In the order in which the modules build on each other:
 
-* :mod:`~lnamespace.kube.resources` - kinds, and where the API server keeps them.
-* :mod:`~lnamespace.kube.objects` - the parts of an object that we manage, as values.
-* :mod:`~lnamespace.kube.backoff` - how long to wait before the next try.
+* :mod:`~lnamespace.kube.resources` - API resources and their URL paths.
+* :mod:`~lnamespace.kube.objects`, :mod:`~lnamespace.kube.metadata` - API objects as values.
+* :mod:`~lnamespace.kube.state` - desired and observed objects, and whether they are equal.
+* :mod:`~lnamespace.kube.plan` - compares them and returns actions; pure.
+* :mod:`~lnamespace.kube.patches` - the merge patches of these actions.
+* :mod:`~lnamespace.kube.answers` - answers and refusals of the API server as values and errors.
 * :mod:`~lnamespace.kube.client` - one request, one answer, typed errors.
-* :mod:`~lnamespace.kube.store` - what we last knew of the objects, and whether news is news.
-* :mod:`~lnamespace.kube.reflector` - list and watch, which keep a store true.
-* :mod:`~lnamespace.kube.plan` - from what is and what should be to what is to be done; pure.
-* :mod:`~lnamespace.kube.apply` - does it.
+* :mod:`~lnamespace.kube.store` - a cache of the objects of one resource.
+* :mod:`~lnamespace.kube.reflector` - list and watch, which keep a store up to date.
+* :mod:`~lnamespace.kube.apply` - carries out actions and updates the stores.
+* :mod:`~lnamespace.kube.lease` - leader election.
+* :mod:`~lnamespace.kube.backoff`, :mod:`~lnamespace.kube.pages` - delays and sizes of pages.
 """

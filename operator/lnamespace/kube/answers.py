@@ -1,7 +1,7 @@
 """Read the API server's answers: objects as values, refusals as typed errors.
 
-Between us and the API server there may be a proxy or a load balancer that answers in its place, in
-its own words: whatever the bytes are, nothing but a ClusterError leaves this module.
+A proxy or load balancer may answer in the API server's place, with any content. Whatever the bytes
+are, this module raises nothing but a ClusterError.
 """
 
 from typing import TypeVar
@@ -11,8 +11,8 @@ import msgspec
 from lnamespace import errors
 
 LONGEST_ADVICE = 30.0
-"""Seconds of a server's advice to wait that are followed. The API server itself asks for a few; a
-maintenance page that asked for a day would have kept people in who were to lose access."""
+"""The longest Retry-After that is obeyed, in seconds. The API server asks for a few; a maintenance
+page once asked for a day, during which nobody could have lost access."""
 
 D = TypeVar("D")
 

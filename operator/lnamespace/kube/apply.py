@@ -1,4 +1,4 @@
-"""Does what a plan says, and remembers the answers so that nothing is done twice."""
+"""Carry out the actions of a plan, and put the answers into the stores."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,23 +8,17 @@ import msgspec
 
 from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NoNamespace, NotFound
 from lnamespace.kube.client import Client
-from lnamespace.kube.objects import (
-    DesiredObject,
-    Key,
-    ManagedMetadata,
-    ObservedObject,
-    build_finalizer_removal,
-    build_patch,
-    read_observed,
-)
+from lnamespace.kube.objects import Key, ObjectRef
+from lnamespace.kube.patches import build_finalizer_removal, build_patch
 from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate
 from lnamespace.kube.resources import NAMESPACE, Resource
+from lnamespace.kube.state import DesiredObject, ManagedMetadata, ObservedObject, read_observed
 from lnamespace.kube.store import Store
 
 
 def _stage(action: Action) -> int:
     match action:
-        case Patch(want, _) if want.resource is NAMESPACE:
+        case Patch(desired, _) if desired.resource is NAMESPACE:
             return 0
         case Delete():
             return 2
@@ -33,48 +27,49 @@ def _stage(action: Action) -> int:
 
 
 class Applier:
-    """Carries out actions, at most ``concurrency`` requests at a time over all callers."""
+    """Carries out actions, with at most ``concurrency`` requests at a time for all callers."""
 
     def __init__(
         self,
         client: Client,
         stores: Mapping[Resource, Store[ObservedObject]],
-        managed_metadata: ManagedMetadata,
+        managed: ManagedMetadata,
         concurrency: int,
     ) -> None:
         self._client = client
         self._stores = stores
-        self._marks = managed_metadata
+        self._managed = managed
         self._slots = asyncio.Semaphore(concurrency)
 
     async def apply(self, actions: Iterable[Action]) -> list[ClusterError]:
-        """Do them, as many at once as can be; one that fails stops no other.
+        """Carry out actions concurrently and return the failures; none stops another action.
 
-        A Namespace that is being adopted comes first, for policies look at its labels when
-        something is made in it; deletions come last. Returns the failures.
+        Patches of a Namespace come first, because admission policies read its labels when an
+        object is created in it. Deletions come last.
         """
         failures = []
         for _, stage in groupby(sorted(actions, key=_stage), key=_stage):
             failures += await self._all(list(stage))
         return failures
 
-    async def refresh(self, places: Iterable[tuple[Resource, Key]]) -> list[ClusterError]:
-        """Get again what stands in our places by somebody else's hand, where no watch tells of it.
+    async def refresh(self, refs: Iterable[ObjectRef]) -> list[ClusterError]:
+        """Read again the objects that our watch does not select; return the failures.
 
-        It may have been changed or deleted since. Namespaces are watched whosever they are.
+        Somebody else created them under our names, and may have changed or deleted them since.
+        All Namespaces are watched, so they are not read again.
         """
-        known = ((place, self._stores[place[0]].get(place[1])) for place in places)
-        outside = [
-            self.look(*place)
-            for place, seen in known
-            if seen and not seen.watched and place[0] is not NAMESPACE
+        known = ((ref, self._stores[ref[0]].get(ref[1])) for ref in refs)
+        unwatched = [
+            self.reread(*ref)
+            for ref, observed in known
+            if observed and not observed.watched and ref[0] is not NAMESPACE
         ]
-        return [error for found in await asyncio.gather(*outside) for error in found]
+        return [error for failures in await asyncio.gather(*unwatched) for error in failures]
 
-    async def look(self, resource: Resource, key: Key) -> list[ClusterError]:
-        """See whether something is there, whatever the watch has told. Returns the failure."""
+    async def reread(self, resource: Resource, key: Key) -> list[ClusterError]:
+        """Read one object into its store, whatever the watch has told; return the failure."""
         try:
-            await self._look(resource, key)
+            await self._reread(resource, key)
         except ClusterError as error:
             return [error]
         return []
@@ -95,30 +90,30 @@ class Applier:
 
     async def _do(self, action: Action) -> None:
         match action:
-            case Create(want):
-                await self._create(want)
-            case Patch(want, seen):
-                await self._patch(want, seen)
-            case Delete(resource, seen):
-                await self._delete(resource, seen)
-            case Recreate(want, seen):
-                await self._delete(want.resource, seen)
-                await self._create(want)
+            case Create(desired):
+                await self._create(desired)
+            case Patch(desired, observed):
+                await self._patch(desired, observed)
+            case Delete(resource, observed):
+                await self._delete(resource, observed)
+            case Recreate(desired, observed):
+                await self._delete(desired.resource, observed)
+                await self._create(desired)
 
-    async def _create(self, want: DesiredObject) -> None:
-        namespace, _ = want.key
-        body = msgspec.json.encode(want.object)
+    async def _create(self, desired: DesiredObject) -> None:
+        namespace, _ = desired.key
+        body = msgspec.json.encode(desired.object)
         try:
-            answer = await self._client.create(want.resource.path(namespace=namespace), body)
+            answer = await self._client.create(desired.resource.path(namespace=namespace), body)
         except AlreadyExists:
-            # Not known to us: its label was taken away, or the watch is behind. Look, plan again.
-            await self._look(want.resource, want.key)
+            # The store does not have it: somebody removed its label, or the watch is behind.
+            await self._reread(desired.resource, desired.key)
             raise
         except NotFound as error:
             raise NoNamespace(str(error), status=404) from error
-        self._stores[want.resource].learn(read_observed(answer, self._marks))
+        self._stores[desired.resource].learn(read_observed(answer, self._managed))
 
-    async def _look(self, resource: Resource, key: Key) -> None:
+    async def _reread(self, resource: Resource, key: Key) -> None:
         namespace, name = key
         known = self._stores[resource].get(key)
         with self._stores[resource].looking(key) as look:
@@ -128,26 +123,26 @@ class Applier:
                 if known:
                     self._stores[resource].forget(key, known.version)
                 return
-            self._stores[resource].meet(read_observed(answer, self._marks), look)
+            self._stores[resource].meet(read_observed(answer, self._managed), look)
 
-    async def _patch(self, want: DesiredObject, seen: ObservedObject) -> None:
-        namespace, name = want.key
-        body = msgspec.json.encode(build_patch(want, seen, self._marks))
+    async def _patch(self, desired: DesiredObject, observed: ObservedObject) -> None:
+        namespace, name = desired.key
+        body = msgspec.json.encode(build_patch(desired, observed, self._managed))
         try:
-            answer = await self._client.patch(want.resource.path(name, namespace), body)
+            answer = await self._client.patch(desired.resource.path(name, namespace), body)
         except NotFound as error:
-            self._stores[want.resource].forget(seen.key, seen.version)
+            self._stores[desired.resource].forget(observed.key, observed.version)
             raise Conflict("deleted while it was being changed", status=404) from error
-        self._stores[want.resource].learn(read_observed(answer, self._marks))
+        self._stores[desired.resource].learn(read_observed(answer, self._managed))
 
-    async def _delete(self, resource: Resource, seen: ObservedObject) -> None:
-        namespace, name = seen.key
+    async def _delete(self, resource: Resource, observed: ObservedObject) -> None:
+        namespace, name = observed.key
         path = resource.path(name, namespace)
         try:
-            if seen.has_finalizers:
-                body = msgspec.json.encode(build_finalizer_removal(seen.uid))
-                seen = read_observed(await self._client.patch(path, body), self._marks)
-            await self._client.delete(path, seen.uid, seen.version)
+            if observed.has_finalizers:
+                body = msgspec.json.encode(build_finalizer_removal(observed.uid))
+                observed = read_observed(await self._client.patch(path, body), self._managed)
+            await self._client.delete(path, observed.uid, observed.version)
         except NotFound:
             pass
-        self._stores[resource].forget(seen.key, seen.version)
+        self._stores[resource].forget(observed.key, observed.version)

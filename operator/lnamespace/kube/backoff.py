@@ -1,4 +1,4 @@
-"""How long to wait before the next try."""
+"""Delays between retries."""
 
 import random
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Backoff:
-    """How long to wait before the next try, in seconds."""
+    """Exponential backoff with jitter; all times in seconds."""
 
     first: float = 0.05
     longest: float = 30.0
 
     def delay(self, failures: int, longest: float | None = None) -> float:
-        """The delay after so many failures in a row, with jitter of a half."""
+        """Return the delay after a number of failures in a row, half of it random."""
         grown = self.first * 2.0 ** min(failures - 1, 32)
         return min(grown, longest or self.longest) * random.uniform(0.5, 1)

@@ -1,8 +1,8 @@
-"""One of several processes leads: a Lease (coordination.k8s.io/v1) says which.
+"""Leader election by a Lease (coordination.k8s.io/v1), as in client-go.
 
-As in client-go, nobody compares clocks: who waits takes over when the Lease has not changed for as
-long as it lasts, by their own clock. Who leads counts from before its last successful renewal was
-sent, and stops a margin earlier: from then on :meth:`Election.check` lets no write out.
+No clocks are compared. A candidate takes over when the Lease has not changed for its duration, by
+the candidate's own clock. The leader counts from before it sent its last successful renewal, and
+stops a margin earlier: from then on :meth:`LeaderElector.check` refuses every write.
 """
 
 import asyncio
@@ -28,8 +28,16 @@ log = logging.getLogger(__name__)
 class LeaseConfig:
     """Where the Lease is, and its times in seconds.
 
-    After ``duration`` without a renewal somebody else may lead; the leader itself writes nothing
-    more ``margin`` seconds before that, which is the longest that a write may take.
+    Parameters
+    ----------
+    identity
+        What tells this candidate from the others.
+    duration
+        How long after the last renewal nobody else may lead.
+    margin
+        How long before that the leader stops writing; the longest that a write may take.
+    retry_period
+        The pause between two attempts to acquire or renew the Lease.
     """
 
     namespace: str
@@ -37,7 +45,7 @@ class LeaseConfig:
     identity: str
     duration: float = 15.0
     margin: float = 5.0
-    pause: float = 2.0
+    retry_period: float = 2.0
 
 
 class _LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
@@ -56,28 +64,28 @@ _decoder = msgspec.json.Decoder(_Lease)
 
 
 class LeaderElector:
-    """Takes part in the election. For one event loop."""
+    """A candidate in the election, for one event loop."""
 
-    def __init__(self, client: Client, terms: LeaseConfig) -> None:
+    def __init__(self, client: Client, config: LeaseConfig) -> None:
         self._client = client
-        self._terms = terms
-        self._path = LEASE.path(terms.name, terms.namespace)
+        self._config = config
+        self._path = LEASE.path(config.name, config.namespace)
         self._ends = 0.0
         self._seen: _Lease | None = None
         self._seen_at = 0.0
 
     @property
     def leads(self) -> bool:
-        """Whether a write may be sent now."""
-        return asyncio.get_running_loop().time() < self._ends - self._terms.margin
+        """Return whether this process leads and may send a write now."""
+        return asyncio.get_running_loop().time() < self._ends - self._config.margin
 
     def check(self) -> float:
-        """How many seconds a write that is sent now may take.
+        """Return how many seconds a write that is sent now may take.
 
         Raises
         ------
         LostLease
-            None: somebody else may lead by now.
+            This process does not lead any more.
         """
         if not self.leads:
             raise LostLease("not the leader any more")
@@ -85,12 +93,12 @@ class LeaderElector:
 
     async def win(self) -> None:
         """Wait until this process leads."""
-        log.info("waiting to lead", extra={"lease": self._terms.name})
+        log.info("waiting to lead", extra={"lease": self._config.name})
         while True:
             if await self._try():
                 break
-            await asyncio.sleep(self._terms.pause)
-        log.info("leading", extra={"lease": self._terms.name, "identity": self._terms.identity})
+            await asyncio.sleep(self._config.retry_period)
+        log.info("leading", extra={"lease": self._config.name, "identity": self._config.identity})
 
     async def keep(self) -> None:
         """Renew the Lease for as long as possible.
@@ -101,12 +109,12 @@ class LeaderElector:
             It could not be renewed in time, or somebody else has it.
         """
         while self.leads:
-            await asyncio.sleep(self._terms.pause)
+            await asyncio.sleep(self._config.retry_period)
             await self._try()
         raise LostLease("the lease could not be renewed in time")
 
     async def release(self) -> None:
-        """Let the next one lead at once; for an orderly end, when nothing is written any more."""
+        """Give the Lease up, so that another candidate leads at once; no write may be under way."""
         if not self.leads or self._seen is None:
             return
         self._ends = 0.0
@@ -121,27 +129,27 @@ class LeaderElector:
         except Conflict:
             # A renewal of ours may have been cancelled after it had been carried out.
             lease = await self._read()
-            if lease is None or lease.spec.holder_identity != self._terms.identity:
+            if lease is None or lease.spec.holder_identity != self._config.identity:
                 raise
             await self._write(lease, holder="")
 
     async def _try(self) -> bool:
-        """Take or renew the Lease if that is possible now."""
+        """Acquire or renew the Lease; return whether that succeeded."""
         started = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(self._terms.margin):
+            async with asyncio.timeout(self._config.margin):
                 lease = await self._read()
                 if lease is not None and not self._is_free(lease, started):
                     self._ends = min(self._ends, started)
                     return False
-                self._seen = await self._write(lease, self._terms.identity)
+                self._seen = await self._write(lease, self._config.identity)
         except Conflict:
             return False
         except (ClusterError, TimeoutError) as error:
             log.warning("lease not renewed", extra={"error": str(error)})
             return False
         self._seen_at = started
-        self._ends = started + self._terms.duration
+        self._ends = started + self._config.duration
         return True
 
     async def _read(self) -> _Lease | None:
@@ -151,31 +159,31 @@ class LeaderElector:
             return None
 
     def _is_free(self, lease: _Lease, asked: float) -> bool:
-        """Whether somebody else's Lease is over; ``asked`` is when it was asked for.
+        """Return whether the Lease has expired or has no holder; ``asked`` is when it was read.
 
-        Both ends err to the safe side: it was renewed before it was first read like this, and was
-        still the same when it was asked for again.
+        Both times err on the safe side: the Lease was renewed before it was first read in this
+        form, and still had this form after ``asked``.
         """
-        if lease.spec.holder_identity in (None, "", self._terms.identity):
+        if lease.spec.holder_identity in (None, "", self._config.identity):
             return True
         if self._seen is None or self._seen.spec != lease.spec:
             self._seen, self._seen_at = lease, asyncio.get_running_loop().time()
-        return asked - self._seen_at > (lease.spec.lease_duration_seconds or self._terms.duration)
+        return asked - self._seen_at > (lease.spec.lease_duration_seconds or self._config.duration)
 
     async def _write(self, lease: _Lease | None, holder: str) -> _Lease:
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         known = lease.spec if lease else _LeaseSpec()
         spec: dict[str, Any] = {
             "holderIdentity": holder,
-            "leaseDurationSeconds": int(self._terms.duration),
+            "leaseDurationSeconds": int(self._config.duration),
             "renewTime": now,
         }
         if holder != known.holder_identity:
             spec |= {"acquireTime": now, "leaseTransitions": (known.lease_transitions or 0) + 1}
-        metadata = {"name": self._terms.name, "namespace": self._terms.namespace}
+        metadata = {"name": self._config.name, "namespace": self._config.namespace}
         if lease is None:
             body = {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata}
-            path = LEASE.path(namespace=self._terms.namespace)
+            path = LEASE.path(namespace=self._config.namespace)
             made = await self._client.create(path, msgspec.json.encode(body | {"spec": spec}))
             return decode(_decoder, made)
         version = {"resourceVersion": lease.metadata.resource_version}

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from lnamespace.kube.objects import DesiredObject, Key, ObjectRef, ObservedObject
+from lnamespace.kube.objects import Key, ObjectRef
 from lnamespace.kube.resources import Resource
+from lnamespace.kube.state import DesiredObject, ObservedObject
 
 Getter = Callable[[Resource, Key], ObservedObject | None]
 """Returns an object as last observed, None if there is none."""

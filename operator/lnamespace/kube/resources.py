@@ -1,4 +1,4 @@
-"""The kinds of objects and where the API server keeps them."""
+"""API resources and their URL paths."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 @dataclass(frozen=True)
 class Resource:
-    """A kind of object; ``group`` is empty for the core API."""
+    """A resource of the API with its kind; ``group`` is empty for the core API."""
 
     group: str
     version: str
@@ -16,11 +16,11 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """As it stands in an object."""
+        """Return the apiVersion of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, name: str = "", namespace: str = "", subresource: str = "") -> str:
-        """The URL path of the collection, or of one object in it; every part is escaped."""
+        """Return the escaped URL path of the collection, or of one object in it."""
         root = f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
         parts = ["namespaces", namespace] if self.namespaced and namespace else []
         parts += [self.plural] + [part for part in (name, subresource) if part]
@@ -28,7 +28,7 @@ class Resource:
 
 
 def resource_of(path: str) -> str:
-    """The resource that a URL path is about, with its subresource: ``lnamespaces/status``."""
+    """Return the resource and subresource of a URL path, such as ``lnamespaces/status``."""
     parts = path.split("/")
     rest = parts[4:] if path.startswith("/apis/") else parts[3:]
     if rest[0] == "namespaces" and len(rest) > 2:
@@ -56,4 +56,4 @@ NETWORK_POLICY = Resource(
     "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True
 )
 PROFILE_RESOURCES = (RESOURCE_QUOTA, LIMIT_RANGE, NETWORK_POLICY)
-"""What limits everybody who works in a namespace."""
+"""The resources that a profile may put into a Namespace."""

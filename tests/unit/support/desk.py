@@ -22,8 +22,8 @@ from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.reconciler import LNamespaceReconciler
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.kube.apply import Applier
-from lnamespace.kube.objects import read_observed
 from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
+from lnamespace.kube.state import read_observed
 from lnamespace.ledger.outbox.record import billingrecords
 from lnamespace.model.subject import Subject, SubjectKind
 

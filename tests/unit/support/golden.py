@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
-from lnamespace.kube.objects import DesiredObject
+from lnamespace.kube.state import DesiredObject
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden"
 

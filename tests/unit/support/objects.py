@@ -5,17 +5,12 @@ from typing import Any
 
 from lnamespace.kube.objects import (
     MANAGED_BY,
-    DesiredObject,
-    ManagedMetadata,
     Object,
     ObjectMeta,
-    ObservedObject,
     OwnerReference,
     PolicyRule,
     RbacSubject,
     RoleRef,
-    desired_object,
-    read_observed,
 )
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
@@ -24,6 +19,13 @@ from lnamespace.kube.resources import (
     RBAC,
     ROLE_BINDING,
     Resource,
+)
+from lnamespace.kube.state import (
+    DesiredObject,
+    ManagedMetadata,
+    ObservedObject,
+    desired_object,
+    read_observed,
 )
 
 MARKS = ManagedMetadata("lnamespace", ("t.io/tenant",), ("t.io/owner", "t.io/person"))

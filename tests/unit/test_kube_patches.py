@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from lnamespace.kube.merge import change
+from lnamespace.kube.patches import merge_patch
 
 from tests.unit.support.structural import merged
 
@@ -23,9 +23,9 @@ objects = st.dictionaries(keys, values, max_size=3)
 @given(objects, objects)
 @example({"a": {"b": 1}}, {"a": {"c": 1}})
 def test_it_makes_one_into_the_other(old: Json, new: Json) -> None:
-    assert merged(copy.deepcopy(old), change(old, new)) == new
+    assert merged(copy.deepcopy(old), merge_patch(old, new)) == new
 
 
 @given(objects)
 def test_of_equals_nothing_is_said(one: Json) -> None:
-    assert change(one, copy.deepcopy(one)) == {}
+    assert merge_patch(one, copy.deepcopy(one)) == {}

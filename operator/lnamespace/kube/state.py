@@ -1,0 +1,197 @@
+"""Desired and observed objects, and whether they are equal."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from lnamespace.kube.answers import decode, version_of
+from lnamespace.kube.objects import MANAGED_BY, NAME_LABEL, Key, Object, RoleRef
+from lnamespace.kube.resources import Resource
+
+
+class ManagedMetadata(msgspec.Struct, frozen=True):
+    """The labels and annotations that we manage; all others belong to somebody else.
+
+    Parameters
+    ----------
+    manager
+        The value of the label ``app.kubernetes.io/managed-by``.
+    labels, annotations
+        The keys that we write.
+    match_labels
+        Labels and values that tell our objects from those of others with the same manager; an
+        empty value means that the label must not be there.
+    """
+
+    manager: str
+    labels: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()
+    match_labels: dict[str, str] = {}
+
+    @property
+    def selector(self) -> str:
+        """Return the label selector of the objects that we manage."""
+        labels = self.match_labels.items()
+        parts = (f"{key}={value}" if value else f"!{key}" for key, value in labels)
+        return ",".join((f"{MANAGED_BY}={self.manager}", *parts))
+
+
+class DesiredObject(msgspec.Struct, frozen=True):
+    """An object that should exist.
+
+    ``labels`` are desired labels beside the managed ones; None means that there is to be none.
+    """
+
+    resource: Resource
+    object: Object
+    fingerprint: bytes
+    labels: dict[str, str | None] = {}
+
+    @property
+    def key(self) -> Key:
+        """Return the namespace and name."""
+        return self.object.metadata.namespace, self.object.metadata.name
+
+    @property
+    def spec(self) -> bytes:
+        """Return the spec as canonical JSON; empty where we manage none."""
+        return _spec(self.object)
+
+
+class ObservedObject(msgspec.Struct, frozen=True):
+    """What is kept of an object of the cluster, enough to compare it with a desired one.
+
+    ``annotations`` and ``labels``, those that we do not manage, are kept of Namespaces only.
+    ``spec`` is that of a profile object, one copy in memory for all that are equal.
+    """
+
+    key: Key
+    uid: str
+    version: int
+    terminating: bool
+    managed: bool
+    owners: tuple[str, ...]
+    annotations: dict[str, str]
+    role_ref: RoleRef | None
+    fingerprint: bytes
+    has_finalizers: bool = False
+    """Deleting it would not end it."""
+    watched: bool = True
+    """Whether it has the labels that our watch selects."""
+    labels: dict[str, str] = {}
+    spec: bytes = b""
+
+    def matches(self, desired: DesiredObject) -> bool:
+        """Return whether nothing has to be changed."""
+        labels = desired.labels.items()
+        return self.fingerprint == desired.fingerprint and all(
+            self.labels.get(key) == value for key, value in labels
+        )
+
+    def can_be_patched_to(self, desired: DesiredObject) -> bool:
+        """Return whether no immutable field differs."""
+        same_role = self.role_ref == (desired.object.role_ref or None)
+        return same_role and _scope(self.spec) == _scope(desired.spec)
+
+
+_object = msgspec.json.Decoder(Object)
+_anything = msgspec.json.Decoder()
+_NO_PAIRS: dict[str, str] = {}
+
+
+def desired_object(
+    resource: Resource,
+    built: Object,
+    managed: ManagedMetadata,
+    labels: dict[str, str | None] | None = None,
+) -> DesiredObject:
+    """Return an object that was built as a desired one, with its fingerprint."""
+    return DesiredObject(resource, built, _fingerprint(built, managed), labels or {})
+
+
+def read_observed(raw: bytes | Raw, managed: ManagedMetadata) -> ObservedObject:
+    """Read an object from JSON.
+
+    Raises
+    ------
+    Unreadable
+        It is not JSON, or not of that form.
+    """
+    read = decode(_object, raw)
+    meta = read.metadata
+    is_managed = meta.labels.get(MANAGED_BY) == managed.manager
+    is_matched = all(meta.labels.get(k, "") == v for k, v in managed.match_labels.items())
+    ours = (MANAGED_BY, NAME_LABEL, *managed.labels)
+    # Only of Namespaces are labels and annotations asked for. Of all others the fingerprint tells
+    # whether they match, and people may write as many there as they like.
+    is_namespace = not (meta.namespace or read.role_ref or read.rules)
+    return ObservedObject(
+        key=(meta.namespace, meta.name),
+        uid=meta.uid,
+        version=version_of(meta.resource_version),
+        terminating=meta.deletion_timestamp is not UNSET,
+        managed=is_managed,
+        owners=tuple(reference.uid for reference in meta.owner_references),
+        annotations=_select(
+            meta.annotations, lambda key: is_namespace and key in managed.annotations
+        ),
+        role_ref=read.role_ref or None,
+        fingerprint=_fingerprint(read, managed),
+        has_finalizers=bool(meta.finalizers),
+        watched=is_managed and is_matched,
+        labels=_select(meta.labels, lambda key: is_namespace and key not in ours),
+        spec=_spec(read),
+    )
+
+
+def _select(pairs: dict[str, str], is_kept: Callable[[str], bool]) -> dict[str, str]:
+    """Return some of the pairs; where there are none, one object for all."""
+    return {key: value for key, value in pairs.items() if is_kept(key)} or _NO_PAIRS
+
+
+def _fingerprint(obj: Object, managed: ManagedMetadata) -> bytes:
+    """Return sixteen bytes that differ when any part that we manage does.
+
+    They are kept instead of the parts: a binding of 500 people costs no more memory than one of
+    two.
+    """
+    meta = obj.metadata
+    parts = (
+        [meta.labels.get(key) for key in (MANAGED_BY, *managed.labels)],
+        [meta.annotations.get(key) for key in managed.annotations],
+        sorted(meta.owner_references),
+        obj.rules or (),
+        obj.role_ref or None,
+        obj.subjects,
+        obj.aggregation_rule or None,
+        # A finalizer of a grant would keep it in force after it was deleted.
+        meta.finalizers if obj.role_ref or obj.rules else (),
+        *([_spec(obj)] if meta.namespace and obj.spec else ()),
+    )
+    return blake2b(msgspec.json.encode(parts), digest_size=16).digest()
+
+
+def _spec(obj: Object) -> bytes:
+    """Return the spec of an object in a namespace; that of a Namespace is the API server's."""
+    return canonical_json(bytes(obj.spec)) if obj.spec and obj.metadata.namespace else b""
+
+
+@lru_cache(maxsize=1024)
+def canonical_json(spec: bytes) -> bytes:
+    """Return the same JSON with sorted keys, as one object in memory for all that are equal."""
+    return msgspec.json.encode(decode(_anything, spec), order="sorted")
+
+
+def spec_fields(spec: bytes) -> dict[str, Any]:
+    """Return the fields of a spec; none if it is empty."""
+    return msgspec.json.decode(spec, type=dict[str, Any]) if spec else {}
+
+
+def _scope(spec: bytes) -> tuple[Any, ...]:
+    """Return the immutable fields of a ResourceQuota (core/v1 validation)."""
+    fields = spec_fields(spec)
+    return fields.get("scopes"), fields.get("scopeSelector")
