@@ -48,7 +48,10 @@ def create_lnamespace(argv: list[str]) -> int:
 
 def start(arguments: Arguments) -> Process:
     """Start `kubectl create`, whose words and exit code are the user's; it waits for the object."""
-    command = [executable(), "create", "-f", "-", f"--dry-run={dry_run(arguments)}"]
+    how = dry_run(arguments)
+    command = [executable(), "create", "-f", "-", f"--dry-run={how}"]
+    if how == "client":  # else it asks the API server twice whether that could check the object
+        command.append("--validate=false")
     if output := arguments.one("output"):
         command.append(f"--output={output}")
     return Process([*command, *arguments.connection], fed=True, shows=True)
@@ -76,10 +79,20 @@ def submit(process: Process, creation: Creation, body: bytes) -> int:
         raise NotHere(KubectlError(said.strip(), code), creation.connection)
     if no_door(said):
         say(NO_DOOR)
+    elif code and any(words in said for words in UNREACHED):
+        say("The cluster cannot be reached; is it the right one? See: kubectl config get-contexts")
     return code
 
 
-PLUMBING = (b'error when creating "STDIN": ', b'error validating "STDIN": ', STRICT)
+PLUMBING = (
+    b'error when creating "STDIN": ',
+    b'error validating "STDIN": ',
+    b'unable to recognize "STDIN": ',
+    b"error validating data: failed to download openapi: ",
+    STRICT,
+)
+LOG = b"memcache.go:"  # of kubectl's discovery, which says the same as the error behind it
+UNREACHED = ("connection refused", "no such host", "i/o timeout", "network is unreachable")
 
 
 def _tell(data: bytes) -> None:
@@ -91,6 +104,7 @@ def _tell(data: bytes) -> None:
     from lnamespace.plugins.kubectl import elsewhere
 
     if not elsewhere(data.decode("utf-8", "replace")):
+        data = b"".join(line for line in data.splitlines(True) if LOG not in line)
         for part in PLUMBING:
             data = data.replace(part, b"")
         os.write(sys.stderr.fileno(), data)

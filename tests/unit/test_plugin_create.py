@@ -1,0 +1,55 @@
+"""How `kubectl create lns` calls kubectl."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lnamespace.plugins.create import create_lnamespace
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    kubectl, log = tmp_path / "kubectl", tmp_path / "asked"
+    kubectl.write_text(f'#!/bin/sh\necho "$*" >> "{log}"\ncat >> "{log}"\n')
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("KUBECTL", str(kubectl))
+    return log
+
+
+def test_a_client_dry_run_asks_the_cluster_nothing(asked: Path) -> None:
+    """Validation asked it twice whether it could check the object, and then did not."""
+    assert create_lnamespace(["x", "--dry-run=client"]) == 0
+    assert "--validate=false" in asked.read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize("flags", [["--dry-run=server"], ["--wait=false"]])
+def test_fields_that_the_cluster_does_not_know_are_not_dropped(
+    flags: list[str], asked: Path
+) -> None:
+    assert create_lnamespace(["x", *flags]) == 0
+    assert "--validate" not in asked.read_text()
+
+
+NO_CLUSTER = (
+    """E1123 02:37:33.580803 28256 memcache.go:265] "Unhandled Error" err="couldn't get list"
+error: unable to recognize "STDIN": Get "http://x/api": dial tcp: connect: connection refused
+""",
+    """error: error validating data: failed to download openapi: Get "http://x/openapi/v2": \
+dial tcp: lookup x: no such host
+""".replace("\\\n", ""),
+)
+
+
+@pytest.mark.parametrize("said", NO_CLUSTER)
+def test_a_cluster_that_cannot_be_reached_is_told_with_what_to_do(
+    said: str, asked: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = asked.with_name("words")
+    words.write_text(said)
+    kubectl = asked.with_name("kubectl")
+    kubectl.write_text(f'#!/bin/sh\ncat > /dev/null\ncat "{words}" >&2\nexit 1\n')
+    assert create_lnamespace(["x"]) == 1
+    first, second = capfd.readouterr().err.splitlines()
+    assert first.startswith('error: Get "http://x/')
+    assert second.startswith("The cluster cannot be reached")
