@@ -367,7 +367,12 @@ def test_list_describe_and_whoami(people: People, tenants: Tenants) -> None:
     whoami = dave.kubectl("lns", "whoami").ok()
     assert "Username:   dave" in whoami
     assert "Groups:     a team, system:authenticated" in whoami
+    assert "May charge: unallocated (if you name none), any other" in whoami
+    assert "Profiles:   <none>" in whoami
     assert first in whoami
+    told = json.loads(dave.kubectl("lns", "whoami", "-o", "json").ok())
+    assert told["username"] == "dave"
+    assert {item["metadata"]["name"] for item in told["lnamespaces"]} == {first, second}
     described = dave.kubectl("lns", "describe", first).ok()
     assert f"{first}-sudoers" in described
     assert "You are a sudoer." in described

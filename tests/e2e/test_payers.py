@@ -107,6 +107,7 @@ def test_a_refusal_says_what_to_type_and_that_works(people: People, tenants: Ten
     )
     refused = torn.kubectl("create", "lns", name, "--cost-center", "9").refused()
     assert 'Forbidden: you may not charge "9"; you may charge:' in refused
+    assert "May charge: 1, 2\n" in torn.kubectl("lns", "whoami").ok()
     torn.kubectl("create", "lns", name, "--cost-center", "1").ok()
     assert tenants.ready(name)["spec"]["billing"]["team"] == "reds"
 

@@ -414,6 +414,7 @@ def test_any_but_the_default_needs_leave(
     eventually(lambda: spec(admin, QUOTA, "chosen") == BIG["resourceQuota"])
     for kind in (RANGE, NETWORK):
         assert spec(admin, kind, "chosen") is None
+    assert "Profiles:   big, default (if you name none)\n" in carol.kubectl("lns", "whoami").ok()
     plain = {"spec": {"profile": "plain"}}
     assert "you need the verb use" in refusal(carol.api.patch, lns_path("chosen"), plain)
     carol.api.patch(lns_path("chosen"), {"spec": {"profile": None}})
@@ -433,12 +434,15 @@ def test_what_an_administrator_chose_stays(
     assert all(spec(admin, kind, name) is None for kind in KINDS)
 
 
-def test_one_that_there_is_not_is_refused(admin: Api, name: str) -> None:
+def test_one_that_there_is_not_is_refused(admin: Api, name: str, alice: Person) -> None:
     for request, path, body in (
         (admin.create, LNAMESPACES, manifest("nothing", profile="huge")),
         (admin.patch, lns_path(name), {"spec": {"profile": "huge"}}),
     ):
         told = refusal(request, path, body, status=422)
+        assert 'there is no profile "huge"; there are: big, default, plain' in told
+    for command in (f"create {name}-2 --profile huge", f"set {name} --profile huge"):
+        told = alice.kubectl("lns", *command.split()).refused()
         assert 'there is no profile "huge"; there are: big, default, plain' in told
 
 

@@ -104,3 +104,16 @@ def test_switches(argv: list[str], expected: bool) -> None:
 def test_a_switch_is_true_or_false() -> None:
     with pytest.raises(UsageError):
         parse(["--wait=perhaps"], FLAGS).switch("wait")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("--usr=bob", "--user"), ("--outptu", "--output"), ("--xyzzy", ""), ("-z", "")],
+)
+def test_a_misspelt_flag_is_told_with_the_one_that_was_meant(typed: str, meant: str) -> None:
+    flags = Flags(valued=frozenset(("user", "output")), switches=frozenset(("watch",)))
+    with pytest.raises(UsageError) as caught:
+        parse([typed], flags)
+    told, _, suggested = str(caught.value).partition("\nDid you mean this?\n\t")
+    assert told == f"unknown flag: {typed.partition('=')[0]}"
+    assert suggested == meant

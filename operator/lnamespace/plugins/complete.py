@@ -45,6 +45,7 @@ OUTPUTS = {
     "list": ("wide", "json", "yaml", "name"),
     "describe": ("json", "yaml"),
     "ledger": ("table", "csv", "json"),
+    "whoami": ("json",),
 }  # of all others: CHANGED
 SUMMARIES = {
     "create": "Create an LNamespace",

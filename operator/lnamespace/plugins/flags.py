@@ -14,7 +14,7 @@ from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class FlagTable(NamedTuple):
@@ -262,11 +262,20 @@ def parse(argv: Sequence[str], flags: Flags) -> Arguments:
     for option in line.options:
         if option.name not in flags.known:
             dashes = "-" if len(option.name) == 1 else "--"
-            raise UsageError(f"unknown flag: {dashes}{option.name}")
+            near = suggestion(option.name, flags.known, "--")
+            raise UsageError(f"unknown flag: {dashes}{option.name}{near}")
         if option.name in valued and option.value is None:
             raise UsageError(f"flag needs an argument: --{option.name}")
     passed = tuple(written(option) for option in line.options if option.name in PASSED_ON)
     return Arguments(line.words + line.tail[1:], line, passed)
+
+
+def suggestion(word: str, known: Iterable[str], before: str = "") -> str:
+    """Return the known word that was probably meant, as kubectl suggests it; or nothing."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, sorted(known), n=1, cutoff=0.6) if len(word) > 1 else []
+    return f"\nDid you mean this?\n\t{before}{near[0]}" if near else ""
 
 
 def _boolean(name: str, value: str | None) -> bool:

@@ -215,10 +215,15 @@ Usage:
 """
 
 WHOAMI = """\
-Show who the cluster says you are, which groups you are in, and which LNamespaces that gives you.
+Show who the cluster says you are and which groups you are in; which cost centers you may charge,
+which profiles you may choose, and which LNamespaces you have.
+
+Options:
+    -o, --output='':
+        json.
 
 Usage:
-  kubectl lns whoami
+  kubectl lns whoami [options]
 """
 
 CREATE = """\

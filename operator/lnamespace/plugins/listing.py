@@ -1,4 +1,4 @@
-"""`kubectl lns list` and `kubectl lns whoami`: which LNamespaces there are for the caller."""
+"""`kubectl lns list`: which LNamespaces there are for the caller."""
 
 from __future__ import annotations
 
@@ -92,26 +92,4 @@ def _follow(arguments: Arguments, me: Caller, listed: Object, output: str) -> in
             if known.get(name) != cells:
                 known[name] = cells
                 print(layout.line(cells), flush=True)
-    return 0
-
-
-def whoami(arguments: Arguments) -> int:
-    """Who the API server says the caller is, and what that gives."""
-    if len(arguments.words) > 1:
-        raise UsageError("whoami takes no arguments")
-    asked = ask(arguments)
-    from datetime import UTC, datetime
-
-    from lnamespace.plugins.rows import chosen, table
-    from lnamespace.plugins.terminal import printable
-
-    me, listed = answered(arguments, asked)
-    print(f"Username:   {printable(me.username)}")
-    print(f"Groups:     {printable(', '.join(me.groups)) or '<none>'}")
-    print(f"Written as: {printable(me.identity.spelling)}")
-    print()
-    if mine := chosen(arguments, items_of(listed), me):
-        print(table(mine, me, datetime.now(UTC), wide=False), end="")
-    else:
-        say("No lnamespaces found.")
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lnamespace.plugins.entry import leave, run
 from lnamespace.plugins.errors import UsageError
-from lnamespace.plugins.flags import BILLING, ROLES, SETTINGS, Arguments, Flags, parse
+from lnamespace.plugins.flags import BILLING, ROLES, SETTINGS, Arguments, Flags, parse, suggestion
 from lnamespace.plugins.lnamespaces import resource
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
@@ -39,7 +39,7 @@ SUBCOMMANDS: Mapping[str, Subcommand] = {
     "leave": _edit("leave_command", "force"),
     "prune": _edit("prune_command"),
     "ledger": Subcommand("ledger", "show_ledger", frozenset(("output", "exact"))),
-    "whoami": Subcommand("listing", "whoami", frozenset()),
+    "whoami": Subcommand("whoami", "show_caller", frozenset(("output",))),
 }
 ALIASES = {"ls": "list", "get": "list"}
 CREATE = "create"  # a command of its own, kubectl create lns, which kubectl knows from 1.31 on
@@ -115,8 +115,4 @@ def _load(subcommand: Subcommand) -> Callable[[Any], int]:
 def _suggestion(word: str) -> str:
     if word in ("delete", "edit", "explain"):
         return f"\nThat is kubectl's own: kubectl {word} {resource()}"
-    from difflib import get_close_matches
-
-    known = (*SUBCOMMANDS, CREATE)
-    near = get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"\nDid you mean this?\n\t{near[0]}" if near else ""
+    return suggestion(word, (*SUBCOMMANDS, CREATE))
