@@ -23,7 +23,7 @@ LEASES = PATH.rpartition("/")[0]
 
 
 def terms(identity: str, **times: float) -> LeaseConfig:
-    short = {"duration": 4, "margin": 2, "pause": 0.01} | times
+    short = {"duration": 4, "margin": 2, "retry_period": 0.01} | times
     return LeaseConfig("system", "controller", identity, **short)
 
 
