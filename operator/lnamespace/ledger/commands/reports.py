@@ -17,8 +17,8 @@ from lnamespace.errors import (
     SettingsError,
 )
 from lnamespace.kube.client import Access, connect
+from lnamespace.ledger.commands.costs import parse_arguments, print_report, report
 from lnamespace.ledger.commands.output import progress, visible, write
-from lnamespace.ledger.costs import command
 from lnamespace.ledger.costs.allocation import Cluster
 from lnamespace.ledger.database.embedded import existing_ledger
 from lnamespace.ledger.database.ledger import Ledger
@@ -185,11 +185,11 @@ def _note_other_clusters(
 
 def costs(settings: Settings, arguments: argparse.Namespace) -> int:
     """Print the cost of each cost centre."""
-    asked = command.parse_arguments(arguments, _cluster(settings, arguments))
+    asked = parse_arguments(arguments, _cluster(settings, arguments))
     with closing(existing_ledger(settings)) as ledger:
-        rows, is_known = command.report(ledger, asked)
+        rows, is_known = report(ledger, asked)
         clusters = [] if is_known else _clusters(ledger)
-    command.show(rows, asked, arguments.output, arguments.exact)
+    print_report(rows, asked, arguments.output, arguments.exact)
     _note_other_clusters(clusters, [])
     return 0
 

@@ -121,7 +121,7 @@ def report(ledger: Ledger, asked: CostsRequest) -> tuple[list[Row], bool]:
     return rows, not clusters or not known.isdisjoint(clusters)
 
 
-def show(rows: list[Row], asked: CostsRequest, form: str, exact: bool) -> None:
+def print_report(rows: list[Row], asked: CostsRequest, form: str, exact: bool) -> None:
     """Write the report to standard output."""
     parts = [column for name in asked.charging.by for column in PARTS[name][0]]
     costs = ("cost",) if asked.rule == "none" else ("own_cost", "shared_cost", "cost")
