@@ -9,7 +9,7 @@ from lnamespace.access.entries import active_entries
 from lnamespace.access.ownership import Ownership
 from lnamespace.access.person import self_impersonator
 from lnamespace.access.tenant import NamespaceState, tenant_objects
-from lnamespace.controller.status import ReconcileResult, status
+from lnamespace.controller.status import ReconcileResult, build_status
 from lnamespace.kube.state import DesiredObject
 from lnamespace.ledger.outbox import record
 from lnamespace.model.lnamespace import LNamespace
@@ -50,7 +50,7 @@ def ready(lns: LNamespace) -> dict[str, Any]:
     found = ReconcileResult(
         Ownership.OURS, active_entries(lns.spec, now), lns.uid, f"{lns.name}-sudoers"
     )
-    said: dict[str, Any] = msgspec.to_builtins(status(lns, found, now.replace(microsecond=0)))
+    said: dict[str, Any] = msgspec.to_builtins(build_status(lns, found, now.replace(microsecond=0)))
     return {"status": said}
 
 

@@ -147,7 +147,7 @@ async def test_an_lnamespaces_own_access_comes_first(desk: Desk, own: bool) -> N
     outcome = await desk.people.reconcile(PERSON)
     assert isinstance(outcome.worst, errors.NoNamespace)
     await desk.tenants.reconcile("ci")
-    assert desk.cache.look(ROLE_BINDING, ("ci", "lnamespace-users"))
+    assert desk.cache.get(ROLE_BINDING, ("ci", "lnamespace-users"))
     await desk.people.reconcile(PERSON)
     assert made(desk) == ([*OWN] if own else [])
 

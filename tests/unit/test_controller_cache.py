@@ -93,9 +93,9 @@ async def test_a_deleted_lnamespace_concerns_the_same(desk: Desk) -> None:
 async def test_what_is_gone_is_known_until_the_ledger_has_been_told(desk: Desk) -> None:
     desk.lnamespace("team-a")
     desk.cache.lnamespaces.remove(("", "team-a"), 99)
-    (departure,) = desk.cache.departures.values()
-    assert (departure.lns.name, departure.lns.uid) == ("team-a", "uid-team-a")
-    assert departure.at.tzinfo is not None
+    (deleted,) = desk.cache.deleted.values()
+    assert (deleted.lns.name, deleted.lns.uid) == ("team-a", "uid-team-a")
+    assert deleted.at.tzinfo is not None
 
 
 async def test_who_comes_in_place_of_another_does_not_hide_that_it_is_gone(desk: Desk) -> None:
@@ -104,7 +104,7 @@ async def test_who_comes_in_place_of_another_does_not_hide_that_it_is_gone(desk:
     await desk.keys()
     desk.lnamespace("team-a", uid="uid-2")
     assert await desk.keys() == sorted([Departed("uid-team-a"), Tenant("team-a")], key=str)
-    assert set(desk.cache.departures) == {"uid-team-a"}
+    assert set(desk.cache.deleted) == {"uid-team-a"}
 
 
 async def test_news_of_a_namespace_looks_at_none_but_who_had_its_name(desk: Desk) -> None:
@@ -113,19 +113,19 @@ async def test_news_of_a_namespace_looks_at_none_but_who_had_its_name(desk: Desk
         desk.lnamespace(name, uid=uid)
         desk.version += 1
         desk.cache.lnamespaces.remove(("", name), desk.version)
-    departures = desk.cache.departures
-    assert [uid for uid, _ in departures.of("team-a")] == ["one", "two"]
+    deleted = desk.cache.deleted
+    assert [uid for uid, _ in deleted.of("team-a")] == ["one", "two"]
     await desk.keys()
     desk.seen(NAMESPACE, "team-a")
     await desk.keys()
     desk.seen(NAMESPACE, "team-a", terminating=True)
     told = [key for key in await desk.keys() if isinstance(key, Departed)]
     assert told == [Departed("one"), Departed("two")]
-    del departures["one"]
-    assert [uid for uid, _ in departures.of("team-a")] == ["two"]
-    departures.pop("two")
-    assert departures.of("team-a") == []
-    assert set(departures) == {"three"}
+    del deleted["one"]
+    assert [uid for uid, _ in deleted.of("team-a")] == ["two"]
+    deleted.pop("two")
+    assert deleted.of("team-a") == []
+    assert set(deleted) == {"three"}
 
 
 async def test_what_comes_and_goes_during_a_resync_does_not_end_it(desk: Desk) -> None:
@@ -138,7 +138,7 @@ async def test_what_comes_and_goes_during_a_resync_does_not_end_it(desk: Desk) -
     for key in desk.cache.everything():
         found.append(key)
         if isinstance(key, Departed):
-            desk.cache.departures.pop(key.uid)
+            desk.cache.deleted.pop(key.uid)
             desk.lnamespace(f"new-{len(found)}", f"eve-{len(found)}")
             desk.cache.lnamespaces.remove(("", f"new-{len(found)}"), 200 + len(found))
     assert {Departed("uid-team-0"), Departed("uid-team-1"), Tenant("team-2")} <= set(found)
@@ -148,7 +148,7 @@ async def test_an_edit_is_no_departure(desk: Desk) -> None:
     desk.lnamespace("team-a")
     desk.lnamespace("team-a", users=[{"name": "bob"}])
     assert await desk.keys() == [Tenant("team-a")]
-    assert desk.cache.departures == {}
+    assert desk.cache.deleted == {}
 
 
 @pytest.mark.parametrize(
@@ -289,9 +289,9 @@ async def test_everything_that_can_be_compared_is_named_people_first(desk: Desk)
 async def test_an_lnamespace_that_waits_for_a_finalizer_is_going(desk: Desk) -> None:
     desk.lnamespace("team-a")
     assert (listed := desk.cache.tenant("team-a"))
-    assert not listed.going
+    assert not listed.terminating
     meta = {"name": "a", "resourceVersion": "1", "deletionTimestamp": "2026-01-01T00:00:00Z"}
-    assert read_lnamespace(json.dumps({"metadata": meta}).encode()).going
+    assert read_lnamespace(json.dumps({"metadata": meta}).encode()).terminating
 
 
 @pytest.mark.parametrize(("ours", "other"), [("", "gold"), ("gold", ""), ("gold", "silver")])
@@ -313,7 +313,7 @@ class TestClasses:
         desk.lnamespace("team-a", "bob", className=other)
         desk.cache.lnamespaces.remove(("", "team-a"), 99)
         assert await desk.keys() == []
-        assert desk.cache.departures == {}
+        assert desk.cache.deleted == {}
 
     async def test_what_is_handed_over_is_let_go_of_and_not_ended(
         self, desk: Desk, ours: str, other: str
@@ -325,7 +325,7 @@ class TestClasses:
         assert desk.cache.ours(desk.cache.tenant("team-a")) is None
         assert list(desk.cache.people) == []
         desk.cache.lnamespaces.remove(("", "team-a"), 99)
-        assert desk.cache.departures == {}
+        assert desk.cache.deleted == {}
 
     async def test_what_is_handed_to_us_is_ours(self, desk: Desk, ours: str, other: str) -> None:
         desk.lnamespace("team-a", "alice", className=other)
@@ -403,8 +403,8 @@ async def test_a_standby_forgets_who_has_been_gone_for_long(
         desk.cache.lnamespaces.remove(("", name), 99)
         if name == "second":
             monkeypatch.setattr("lnamespace.controller.cache.STANDBY_MEMORY", timedelta(0))
-    assert set(desk.cache.departures) == {"uid-third"}
+    assert set(desk.cache.deleted) == {"uid-third"}
     desk.queue.open()
     desk.lnamespace("fourth")
     desk.cache.lnamespaces.remove(("", "fourth"), 99)
-    assert set(desk.cache.departures) == {"uid-third", "uid-fourth"}
+    assert set(desk.cache.deleted) == {"uid-third", "uid-fourth"}

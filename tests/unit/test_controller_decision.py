@@ -22,8 +22,8 @@ from lnamespace.controller.decision import (
     decide_sudo_layout,
 )
 from lnamespace.controller.observation import Lifecycle, Observation, SudoerState
+from lnamespace.controller.quota import QueuePosition
 from lnamespace.controller.resource import CachedLNamespace
-from lnamespace.controller.slots import Place
 from lnamespace.kube.plan import Action, Delete
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
@@ -156,7 +156,9 @@ def of(lns: LNamespace) -> CachedLNamespace:
         pytest.param(DONE, [], id="everything is there"),
         pytest.param(with_namespace(observed()), EDITOR, id="the Namespace is somebody else's"),
         pytest.param(
-            with_namespace(observed(), terminating=True), EDITOR, id="a predecessor's is going"
+            with_namespace(observed(), terminating=True),
+            EDITOR,
+            id="a predecessor's goes",
         ),
         pytest.param(
             replace(observed(), name_problem="reserved"), EDITOR, id="the name is reserved"
@@ -167,17 +169,19 @@ def of(lns: LNamespace) -> CachedLNamespace:
             id="the name was reserved later",
         ),
         pytest.param(
-            replace(observed(), position=Place.WAITS),
+            replace(observed(), position=QueuePosition.WAITS),
             EDITOR,
             id="the requester has too many, and it is soon its turn",
         ),
         pytest.param(
-            replace(observed(), position=Place.FAR),
+            replace(observed(), position=QueuePosition.FAR),
             [],
             id="the requester has too many, and it is not soon its turn",
         ),
         pytest.param(
-            replace(observed(), position=Place.NEXT), EDITOR, id="it is next when a Namespace goes"
+            replace(observed(), position=QueuePosition.NEXT),
+            EDITOR,
+            id="it is next",
         ),
         pytest.param(
             replace(DONE, cached=of(BOB_REVOKED)),
@@ -208,9 +212,9 @@ def test_what_is_done_first(seen: Observation, decided: list[str]) -> None:
     [
         (observed(), None, None),
         (replace(observed(), name_problem="reserved"), "ReservedName", True),
-        (replace(observed(), position=Place.WAITS), "LimitExceeded", True),
-        (replace(observed(), position=Place.FAR), "LimitExceeded", False),
-        (replace(observed(), position=Place.NEXT), "NamespaceTerminating", True),
+        (replace(observed(), position=QueuePosition.WAITS), "LimitExceeded", True),
+        (replace(observed(), position=QueuePosition.FAR), "LimitExceeded", False),
+        (replace(observed(), position=QueuePosition.NEXT), "NamespaceTerminating", True),
     ],
 )
 def test_why_there_is_no_namespace(
@@ -221,7 +225,7 @@ def test_why_there_is_no_namespace(
 
 
 def test_a_reserved_name_is_told_before_the_quota() -> None:
-    refusal = decide(replace(observed(), name_problem="x", position=Place.FAR), NOW).refusal
+    refusal = decide(replace(observed(), name_problem="x", position=QueuePosition.FAR), NOW).refusal
     assert refusal
     assert refusal.reason == "ReservedName"
 
@@ -321,7 +325,7 @@ def test_a_namespace_that_was_somebody_elses_after_all_gets_nothing() -> None:
 
 def test_why_it_was_refused_is_decided_once() -> None:
     """A slot that becomes free meanwhile is asked for by the next reconcile."""
-    first = decide(replace(observed(), position=Place.WAITS), NOW)
+    first = decide(replace(observed(), position=QueuePosition.WAITS), NOW)
     assert decide_grants(observed(), first, ApplyResult()).refusal == first.refusal
 
 

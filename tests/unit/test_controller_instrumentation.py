@@ -44,7 +44,11 @@ class Watched:
 
 
 def listed(
-    users: tuple[str, ...] = ("una",), *, ready: bool = False, going: bool = False, uid: str = "u"
+    users: tuple[str, ...] = ("una",),
+    *,
+    ready: bool = False,
+    terminating: bool = False,
+    uid: str = "u",
 ) -> CachedLNamespace:
     condition = {
         "type": "Ready", "status": "True", "reason": "Ready", "message": "",
@@ -55,7 +59,7 @@ def listed(
         "spec": {"users": [{"name": name} for name in users]},
         "status": {"observedGeneration": 1, "conditions": [condition]} if ready else {},
     }
-    if going:
+    if terminating:
         made["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     return read_lnamespace(msgspec.json.encode(made))
 
@@ -97,8 +101,8 @@ def test_what_is_not_new_was_not_created(
         (listed(("una",)), listed(("ben",)), True),
         (listed(("una",)), listed(("una", "ben")), False),
         (listed(("una", "ben")), listed(("ben", "una")), False),
-        (listed(), listed(going=True), True),
-        (listed(going=True), listed(going=True), False),
+        (listed(), listed(terminating=True), True),
+        (listed(terminating=True), listed(terminating=True), False),
         (listed(), None, True),
         (listed(), listed(uid="another"), True),
     ],

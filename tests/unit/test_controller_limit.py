@@ -187,7 +187,7 @@ async def test_the_next_is_called_when_a_namespace_that_was_left_is_gone(desk: D
 
 async def test_what_waited_has_no_end_in_the_books(desk: Desk) -> None:
     desk.deleted(LNS)
-    assert desk.cache.departures == {}
+    assert desk.cache.deleted == {}
 
 
 async def test_a_slot_is_not_free_before_somebody_has_looked_for_its_namespace(desk: Desk) -> None:

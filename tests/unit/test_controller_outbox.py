@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 from lnamespace import errors
-from lnamespace.controller.outbox import Departed, Departure, Outbox
+from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, Departed
 from lnamespace.controller.outcome import PATIENCE, Outcome
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.outbox.record import BillingRecord, deletion, pending_records
@@ -146,7 +146,7 @@ async def test_a_namespace_that_is_somebody_elses_is_charged_to_nobody(desk: Des
     desk.deleted(LNS)
     assert await desk.close() == Outcome()
     assert desk.records == []
-    assert desk.cache.departures == {}
+    assert desk.cache.deleted == {}
 
 
 async def test_a_refused_name_is_charged_to_nobody(desk: Desk) -> None:
@@ -233,7 +233,7 @@ async def test_the_end_is_recorded_once(desk: Desk) -> None:
     assert await desk.close() == Outcome()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
     assert spec_of(desk, "uid-a.delete")["operation"] == "DELETE"
-    assert desk.cache.departures == {}
+    assert desk.cache.deleted == {}
     assert desk.tenants.outbox.told == set()
     assert await desk.close() == Outcome()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
@@ -262,7 +262,7 @@ async def test_an_end_that_cannot_be_recorded_is_not_forgotten(desk: Desk) -> No
     desk.gone()
     desk.cluster.refusals["POST", RECORDS] = 503
     assert isinstance((await desk.close()).worst, errors.ServerFault)
-    assert set(desk.cache.departures) == {"uid-a"}
+    assert set(desk.cache.deleted) == {"uid-a"}
     desk.cluster.refusals.clear()
     assert await desk.close() == Outcome()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
@@ -282,7 +282,7 @@ async def test_it_ends_when_its_namespace_is_gone(desk: Desk) -> None:
     assert desk.records == ["uid-a.1.apply", "uid-a.1.ending", "uid-a.delete"]
     end = datetime.fromisoformat(spec_of(desk, "uid-a.delete")["validFrom"])
     assert before <= end <= datetime.now(UTC)
-    assert desk.cache.departures == {}
+    assert desk.cache.deleted == {}
 
 
 @pytest_asyncio.fixture
@@ -425,8 +425,8 @@ async def server() -> AsyncIterator[Server]:
 
 async def test_a_record_is_sent_as_the_ledger_reads_it(server: Server) -> None:
     async with client_of(server.url) as client:
-        outbox = Outbox(client, NAMES)
-        task = asyncio.create_task(outbox.close(Departure(LNS_A, NOW)))
+        outbox = BillingRecorder(client, NAMES)
+        task = asyncio.create_task(outbox.close(DeletedLNamespace(LNS_A, NOW)))
         sent = []
         for _ in range(3):
             exchange = await server.next("POST")
@@ -445,7 +445,7 @@ async def test_a_record_is_sent_as_the_ledger_reads_it(server: Server) -> None:
 
 async def test_a_conflict_that_is_none_of_ours_is_a_failure(server: Server) -> None:
     async with client_of(server.url) as client:
-        task = asyncio.create_task(Outbox(client, NAMES).record(LNS_A, NOW))
+        task = asyncio.create_task(BillingRecorder(client, NAMES).record(LNS_A, NOW))
         (await server.next("POST")).refuse(409, "Conflict")
         (failure,) = await task
         assert isinstance(failure, errors.Conflict)

@@ -12,7 +12,13 @@ from lnamespace.access.entries import ActiveEntries, active_entries
 from lnamespace.access.ownership import Ownership
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.resource import read_lnamespace
-from lnamespace.controller.status import ReconcileResult, Refusal, is_ready, status, unreadable
+from lnamespace.controller.status import (
+    ReconcileResult,
+    Refusal,
+    build_status,
+    build_unreadable_status,
+    is_ready,
+)
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,
@@ -41,7 +47,7 @@ RESERVED = Refusal("ReservedName", '"default" is reserved')
 
 def said(found: ReconcileResult, lns: LNamespace = LNS) -> dict[str, tuple[str, str]]:
     """Status and reason of each condition."""
-    return {c.type: (c.status, c.reason) for c in status(lns, found, NOW).conditions}
+    return {c.type: (c.status, c.reason) for c in build_status(lns, found, NOW).conditions}
 
 
 OURS, ABSENT = Ownership.OURS, Ownership.ABSENT
@@ -130,18 +136,18 @@ def charged(generation: int, recorded: int = 0) -> LNamespace:
 
 def test_how_far_the_ledger_knows_is_kept_where_it_knows_more() -> None:
     lns = charged(generation=7, recorded=4)
-    assert status(lns, ReconcileResult(OURS, NOBODY), NOW).recorded.generation == 7
+    assert build_status(lns, ReconcileResult(OURS, NOBODY), NOW).recorded.generation == 7
     for behind in (
         ReconcileResult(OURS, NOBODY, unrecorded=(UNREACHABLE,)),
         ReconcileResult(ABSENT, NOBODY, failures=(UNREACHABLE,)),
         ReconcileResult(FOREIGN, NOBODY),
         ReconcileResult(OURS, NOBODY, refusal=RESERVED),
     ):
-        assert status(lns, behind, NOW).recorded.generation == 4
+        assert build_status(lns, behind, NOW).recorded.generation == 4
 
 
 def test_without_provenance_the_present_generation_is_what_is_known() -> None:
-    assert status(LNS, ReconcileResult(OURS, NOBODY), NOW).recorded.generation == 3
+    assert build_status(LNS, ReconcileResult(OURS, NOBODY), NOW).recorded.generation == 3
 
 
 some_failures = st.lists(st.sampled_from([FORBIDDEN, UNREACHABLE]), max_size=2).map(tuple)
@@ -162,7 +168,7 @@ def test_an_entry_left_out_is_told_with_its_place() -> None:
     current = active_entries(Spec(users=(Member("*"),)), NOW)
     found = ReconcileResult(OURS, current)
     assert said(found)["Ready"] == ("False", "InvalidSubject")
-    condition = status(LNS, found, NOW).condition("AccessReady")
+    condition = build_status(LNS, found, NOW).condition("AccessReady")
     assert condition
     assert "spec.users[0]" in condition.message
 
@@ -170,13 +176,13 @@ def test_an_entry_left_out_is_told_with_its_place() -> None:
 def test_sudo_that_does_not_work_yet_is_told() -> None:
     found = ReconcileResult(OURS, NOBODY, sudoer_problems=("alice: not allowed", "bob: wrong"))
     assert said(found)["Ready"] == ("False", "SudoNotReady")
-    condition = status(LNS, found, NOW).condition("Ready")
+    condition = build_status(LNS, found, NOW).condition("Ready")
     assert condition
     assert condition.message == "kubectl sudo: alice: not allowed; bob: wrong"
 
 
 def test_what_is_still_to_come_is_told() -> None:
-    condition = status(LNS, ReconcileResult(ABSENT, NOBODY), NOW).condition("Ready")
+    condition = build_status(LNS, ReconcileResult(ABSENT, NOBODY), NOW).condition("Ready")
     assert condition
     assert condition.message == "The namespace could not be created yet."
 
@@ -184,13 +190,13 @@ def test_what_is_still_to_come_is_told() -> None:
 def test_a_refused_name_is_told_whatever_else_was_found() -> None:
     found = ReconcileResult(FOREIGN, NOBODY, refusal=RESERVED, failures=(FORBIDDEN,))
     assert set(said(found).values()) == {("False", "ReservedName")}
-    condition = status(LNS, found, NOW).condition("Ready")
+    condition = build_status(LNS, found, NOW).condition("Ready")
     assert condition
     assert '"default" is reserved' in condition.message
 
 
 def test_a_conflict_says_what_to_do() -> None:
-    condition = status(LNS, ReconcileResult(FOREIGN, NOBODY), NOW).condition("Ready")
+    condition = build_status(LNS, ReconcileResult(FOREIGN, NOBODY), NOW).condition("Ready")
     assert condition
     assert 'namespaces "team-a" already exists' in condition.message
     assert "adopt" in condition.message
@@ -205,14 +211,14 @@ def test_messages_stay_short_enough_for_events() -> None:
         ReconcileResult(OURS, NOBODY, failures=(long,)),
         ReconcileResult(OURS, NOBODY, unrecorded=(long,)),
     ):
-        assert all(len(c.message) <= 1024 for c in status(LNS, found, NOW).conditions)
+        assert all(len(c.message) <= 1024 for c in build_status(LNS, found, NOW).conditions)
 
 
 def test_the_rest_of_the_status_is_what_was_found() -> None:
     alice = Subject(SubjectKind.USER, "alice")
     current = ActiveEntries((alice, alice), (alice,), ())
     found = ReconcileResult(OURS, current, namespace_uid="n-1", sudoers_group="team-a-sudoers")
-    new = status(LNS, found, NOW)
+    new = build_status(LNS, found, NOW)
     assert new.observed_generation == 3
     assert (new.namespace_uid, new.sudoers_group) == ("n-1", "team-a-sudoers")
     assert (new.counts.users, new.counts.managers, new.counts.sudoers) == (2, 1, 0)
@@ -233,8 +239,8 @@ def test_when_only_time_has_passed_there_is_nothing_to_write(
     found = ReconcileResult(
         whose, active_entries(lns.spec, NOW), "n-1", "g", failures=(UNREACHABLE,)
     )
-    told = as_written(lns, status(lns, found, NOW))
-    assert status(told, found, LATER) == told.status
+    told = as_written(lns, build_status(lns, found, NOW))
+    assert build_status(told, found, LATER) == told.status
 
 
 def test_a_transition_is_when_the_status_changed_and_not_when_the_reason_did() -> None:
@@ -248,11 +254,11 @@ def test_a_transition_is_when_the_status_changed_and_not_when_the_reason_did() -
         ReconcileResult(OURS, NOBODY, failures=(UNREACHABLE,)),
     )
     refused = ReconcileResult(OURS, NOBODY, failures=(FORBIDDEN,))
-    lns = as_written(LNS, status(LNS, good, NOW))
+    lns = as_written(LNS, build_status(LNS, good, NOW))
     assert since(lns).last_transition_time == NOW
-    lns = as_written(lns, status(lns, retrying, LATER))
+    lns = as_written(lns, build_status(lns, retrying, LATER))
     assert since(lns).last_transition_time == LATER
-    lns = as_written(lns, status(lns, refused, LATER + timedelta(hours=1)))
+    lns = as_written(lns, build_status(lns, refused, LATER + timedelta(hours=1)))
     assert (since(lns).reason, since(lns).last_transition_time) == ("Forbidden", LATER)
 
 
@@ -274,14 +280,14 @@ def broken(before: Status) -> LNamespace:
 def test_a_broken_spec_leaves_the_status_known() -> None:
     """Its UID proves whose the Namespace is."""
     found = ReconcileResult(OURS, ActiveEntries((), (), ()), "n-1", "team-a-sudoers")
-    before = status(LNS, found, NOW)
+    before = build_status(LNS, found, NOW)
     assert broken(before).status == before
     assert broken(before).metadata.generation == 4
 
 
 def test_a_broken_spec_is_told_and_takes_nothing_back_that_was_known() -> None:
-    before = status(LNS, ReconcileResult(OURS, NOBODY, "n-1", "team-a-sudoers"), NOW)
-    told = unreadable(broken(before), "x - at `$.spec.users`", LATER)
+    before = build_status(LNS, ReconcileResult(OURS, NOBODY, "n-1", "team-a-sudoers"), NOW)
+    told = build_unreadable_status(broken(before), "x - at `$.spec.users`", LATER)
     ready = told.condition("Ready")
     assert ready
     assert (ready.status, ready.reason, ready.last_transition_time) == (
@@ -295,8 +301,8 @@ def test_a_broken_spec_is_told_and_takes_nothing_back_that_was_known() -> None:
 
 
 def test_a_broken_spec_is_told_once() -> None:
-    told = unreadable(broken(Status()), "x", NOW)
-    assert unreadable(broken(told), "x", LATER) == told
+    told = build_unreadable_status(broken(Status()), "x", NOW)
+    assert build_unreadable_status(broken(told), "x", LATER) == told
 
 
 def test_a_status_that_cannot_be_read_either_is_begun_anew() -> None:

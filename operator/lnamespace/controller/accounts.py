@@ -44,7 +44,7 @@ class Accounts:
         name, namespace = subject.name, subject.namespace
         if name_problem(namespace, NEVER):
             raise Invalid(f'the ServiceAccounts of namespace "{namespace}" cannot be sudoers')
-        found = self.cache.look(NAMESPACE, ("", namespace))
+        found = self.cache.get(NAMESPACE, ("", namespace))
         if found is None:
             raise NoNamespace(f'there is no namespace "{namespace}"')
         lns = self.cache.ours(self.cache.tenant(namespace))
@@ -62,4 +62,4 @@ class Accounts:
     def _has_bindings(self, namespace: str) -> bool:
         """Return whether the LNamespace's own are there: they come first, should a quota end."""
         bindings = (USERS_BINDING, SUDOERS_BINDING)
-        return all(self.cache.look(ROLE_BINDING, (namespace, one)) for one in bindings)
+        return all(self.cache.get(ROLE_BINDING, (namespace, one)) for one in bindings)

@@ -10,12 +10,12 @@ import msgspec
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.limit import RequesterLimits, describe_orphans
 from lnamespace.access.person import Person
-from lnamespace.controller.departures import Departures
-from lnamespace.controller.outbox import Departed, Departure
+from lnamespace.controller.deleted import DeletedLNamespaces
+from lnamespace.controller.outbox import DeletedLNamespace, Departed
 from lnamespace.controller.people import People
 from lnamespace.controller.queue import WorkQueue
+from lnamespace.controller.quota import QueuePosition, Quota
 from lnamespace.controller.resource import CachedLNamespace
-from lnamespace.controller.slots import Place, Slots
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
@@ -87,8 +87,8 @@ class Cache:
         """The LNamespaces that there are, by UID."""
         self._last_read: dict[str, LNamespace | None] = {}
         """Those that cannot be read, by UID, as they were when they could be."""
-        self._slots = Slots(conventions, limits, reserved, lambda name: queue.add(Tenant(name)))
-        self.departures = Departures()
+        self._slots = Quota(conventions, limits, reserved, lambda name: queue.add(Tenant(name)))
+        self.deleted = DeletedLNamespaces()
         self.lnamespaces: Store[CachedLNamespace] = Store(self._lnamespace_changed)
         self.objects: dict[Resource, Store[ObservedObject]] = {
             NAMESPACE: Store(self._namespace_changed),
@@ -99,7 +99,7 @@ class Cache:
         }
         self.objects |= {kind: Store[ObservedObject](self._rail_changed) for kind in rails}
 
-    def look(self, resource: Resource, key: Key) -> ObservedObject | None:
+    def get(self, resource: Resource, key: Key) -> ObservedObject | None:
         """What is known of an object."""
         return self.objects[resource].get(key)
 
@@ -112,17 +112,17 @@ class Cache:
         """Whether there is a limit of LNamespaces for anybody."""
         return self._slots.limits.any_limited
 
-    def place(self, lns: LNamespace) -> Place:
+    def place(self, lns: LNamespace) -> QueuePosition:
         """Where one that has no Namespace is in its requester's line; if it is its turn, it has."""
         waited = self._slots.waits(lns.name)
         place = self._slots.ask(lns.name)
-        if waited and place is Place.HOLDS:
+        if waited and place is QueuePosition.HOLDS:
             self._people_changed(None, lns)
         return place
 
-    def exceeded(self, lns: LNamespace, place: Place) -> str:
+    def exceeded(self, lns: LNamespace, place: QueuePosition) -> str:
         """Why one that is in line has to wait."""
-        if place is Place.NEXT:
+        if place is QueuePosition.NEXT:
             return "It is made as soon as another namespace that is being deleted is gone."
         refusal = self._slots.limits.refusal(lns.spec.account, self._slots.used(lns.name))
         return refusal + describe_orphans(
@@ -144,8 +144,8 @@ class Cache:
         somebody has looked.
         """
         listed, given = self.tenant(name), self._slots.given_to(name)
-        there = listed is not None and not listed.going and listed.lns.uid == given
-        return bool(given) and not there and self.look(NAMESPACE, ("", name)) is None
+        there = listed is not None and not listed.terminating and listed.lns.uid == given
+        return bool(given) and not there and self.get(NAMESPACE, ("", name)) is None
 
     def settle(self, name: str) -> None:
         """Nobody works on that name but the caller: a slot that was given in vain is free again."""
@@ -155,13 +155,13 @@ class Cache:
 
     def announced(self, uid: str) -> None:
         """Note that the outbox says of an LNamespace which is gone that its Namespace goes."""
-        if departure := self.departures.get(uid):
-            self.departures[uid] = msgspec.structs.replace(departure, announced=True)
+        if deleted := self.deleted.get(uid):
+            self.deleted[uid] = msgspec.structs.replace(deleted, announced=True)
 
     def everything(self) -> Iterator[WorkKey]:
         """Return the keys of everything that there is to compare, people first."""
         yield from self.people
-        yield from map(Departed, list(self.departures))
+        yield from map(Departed, list(self.deleted))
         for listed in self.lnamespaces:
             yield Tenant(listed.lns.name)
 
@@ -174,7 +174,7 @@ class Cache:
                     yield Tenant(seen.key[1])
                 elif kind is not NAMESPACE and (key := self._concerned(*seen.key)):
                     yield key
-        yield from map(Departed, list(self.departures))
+        yield from map(Departed, list(self.deleted))
 
     def ours(self, listed: CachedLNamespace | None) -> LNamespace | None:
         """The LNamespace, if it is for our class; another's is none of our business."""
@@ -215,7 +215,7 @@ class Cache:
         # One that is handed to another class is not gone; one that waited never cost anything.
         if was is not None and not waited and (new is None or new.lns.uid != was.uid):
             self._forget_departures()
-            self.departures[was.uid] = Departure(was, datetime.now(UTC))
+            self.deleted[was.uid] = DeletedLNamespace(was, datetime.now(UTC))
             self._queue.add(Departed(was.uid))
 
     def _note_uids(self, old: CachedLNamespace | None, new: CachedLNamespace | None) -> None:
@@ -248,11 +248,11 @@ class Cache:
     def _forget_departures(self) -> None:
         """Drop on a standby what another process has long told the ledger."""
         before = datetime.now(UTC) - STANDBY_MEMORY
-        while self._queue.closed and self.departures:
-            oldest = next(iter(self.departures))
-            if self.departures[oldest].at >= before:
+        while self._queue.closed and self.deleted:
+            oldest = next(iter(self.deleted))
+            if self.deleted[oldest].at >= before:
                 break
-            del self.departures[oldest]
+            del self.deleted[oldest]
 
     def _recount(
         self, name: str, was: LNamespace | None, is_: LNamespace | None, take_in: TakeIn
@@ -260,8 +260,8 @@ class Cache:
         """See anew who has a slot. Of whom is still in line, the sudoers get nothing."""
         before = None if self._slots.waits(name) else was
         listed = self.tenant(name)
-        lns = None if listed is None or listed.problem or listed.going else self.ours(listed)
-        take_in(name, lns, self.look(NAMESPACE, ("", name)))
+        lns = None if listed is None or listed.problem or listed.terminating else self.ours(listed)
+        take_in(name, lns, self.get(NAMESPACE, ("", name)))
         self._people_changed(before, None if self._slots.waits(name) else is_)
 
     def _people_changed(self, was: LNamespace | None, is_: LNamespace | None) -> None:
@@ -278,7 +278,7 @@ class Cache:
 
     def _own_binding(self, person: Person) -> ObservedObject | None:
         key = (person.namespace, self._names.self_impersonator(person.digest))
-        return self.look(ROLE_BINDING if person.namespace else CLUSTER_ROLE_BINDING, key)
+        return self.get(ROLE_BINDING if person.namespace else CLUSTER_ROLE_BINDING, key)
 
     def _staying(self, person: Person, seen: ObservedObject) -> int:
         """Return how many LNamespaces own the person's objects and are to stay, up to two."""
@@ -287,7 +287,7 @@ class Cache:
 
     def _needs(self, uid: str, person: Person) -> bool:
         listed = self._uids.get(uid)
-        if listed is None or listed.going:
+        if listed is None or listed.terminating:
             return False
         return self.people.is_sponsor(person, listed.lns.name, uid)
 
@@ -306,9 +306,9 @@ class Cache:
     def _namespace_left(self, old: ObservedObject, new: ObservedObject | None) -> None:
         """The end of what is gone already is when its Namespace is."""
         now = datetime.now(UTC)
-        for uid, departure in self.departures.of(old.key[1]):
-            if departure.lingers(old) and (new is None or new.uid != old.uid):
-                self.departures[uid] = msgspec.structs.replace(departure, at=now)
+        for uid, deleted in self.deleted.of(old.key[1]):
+            if deleted.lingers(old) and (new is None or new.uid != old.uid):
+                self.deleted[uid] = msgspec.structs.replace(deleted, at=now)
             self._queue.add(Departed(uid))
 
     def _namespace_appeared(self, name: str) -> None:

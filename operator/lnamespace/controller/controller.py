@@ -14,13 +14,13 @@ from lnamespace.access.limit import RequesterLimits
 from lnamespace.access.person import Person
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import Cache, Tenant, WorkKey
-from lnamespace.controller.deletion import DeletionRecorder
-from lnamespace.controller.events import Recorder
+from lnamespace.controller.deletion import DeletionReconciler
+from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.guards import GuardWatch
 from lnamespace.controller.handlers import lnamespace_handlers
 from lnamespace.controller.instrumentation import DEFECT, DONE, Instrumentation
 from lnamespace.controller.liveness import Liveness, WatchHealth
-from lnamespace.controller.outbox import Departed, Outbox
+from lnamespace.controller.outbox import BillingRecorder, Departed
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.person import PersonReconciler
 from lnamespace.controller.profiles import Profiles
@@ -115,8 +115,8 @@ class Controller:
         applier = partial(Applier, client, self._cache.objects, conventions.managed_metadata)
         # One LNamespace may list 50 sudoers: what is made for them leaves room for all else.
         of_people = max(1, settings.concurrency // 4)
-        recorder = Recorder(client, lnamespaces(conventions))
-        outbox = Outbox(client, conventions.names)
+        recorder = EventRecorder(client, lnamespaces(conventions))
+        outbox = BillingRecorder(client, conventions.names)
         self._tenants = LNamespaceReconciler(
             client,
             self._cache,
@@ -128,7 +128,7 @@ class Controller:
             self._instrumentation,
             guards=lambda: self._profiles.current,
         )
-        self._deletions = DeletionRecorder(self._cache, outbox, conventions, settings.reserved)
+        self._deletions = DeletionReconciler(self._cache, outbox, conventions, settings.reserved)
         self._people = PersonReconciler(
             self._cache,
             Accounts(client, self._cache, conventions),
@@ -217,7 +217,7 @@ class Controller:
         if not isinstance(key, Tenant):
             return False
         listed = self._cache.tenant(key.name)
-        return listed is None or listed.going or bool(listed.lns.status.namespace_uid)
+        return listed is None or listed.terminating or bool(listed.lns.status.namespace_uid)
 
     def _make_reflectors(
         self, client: Client, conventions: Conventions
@@ -273,7 +273,7 @@ class Controller:
 
     async def _dispatch(self, key: WorkKey, failed_before: int) -> Outcome:
         if isinstance(key, Departed):
-            return await self._deletions.record(key)
+            return await self._deletions.reconcile(key)
         if isinstance(key, Person):
             return await self._people.reconcile(key, failed_before)
         return await self._tenants.reconcile(key.name, failed_before)

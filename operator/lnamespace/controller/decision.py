@@ -35,7 +35,7 @@ from lnamespace.access.tenant import (
     tenant_objects,
 )
 from lnamespace.controller.observation import Lifecycle, Observation
-from lnamespace.controller.slots import Place
+from lnamespace.controller.quota import QueuePosition
 from lnamespace.controller.status import (
     LIMIT_EXCEEDED,
     NOBODY,
@@ -172,7 +172,7 @@ class SudoLayoutDecision:
 def decide(observation: Observation, now: datetime) -> ReconcileDecision:
     """Return what is to be done first.
 
-    An LNamespace that is gone, or going, loses its grants without waiting for the garbage
+    An LNamespace that is gone, or terminating, loses its grants without waiting for the garbage
     collector. Its Namespace is left to the collector: should we ever be wrong, no data is lost.
     """
     match observation.lifecycle:
@@ -246,10 +246,10 @@ def _refusal(observation: Observation) -> Refusal | None:
     if problem := observation.name_problem:
         message = f"The name is refused: {problem}. Delete this LNamespace and choose another."
         return Refusal(RESERVED_NAME, message)
-    if observation.position is Place.HOLDS:
+    if observation.position is QueuePosition.HOLDS:
         return None
-    reason = TERMINATING if observation.position is Place.NEXT else LIMIT_EXCEEDED
-    return Refusal(reason, observation.quota_message, observation.position is not Place.FAR)
+    reason = TERMINATING if observation.position is QueuePosition.NEXT else LIMIT_EXCEEDED
+    return Refusal(reason, observation.quota_message, observation.position is not QueuePosition.FAR)
 
 
 def _changes(observation: Observation, decision: ReconcileDecision) -> Changes:

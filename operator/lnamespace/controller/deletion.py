@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.ownership import Ownership, determine_ownership
 from lnamespace.controller.cache import Cache
-from lnamespace.controller.outbox import Departed, Departure, Outbox
+from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, Departed
 from lnamespace.controller.outcome import Outcome
 from lnamespace.errors import ClusterError
 from lnamespace.kube.resources import NAMESPACE
@@ -13,25 +13,25 @@ from lnamespace.model.rules import RESERVED_NAMES, name_problem
 
 
 @dataclass(frozen=True)
-class DeletionRecorder:
+class DeletionReconciler:
     """Records the deletion of LNamespaces for the ledger."""
 
     cache: Cache
-    outbox: Outbox
+    outbox: BillingRecorder
     conventions: Conventions
     reserved: tuple[str, ...] = ()
 
-    async def record(self, key: Departed) -> Outcome:
+    async def reconcile(self, key: Departed) -> Outcome:
         """Record that an LNamespace is gone, if its Namespace can have cost anything.
 
         Not before its Namespace is gone: until then it costs, and whoever paid for it pays.
         """
-        departure = self.cache.departures.get(key.uid)
-        if departure is None:
+        deleted = self.cache.deleted.get(key.uid)
+        if deleted is None:
             return Outcome()
-        lns, namespace = departure.lns, self.cache.look(NAMESPACE, ("", departure.lns.name))
-        if departure.lingers(namespace):
-            failures = await self._announce(departure)
+        lns, namespace = deleted.lns, self.cache.get(NAMESPACE, ("", deleted.lns.name))
+        if deleted.lingers(namespace):
+            failures = await self._announce(deleted)
             return Outcome(failures) if failures else Outcome()
         # By the Namespace too: a reconcile that is still under way may record it after this.
         whose = determine_ownership(lns, namespace, self.conventions)
@@ -39,14 +39,14 @@ class DeletionRecorder:
         was_ours = had or bool(lns.status.namespace_uid) or lns.uid in self.outbox.told
         reserved = name_problem(lns.name, RESERVED_NAMES + self.reserved)
         charged = was_ours or (namespace is None and not reserved)
-        if charged and (failures := await self.outbox.close(departure)):
+        if charged and (failures := await self.outbox.close(deleted)):
             return Outcome(failures)
         self.outbox.forget(key.uid)
-        del self.cache.departures[key.uid]
+        del self.cache.deleted[key.uid]
         return Outcome()
 
-    async def _announce(self, departure: Departure) -> list[ClusterError]:
-        failures = [] if departure.announced else await self.outbox.announce(departure)
+    async def _announce(self, deleted: DeletedLNamespace) -> list[ClusterError]:
+        failures = [] if deleted.announced else await self.outbox.announce(deleted)
         if not failures:
-            self.cache.announced(departure.lns.uid)
+            self.cache.announced(deleted.lns.uid)
         return failures

@@ -22,7 +22,7 @@ EVENTS_NAMESPACE = "default"
 log = logging.getLogger(__name__)
 
 
-class Recorder:
+class EventRecorder:
     """Posts Events about LNamespaces; one that cannot be posted is logged and forgotten."""
 
     def __init__(self, client: Client, resource: Resource) -> None:

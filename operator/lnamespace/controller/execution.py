@@ -18,7 +18,7 @@ from lnamespace.controller.decision import (
 )
 from lnamespace.controller.observation import Lifecycle, Observation
 from lnamespace.controller.observer import Observer
-from lnamespace.controller.outbox import Outbox
+from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.status import ReconcileResult
 from lnamespace.errors import ClusterError
 from lnamespace.kube.apply import Applier
@@ -30,7 +30,7 @@ class Executor:
 
     observer: Observer
     applier: Applier
-    outbox: Outbox
+    outbox: BillingRecorder
 
     async def execute(
         self, observation: Observation, decision: ReconcileDecision

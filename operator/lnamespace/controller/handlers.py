@@ -7,7 +7,8 @@ kopf calls a handler for every LNamespace that is created, edited or deleted::
 
 A handler puts what it is told into the store. The store compares resource versions, and enqueues
 the LNamespace if it has changed. A worker then reconciles it by what the caches hold
-(:mod:`~lnamespace.controller.tenant`), not by the event: an event may be late, or stand for many.
+(:mod:`~lnamespace.controller.reconciler`), not by the event: an event may be late, or stand for
+many.
 
 The :class:`~lnamespace.kube.reflector.Reflector` lists what kopf's watch does not tell: LNamespaces
 that were deleted while a watch was interrupted (docs/decisions/0038-kopf-handlers.md).

@@ -140,7 +140,7 @@ def _takes(old: CachedLNamespace, new: CachedLNamespace | None) -> bool:
     """Return whether somebody has less access than before."""
     if new is None or new.lns.uid != old.lns.uid:
         return True
-    return (new.going and not old.going) or not _listed(old.lns) <= _listed(new.lns)
+    return (new.terminating and not old.terminating) or not _listed(old.lns) <= _listed(new.lns)
 
 
 def _listed(lns: LNamespace) -> set[tuple[str, str, str, str]]:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.ownership import Ownership, determine_ownership, is_adopted
 from lnamespace.access.profiles import ProfileSet, ResolvedProfile
+from lnamespace.controller.quota import QueuePosition
 from lnamespace.controller.resource import CachedLNamespace
-from lnamespace.controller.slots import Place
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import NAMESPACE, Resource
 from lnamespace.kube.state import ObservedObject
@@ -74,7 +74,7 @@ class Observation:
     sudoers: Mapping[Subject, SudoerState] = field(default_factory=dict)
     profiles: ProfileSet = field(default_factory=ProfileSet)
     name_problem: str = ""
-    position: Place = Place.HOLDS
+    position: QueuePosition = QueuePosition.HOLDS
     quota_message: str = ""
 
     @property

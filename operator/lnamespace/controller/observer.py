@@ -12,8 +12,8 @@ from lnamespace.access.profiles import ProfileSet
 from lnamespace.access.tenant import all_grant_refs
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.observation import Lifecycle, Observation, SudoerState
+from lnamespace.controller.quota import QueuePosition
 from lnamespace.controller.resource import CachedLNamespace
-from lnamespace.controller.slots import Place
 from lnamespace.errors import ClusterError
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.objects import Key
@@ -59,7 +59,7 @@ class Observer:
         lns = before.cached.lns if before.cached else None
         return dataclasses.replace(
             before,
-            objects={place: self.cache.look(*place) for place in self._places(before.name)},
+            objects={place: self.cache.get(*place) for place in self._places(before.name)},
             sudoers=self._sudoers(lns) if lns else {},
             profiles=self.profiles(),
         )
@@ -69,7 +69,7 @@ class Observer:
             return Lifecycle.GONE
         if self.cache.ours(cached) is None:
             return Lifecycle.OTHER_CLASS
-        if cached.going:
+        if cached.terminating:
             return Lifecycle.TERMINATING
         return Lifecycle.UNREADABLE if cached.problem else Lifecycle.ACTIVE
 
@@ -87,7 +87,7 @@ class Observer:
         if problem or seen.ownership is not Ownership.ABSENT:
             return dataclasses.replace(seen, name_problem=problem)
         position = self.cache.place(lns)
-        message = "" if position is Place.HOLDS else self.cache.exceeded(lns, position)
+        message = "" if position is QueuePosition.HOLDS else self.cache.exceeded(lns, position)
         return dataclasses.replace(seen, position=position, quota_message=message)
 
     def _sudoers(self, lns: LNamespace) -> dict[Subject, SudoerState]:
@@ -100,5 +100,5 @@ class Observer:
     def _in_place(self, one: Person, uid: str) -> bool:
         if self.conventions.sudo is SudoLayout.SERVICE_ACCOUNT:
             return True
-        there = all(self.cache.look(*place) for place in person.person_refs(one, self.conventions))
+        there = all(self.cache.get(*place) for place in person.person_refs(one, self.conventions))
         return there and self.cache.is_sponsored(one, uid)

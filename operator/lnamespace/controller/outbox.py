@@ -33,7 +33,7 @@ class Departed:
     uid: str
 
 
-class Departure(msgspec.Struct, frozen=True):
+class DeletedLNamespace(msgspec.Struct, frozen=True):
     """An LNamespace as it was last seen, and when it, or its Namespace, was seen to be gone.
 
     ``announced``: the outbox says that it goes, should nobody see the rest.
@@ -56,7 +56,7 @@ class Departure(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Outbox:
+class BillingRecorder:
     """Makes records; whoever makes one twice has made one.
 
     ``told`` are the UIDs of the LNamespaces of which something was recorded, whether or not their
@@ -87,17 +87,17 @@ class Outbox:
             self.forget(lns.uid)
         return failures
 
-    async def announce(self, departure: Departure) -> list[ClusterError]:
+    async def announce(self, deleted: DeletedLNamespace) -> list[ClusterError]:
         """Write down that an LNamespace is gone whose Namespace is not: the publisher waits, too.
 
         Should this process end meanwhile, nobody else would know of it.
         """
-        lns, at = departure.lns, departure.at
+        lns, at = deleted.lns, deleted.at
         return await self._make(lns.uid, (*pending_records(lns, at), pending_deletion(lns, at)))
 
-    async def close(self, departure: Departure) -> list[ClusterError]:
+    async def close(self, deleted: DeletedLNamespace) -> list[ClusterError]:
         """Record that an LNamespace is gone, and before that what had not been recorded."""
-        lns, at = departure.lns, departure.at
+        lns, at = deleted.lns, deleted.at
         failures = await self._make(lns.uid, (*self._due(lns, at), deletion(lns, at)))
         if not failures:
             self.told.discard(lns.uid)

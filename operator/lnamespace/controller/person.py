@@ -52,7 +52,7 @@ class PersonReconciler:
             return Outcome([missing], people.changes_at(person, now))
         owners = {} if missing else sponsors | kept
         wanted = self_impersonator(subject, owners, self.conventions) if subject else ()
-        actions = plan_actions(wanted, self.cache.look, person_refs(person, self.conventions))
+        actions = plan_actions(wanted, self.cache.get, person_refs(person, self.conventions))
         failures = await self.applier.apply(actions)
         failures += [missing] if missing else []
         news = self._note(person, failures, failed_before)
@@ -79,7 +79,7 @@ class PersonReconciler:
 
         They may list the person as before: what was granted stays until they can be read.
         """
-        found = (self.cache.look(*place) for place in person_refs(person, self.conventions))
+        found = (self.cache.get(*place) for place in person_refs(person, self.conventions))
         owners = {uid for seen in found if seen for uid in seen.owners}
         return {name: uid for uid in owners if (name := self.cache.never_read(uid))}
 
@@ -98,7 +98,7 @@ class PersonReconciler:
         return listed is not None and (not is_ready(listed.lns) or self._lingers(name))
 
     def _lingers(self, name: str) -> bool:
-        return previous_is_present(name, self.conventions, self.cache.look)
+        return previous_is_present(name, self.conventions, self.cache.get)
 
 
 def _is_told(failure: ClusterError, failed_before: int) -> bool:

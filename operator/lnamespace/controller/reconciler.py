@@ -9,11 +9,11 @@ from lnamespace.access.conventions import Conventions
 from lnamespace.access.profiles import ProfileSet
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.decision import decide
-from lnamespace.controller.events import Recorder
+from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.execution import Executor
 from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.observer import Observer
-from lnamespace.controller.outbox import Outbox
+from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.report import Reporter
 from lnamespace.kube.apply import Applier
@@ -32,8 +32,8 @@ class LNamespaceReconciler:
     client: Client
     cache: Cache
     applier: Applier
-    recorder: Recorder
-    outbox: Outbox
+    recorder: EventRecorder
+    outbox: BillingRecorder
     conventions: Conventions
     reserved: tuple[str, ...] = ()
     instrumentation: Instrumentation = field(default_factory=Instrumentation)

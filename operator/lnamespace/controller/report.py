@@ -6,19 +6,19 @@ from datetime import datetime
 from lnamespace.access.conventions import Conventions
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.decision import SWITCH_DELAY, ReconcileDecision
-from lnamespace.controller.events import Recorder
+from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.observation import Lifecycle, Observation
 from lnamespace.controller.outcome import PATIENCE, Outcome
+from lnamespace.controller.quota import QueuePosition
 from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
-from lnamespace.controller.slots import Place
 from lnamespace.controller.status import (
     ReconcileResult,
-    counts,
+    build_status,
+    build_terminating_status,
+    build_unreadable_status,
+    count_entries,
     is_ready,
-    status,
-    terminating,
-    unreadable,
 )
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.client import Client
@@ -31,7 +31,7 @@ class Reporter:
 
     client: Client
     cache: Cache
-    recorder: Recorder
+    recorder: EventRecorder
     instrumentation: Instrumentation
     conventions: Conventions
 
@@ -54,15 +54,15 @@ class Reporter:
             case Lifecycle.GONE:
                 return Outcome([*result.failures])
             case Lifecycle.TERMINATING:
-                new = terminating(observation.lns, result.failures, second)
+                new = build_terminating_status(observation.lns, result.failures, second)
                 return Outcome([*result.failures, *await self._write(observation.lns, new)])
             case Lifecycle.UNREADABLE:
-                new = unreadable(observation.lns, observation.problem, second)
+                new = build_unreadable_status(observation.lns, observation.problem, second)
                 return Outcome(await self._write(observation.lns, new))
             case Lifecycle.ACTIVE:
                 failures = [*result.profile_failures, *result.failures]
                 if _is_worth_writing(result, failed_before):
-                    new = status(observation.lns, result, second)
+                    new = build_status(observation.lns, result, second)
                     failures += await self._write(observation.lns, new)
                 changes_at = _changes_at(decision, result)
                 return Outcome([*failures, *result.unrecorded], changes_at)
@@ -70,7 +70,7 @@ class Reporter:
     def _measure(self, observation: Observation, result: ReconcileResult) -> None:
         if observation.lifecycle is Lifecycle.OTHER_CLASS:
             self.instrumentation.forget(observation.name)
-        if observation.position is not Place.HOLDS:
+        if observation.position is not QueuePosition.HOLDS:
             self.instrumentation.refused(observation.lns)
         if result.done is None:
             return
@@ -122,7 +122,7 @@ def _is_worth_writing(result: ReconcileResult, failed_before: int) -> bool:
 
 def _was_done(lns: LNamespace, result: ReconcileResult) -> bool:
     """Return whether the status said already that everything is as it should be."""
-    return is_ready(lns) and lns.status.counts == counts(result.entries)
+    return is_ready(lns) and lns.status.counts == count_entries(result.entries)
 
 
 def _changes_at(decision: ReconcileDecision, result: ReconcileResult) -> datetime | None:
@@ -133,4 +133,4 @@ def _changes_at(decision: ReconcileDecision, result: ReconcileResult) -> datetim
 
 def _inputs(cached: CachedLNamespace) -> tuple[Spec, dict[str, str], bool]:
     """Return what a reconcile goes by, besides the status that it writes itself."""
-    return cached.lns.spec, cached.lns.metadata.labels, cached.going
+    return cached.lns.spec, cached.lns.metadata.labels, cached.terminating

@@ -34,7 +34,7 @@ class CachedLNamespace(msgspec.Struct, frozen=True):
         return self.lns.spec.class_name == name
 
     @property
-    def going(self) -> bool:
+    def terminating(self) -> bool:
         """Whether it is being deleted, waiting for somebody's finalizer."""
         return self.lns.metadata.deletion_timestamp is not msgspec.UNSET
 

@@ -114,7 +114,7 @@ def has_waited(said: Status) -> bool:
     return reason in (TERMINATING, CONFLICT)
 
 
-def status(lns: LNamespace, result: ReconcileResult, now: datetime) -> Status:
+def build_status(lns: LNamespace, result: ReconcileResult, now: datetime) -> Status:
     """The status of an LNamespace; equal to the one it has if nothing changed but the time."""
     namespace = _refused(result) or _namespace(lns, result)
     rails = None if result.refusal else _rails(result)
@@ -133,18 +133,18 @@ def status(lns: LNamespace, result: ReconcileResult, now: datetime) -> Status:
         namespace_uid=result.namespace_uid,
         sudoers_group=result.sudoers_group,
         sudo_user=result.sudo_user,
-        counts=counts(result.entries),
+        counts=count_entries(result.entries),
         recorded=Recorded(newest_generation(lns)) if billing.holds else lns.status.recorded,
         conditions=tuple(_condition(lns, t, verdict, now) for t, verdict in verdicts.items()),
     )
 
 
-def counts(entries: ActiveEntries) -> Counts:
+def count_entries(entries: ActiveEntries) -> Counts:
     """How many of each list count now."""
     return Counts(len(entries.users), len(entries.managers), len(entries.sudoers))
 
 
-def unreadable(lns: LNamespace, problem: str, now: datetime) -> Status:
+def build_unreadable_status(lns: LNamespace, problem: str, now: datetime) -> Status:
     """The status of an LNamespace whose spec cannot be read: what was granted stays as it is."""
     verdict = Verdict(False, "InvalidSpec", f"The spec cannot be read: {problem}.")
     return msgspec.structs.replace(
@@ -154,7 +154,9 @@ def unreadable(lns: LNamespace, problem: str, now: datetime) -> Status:
     )
 
 
-def terminating(lns: LNamespace, failures: Sequence[ClusterError], now: datetime) -> Status:
+def build_terminating_status(
+    lns: LNamespace, failures: Sequence[ClusterError], now: datetime
+) -> Status:
     """Return the status of an LNamespace that is being deleted: nobody has access any more.
 
     What became of its billing stays: a ledger that is not told yet will be.

@@ -13,9 +13,9 @@ from lnamespace.access.limit import RequesterLimits
 from lnamespace.access.person import Person
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import NO_LIMITS, Cache, WorkKey
-from lnamespace.controller.deletion import DeletionRecorder
-from lnamespace.controller.events import Recorder
-from lnamespace.controller.outbox import Departed, Outbox
+from lnamespace.controller.deletion import DeletionReconciler
+from lnamespace.controller.events import EventRecorder
+from lnamespace.controller.outbox import BillingRecorder, Departed
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.person import PersonReconciler
 from lnamespace.controller.queue import WorkQueue
@@ -94,8 +94,8 @@ class Desk:
     async def close(self, uid: str = "uid-a") -> Outcome:
         """Work on an LNamespace that is gone."""
         ours = self.tenants
-        recorder = DeletionRecorder(ours.cache, ours.outbox, ours.conventions, ours.reserved)
-        return await recorder.record(Departed(uid))
+        deletions = DeletionReconciler(ours.cache, ours.outbox, ours.conventions, ours.reserved)
+        return await deletions.reconcile(Departed(uid))
 
     def restart(self) -> None:
         """Another process takes over: it knows what the cluster says, and no more."""
@@ -117,7 +117,7 @@ class Desk:
             self.tenants,
             cache=cache,
             applier=applier,
-            outbox=Outbox(client, NAMES),
+            outbox=BillingRecorder(client, NAMES),
         )
 
     def subjects(self, path: str) -> list[str]:
@@ -145,8 +145,8 @@ async def working(limits: RequesterLimits = NO_LIMITS) -> AsyncIterator[Desk]:
         queue: WorkQueue[WorkKey] = WorkQueue()
         cache, now, woken = Cache(LAYOUT, queue, limits=limits), [NOW], list[str]()
         applier = Applier(client, cache.objects, LAYOUT.managed_metadata, 8)
-        recorder = Recorder(client, lnamespaces(LAYOUT))
-        outbox = Outbox(client, NAMES)
+        recorder = EventRecorder(client, lnamespaces(LAYOUT))
+        outbox = BillingRecorder(client, NAMES)
         tenants = LNamespaceReconciler(
             client, cache, applier, recorder, outbox, LAYOUT, clock=lambda: now[0]
         )

@@ -18,8 +18,8 @@ from lnamespace.access.limit import RequesterLimits
 from lnamespace.access.ownership import Ownership, determine_ownership
 from lnamespace.controller.cache import Cache, Tenant, WorkKey
 from lnamespace.controller.queue import WorkQueue
+from lnamespace.controller.quota import SHOWN, QueuePosition, Quota
 from lnamespace.controller.resource import read_lnamespace
-from lnamespace.controller.slots import SHOWN, Place, Slots
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.kube.state import ObservedObject
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec, Status
@@ -27,7 +27,7 @@ from lnamespace.model.lnamespace import LNamespace, Metadata, Spec, Status
 LAYOUT = Conventions(counted=True)
 ANNOTATION = LAYOUT.names.requester_annotation
 LIMITS = RequesterLimits(1, {"carol": 2})
-HOLDS, WAITS, FAR = Place.HOLDS, Place.WAITS, Place.FAR
+HOLDS, WAITS, FAR = QueuePosition.HOLDS, QueuePosition.WAITS, QueuePosition.FAR
 NAMES = ("n1", "n2", "n3", "n4")
 OWNERS = ("alice", "alice", "carol")
 
@@ -145,9 +145,9 @@ class World:
         listed = self.cache.tenant(name)
         if listed is None:
             return
-        seen = self.cache.look(NAMESPACE, ("", name))
+        seen = self.cache.get(NAMESPACE, ("", name))
         whose = determine_ownership(listed.lns, seen, LAYOUT)
-        if whose is Ownership.ABSENT and self.cache.place(listed.lns) is Place.HOLDS:
+        if whose is Ownership.ABSENT and self.cache.place(listed.lns) is QueuePosition.HOLDS:
             self.posts[name] = listed.lns
             return
         ours = whose in (Ownership.OURS, Ownership.TERMINATING)
@@ -282,9 +282,9 @@ def woken() -> list[str]:
 
 
 @pytest.fixture
-def slots(woken: list[str]) -> Slots:
+def slots(woken: list[str]) -> Quota:
     """One slot for alice, which n1 has; n2 and n3 wait for it."""
-    slots = Slots(LAYOUT, LIMITS, wake=woken.append)
+    slots = Quota(LAYOUT, LIMITS, wake=woken.append)
     for name, second in (("n1", 0), ("n3", 2), ("n2", 1)):
         slots.note(name, lnamespace(name, second), None)
     assert [slots.ask(name) for name in ("n3", "n1", "n2")] == [WAITS, HOLDS, WAITS]
@@ -292,14 +292,14 @@ def slots(woken: list[str]) -> Slots:
     return slots
 
 
-def test_the_oldest_comes_first_and_of_one_second_the_first_by_name(slots: Slots) -> None:
+def test_the_oldest_comes_first_and_of_one_second_the_first_by_name(slots: Quota) -> None:
     slots.note("n0", lnamespace("n0", 1), None)
     slots.settle("n1", None, None)
     assert [slots.ask(name) for name in ("n3", "n2", "n0")] == [WAITS, WAITS, HOLDS]
 
 
 def test_news_takes_no_slot_back_while_its_namespace_may_be_in_the_making(
-    slots: Slots, woken: list[str]
+    slots: Quota, woken: list[str]
 ) -> None:
     slots.note("n1", None, None)
     assert (slots.ask("n2"), woken) == (WAITS, [])
@@ -309,41 +309,41 @@ def test_news_takes_no_slot_back_while_its_namespace_may_be_in_the_making(
     assert slots.ask("n2") is HOLDS
 
 
-def test_whoever_has_a_slot_keeps_it_until_it_is_gone(slots: Slots) -> None:
+def test_whoever_has_a_slot_keeps_it_until_it_is_gone(slots: Quota) -> None:
     slots.note("n1", lnamespace("n1", 9), space("n1"))
     slots.settle("n1", lnamespace("n1", 9), None)
     assert (slots.ask("n2"), slots.ask("n1")) == (WAITS, HOLDS)
 
 
 def test_a_status_that_tells_of_a_namespace_is_as_good_as_it() -> None:
-    slots = Slots(LAYOUT, LIMITS)
+    slots = Quota(LAYOUT, LIMITS)
     slots.note("n1", lnamespace("n1", 0), None)
     slots.note("n2", lnamespace("n2", 1, had="gone"), None)
     assert (slots.ask("n1"), slots.ask("n2")) == (WAITS, HOLDS)
 
 
 def test_a_namespace_that_is_left_takes_the_slot_until_it_is_gone(
-    slots: Slots, woken: list[str]
+    slots: Quota, woken: list[str]
 ) -> None:
     slots.note("n1", None, space("n1"))
     slots.settle("n1", None, space("n1"))
     assert slots.ask("n2") is WAITS
     slots.note("n1", None, space("n1", terminating=True))
-    assert (slots.ask("n2"), slots.ask("n3")) == (Place.NEXT, WAITS)
+    assert (slots.ask("n2"), slots.ask("n3")) == (QueuePosition.NEXT, WAITS)
     woken.clear()
     slots.note("n1", None, None)
     assert woken == ["n2", "n3"]
     assert (slots.ask("n3"), slots.ask("n2")) == (WAITS, HOLDS)
 
 
-def test_a_namesake_begins_at_the_end_of_the_line(slots: Slots) -> None:
+def test_a_namesake_begins_at_the_end_of_the_line(slots: Quota) -> None:
     slots.note("n1", lnamespace("n1", 9, uid="another"), None)
     slots.settle("n1", lnamespace("n1", 9, uid="another"), None)
     assert [slots.ask(name) for name in ("n1", "n3", "n2")] == [WAITS, WAITS, HOLDS]
 
 
 def test_a_namespace_of_somebody_else_is_counted_to_them_and_not_in_line() -> None:
-    slots = Slots(LAYOUT, LIMITS)
+    slots = Quota(LAYOUT, LIMITS)
     slots.note("n1", lnamespace("n1"), space("n1", uid="theirs", asked="carol"))
     assert (slots.waits("n1"), slots.ask("n1")) == (False, HOLDS)
     slots.note("n2", lnamespace("n2", 1), None)
@@ -351,20 +351,20 @@ def test_a_namespace_of_somebody_else_is_counted_to_them_and_not_in_line() -> No
 
 
 def test_who_has_no_limit_is_not_counted() -> None:
-    slots = Slots(LAYOUT, RequesterLimits(1, {"alice": 0}))
+    slots = Quota(LAYOUT, RequesterLimits(1, {"alice": 0}))
     for name in NAMES:
         slots.note(name, lnamespace(name), None)
         assert slots.ask(name) is HOLDS
 
 
 def test_a_name_that_is_reserved_stands_in_nobodys_way() -> None:
-    slots = Slots(LAYOUT, LIMITS, reserved=("n1",))
+    slots = Quota(LAYOUT, LIMITS, reserved=("n1",))
     slots.note("n1", lnamespace("n1"), None)
     slots.note("n2", lnamespace("n2", 1), None)
     assert slots.ask("n2") is HOLDS
 
 
-def test_of_a_long_line_only_the_first_are_to_be_seen(slots: Slots) -> None:
+def test_of_a_long_line_only_the_first_are_to_be_seen(slots: Quota) -> None:
     names = [f"m{number:02}" for number in range(SHOWN + 5)]
     for name in names:
         slots.note(name, lnamespace(name, 3), None)
@@ -375,7 +375,7 @@ def test_of_a_long_line_only_the_first_are_to_be_seen(slots: Slots) -> None:
 
 
 def test_who_is_pushed_back_in_a_long_line_is_looked_at_again(
-    slots: Slots, woken: list[str]
+    slots: Quota, woken: list[str]
 ) -> None:
     for number in range(SHOWN):
         slots.note(f"m{number}", lnamespace(f"m{number}", 3), None)

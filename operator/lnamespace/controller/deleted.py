@@ -2,10 +2,10 @@
 
 from collections import UserDict
 
-from lnamespace.controller.outbox import Departure
+from lnamespace.controller.outbox import DeletedLNamespace
 
 
-class Departures(UserDict[str, Departure]):
+class DeletedLNamespaces(UserDict[str, DeletedLNamespace]):
     """By UID, in the order in which they went; and by name, for news of their Namespaces.
 
     Each deletion of a Namespace makes five events. Of 10,000 LNamespaces that were deleted at once
@@ -16,9 +16,9 @@ class Departures(UserDict[str, Departure]):
         super().__init__()
         self._names: dict[str, set[str]] = {}
 
-    def __setitem__(self, uid: str, departure: Departure) -> None:
-        super().__setitem__(uid, departure)
-        self._names.setdefault(departure.lns.name, set()).add(uid)
+    def __setitem__(self, uid: str, deleted: DeletedLNamespace) -> None:
+        super().__setitem__(uid, deleted)
+        self._names.setdefault(deleted.lns.name, set()).add(uid)
 
     def __delitem__(self, uid: str) -> None:
         name = self[uid].lns.name
@@ -27,6 +27,6 @@ class Departures(UserDict[str, Departure]):
         if not self._names[name]:
             del self._names[name]
 
-    def of(self, name: str) -> list[tuple[str, Departure]]:
+    def of(self, name: str) -> list[tuple[str, DeletedLNamespace]]:
         """Return those that had that name, with their UIDs."""
         return [(uid, self[uid]) for uid in sorted(self._names.get(name, ()))]

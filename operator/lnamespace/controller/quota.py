@@ -27,7 +27,7 @@ makes a thousand and deletes ten comes to the next ten.
 """
 
 
-class Claim(NamedTuple):
+class QuotaEntry(NamedTuple):
     """What a name of a namespace means to an account.
 
     ``uid`` is the LNamespace's; empty where a Namespace is left that is nobody's any more, which
@@ -41,7 +41,7 @@ class Claim(NamedTuple):
     leaving: bool = False
 
 
-class Place(Enum):
+class QueuePosition(Enum):
     """Where an LNamespace is."""
 
     HOLDS = "it has a slot"
@@ -50,7 +50,7 @@ class Place(Enum):
     FAR = "it is further back in line than anybody needs to see"
 
 
-class Slots:
+class Quota:
     """All claims. ``wake`` is told the names for which something may have changed."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Slots:
         self._annotation = conventions.names.requester_annotation
         self._reserved = RESERVED_NAMES + reserved
         self._wake = wake
-        self._claims: dict[str, Claim] = {}
+        self._claims: dict[str, QuotaEntry] = {}
         self._held: Counter[str] = Counter()
         self._leaving: Counter[str] = Counter()
         self._lines: dict[str, list[tuple[str, str]]] = {}
@@ -109,20 +109,20 @@ class Slots:
             new = new._replace(holds=True)
         self._replace(name, new)
 
-    def ask(self, name: str) -> Place:
+    def ask(self, name: str) -> QueuePosition:
         """Take a slot for the LNamespace if it is its turn."""
         claim = self._claims.get(name)
         if claim is None or claim.holds:
-            return Place.HOLDS
+            return QueuePosition.HOLDS
         rank = bisect_left(self._lines[claim.account], (claim.since, name))
         if rank < self._free(claim.account):
             self._replace(name, claim._replace(holds=True))
-            return Place.HOLDS
+            return QueuePosition.HOLDS
         if rank < self._free(claim.account) + self._leaving[claim.account]:
-            return Place.NEXT
-        return Place.WAITS if rank < SHOWN else Place.FAR
+            return QueuePosition.NEXT
+        return QueuePosition.WAITS if rank < SHOWN else QueuePosition.FAR
 
-    def _claim(self, lns: LNamespace | None, namespace: ObservedObject | None) -> Claim | None:
+    def _claim(self, lns: LNamespace | None, namespace: ObservedObject | None) -> QuotaEntry | None:
         if not self.limits.any_limited:
             return None
         whose = determine_ownership(lns, namespace, self._conventions) if lns else None
@@ -137,16 +137,16 @@ class Slots:
             return None
         # An owner that is gone takes it along: the garbage collector comes in a moment.
         leaving = namespace.terminating or bool(namespace.owners)
-        return self._counted(Claim(asked, holds=True, leaving=leaving))
+        return self._counted(QuotaEntry(asked, holds=True, leaving=leaving))
 
-    def _counted(self, claim: Claim) -> Claim | None:
+    def _counted(self, claim: QuotaEntry) -> QuotaEntry | None:
         account = self.limits.account(claim.account)
         return claim._replace(account=account) if self.limits.of(account) is not None else None
 
     def _free(self, account: str) -> int:
         return (self.limits.of(account) or 0) - self._held[account]
 
-    def _replace(self, name: str, new: Claim | None) -> None:
+    def _replace(self, name: str, new: QuotaEntry | None) -> None:
         old = self._claims.pop(name, None)
         if old:
             self._leave(name, old)
@@ -155,7 +155,7 @@ class Slots:
         if old and old != new:
             self._call_next(old.account)
 
-    def _enter(self, name: str, claim: Claim) -> None:
+    def _enter(self, name: str, claim: QuotaEntry) -> None:
         self._claims[name] = claim
         if claim.holds:
             self._held[claim.account] += 1
@@ -168,7 +168,7 @@ class Slots:
         if len(line) > SHOWN and (claim.since, name) < line[SHOWN]:
             self._wake(line[SHOWN][1])  # it was to be seen until now
 
-    def _leave(self, name: str, claim: Claim) -> None:
+    def _leave(self, name: str, claim: QuotaEntry) -> None:
         if claim.holds:
             self._held[claim.account] -= 1
             self._leaving[claim.account] -= claim.leaving
@@ -186,6 +186,6 @@ class Slots:
             self._wake(name)
 
 
-def _claim_of(lns: LNamespace, *, holds: bool) -> Claim:
+def _claim_of(lns: LNamespace, *, holds: bool) -> QuotaEntry:
     since = lns.metadata.creation_timestamp or ""
-    return Claim(lns.spec.account, holds, lns.uid, since)
+    return QuotaEntry(lns.spec.account, holds, lns.uid, since)
