@@ -24,7 +24,7 @@ the GitOps controller in openshift-gitops."""
 
 @dataclass(frozen=True)
 class Accounts:
-    """Looks for ServiceAccounts one by one: who may list them all sees those of everybody."""
+    """Checks ServiceAccounts by name: the right to list would show those of everybody."""
 
     client: Client
     cache: Cache
@@ -60,6 +60,6 @@ class Accounts:
             raise NoServiceAccount(words, status=404) from error
 
     def _has_bindings(self, namespace: str) -> bool:
-        """Return whether the LNamespace's own are there: they come first, should a quota end."""
+        """Return whether the LNamespace has its own bindings: they come before anybody else's."""
         bindings = (USERS_BINDING, SUDOERS_BINDING)
         return all(self.cache.get(ROLE_BINDING, (namespace, one)) for one in bindings)

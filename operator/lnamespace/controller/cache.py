@@ -1,4 +1,4 @@
-"""What is known of the cluster, and whom a piece of news concerns."""
+"""The caches of the cluster, and which keys a change adds to the queue."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ would otherwise have one list of references written a thousand times.
 
 @dataclass(frozen=True)
 class Tenant:
-    """The key of one LNamespace."""
+    """The key under which one LNamespace is reconciled."""
 
     name: str
 
@@ -68,7 +68,7 @@ News = Callable[[CachedLNamespace | None, CachedLNamespace | None], None]
 
 
 class Cache:
-    """The stores of all kinds that matter, feeding the queue."""
+    """The stores of all resources that are watched; their changes add keys to the queue."""
 
     def __init__(
         self,
@@ -97,23 +97,25 @@ class Cache:
             CLUSTER_ROLE: Store(self._grant_changed),
             CLUSTER_ROLE_BINDING: Store(self._grant_changed),
         }
-        self.objects |= {kind: Store[ObservedObject](self._rail_changed) for kind in rails}
+        self.objects |= {
+            kind: Store[ObservedObject](self._profile_object_changed) for kind in rails
+        }
 
     def get(self, resource: Resource, key: Key) -> ObservedObject | None:
-        """What is known of an object."""
+        """Return an object as last known; None where there is none."""
         return self.objects[resource].get(key)
 
     def tenant(self, name: str) -> CachedLNamespace | None:
-        """The LNamespace of that name."""
+        """Return the LNamespace of that name; None where there is none."""
         return self.lnamespaces.get(("", name))
 
     @property
     def limited(self) -> bool:
-        """Whether there is a limit of LNamespaces for anybody."""
+        """Return whether anybody has a limit of LNamespaces."""
         return self._slots.limits.any_limited
 
     def place(self, lns: LNamespace) -> QueuePosition:
-        """Where one that has no Namespace is in its requester's line; if it is its turn, it has."""
+        """Return the quota position of an LNamespace, reserving a slot if it is its turn."""
         waited = self._slots.waits(lns.name)
         place = self._slots.ask(lns.name)
         if waited and place is QueuePosition.HOLDS:
@@ -121,7 +123,7 @@ class Cache:
         return place
 
     def exceeded(self, lns: LNamespace, place: QueuePosition) -> str:
-        """Why one that is in line has to wait."""
+        """Return why an LNamespace in that position has to wait."""
         if place is QueuePosition.NEXT:
             return "It is made as soon as another namespace that is being deleted is gone."
         refusal = self._slots.limits.refusal(lns.spec.account, self._slots.used(lns.name))
@@ -130,43 +132,43 @@ class Cache:
         )
 
     def _lives(self, name: str) -> bool:
-        """Return whether a Namespace that is nobody's may be of an LNamespace that is there.
+        """Return whether an orphaned Namespace may belong to an LNamespace that exists.
 
-        Whose it is cannot be told for one of another class, or one that cannot be read.
+        That is not known of an LNamespace of another class, or one that cannot be read.
         """
         listed = self.tenant(name)
         return listed is not None and (bool(listed.problem) or self.ours(listed) is None)
 
     def doubts(self, name: str) -> bool:
-        """Whether a Namespace may have been made of which nothing is known, for one that is gone.
+        """Return whether a Namespace may exist unknown to us, for an LNamespace that is gone.
 
-        A request without an answer may have been carried out: its slot is not free before
-        somebody has looked.
+        The request that created it may have had no answer. Its slot is not free before the API
+        server was asked.
         """
         listed, given = self.tenant(name), self._slots.given_to(name)
         there = listed is not None and not listed.terminating and listed.lns.uid == given
         return bool(given) and not there and self.get(NAMESPACE, ("", name)) is None
 
     def settle(self, name: str) -> None:
-        """Nobody works on that name but the caller: a slot that was given in vain is free again."""
+        """Give back a slot that the name does not need; no worker but the caller works on it."""
         if self.limited:
             lns = self.ours(self.tenant(name))
             self._recount(name, lns, lns, self._slots.settle)
 
     def announced(self, uid: str) -> None:
-        """Note that the outbox says of an LNamespace which is gone that its Namespace goes."""
+        """Note that the outbox says of a deleted LNamespace that its Namespace is to follow."""
         if deleted := self.deleted.get(uid):
             self.deleted[uid] = msgspec.structs.replace(deleted, announced=True)
 
     def everything(self) -> Iterator[WorkKey]:
-        """Return the keys of everything that there is to compare, people first."""
+        """Return the keys of everything to reconcile, people first."""
         yield from self.people
         yield from map(Departed, list(self.deleted))
         for listed in self.lnamespaces:
             yield Tenant(listed.lns.name)
 
     def known(self) -> Iterator[WorkKey]:
-        """Return the keys of all that is known, leftovers included: for who begins to lead."""
+        """Return the keys of everything in the caches, leftovers included: for a new leader."""
         yield from self.everything()
         for kind, store in self.objects.items():
             for seen in store:
@@ -177,7 +179,7 @@ class Cache:
         yield from map(Departed, list(self.deleted))
 
     def ours(self, listed: CachedLNamespace | None) -> LNamespace | None:
-        """The LNamespace, if it is for our class; another's is none of our business."""
+        """Return the LNamespace if it is of our class, or None."""
         return listed.lns if listed and listed.of_class(self._names.class_name) else None
 
     def never_read(self, uid: str) -> str:
@@ -214,12 +216,12 @@ class Cache:
                 self._queue.add(Tenant(lns.name))
         # One that is handed to another class is not gone; one that waited never cost anything.
         if was is not None and not waited and (new is None or new.lns.uid != was.uid):
-            self._forget_departures()
+            self._forget_deletions()
             self.deleted[was.uid] = DeletedLNamespace(was, datetime.now(UTC))
             self._queue.add(Departed(was.uid))
 
     def _note_uids(self, old: CachedLNamespace | None, new: CachedLNamespace | None) -> None:
-        """Know by UID what there is, and what was last read of those that cannot be read."""
+        """Index LNamespaces by UID, and keep what was last read of unreadable ones."""
         same = old is not None and new is not None and old.lns.uid == new.lns.uid
         if old is not None and not same:
             self._uids.pop(old.lns.uid, None)
@@ -233,7 +235,7 @@ class Cache:
             self._last_read[new.lns.uid] = old.lns if same and old else None
 
     def _forget_unread(self, uid: str) -> None:
-        """Have those looked at whose objects were kept because it could not be read."""
+        """Enqueue the people whose objects were kept because the LNamespace was unreadable."""
         if uid not in self._last_read or self._last_read.pop(uid) is not None:
             return
         for binding in (CLUSTER_ROLE_BINDING, ROLE_BINDING):
@@ -245,8 +247,8 @@ class Cache:
         """Return the LNamespace as it was when it could be read the last time."""
         return (self._last_read.get(lns.uid) or lns) if lns else None
 
-    def _forget_departures(self) -> None:
-        """Drop on a standby what another process has long told the ledger."""
+    def _forget_deletions(self) -> None:
+        """Drop on a standby the deletions that the leader has long recorded."""
         before = datetime.now(UTC) - STANDBY_MEMORY
         while self._queue.closed and self.deleted:
             oldest = next(iter(self.deleted))
@@ -257,7 +259,7 @@ class Cache:
     def _recount(
         self, name: str, was: LNamespace | None, is_: LNamespace | None, take_in: TakeIn
     ) -> None:
-        """See anew who has a slot. Of whom is still in line, the sudoers get nothing."""
+        """Update the quota. The sudoers of an LNamespace that waits get nothing."""
         before = None if self._slots.waits(name) else was
         listed = self.tenant(name)
         lns = None if listed is None or listed.problem or listed.terminating else self.ours(listed)
@@ -304,7 +306,7 @@ class Cache:
             self._namespace_left(old, new)
 
     def _namespace_left(self, old: ObservedObject, new: ObservedObject | None) -> None:
-        """The end of what is gone already is when its Namespace is."""
+        """Take the end of a Namespace as that of its LNamespace, which is gone already."""
         now = datetime.now(UTC)
         for uid, deleted in self.deleted.of(old.key[1]):
             if deleted.lingers(old) and (new is None or new.uid != old.uid):
@@ -312,7 +314,7 @@ class Cache:
             self._queue.add(Departed(uid))
 
     def _namespace_appeared(self, name: str) -> None:
-        """What belongs there could not be made where there was no namespace."""
+        """Enqueue those whose objects could not be made without this namespace."""
         if name == self._names.sudo_namespace:
             for listed in self.lnamespaces:
                 self._queue.add(Tenant(listed.lns.name))
@@ -327,8 +329,10 @@ class Cache:
         if seen is not None and (key := self._concerned(*seen.key)):
             self._queue.add(key)
 
-    def _rail_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
-        """A quota tells of every pod that comes or goes, which changes nothing of ours."""
+    def _profile_object_changed(
+        self, old: ObservedObject | None, new: ObservedObject | None
+    ) -> None:
+        """Enqueue the LNamespace unless only a status changed, as a quota's does with each pod."""
         seen = new or old
         if seen is None or (old and new and old.fingerprint == new.fingerprint):
             return

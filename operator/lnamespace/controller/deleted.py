@@ -1,4 +1,4 @@
-"""LNamespaces that are gone, until the ledger has been told."""
+"""Deleted LNamespaces, until the ledger has been told."""
 
 from collections import UserDict
 
@@ -6,7 +6,7 @@ from lnamespace.controller.outbox import DeletedLNamespace
 
 
 class DeletedLNamespaces(UserDict[str, DeletedLNamespace]):
-    """By UID, in the order in which they went; and by name, for news of their Namespaces.
+    """By UID, in the order of deletion, and by name, for changes of their Namespaces.
 
     Each deletion of a Namespace makes five events. Of 10,000 LNamespaces that were deleted at once
     each event looked through all of them: 19 ms, for which nobody's revocation went on.
@@ -28,5 +28,5 @@ class DeletedLNamespaces(UserDict[str, DeletedLNamespace]):
             del self._names[name]
 
     def of(self, name: str) -> list[tuple[str, DeletedLNamespace]]:
-        """Return those that had that name, with their UIDs."""
+        """Return the deleted LNamespaces of that name, with their UIDs."""
         return [(uid, self[uid]) for uid in sorted(self._names.get(name, ()))]

@@ -1,4 +1,4 @@
-"""Kubernetes Events: what a person should notice of an LNamespace.
+"""Kubernetes Events about LNamespaces.
 
 Only changes of readiness that need somebody are worth one; that all went well is not, for it
 would cost a write for every LNamespace.
@@ -30,7 +30,7 @@ class EventRecorder:
         self._resource = resource
 
     async def record(self, lns: LNamespace, new: Status) -> None:
-        """Tell what a change of status means to people, if anything."""
+        """Post an Event if the new status needs somebody's attention, or needs it no more."""
         before, after = lns.status.condition(READY), new.condition(READY)
         if after is None or (before and before.reason == after.reason):
             return

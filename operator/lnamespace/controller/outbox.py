@@ -1,4 +1,4 @@
-"""Tells the ledger of billing: as objects in etcd, which a publisher carries on.
+"""Create BillingRecords: objects in etcd that the publisher carries into the ledger.
 
 The database is never in the way: a record is one small write to the API server that everything
 else depends on too (docs/decisions/0013-outbox.md).
@@ -28,7 +28,7 @@ from lnamespace.model.names import Names
 
 @dataclass(frozen=True)
 class Departed:
-    """The key of an LNamespace that is gone: by UID, for another may have its name already."""
+    """The key of a deleted LNamespace: its UID, because another may have its name already."""
 
     uid: str
 
@@ -44,7 +44,7 @@ class DeletedLNamespace(msgspec.Struct, frozen=True):
     announced: bool = False
 
     def lingers(self, namespace: ObservedObject | None) -> bool:
-        """Whether its Namespace is there still: what finalizers hold costs what it did before.
+        """Return whether its Namespace is still there and costs what it did before.
 
         One that stays (deletionPolicy Retain, or an orphaning deletion) has no owner and is not
         being deleted: it is nobody's since the LNamespace is gone.
@@ -57,7 +57,7 @@ class DeletedLNamespace(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class BillingRecorder:
-    """Makes records; whoever makes one twice has made one.
+    """Creates BillingRecords idempotently: the name of each is the id of its event.
 
     ``told`` are the UIDs of the LNamespaces of which something was recorded, whether or not their
     status came to say so. ``waited`` are those that have waited for a Namespace of
@@ -72,15 +72,15 @@ class BillingRecorder:
     begun: dict[str, datetime] = field(default_factory=dict)
 
     def wait(self, uid: str) -> None:
-        """Note that one waits for a Namespace of its name to go."""
+        """Note that an LNamespace waits for another Namespace of its name to go."""
         self.waited.add(uid)
         self.begun.pop(uid, None)
 
     async def record(self, lns: LNamespace, now: datetime) -> list[ClusterError]:
-        """Record what the ledger does not know yet of who pays.
+        """Record who pays, as far as the ledger has not been told yet; return the failures.
 
-        What waited for another Namespace of its name pays from when it has its own: until then
-        whoever the other was of did.
+        An LNamespace that waited for another Namespace of its name pays from the moment when it has
+        its own: the owner of the other one paid until then.
         """
         failures = await self._make(lns.uid, self._due(lns, now))
         if not failures:
@@ -88,9 +88,9 @@ class BillingRecorder:
         return failures
 
     async def announce(self, deleted: DeletedLNamespace) -> list[ClusterError]:
-        """Write down that an LNamespace is gone whose Namespace is not: the publisher waits, too.
+        """Record that an LNamespace is gone and its Namespace is not yet; return the failures.
 
-        Should this process end meanwhile, nobody else would know of it.
+        The publisher waits for the Namespace, should this process end meanwhile.
         """
         lns, at = deleted.lns, deleted.at
         return await self._make(lns.uid, (*pending_records(lns, at), pending_deletion(lns, at)))
@@ -105,7 +105,7 @@ class BillingRecorder:
         return failures
 
     def forget(self, uid: str) -> None:
-        """Forget that one has waited."""
+        """Forget that an LNamespace has waited."""
         self.waited.discard(uid)
         self.begun.pop(uid, None)
 
@@ -117,7 +117,7 @@ class BillingRecorder:
         return records
 
     async def _make(self, uid: str, records: Iterable[BillingRecord]) -> list[ClusterError]:
-        """One after the other: what came first must not be missing where what followed is there."""
+        """Create records one after the other: no later one may exist without an earlier one."""
         path = billingrecords(self.names).path()
         for record in records:
             body = msgspec.json.encode(manifest(record, self.names))

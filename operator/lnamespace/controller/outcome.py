@@ -1,4 +1,4 @@
-"""What came of working on a key."""
+"""The outcome of a reconcile: failures, and when to reconcile again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ PATIENCE = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """What could not be done, and when time alone will change what should be.
+    """The failures of a reconcile, and when time alone will change what should be.
 
     A value and no exception: an entry that expires must do so at its second even while something
     else about its LNamespace fails.
@@ -23,5 +23,5 @@ class Outcome:
 
     @property
     def worst(self) -> ClusterError | None:
-        """The failure to act upon: one that waiting can help, if there is one."""
+        """Return the failure that decides about the retry: a retryable one if there is one."""
         return min(self.failures, key=lambda failure: not failure.retryable, default=None)

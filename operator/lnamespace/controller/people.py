@@ -11,14 +11,14 @@ from lnamespace.model.subject import Subject
 
 
 class Sponsor(NamedTuple):
-    """That an LNamespace, by UID, lists the person as a sudoer; None is for ever."""
+    """The UID of an LNamespace that lists the person as a sudoer, until when (None: for ever)."""
 
     uid: str
     until: datetime | None
 
 
 class People:
-    """The sudoers of all LNamespaces, by person."""
+    """The sudoers of all LNamespaces, by person, and what is wrong with their objects."""
 
     def __init__(self) -> None:
         self._sponsors: dict[Person, dict[str, Sponsor]] = {}
@@ -27,7 +27,7 @@ class People:
         """Why a person's objects could not be made, in words."""
 
     def update(self, old: LNamespace | None, new: LNamespace | None) -> set[Person]:
-        """Take in a change of an LNamespace; returns the people whom it concerns."""
+        """Update the lists after a change of an LNamespace; return the people whom it concerns."""
         lns = new or old
         if lns is None:
             return set()
@@ -48,11 +48,11 @@ class People:
         return iter(list(self._sponsors))
 
     def subject(self, person: Person) -> Subject | None:
-        """Who the person is, as long as anybody lists them."""
+        """Return the subject that the person is; None where no LNamespace lists them."""
         return self._subjects.get(person)
 
     def sponsors(self, person: Person, now: datetime) -> dict[str, str]:
-        """The LNamespaces that need the person now, name to UID."""
+        """Return the LNamespaces that need the person now, name to UID."""
         listed = self._sponsors.get(person, {})
         return {name: s.uid for name, s in listed.items() if s.until is None or s.until > now}
 
@@ -62,7 +62,7 @@ class People:
         return sponsor is not None and sponsor.uid == uid
 
     def changes_at(self, person: Person, now: datetime) -> datetime | None:
-        """When time alone will end the next LNamespace's need of the person."""
+        """Return when the next entry of the person expires."""
         ends = (s.until for s in self._sponsors.get(person, {}).values())
         return min((end for end in ends if end and end > now), default=None)
 

@@ -1,4 +1,4 @@
-"""Makes one person's self-impersonator as the LNamespaces that list them say.
+"""Reconcile one person's self-impersonator with the LNamespaces that list the person.
 
 Its only writer: were it left to the LNamespaces, a thousand of them would race for one list of
 owner references.
@@ -25,7 +25,7 @@ from lnamespace.model.subject import Subject, SubjectKind
 
 @dataclass(frozen=True)
 class PersonReconciler:
-    """Reconciles people; ``wake`` has an LNamespace that waited for one looked at again."""
+    """Reconciles people. ``wake`` enqueues an LNamespace that waits for one of them."""
 
     cache: Cache
     accounts: Accounts
@@ -35,7 +35,7 @@ class PersonReconciler:
     clock: Callable[[], datetime] = utc_now
 
     async def reconcile(self, person: Person, failed_before: int = 0) -> Outcome:
-        """Make it so, as far as it can be done."""
+        """Reconcile the objects of one person; return the failures and the next expiry."""
         now = self.clock()
         people = self.cache.people
         sponsors, kept = people.sponsors(person, now), self._kept(person)
@@ -65,7 +65,7 @@ class PersonReconciler:
     async def _missing(
         self, subject: Subject | None, sponsors: Collection[str]
     ) -> ClusterError | None:
-        """Return why nothing is to be made for a ServiceAccount, or why it is not known whether."""
+        """Return why a ServiceAccount gets nothing, or why that could not be found out."""
         if subject is None or subject.kind is not SubjectKind.SERVICE_ACCOUNT:
             return None
         try:
@@ -84,7 +84,7 @@ class PersonReconciler:
         return {name: uid for uid in owners if (name := self.cache.never_read(uid))}
 
     def _note(self, person: Person, failures: list[ClusterError], failed_before: int) -> bool:
-        """Remember what is wrong, for the LNamespaces to tell; True if that is new."""
+        """Keep what is wrong for the status of LNamespaces; return whether that has changed."""
         people = self.cache.people
         known = people.problems.pop(person, None)
         lasting = [f for f in failures if _is_told(f, failed_before)]
@@ -102,6 +102,6 @@ class PersonReconciler:
 
 
 def _is_told(failure: ClusterError, failed_before: int) -> bool:
-    """Return whether people should know: what passes by itself, in a moment, they need not."""
+    """Return whether a failure belongs into a status: one that soon passes does not."""
     passes = failure.retryable and not isinstance(failure, NoServiceAccount)
     return not passes or failed_before >= PATIENCE

@@ -70,18 +70,18 @@ class Profiles:
 
     @property
     def kinds(self) -> tuple[Resource, ...]:
-        """What they may want in a namespace."""
+        """Return the resources that profiles may contain."""
         return PROFILE_RESOURCES if self._file else ()
 
     async def keep(self, changed: Callable[[], Awaitable[None]]) -> None:
-        """Follow the file for ever; ``changed`` is awaited when other profiles are in force."""
+        """Follow the file for ever; await ``changed`` when other profiles are in force."""
         while self._file:
             await asyncio.sleep(LOOK_SECONDS)
             if await self.refresh():
                 await changed()
 
     async def refresh(self) -> bool:
-        """Look at the file, ask the server if need be; True if other profiles are in force."""
+        """Read the file if it has changed; return whether other profiles are in force."""
         if not self._file:
             return False
         try:
@@ -96,7 +96,7 @@ class Profiles:
 
     @property
     def _patience(self) -> float:
-        """Seconds between two questions: a new API server may write a spec in a new form."""
+        """Return the seconds between two dry runs: a new API server may write another form."""
         return RETRY_SECONDS if self.problem else self._refresh_seconds
 
     def _read(self, file: ChangingFile) -> bool:
@@ -135,7 +135,7 @@ class Profiles:
         return ResolvedProfile(forms, profile.labels)
 
     async def _form(self, kind: Resource, name: str, spec: dict[str, Any]) -> bytes:
-        """The spec as the API server writes it."""
+        """Return the spec as the API server writes it."""
         body = {
             "apiVersion": kind.api_version,
             "kind": kind.kind,
@@ -147,7 +147,7 @@ class Profiles:
         return canonical_json(bytes(answers.decode(_made, answer).spec))
 
     def _complain(self, problem: str) -> bool:
-        """Say it once. Those before go on; where there are none, it is told why."""
+        """Log a problem once; return whether that changes the profiles in force."""
         if problem == self.problem:
             return False
         self.problem = problem

@@ -1,4 +1,4 @@
-"""Who has a slot under the limit of LNamespaces per requester, and who is next.
+"""The quota of LNamespaces per requester: who has a slot, and who is next in the queue.
 
 A Namespace takes a slot of whoever asked for it for as long as it is there, also when its
 LNamespace has gone and left it. Who waits is in line, the oldest first. All of it is known from
@@ -28,10 +28,10 @@ makes a thousand and deletes ten comes to the next ten.
 
 
 class QuotaEntry(NamedTuple):
-    """What a name of a namespace means to an account.
+    """The name of a namespace, as it counts for an account.
 
-    ``uid`` is the LNamespace's; empty where a Namespace is left that is nobody's any more, which
-    may be ``leaving``.
+    ``uid`` is the LNamespace's; empty where a Namespace is left whose LNamespace is gone.
+    ``leaving``: that Namespace is being deleted.
     """
 
     account: str
@@ -42,7 +42,7 @@ class QuotaEntry(NamedTuple):
 
 
 class QueuePosition(Enum):
-    """Where an LNamespace is."""
+    """The position of an LNamespace in its account's quota."""
 
     HOLDS = "it has a slot"
     NEXT = "it gets that of a Namespace that is being deleted"
@@ -51,7 +51,7 @@ class QueuePosition(Enum):
 
 
 class Quota:
-    """All claims. ``wake`` is told the names for which something may have changed."""
+    """All entries, by name. ``wake`` is called with each name whose position may have changed."""
 
     def __init__(
         self,
@@ -73,28 +73,28 @@ class Quota:
         """The Namespaces of an account whose LNamespaces are gone, and that are to stay."""
 
     def waits(self, name: str) -> bool:
-        """Whether the LNamespace is in line."""
+        """Return whether the LNamespace waits for a slot."""
         claim = self._claims.get(name)
         return claim is not None and not claim.holds
 
     def given_to(self, name: str) -> str:
-        """The UID of the LNamespace that has a slot under that name; empty where none has."""
+        """Return the UID of the LNamespace that has a slot under that name, or nothing."""
         claim = self._claims.get(name)
         return claim.uid if claim and claim.holds else ""
 
     def used(self, name: str) -> int:
-        """How many slots are taken of the account that one in line is counted to."""
+        """Return how many slots are taken of the account of an LNamespace that waits."""
         return self._held[self._claims[name].account]
 
     def left(self, name: str) -> list[str]:
-        """Return the Namespaces that take slots of that account and are nobody's any more."""
+        """Return the Namespaces that take slots of that account and have no LNamespace."""
         return sorted(self._left.get(self._claims[name].account, ()))
 
     def note(self, name: str, lns: LNamespace | None, namespace: ObservedObject | None) -> None:
-        """Take in news of an LNamespace or its Namespace.
+        """Update the entry of a name after a change of the LNamespace or its Namespace.
 
-        A slot that was given to an LNamespace is not taken back by news: somebody may be making
-        the Namespace just now. That waits for :meth:`settle`.
+        A slot that an LNamespace has is kept: a worker may be creating its Namespace at this
+        moment. :meth:`settle` takes it back.
         """
         new, old = self._claim(lns, namespace), self._claims.get(name)
         same = new is not None and old is not None and new.holds and new.uid == old.uid
@@ -103,14 +103,14 @@ class Quota:
         self._replace(name, new)
 
     def settle(self, name: str, lns: LNamespace | None, namespace: ObservedObject | None) -> None:
-        """The same while nobody works on that name."""
+        """Update the entry of a name on which no worker but the caller works."""
         new, old = self._claim(lns, namespace), self._claims.get(name)
         if new and old and old.holds and old.uid == new.uid:
             new = new._replace(holds=True)
         self._replace(name, new)
 
     def ask(self, name: str) -> QueuePosition:
-        """Take a slot for the LNamespace if it is its turn."""
+        """Return the position of the LNamespace, taking a free slot if it is its turn."""
         claim = self._claims.get(name)
         if claim is None or claim.holds:
             return QueuePosition.HOLDS

@@ -30,12 +30,12 @@ class CachedLNamespace(msgspec.Struct, frozen=True):
     problem: str = ""
 
     def of_class(self, name: str) -> bool:
-        """Whether it is for controllers of that class."""
+        """Return whether it is for controllers of that class."""
         return self.lns.spec.class_name == name
 
     @property
     def terminating(self) -> bool:
-        """Whether it is being deleted, waiting for somebody's finalizer."""
+        """Return whether it is being deleted and waits for somebody's finalizer."""
         return self.lns.metadata.deletion_timestamp is not msgspec.UNSET
 
 
@@ -66,9 +66,9 @@ def read_lnamespace(raw: bytes | msgspec.Raw) -> CachedLNamespace:
 
 
 def _without_spec(raw: bytes | msgspec.Raw) -> LNamespace:
-    """Keep the status even so: it proves whose the Namespace is; and the class, if it has one.
+    """Read the status and the class alone: the status proves whose the Namespace is.
 
-    Whom it lists is not known then, which is not the same as nobody.
+    The lists are not known then, which is not the same as empty lists.
     """
     head = answers.decode(_head, raw)
     return LNamespace(head.metadata, Spec(class_name=_class_of(head.spec)), _status_of(head.status))

@@ -1,4 +1,4 @@
-"""What to say of an LNamespace. Pure: from what was found to the status and its conditions."""
+"""Build the status of an LNamespace and its conditions from the result of a reconcile. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ NOBODY = ActiveEntries((), (), ())
 
 
 class Verdict(NamedTuple):
-    """Whether one part holds, and why (not)."""
+    """Whether one part is as it should be, and why (not)."""
 
     holds: bool
     reason: str
@@ -115,16 +115,16 @@ def has_waited(said: Status) -> bool:
 
 
 def build_status(lns: LNamespace, result: ReconcileResult, now: datetime) -> Status:
-    """The status of an LNamespace; equal to the one it has if nothing changed but the time."""
+    """Return the status; equal to the present one if nothing but the time has changed."""
     namespace = _refused(result) or _namespace(lns, result)
-    rails = None if result.refusal else _rails(result)
+    profile = None if result.refusal else _profile(result)
     access = _refused(result) or _held(result) or _access(result)
     billing = _refused(result) or _billing(result)
-    ready = next((v for v in (namespace, rails, access, billing) if v and not v.holds), None)
+    ready = next((v for v in (namespace, profile, access, billing) if v and not v.holds), None)
     verdicts = {
         READY: ready or Verdict(True, "Ready", "The namespace can be used as listed."),
         NAMESPACE_READY: namespace,
-        **({GUARD_RAILS_READY: rails} if rails else {}),
+        **({GUARD_RAILS_READY: profile} if profile else {}),
         ACCESS_READY: access,
         BILLING_RECORDED: billing,
     }
@@ -140,12 +140,12 @@ def build_status(lns: LNamespace, result: ReconcileResult, now: datetime) -> Sta
 
 
 def count_entries(entries: ActiveEntries) -> Counts:
-    """How many of each list count now."""
+    """Return how many entries of each list count now."""
     return Counts(len(entries.users), len(entries.managers), len(entries.sudoers))
 
 
 def build_unreadable_status(lns: LNamespace, problem: str, now: datetime) -> Status:
-    """The status of an LNamespace whose spec cannot be read: what was granted stays as it is."""
+    """Return the status of an LNamespace whose spec cannot be read: all grants stay."""
     verdict = Verdict(False, "InvalidSpec", f"The spec cannot be read: {problem}.")
     return msgspec.structs.replace(
         lns.status,
@@ -177,7 +177,7 @@ def build_terminating_status(
 
 
 def is_ready(lns: LNamespace) -> bool:
-    """Whether the status says that the present generation is Ready."""
+    """Return whether the status says that the present generation is Ready."""
     ready = lns.status.condition(READY)
     return (
         ready is not None
@@ -218,8 +218,8 @@ def _namespace(lns: LNamespace, result: ReconcileResult) -> Verdict:
             )
 
 
-def _rails(result: ReconcileResult) -> Verdict | None:
-    """Nothing is said of guard rails where there are none."""
+def _profile(result: ReconcileResult) -> Verdict | None:
+    """Return the verdict on the profile's objects; None where there are to be none."""
     if result.ownership is not Ownership.OURS:
         return None
     if result.profile_problem:
