@@ -71,7 +71,7 @@ def grant(spec: Spec, wanted: Iterable[Grant], now: datetime) -> Change:
 
 
 def _changes_end(known: ListEntry, wish: Grant, now: datetime) -> bool:
-    """Whether the entry gets another end; one that is over does not stay so by silence."""
+    """Return whether the entry gets another end; one that is over does not stay so by silence."""
     if not wish.end_said and not known.expired(now):
         return False
     return known.expires_at != wish.subject.expires_at
@@ -137,7 +137,7 @@ def _ended(subject: ListEntry, now: datetime) -> str:
 
 
 def _listed(spec: Spec, wish: Listing) -> Iterable[tuple[str, ListEntry]]:
-    """The entries that are meant, each with the role that it gives."""
+    """Return the entries that are meant, each with the role that it gives."""
     for role, field in LISTS.items():
         if wish.role in (None, role):
             for known in entries(spec, field):
@@ -159,7 +159,7 @@ def _not_listed(spec: Spec, wish: Listing) -> str:
 
 
 def locks_out(before: Spec, after: Spec, now: datetime) -> bool:
-    """Whether somebody could change the LNamespace before, and nobody can after."""
+    """Return whether somebody could change the LNamespace before, and nobody can after."""
     return _has_editor(before, now) and not _has_editor(after, now)
 
 

@@ -125,7 +125,7 @@ def _takes_value(flag: str) -> bool:
 
 
 def _names(line: CommandLine) -> Sequence[str]:
-    """Names of LNamespaces, or of those who are on the lists of one."""
+    """Return names of LNamespaces, or of those who are on the lists of one."""
     words = line.words
     kubectl = Kubectl((*connection(line, CONNECTION - {"user"}), "--request-timeout=3s"))
     if words[0] in NAMED and len(words) == 1:
@@ -146,7 +146,7 @@ def _names(line: CommandLine) -> Sequence[str]:
 def _offer(
     argv: Sequence[str], flags: frozenset[str], valued: frozenset[str], outputs: Sequence[str]
 ) -> int:
-    """Flags, or the values of the flag that is being written; only what the command takes."""
+    """Offer flags, or the values of the flag that is being written; only what the command takes."""
     values = VALUES | {"output": outputs}
     current = argv[-1] if argv else ""
     flag, equals, value = current.partition("=")

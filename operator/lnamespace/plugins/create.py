@@ -21,7 +21,7 @@ STRICT = b"; if you choose to ignore these errors, turn validation off with --va
 
 
 def main() -> int:
-    """The console script."""
+    """Run the console script."""
     return leave(run(create_lnamespace, "kubectl create lns"))
 
 

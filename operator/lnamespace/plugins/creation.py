@@ -65,7 +65,7 @@ def _lists(arguments: Arguments, now: datetime) -> dict[str, tuple[ListEntry, ..
 
 
 def check_role(role: str, kind: str) -> None:
-    """A group cannot sudo: impersonation would need a person to be it."""
+    """Refuse a group as sudoer: impersonation would need a person to be it."""
     if role == "sudoer" and kind == "Group":
         raise UsageError("a group cannot be a sudoer; name its members one by one")
 
@@ -83,7 +83,7 @@ def _keyed(arguments: Arguments, flag: str) -> dict[str, str]:
 
 
 def lnamespace(creation: Creation) -> Object:
-    """The object to send: what was said, and nothing else. The cluster fills in the rest."""
+    """Return the object to send: what was said, and nothing else. The cluster fills in the rest."""
     spec: dict[str, Any] = {
         field: [manifest(item) for item in items]
         for field, items in creation.lists.items()

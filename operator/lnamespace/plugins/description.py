@@ -67,7 +67,7 @@ def describe(arguments: Arguments) -> int:
 
 
 def render_page(lns: Object, me: Caller, now: datetime, colour: bool) -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "".join(
         (
             _facts(lns, now),
@@ -123,7 +123,7 @@ def _billing(lns: Object) -> str:
 
 
 def access_table(lns: Object, now: datetime) -> str:
-    """Every entry of every list."""
+    """Return every entry of every list as a table."""
     rows = [
         (_name(entry), entry.identity.kind, role, _until(entry, now), MEANING[role])
         for role, field in LISTS.items()

@@ -53,7 +53,10 @@ def _here(command: Command, argv: list[str]) -> int:
 
 
 def _place(argv: Sequence[str]) -> str:
-    """A flag takes what follows only where it has no value: a token may stand behind it."""
+    """Return the place that the flags lead to.
+
+    A flag takes what follows only where it has no value: a token may stand behind it.
+    """
     pairs = zip(argv, (*argv, "")[1:], strict=True)
     leading = (pair for pair in pairs if pair[0].startswith(LEADING))
     return place(["=".join(pair) if pair[0] in LEADING else pair[0] for pair in leading])

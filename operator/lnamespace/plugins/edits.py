@@ -136,14 +136,14 @@ def set_command(arguments: Arguments) -> int:
 
 
 def _label(text: str) -> tuple[str, str | None]:
-    """KEY=VALUE, or KEY- to take one away, as `kubectl label` has it."""
+    """Return KEY and VALUE, or KEY and None for `KEY-`, as `kubectl label` has it."""
     if text.endswith("-") and "=" not in text and len(text) > 1:
         return text[:-1], None
     return keyed("billing-label", text)
 
 
 def _common_end(arguments: Arguments, now: datetime) -> tuple[bool, datetime | None]:
-    """Whether an end was said for all, and which."""
+    """Return whether an end was said for all, and which."""
     if arguments.given("for") and arguments.given("until"):
         raise UsageError("--for and --until exclude each other")
     for key in ("for", "until"):
@@ -165,7 +165,7 @@ def _listing(role: str | None, text: str, now: datetime) -> Listing:
 
 
 def _checked(spec: Spec, changed: Change, arguments: Arguments, now: datetime) -> Change:
-    """The change, unless nobody were left who could take it back."""
+    """Return the change, unless it would leave nobody who could take it back."""
     if locks_out(spec, changed.spec, now) and not arguments.switch("force"):
         raise PluginError(
             "that would leave no manager and no sudoer, so nobody could change this LNamespace "
@@ -253,7 +253,7 @@ def _write(target: EditOptions, lns: Object) -> Reply | None:
 
 
 def _pass_on_warnings(reply: Reply) -> None:
-    """What the API server lets pass but thinks wrong."""
+    """Print what the API server warns of."""
     for line in reply.err.splitlines():
         if line.startswith("Warning:"):
             say(printable(line))
@@ -274,7 +274,7 @@ def _tell(target: EditOptions, lns: Object, words: Sequence[str]) -> int:
 
 
 def _explained(target: EditOptions, reply: Reply) -> PluginError:
-    """A refusal, with what the caller can do about it."""
+    """Return a refusal, with what the caller can do about it."""
     failure = reply.failure()
     if reply.reason != "Forbidden" or "cannot" not in str(failure):
         return failure  # an admission policy has its own words

@@ -61,7 +61,7 @@ def _told(error: PluginError, name: str) -> str:
 
 
 def _never_fail_to_print() -> None:
-    """A name that the terminal's encoding lacks is shown escaped instead of as a stack trace."""
+    """Show escaped what the terminal's encoding lacks, instead of a stack trace."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

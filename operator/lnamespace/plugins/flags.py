@@ -32,7 +32,7 @@ class Option(NamedTuple):
 
 
 def written(option: Option) -> str:
-    """The flag as one argument."""
+    """Return the flag as one argument."""
     return f"--{option.name}" if option.value is None else f"--{option.name}={option.value}"
 
 
@@ -61,11 +61,11 @@ class CommandLine(NamedTuple):
         return tuple(option for piece in self.pieces for option in piece.options)
 
     def gives(self, names: Sequence[str]) -> bool:
-        """Whether any of the flags is written."""
+        """Return whether any of the flags is written."""
         return any(option.name in names for option in self.options)
 
     def last(self, name: str) -> str | None:
-        """The value that counts when a flag is repeated: the last one there is."""
+        """Return the value that counts when a flag is repeated: the last one there is."""
         values = [o.value for o in self.options if o.name == name and o.value is not None]
         return values[-1] if values else None
 
@@ -106,7 +106,7 @@ def _long(token: str, following: str | None, table: FlagTable) -> Piece:
 
 
 def _cluster(token: str, following: str | None, table: FlagTable) -> Piece:
-    """Short flags in one argument; the first that takes a value takes all that is left."""
+    """Read short flags in one argument; the first that takes a value takes all that is left."""
     options: list[Option] = []
     rest = token[1:]
     while rest:
@@ -124,7 +124,7 @@ def _cluster(token: str, following: str | None, table: FlagTable) -> Piece:
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text, as a set."""
+    """Return the words of a text, as a set."""
     return frozenset(text.split())
 
 
@@ -202,7 +202,7 @@ BUILTIN_CREATE = words(
 
 
 def read(argv: tuple[str, ...]) -> CommandLine:
-    """A kubectl command line in pieces."""
+    """Return a kubectl command line in pieces."""
     line = scan(argv, FlagTable(VALUED, SHORTS))
     if any(line.words[: len(words)] == words for words in OUR_PLUGINS):
         return scan(argv, FlagTable(VALUED | OURS, SHORTS))
@@ -238,19 +238,19 @@ class Arguments(NamedTuple):
     connection: tuple[str, ...]
 
     def all(self, name: str) -> tuple[str, ...]:
-        """Every value of a repeatable flag."""
+        """Return every value of a repeatable flag."""
         return tuple(option.value or "" for option in self.line.options if option.name == name)
 
     def one(self, name: str, default: str = "") -> str:
-        """The value of a flag; as in kubectl, the last one counts."""
+        """Return the value of a flag; as in kubectl, the last one counts."""
         return (self.all(name) or (default,))[-1]
 
     def given(self, name: str) -> bool:
-        """Whether a flag was written at all."""
+        """Return whether a flag was written at all."""
         return any(option.name == name for option in self.line.options)
 
     def switch(self, name: str, default: bool = False) -> bool:
-        """A flag that is on or off."""
+        """Return a flag that is on or off."""
         values = [option.value for option in self.line.options if option.name == name]
         return default if not values else _boolean(name, values[-1])
 
@@ -287,7 +287,7 @@ def _boolean(name: str, value: str | None) -> bool:
 
 
 def one_of(arguments: Arguments, name: str, choices: Sequence[str], default: str) -> str:
-    """The value of a flag that has a fixed choice of values."""
+    """Return the value of a flag that has a fixed choice of values."""
     value = arguments.one(name, default)
     if value not in choices:
         named = " or ".join(choice for choice in choices if choice)
@@ -296,7 +296,7 @@ def one_of(arguments: Arguments, name: str, choices: Sequence[str], default: str
 
 
 def keyed(flag: str, text: str) -> tuple[str, str]:
-    """The two parts of KEY=VALUE."""
+    """Return the two parts of KEY=VALUE."""
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise UsageError(f'invalid {flag.replace("-", " ")} "{text}": write KEY=VALUE')
@@ -304,7 +304,7 @@ def keyed(flag: str, text: str) -> tuple[str, str]:
 
 
 def dry_run(arguments: Arguments) -> str:
-    """none, client or server; a bare --dry-run is kubectl's old spelling of client."""
+    """Return none, client or server; a bare --dry-run is kubectl's old spelling of client."""
     if arguments.given("dry-run") and arguments.one("dry-run") == "":
         return "client"
     return one_of(arguments, "dry-run", ("none", "client", "server"), "none")

@@ -20,7 +20,7 @@ def find(error: NotHere) -> tuple[str, bool]:
 
 
 def api_groups(kubectl: Kubectl) -> list[str]:
-    """The API groups that have LNamespaces, of all that the cluster has."""
+    """Return the API groups that have LNamespaces, of all that the cluster has."""
     reply = kubectl.run("get", "--raw", "/apis")
     if reply.code:
         return []
@@ -28,7 +28,7 @@ def api_groups(kubectl: Kubectl) -> list[str]:
 
 
 def _candidates(listing: Any) -> list[str]:
-    """Others have groups of that kind too, such as tenancy.kiosk.sh."""
+    """Return the groups that may be ours; others have such too, as tenancy.kiosk.sh."""
     return [
         item["name"]
         for item in listing.get("groups") or ()
@@ -44,7 +44,7 @@ def _has_lnamespaces(kubectl: Kubectl, name: str) -> bool:
 
 
 def _chosen(error: NotHere, present: list[str]) -> str:
-    """The one group that was meant.
+    """Return the one group that was meant.
 
     Where the group that was asked exists, only an LNamespace of that very name is worth going
     elsewhere: a namespace belongs to one instance.

@@ -48,7 +48,7 @@ class Reply(NamedTuple):
         return self.reason == "NotFound" and NO_SUCH_API in self.err
 
     def failure(self) -> KubectlError:
-        """The failure in kubectl's own words."""
+        """Return the failure in kubectl's own words."""
         told = self.err.strip() or f"kubectl failed with exit code {self.code}"
         return KubectlError(f"{told}\n{NO_DOOR}" if no_door(self.err) else told, self.code)
 
@@ -75,12 +75,12 @@ class Reply(NamedTuple):
 
 
 def no_door(err: str) -> bool:
-    """Whether the API server could not ask our webhook."""
+    """Return whether the API server could not ask our webhook."""
     return "failed calling webhook" in err and group() in err
 
 
 def elsewhere(err: str) -> bool:
-    """Whether LNamespaces may be in another API group than the one that was asked.
+    """Return whether LNamespaces may be in another API group than the one that was asked.
 
     kubectl knows no such kind; or it still knows one that is gone, which is then forbidden.
     """
@@ -145,12 +145,12 @@ class Kubectl(NamedTuple):
 
 
 def allowed(reply: Reply) -> bool:
-    """The answer to `start_may`."""
+    """Return the answer to `start_may`."""
     return not reply.code and bool(reply.document().get("status", {}).get("allowed"))
 
 
 def caller(reply: Reply) -> Caller:
-    """The answer to `start_whoami`."""
+    """Return the answer to `start_whoami`."""
     from lnamespace.plugins.subjects import Caller
 
     info = reply.document().get("status", {}).get("userInfo", {})
@@ -160,7 +160,7 @@ def caller(reply: Reply) -> Caller:
 
 
 def missing(reply: Reply, kubectl: Kubectl, name: str = "") -> PluginError:
-    """Why LNamespaces, or the one of that name, could not be read.
+    """Return why LNamespaces, or the one of that name, could not be read.
 
     Of an API group that does not exist, who has no rights is told that it is forbidden.
     """

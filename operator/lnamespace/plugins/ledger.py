@@ -47,7 +47,7 @@ def show_ledger(arguments: Arguments) -> int:
 
 
 def _records(outbox: Call) -> list[Object] | None:
-    """What waits for the ledger; None where the caller may not see it."""
+    """Return what waits for the ledger; None where the caller may not see it."""
     reply = outbox.reply()
     if reply.code:
         return None
@@ -56,7 +56,7 @@ def _records(outbox: Call) -> list[Object] | None:
 
 
 def table(rows: Iterable[Payment]) -> str:
-    """For people, the present one last."""
+    """Return a table for people, the present payment last."""
     return render(HEADER, [_row(row) for row in rows])
 
 
@@ -78,7 +78,7 @@ def _remark(rows: Sequence[Payment]) -> None:
 
 
 def write_csv(name: str, rows: Iterable[Payment], exact: bool = False) -> None:
-    """For spreadsheets, which must run nothing that somebody wrote; `exact` for other readers."""
+    """Write CSV that spreadsheets run nothing of; with `exact`, cells as they are."""
     # A terminal would obey what is in a cell; a file or a pipe gets it as it is.
     shown = printable if sys.stdout.isatty() else str
     safe = str if exact else harmless
@@ -143,7 +143,7 @@ class Payment(NamedTuple):
 
 
 def payments(lns: Object, records: Iterable[Object] | None) -> list[Payment]:
-    """All that is known, the oldest first.
+    """Return all payments that are known, the oldest first.
 
     `records` are the BillingRecords that wait for the ledger, None where they may not be seen. What
     the ledger has alone is not among them: that takes `lnamespace ledger`.
@@ -206,7 +206,7 @@ def _texts(charge: Mapping[str, Any]) -> dict[str, str]:
 
 
 def columns(name: str, row: Payment) -> dict[str, Any]:
-    """A payment by the names that the ledger's columns have, in their order."""
+    """Return a payment by the names that the ledger's columns have, in their order."""
     values = (
         name,
         row.since,
@@ -223,12 +223,12 @@ def columns(name: str, row: Payment) -> dict[str, Any]:
 
 
 def as_json(name: str, rows: Iterable[Payment]) -> str:
-    """For programs: exact, in ASCII, for a terminal may act upon characters beyond it."""
+    """Return JSON: exact, in ASCII, for a terminal may act upon characters beyond it."""
     return json.dumps([columns(name, row) for row in rows], indent=4)
 
 
 def cells(name: str, row: Payment) -> list[str]:
-    """The columns as text, what is no text as JSON."""
+    """Return the columns as text, what is no text as JSON."""
     return [
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
         for value in columns(name, row).values()
@@ -236,7 +236,7 @@ def cells(name: str, row: Payment) -> list[str]:
 
 
 def harmless(text: str) -> str:
-    """A cell that no spreadsheet runs: with an apostrophe before what begins as a formula does.
+    """Return a cell that no spreadsheet runs: what begins as a formula gets an apostrophe.
 
     As `lnamespace ledger` does it; whoever takes one apostrophe away again has the text as it was.
     """

@@ -32,27 +32,27 @@ TERMINAL_REASONS = frozenset(("Conflict", "ReservedName", "InvalidSpec", "LimitE
 
 
 def group() -> str:
-    """The API group LNamespaces are in."""
+    """Return the API group LNamespaces are in."""
     return f"{GROUP_PREFIX}{os.environ.get(SUFFIX_VARIABLE) or DEFAULT_SUFFIX}"
 
 
 def collection() -> str:
-    """The path of all LNamespaces."""
+    """Return the path of all LNamespaces."""
     return f"/apis/{group()}/{VERSION}/lnamespaces"
 
 
 def path(name: str) -> str:
-    """The path of one LNamespace; the name must have passed `check_name`."""
+    """Return the path of one LNamespace; the name must have passed `check_name`."""
     return f"{collection()}/{name}"
 
 
 def qualified(name: str) -> str:
-    """The name as kubectl writes it in its own messages."""
+    """Return the name as kubectl writes it in its own messages."""
     return f"lnamespace.{group()}/{name}"
 
 
 def resource() -> str:
-    """The resource as kubectl takes it, of this instance and no other.
+    """Return the resource as kubectl takes it, of this instance and no other.
 
     `kubectl delete lns tina` deletes the default instance's LNamespace, whichever was meant.
     """
@@ -61,13 +61,13 @@ def resource() -> str:
 
 
 def advised(command: str) -> str:
-    """One of our own commands as advice that works where it is pasted: for this instance."""
+    """Return one of our own commands as advice that works where it is pasted: for this instance."""
     suffix = group().removeprefix(GROUP_PREFIX)
     return command if suffix == DEFAULT_SUFFIX else f"{SUFFIX_VARIABLE}={suffix} {command}"
 
 
 def read_name(word: str) -> str:
-    """The name on a command line, also as `kubectl get -o name` writes it."""
+    """Return the name on a command line, also as `kubectl get -o name` writes it."""
     kind, slash, name = word.partition("/")
     if not slash:
         return check_name(word)
@@ -78,7 +78,7 @@ def read_name(word: str) -> str:
 
 
 def name_fault(name: str) -> str | None:
-    """What is wrong with a name, in Kubernetes' own words; None for a good one."""
+    """Return what is wrong with a name, in Kubernetes' own words; None for a good one."""
     if len(name) > LABEL_LENGTH:
         return "must be no more than 63 bytes"
     if not name or set(name) - LABEL_CHARACTERS or "-" in (name[0], name[-1]):
@@ -91,7 +91,7 @@ def name_fault(name: str) -> str | None:
 
 
 def check_name(name: str) -> str:
-    """The name, known to be safe in a path; anything else cannot be an LNamespace's name."""
+    """Return the name, known to be safe in a path; anything else cannot be an LNamespace's name."""
     fault = name_fault(name)
     if fault:
         raise KubectlError(
@@ -110,7 +110,7 @@ class StatusCondition(NamedTuple):
 
 
 def conditions(lns: Object) -> tuple[StatusCondition, ...]:
-    """The conditions in the order the operator gives them."""
+    """Return the conditions in the order the operator gives them."""
     return tuple(
         StatusCondition(
             *(str(item.get(key) or "") for key in ("type", "status", "reason", "message"))
@@ -120,12 +120,12 @@ def conditions(lns: Object) -> tuple[StatusCondition, ...]:
 
 
 def ready(lns: Object) -> StatusCondition | None:
-    """The summary condition, if there is one yet."""
+    """Return the summary condition, if there is one yet."""
     return next((item for item in conditions(lns) if item.type == "Ready"), None)
 
 
 def current(lns: Object) -> bool:
-    """Whether the status is about the spec as it is now."""
+    """Return whether the status is about the spec as it is now."""
     observed = lns.get("status", {}).get("observedGeneration") or 0
     return bool(observed >= (lns["metadata"].get("generation") or 1))
 
@@ -142,14 +142,14 @@ class Impersonation(NamedTuple):
         return self.account or self.group
 
     def flags(self, username: str) -> tuple[str, ...]:
-        """Kubectl's flags for somebody to act so."""
+        """Return kubectl's flags for somebody to act so."""
         if self.account:
             return (f"--as={self.account}",)
         return (f"--as={username}", f"--as-group={self.group}")
 
 
 def sudo_identity(lns: Object) -> Impersonation:
-    """As whom the sudoers act: the operator's word, or its default until then."""
+    """Return as whom the sudoers act: the operator's word, or its default until then."""
     status = lns.get("status", {})
     if account := status.get("sudoUser"):
         return Impersonation(account=str(account))
@@ -157,13 +157,13 @@ def sudo_identity(lns: Object) -> Impersonation:
 
 
 def default_sudoers_group(name: str) -> str:
-    """The group where nothing else is configured."""
+    """Return the group where nothing else is configured."""
     suffix = group().removeprefix(GROUP_PREFIX)
     return f"{name}-sudoers" if suffix == DEFAULT_SUFFIX else f"{name}-sudoers.{suffix}"
 
 
 def sudo_namespace() -> str:
-    """Where the accounts of all LNamespaces are, where sudo is by accounts."""
+    """Return the namespace with the accounts of all LNamespaces, where sudo is by accounts."""
     suffix = group().removeprefix(GROUP_PREFIX)
     if suffix == DEFAULT_SUFFIX:
         return "lnamespace-sudo"
@@ -173,5 +173,5 @@ def sudo_namespace() -> str:
 
 
 def name_of(lns: Object) -> str:
-    """The name of the LNamespace and of its namespace."""
+    """Return the name of the LNamespace and of its namespace."""
     return str(lns["metadata"]["name"])

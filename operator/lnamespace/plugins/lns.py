@@ -68,7 +68,7 @@ FLAGS = Flags(
 
 
 def main() -> int:
-    """The console script."""
+    """Run the console script."""
     return leave(run(run_subcommand, "kubectl lns"))
 
 

@@ -27,7 +27,7 @@ THEMSELVES = ("LNamespace", "Namespace")  # kinds of objects that are, or become
 
 
 def namespaces(text: str) -> set[str]:
-    """The namespaces that the objects of a text name; empty where they name none."""
+    """Return the namespaces that the objects of a text name; empty where they name none."""
     return set(filter(None, map(_namespace, _objects(text))))
 
 
@@ -39,7 +39,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _items(document: Any) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON document, which may be a List."""
+    """Return the objects of a JSON document, which may be a List."""
     if isinstance(document, dict):
         items = document.get("items")
         yield from items if isinstance(items, list) else [document]
@@ -54,7 +54,7 @@ def _namespace(manifest: Any) -> str:
 
 
 def _head(document: str) -> dict[str, Any]:
-    """The kind and the metadata of one YAML document in block style."""
+    """Return the kind and the metadata of one YAML document in block style."""
     kind, metadata, within, depth = "", dict[str, str](), False, 0
     for indent, key, value in _pairs(document.splitlines()):
         if not indent:

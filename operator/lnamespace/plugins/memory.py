@@ -59,7 +59,7 @@ class Memory(NamedTuple):
         return f"{cache}/lnamespace"
 
     def _lines(self) -> list[str]:
-        """The records; those that somebody else put there are none."""
+        """Return the records; those that somebody else put there are none."""
         try:
             folder = _opened_own(self._folder)
         except (OSError, ValueError):
@@ -140,7 +140,7 @@ def place(flags: Sequence[str]) -> str:
 
 
 def _state(file: str) -> tuple[str | int, ...]:
-    """The file as it is; its name alone where there is none."""
+    """Return the file as it is; its name alone where there is none."""
     try:
         found = os.stat(file)  # noqa: PTH116 - as above
     except (OSError, ValueError):

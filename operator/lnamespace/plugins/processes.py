@@ -27,7 +27,7 @@ PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 
 
 def executable() -> str:
-    """The kubectl to use."""
+    """Return the kubectl to use."""
     return os.environ.get("KUBECTL") or "kubectl"
 
 
@@ -81,7 +81,7 @@ def _set(handlers: Mapping[signal.Signals, Any]) -> None:
 
 
 def _is_heard(number: int) -> bool:
-    """Whether we were not started to ignore it, as by nohup: kubectl then ignores it too."""
+    """Return whether we were not started to ignore it, as by nohup: kubectl then ignores it too."""
     return signal.getsignal(number) != signal.SIG_IGN
 
 
@@ -92,7 +92,7 @@ def _end_by(number: int) -> None:
 
 
 def not_found(program: str) -> PluginError:
-    """The words for a kubectl that is not there."""
+    """Return the words for a kubectl that is not there."""
     return PluginError(f"{program} was not found; install kubectl or set KUBECTL to it")
 
 
@@ -182,7 +182,7 @@ class Process:
         return 128 - code if code < 0 else code
 
     def kill(self) -> None:
-        """End it."""
+        """Kill the program."""
         os.kill(self.pid, 9)
 
 

@@ -43,7 +43,7 @@ class CallerAccess(NamedTuple):
         return ",".join(role.role for role in self.roles if not role.expired) or "<none>"
 
     def ends(self, now: datetime) -> str:
-        """What ends when, as a table cell: `sudoer=8h`."""
+        """Return what ends when, as a table cell: `sudoer=8h`."""
         cells = (
             f"{role.role}={'expired' if role.expired else human(role.until - now)}"
             for role in self.roles
@@ -53,7 +53,7 @@ class CallerAccess(NamedTuple):
 
 
 def access(lns: Object, me: Caller, now: datetime) -> CallerAccess:
-    """What the caller is on this LNamespace."""
+    """Return what the caller is on this LNamespace."""
     spec = lns.get("spec", {})
     if sudo_identity(lns).account == me.username:  # somebody with sudo, whoever it is
         return CallerAccess((HeldRole("sudoer", None, False),), requester=False)
@@ -64,7 +64,7 @@ def access(lns: Object, me: Caller, now: datetime) -> CallerAccess:
 
 
 def _role(role: str, found: tuple[ListEntry, ...], now: datetime) -> HeldRole | None:
-    """Several entries may give the same role; the one that lasts longest counts."""
+    """Return the role that the entries give; the one that lasts longest counts."""
     if not found:
         return None
     if any(subject.expires_at is None for subject in found):
@@ -77,7 +77,7 @@ NAMED = 3  # so many managers are named before the message becomes a list
 
 
 def refusal(lns: Object, me: Caller, now: datetime) -> str | None:
-    """Why the API server would refuse; None when it would not."""
+    """Return why the API server would refuse; None when it would not."""
     mine = covering(entries(lns["spec"], "sudoers"), me)
     if any(not entry.expired(now) for entry in mine):
         return None
@@ -94,7 +94,7 @@ def refusal(lns: Object, me: Caller, now: datetime) -> str | None:
 
 
 def whom_to_ask(lns: Object, me: Caller, now: datetime) -> str:
-    """The beginning of a sentence that ends in a command."""
+    """Return the beginning of a sentence that ends in a command."""
     managers = active(entries(lns["spec"], "managers"), now)
     if covering(managers, me):
         return "you are a manager of it, so run:"
@@ -106,12 +106,12 @@ def whom_to_ask(lns: Object, me: Caller, now: datetime) -> str:
 
 
 def active(subjects: tuple[ListEntry, ...], now: datetime) -> tuple[ListEntry, ...]:
-    """The entries that have not ended."""
+    """Return the entries that have not ended."""
     return tuple(subject for subject in subjects if not subject.expired(now))
 
 
 def advised_grant(name: str, role: str, identity: SubjectName) -> str:
-    """The command that gives somebody a role, safe to paste into a shell."""
+    """Return the command that gives somebody a role, safe to paste into a shell."""
     from shlex import quote
 
     return advised(f"kubectl lns grant {name} --{role} {quote(identity.spelling)}")

@@ -43,13 +43,13 @@ def row_of(lns: Object, me: Caller, output: str) -> tuple[str, ...]:
 
 
 def whole(found: Sequence[Object]) -> Object:
-    """The objects as one, for programs."""
+    """Return the objects as one, for programs."""
     items = [{"apiVersion": f"{group()}/{VERSION}", "kind": "LNamespace", **lns} for lns in found]
     return {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items}
 
 
 def shown(found: Sequence[Object], me: Caller, now: datetime, output: str) -> str:
-    """The list in the form that was asked for."""
+    """Return the list in the form that was asked for."""
     if output == "json":
         import json
 
@@ -60,13 +60,13 @@ def shown(found: Sequence[Object], me: Caller, now: datetime, output: str) -> st
 
 
 def table(found: Iterable[Object], me: Caller, now: datetime, wide: bool) -> str:
-    """The list as a table."""
+    """Return the list as a table."""
     rows = [row(lns, me, now) + (wide_cells(lns) if wide else ()) for lns in found]
     return render(HEADER + (WIDE if wide else ()), rows)
 
 
 def row(lns: Object, me: Caller, now: datetime) -> tuple[str, ...]:
-    """One line of the table."""
+    """Return one line of the table."""
     mine = access(lns, me, now)
     return (
         name_of(lns),
@@ -80,7 +80,7 @@ def row(lns: Object, me: Caller, now: datetime) -> tuple[str, ...]:
 
 
 def _ready_cell(lns: Object) -> str:
-    """Whether it is ready, of the spec as it is now: what was said of an earlier one is over."""
+    """Return whether it is ready, if the status is about the spec as it is now."""
     summary = ready(lns)
     if summary is None:
         return "<unknown>"
@@ -91,7 +91,7 @@ def _ready_cell(lns: Object) -> str:
 
 
 def wide_cells(lns: Object) -> tuple[str, ...]:
-    """What `-o wide` adds."""
+    """Return what `-o wide` adds."""
     spec = lns["spec"]
     counts = tuple(str(len(spec.get(field) or ())) for field in LISTS.values())
     billing = spec.get("billing", {})

@@ -62,7 +62,7 @@ class SubjectName(NamedTuple):
         return self.name if self.kind == "User" else None
 
     def covers(self, caller: Caller) -> bool:
-        """Whether the caller is this one, or in this group."""
+        """Return whether the caller is this one, or in this group."""
         if self.kind == "Group":
             return self.name in caller.groups
         return self.username == caller.username
@@ -101,7 +101,7 @@ class ListEntry(NamedTuple):
     expires_at: datetime | None = None
 
     def expired(self, now: datetime) -> bool:
-        """Whether the entry has ended by itself."""
+        """Return whether the entry has ended by itself."""
         return self.expires_at is not None and self.expires_at <= now
 
 
@@ -114,7 +114,7 @@ class Typed(NamedTuple):
 
 
 def parse_subject(text: str, now: datetime) -> Typed:
-    """A subject from the command line."""
+    """Return a subject from the command line."""
     name, end = _split_end(text)
     if not end and (key := _misspelt_end(name)):
         raise UsageError(
@@ -126,7 +126,7 @@ def parse_subject(text: str, now: datetime) -> Typed:
 
 
 def parse_end(end: str, now: datetime) -> datetime | None:
-    """The end of an entry: `for=LENGTH`, `until=MOMENT`, or `until=never`."""
+    """Return the end of an entry: `for=LENGTH`, `until=MOMENT`, or `until=never`."""
     key, _, value = end.partition("=")
     if key == "for":
         return now + parse_duration(value)
@@ -144,7 +144,7 @@ def _split_end(text: str) -> tuple[str, str]:
 
 
 def _misspelt_end(name: str) -> str:
-    """The key of a last `,KEY=VALUE` that is nearly `for` or `until`; empty where there is none.
+    """Return the key of a last `,KEY=VALUE` that is nearly `for` or `until`, or nothing.
 
     `mark,fro=8h` would otherwise be a person of that name, who has access without an end.
     """
@@ -158,7 +158,7 @@ def _misspelt_end(name: str) -> str:
 
 
 def _slip(name: str) -> str:
-    """What a bare name was probably meant to be, as advice; empty for a name that looks like one.
+    """Return advice for a bare name that was probably meant to be something else, or nothing.
 
     RBAC compares names exactly and knows no list of people, so a slip would give access to nobody,
     or later to whoever comes to have that name.
@@ -201,7 +201,7 @@ def _identity(name: str, typed: str, literal: bool) -> SubjectName:
 
 
 def _checked(name: str, typed: str) -> str:
-    """The name as it is; RBAC compares exactly, so what only looks like a name is refused early."""
+    """Return the name; refuse what only looks like one, for RBAC compares exactly."""
     if not name.strip():
         raise UsageError(f'invalid subject "{typed}": the name is empty')
     if name != name.strip() or any(ord(char) < 32 or char == "\x7f" for char in name):
@@ -212,7 +212,7 @@ def _checked(name: str, typed: str) -> str:
 
 
 def entry(manifest: Mapping[str, Any]) -> ListEntry:
-    """An entry as the API gives it."""
+    """Return an entry as the API gives it."""
     identity = SubjectName(
         str(manifest.get("kind") or "User"),
         str(manifest.get("name", "")),
@@ -222,12 +222,12 @@ def entry(manifest: Mapping[str, Any]) -> ListEntry:
 
 
 def entries(spec: Mapping[str, Any], field: str) -> tuple[ListEntry, ...]:
-    """One list of an LNamespace's spec."""
+    """Return one list of an LNamespace's spec."""
     return tuple(entry(item) for item in spec.get(field) or ())
 
 
 def manifest(subject: ListEntry) -> dict[str, str]:
-    """An entry as the API takes it."""
+    """Return an entry as the API takes it."""
     identity = subject.identity
     body = {"kind": identity.kind, "name": identity.name}
     if identity.namespace:
@@ -238,7 +238,7 @@ def manifest(subject: ListEntry) -> dict[str, str]:
 
 
 def covering(subjects: Iterable[ListEntry], caller: Caller) -> tuple[ListEntry, ...]:
-    """The entries that are about the caller."""
+    """Return the entries that are about the caller."""
     return tuple(subject for subject in subjects if subject.identity.covers(caller))
 
 
@@ -253,7 +253,7 @@ DIGITS_MAX = 9
 
 
 def parse_duration(text: str) -> timedelta:
-    """A length such as `8h`, `1h30m`, `14d` or `2w`; more than nothing."""
+    """Return a length such as `8h`, `1h30m`, `14d` or `2w`; more than nothing."""
     seconds, number = 0, ""
     for char in text:
         if char in DIGITS and len(number) < DIGITS_MAX:
@@ -272,7 +272,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def parse_instant(text: str) -> datetime:
-    """A moment in RFC 3339, as the API takes it."""
+    """Return a moment in RFC 3339, as the API takes it."""
     if not _is_usual(text) and not _is_instant(text):
         raise UsageError(
             f'invalid time "{text}": write it in full with a time zone, like '
@@ -285,7 +285,7 @@ def parse_instant(text: str) -> datetime:
 
 
 def _is_usual(text: str) -> bool:
-    """Whether it is written as Kubernetes writes it, which is seen without the module `re`."""
+    """Return whether it is as Kubernetes writes it, which is seen without the module `re`."""
     digits = set(text[0:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19])
     signs = text[4:5] + text[7:8] + text[10:11] + text[13:14] + text[16:17] + text[19:]
     return digits <= DIGITS and signs == "--T::Z"
@@ -298,7 +298,7 @@ def _is_instant(text: str) -> bool:
 
 
 def read_instant(value: object) -> datetime | None:
-    """A moment out of an object from the cluster; None where there is none that can be read."""
+    """Return a moment of an object from the cluster; None where it cannot be read."""
     try:
         return parse_instant(value) if isinstance(value, str) else None
     except UsageError:
@@ -306,12 +306,12 @@ def read_instant(value: object) -> datetime | None:
 
 
 def format_instant(moment: datetime) -> str:
-    """RFC 3339 in UTC, to the second, as Kubernetes writes it."""
+    """Return a moment in RFC 3339, in UTC, to the second, as Kubernetes writes it."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def human(length: timedelta) -> str:
-    """A length as kubectl shows ages: two units while small, one when large."""
+    """Return a length as kubectl shows ages: two units while small, one when large."""
     seconds = int(length.total_seconds())
     if seconds < -1:
         return "<invalid>"
@@ -341,6 +341,6 @@ def _two(large: int, unit: str, small: int, small_unit: str) -> str:
 
 
 def age(created: object, now: datetime) -> str:
-    """How long ago an object's `creationTimestamp` was."""
+    """Return how long ago an object's `creationTimestamp` was."""
     moment = read_instant(created)
     return human(now - moment) if moment else "<unknown>"

@@ -43,7 +43,7 @@ SECRET = ("token", "password")  # flags that are written down nowhere
 
 
 def main() -> int:
-    """The console script."""
+    """Run the console script."""
     return leave(run(run_as_sudoer, "kubectl sudo"))
 
 
@@ -98,7 +98,7 @@ def _wants_help(command: SudoCommand) -> bool:
 
 
 def teach(asked: bool) -> int:
-    """Help: what was asked for on standard output, what was missing on standard error."""
+    """Print the help: on standard output if it was asked for, else on standard error."""
     from lnamespace.plugins.help import SUDO
 
     print(SUDO, end="", file=sys.stdout if asked else sys.stderr)
@@ -106,7 +106,7 @@ def teach(asked: bool) -> int:
 
 
 def is_plugin(name: str) -> bool:
-    """Whether kubectl would find a plugin of that name on PATH."""
+    """Return whether kubectl would find a plugin of that name on PATH."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return any(os.access(f"{folder}/kubectl-{name}", os.X_OK) for folder in folders)
 
@@ -154,7 +154,7 @@ class SudoCommand(NamedTuple):
         return connection(self.line, CONNECTION - {"user"} if self.names_people else CONNECTION)
 
     def with_flags(self, flags: Sequence[str]) -> tuple[str, ...]:
-        """The command with our flags in it.
+        """Return the command with our flags in it.
 
         kubectl's own commands take them in front, where no `--` and no flag without its value can
         come between. A plugin's name must stand in front of all flags; those the user wrote before
@@ -182,19 +182,19 @@ def parse(argv: Sequence[str], is_plugin: Callable[[str], bool]) -> SudoCommand:
 
 
 def drop_repeated(argv: Sequence[str]) -> Sequence[str]:
-    """The arguments without leading words that only repeat how we were called."""
+    """Return the arguments without leading words that only repeat how we were called."""
     while argv and (argv[0] in REPEATED or argv[0].endswith("/kubectl")):
         argv = argv[1:]
     return argv
 
 
 def leading(line: CommandLine) -> tuple[Piece, ...]:
-    """The flags before the first word."""
+    """Return the flags before the first word."""
     return tuple(takewhile(lambda piece: piece.word is None, line.pieces))
 
 
 def first_words(line: CommandLine) -> tuple[str, ...]:
-    """The first words with no flag between them: what kubectl looks for a plugin in."""
+    """Return the first words with no flag between them: what kubectl looks for a plugin in."""
     words: list[str] = []
     for piece in line.pieces:
         if piece.word is not None:
@@ -205,7 +205,7 @@ def first_words(line: CommandLine) -> tuple[str, ...]:
 
 
 def count_plugin_words(words: Sequence[str], is_plugin: Callable[[str], bool]) -> int:
-    """How many of the words name a plugin: the longest name wins, as in kubectl.
+    """Return how many of the words name a plugin: the longest name wins, as in kubectl.
 
     A first word that is nothing we know stands in front of all flags as well: kubectl then says
     what is wrong with the word. In front of it, flags of ours would be what it complains about.
@@ -222,7 +222,7 @@ def count_plugin_words(words: Sequence[str], is_plugin: Callable[[str], bool]) -
 
 
 def connection(line: CommandLine, names: frozenset[str]) -> tuple[str, ...]:
-    """The named flags, each as one argument."""
+    """Return the named flags, each as one argument."""
     return tuple(
         written(option)
         for option in line.options
@@ -231,7 +231,7 @@ def connection(line: CommandLine, names: frozenset[str]) -> tuple[str, ...]:
 
 
 def named_namespace(words: Sequence[str]) -> str | None:
-    """The LNamespace, or the namespace as an object, that the words name."""
+    """Return the LNamespace, or the namespace as an object, that the words name."""
     if not words or words[0] == "cp":  # a/b is a file there
         return None
     if words[0] == "lns":  # lns grant team-a

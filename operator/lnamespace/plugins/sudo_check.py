@@ -134,7 +134,7 @@ def _kept(descriptor: int) -> int:
 
 
 def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Impersonation:
-    """As whom to act, or the reason why it would be refused."""
+    """Return as whom to act, or the reason why it would be refused."""
     reply = found.reply()
     if reply.reason == "Forbidden":  # may not look at LNamespaces: ask about the right itself
         return _allowed(kubectl, namespace, me)
@@ -154,7 +154,7 @@ def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Impe
 
 
 def _allowed(kubectl: Kubectl, namespace: str, me: Caller) -> Impersonation:
-    """Of the two ways of sudo the one that is open, both asked about at the same time."""
+    """Return the way of sudo that is open, of two, both asked about at the same time."""
     name, home = default_sudoers_group(namespace), sudo_namespace()
     group = kubectl.start_may(verb="impersonate", resource="groups", name=name)
     account = kubectl.start_may(
@@ -173,7 +173,7 @@ def _allowed(kubectl: Kubectl, namespace: str, me: Caller) -> Impersonation:
 
 
 def context_namespace(kubectl: Kubectl) -> str:
-    """The namespace of the current context, or of the pod that this runs in."""
+    """Return the namespace of the current context, or of the pod that this runs in."""
     reply = kubectl.run(
         "config", "view", "--minify", "-o", "jsonpath={.contexts[0].context.namespace}"
     )
@@ -189,7 +189,7 @@ def context_namespace(kubectl: Kubectl) -> str:
 
 
 def pod_namespace() -> str:
-    """The namespace that kubectl itself uses inside a pod without a kubeconfig."""
+    """Return the namespace that kubectl itself uses inside a pod without a kubeconfig."""
     try:
         with open(POD_NAMESPACE, encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow to load
             return file.read().strip()

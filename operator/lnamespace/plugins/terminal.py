@@ -15,7 +15,7 @@ RED, GREEN, YELLOW = "31", "32", "33"
 
 
 def printable(text: str) -> str:
-    """The text with control, bidirectional and other invisible characters written as escapes.
+    """Return the text with control, bidirectional and other invisible characters escaped.
 
     User names and messages come from the cluster; one with an escape sequence in it could rewrite
     what the reader sees of the lines around it.
@@ -30,22 +30,22 @@ def _escape(char: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Like `printable`, for text of several lines: line feeds stay, tabs become spaces."""
+    """Escape as `printable` does, in text of several lines: line feeds stay, tabs become spaces."""
     return "\n".join(printable(line.expandtabs()) for line in text.split("\n"))
 
 
 def colours(stream: TextIO) -> bool:
-    """Whether colour helps: a terminal that can, and nobody said no (https://no-color.org)."""
+    """Return whether colour helps: a terminal that can, and nobody said no (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def paint(text: str, colour: str, enabled: bool) -> str:
-    """The text in a colour, or as it is."""
+    """Return the text in a colour, or as it is."""
     return f"\x1b[{colour}m{text}\x1b[0m" if enabled else text
 
 
 def say(message: str) -> None:
-    """A line for the reader, not for a pipe."""
+    """Print a line for the reader, not for a pipe."""
     print(message, file=sys.stderr, flush=True)
 
 
@@ -81,7 +81,7 @@ GAP = 3
 
 
 def render(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The table as text; every cell has its control characters escaped first."""
+    """Return the table as text; every cell has its control characters escaped first."""
     return "".join(f"{line}\n" for line in Layout((header, *rows)).lines)
 
 
@@ -94,7 +94,7 @@ class Layout:
         self.lines = [self.line(row) for row in rows]
 
     def line(self, row: Sequence[str]) -> str:
-        """One row; a cell that is too wide moves the rest of its row."""
+        """Return one row; a cell that is too wide moves the rest of its row."""
         return _line([printable(cell) for cell in row], self._widths)
 
 
@@ -107,7 +107,7 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def width(text: str) -> int:
-    """Columns on a terminal: East Asian wide characters take two."""
+    """Return how many columns of a terminal it takes: East Asian wide characters take two."""
     if text.isascii():
         return len(text)
     from unicodedata import east_asian_width

@@ -56,7 +56,7 @@ def standing(lns: Object) -> Standing:
 
 
 def _pending(lns: Object, summary: StatusCondition) -> str:
-    """The most telling words there are: the first part that is not ready, else the summary."""
+    """Return what is in the way: the first part that is not ready, else the summary."""
     if summary.message or summary.reason in TERMINAL_REASONS:
         return _worded(summary)
     parts = [item for item in conditions(lns) if item.type != "Ready" and item.status != "True"]
