@@ -1,6 +1,6 @@
-"""One LNamespace in either version of the API, and nothing lost on the way.
+"""Convert LNamespaces between the versions of the API without losing anything.
 
-What ``v1alpha1`` cannot say travels there in one annotation and comes back::
+What ``v1alpha1`` has no fields for is kept there in one annotation::
 
     tenancy.loblaw.digital/v1beta1: '{"users":{"User//bob":"2030-01-01T00:00:00Z"}}'
 
@@ -9,13 +9,13 @@ What ``v1alpha1`` cannot say travels there in one annotation and comes back::
     billing.provenance         as in v1beta1
     billing.superseded         as in v1beta1
 
-Anybody who may edit the object may write the annotation. So it is read back strictly: it can give
-an end to an entry that is listed and never an entry, it never replaces what the object says
-itself, and what has another shape is dropped. An object that cannot be converted would make every
-list of LNamespaces fail for everybody; so whatever the schema takes is converted, and below
-``spec`` whatever it does not take is left as it is.
+Everybody who may edit the object may write the annotation, so it is read strictly: it can give an
+expiry to a listed entry but add no entry, it replaces no field of the object, and a part of it that
+has another shape is dropped. One object that cannot be converted would make every list of
+LNamespaces fail for everybody. So whatever the schema allows is converted, and below ``spec`` what
+it does not allow is left as it is.
 
-All functions take and give manifests as JSON has them, and change none.
+All functions take and return manifests as decoded JSON, and modify none.
 """
 
 import hashlib
@@ -47,29 +47,29 @@ VERSIONS = (lnamespace.VERSION, v1alpha1.VERSION)
 _CARRIED = ("provenance", "superseded")
 
 _KEY_MAX_BYTES = 56
-"""Longer keys are shortened: the API server takes 256 KiB of annotations, and three full lists
-of the longest names would have more than that."""
+"""Longer keys are hashed: three full lists of the longest names would exceed the 256 KiB that the
+API server allows for annotations."""
 
 _Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 ANNOTATIONS_MAX = 256 * 1024
-"""Bytes of all annotations of an object. One more and the API server refuses the conversion, and
-with it every LIST in that version. So the webhook refuses what leaves no room (:func:`room`), and
-where it was passed by, what is carried stays behind."""
+"""How many bytes all annotations of an object may have. With one more the API server refuses the
+conversion, and with it every list in that version. So the webhook refuses an object that leaves too
+little (:func:`free_annotation_bytes`), and conversion drops the annotation if it does not fit."""
 
 
 def annotation_key(names: Names) -> str:
-    """The key of the annotation; on a ``v1beta1`` object it has no meaning."""
+    """Return the key of the annotation; on a ``v1beta1`` object it has no meaning."""
     return f"{names.group}/{lnamespace.VERSION}"
 
 
 def convert_manifest(manifest: Json, version: str, names: Names) -> Json:
-    """The same LNamespace in another version; of its metadata only the annotation differs.
+    """Return an LNamespace in another version; of its metadata only the annotation differs.
 
     Raises
     ------
     ModelError
-        It is not an LNamespace in a version that is known; the message says what it is.
+        It is not an LNamespace in a known version; the message says what it is.
     """
     metadata = manifest.get("metadata")
     if manifest.get("kind") != lnamespace.KIND or not isinstance(metadata, dict):
@@ -80,9 +80,9 @@ def convert_manifest(manifest: Json, version: str, names: Names) -> Json:
         return manifest
     key, spec = annotation_key(names), manifest.get("spec", {})
     if version == v1alpha1.VERSION:
-        spec, carried = _flattened(spec)
+        spec, carried = _to_older(spec)
     else:
-        spec, carried = _deepened(spec, _carried(metadata, key)), {}
+        spec, carried = _to_newer(spec, _carried(metadata, key)), {}
     return manifest | {
         "apiVersion": f"{names.group}/{version}",
         "metadata": _annotated(metadata, key, carried),
@@ -91,31 +91,31 @@ def convert_manifest(manifest: Json, version: str, names: Names) -> Json:
 
 
 def free_annotation_bytes(manifest: Json, names: Names) -> int:
-    """How many bytes an LNamespace in ``v1beta1`` leaves free of what annotations may have.
+    """Return how many bytes of annotations an LNamespace in ``v1beta1`` leaves free.
 
-    Negative: in ``v1alpha1`` it could not say all that it says.
+    If negative, it cannot be converted to ``v1alpha1`` without loss.
     """
     key = annotation_key(names)
-    _, carried = _flattened(manifest.get("spec", {}))
+    _, carried = _to_older(manifest.get("spec", {}))
     annotations = (manifest.get("metadata") or {}).get("annotations") or {}
     own = {k: v for k, v in annotations.items() if k != key}
     return ANNOTATIONS_MAX - _size(own) - (_size({key: _text(carried)}) if carried else 0)
 
 
 def restore_unsupported(spec: Json, old: Json) -> Json:
-    """What ``v1alpha1`` cannot say, kept through an update that came in ``v1alpha1``.
+    """Keep what ``v1alpha1`` has no fields for through an update in that version.
 
-    Both are specs in ``v1beta1``. Who replaces an object with a file in ``v1alpha1`` that lacks the
-    annotation does not mean to let everybody stay for ever: what is not said is as it was. And who
-    applies an old file does not mean to bring back an end that was shortened since, which that
-    version does not show: who was listed before has the end they had, or none.
+    Both arguments are specs in ``v1beta1``. A file in ``v1alpha1`` without the annotation does not
+    mean that everybody may stay for ever, so what it cannot express stays as it was. An old file
+    with the annotation does not mean that an expiry shortened since is to come back, so an entry
+    that was listed before keeps the expiry that it had, or none.
     """
-    _, kept = _flattened(old)
-    flat, said = _flattened(spec)
+    _, kept = _to_older(old)
+    older, given = _to_older(spec)
     for name in LISTS:
         listed = {_key(entry) for entry in _entries(old, name)}
-        said[name] = {k: v for k, v in said.get(name, {}).items() if k not in listed}
-    result: Json = _deepened(flat, _merged(kept, said))
+        given[name] = {k: v for k, v in given.get(name, {}).items() if k not in listed}
+    result: Json = _to_newer(older, _merged(kept, given))
     return result
 
 
@@ -131,7 +131,7 @@ def _version(api_version: object, names: Names) -> str:
     raise ModelError(f"apiVersion is none of {names.group} that is known")
 
 
-# What travels in the annotation
+# The annotation
 
 
 def _carried(metadata: Json, key: str) -> Json:
@@ -159,19 +159,19 @@ def _annotated(metadata: Json, key: str, carried: Json) -> Json:
 
 
 def _text(carried: Json) -> str:
-    """Sorted, so that equal objects are equal in both versions."""
+    """Return the annotation, sorted, so that equal objects are equal in both versions."""
     return msgspec.json.encode(carried, order="sorted").decode()
 
 
 def _size(annotations: Json) -> int:
-    """As the API server counts them."""
+    """Return the size of annotations as the API server counts it."""
     return sum(len(str(k).encode()) + len(str(v).encode()) for k, v in annotations.items())
 
 
-def _merged(kept: Json, said: Json) -> Json:
-    """Of two annotations; what is ``said`` wins."""
+def _merged(kept: Json, given: Json) -> Json:
+    """Return both annotations as one, in which ``given`` wins."""
     merged = dict(kept)
-    for part, values in said.items():
+    for part, values in given.items():
         merged[part] = merged.get(part, {}) | values
     return merged
 
@@ -179,33 +179,33 @@ def _merged(kept: Json, said: Json) -> Json:
 # To v1alpha1
 
 
-def _flattened(spec: Any) -> tuple[Any, Json]:
-    """The spec, and what of it goes into the annotation."""
+def _to_older(spec: Any) -> tuple[Any, Json]:
+    """Return the spec in ``v1alpha1``, and the parts of it that the annotation keeps."""
     if not isinstance(spec, dict):
         return spec, {}
     older, carried = dict(spec), dict[str, Any]()
     for name in LISTS:
         if isinstance(entries := spec.get(name), list):
-            older[name] = [_without_end(entry) for entry in entries]
-            carried[name] = _ends(entries)
+            older[name] = [_without_expiry(entry) for entry in entries]
+            carried[name] = _expiries(entries)
     if isinstance(billing := spec.get("billing"), dict):
-        older["billing"], carried["billing"] = _flat_billing(billing)
+        older["billing"], carried["billing"] = _older_billing(billing)
     return older, {part: values for part, values in carried.items() if values}
 
 
-def _without_end(entry: Any) -> Any:
+def _without_expiry(entry: Any) -> Any:
     if not isinstance(entry, dict):
         return entry
     return {key: value for key, value in entry.items() if key != "expiresAt"}
 
 
-def _ends(entries: Iterable[Any]) -> Json:
+def _expiries(entries: Iterable[Any]) -> Json:
     ending = (e for e in entries if isinstance(e, dict) and "expiresAt" in e)
     return {_key(entry): entry["expiresAt"] for entry in ending}
 
 
 def _key(entry: Json) -> str:
-    """What the API server tells entries of a list apart by, as one short text."""
+    """Return the list map keys of an entry as one short text."""
     parts = (entry.get("kind", "User"), entry.get("namespace", ""), entry.get("name", ""))
     text = "/".join(map(str, parts))
     data = text.encode()
@@ -214,7 +214,7 @@ def _key(entry: Json) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()[:40]}"
 
 
-def _flat_billing(billing: Json) -> tuple[Json, Json]:
+def _older_billing(billing: Json) -> tuple[Json, Json]:
     flat = {field: billing[field] for field in BILLING_FIELDS if field in billing}
     carried: Json = {part: billing[part] for part in _CARRIED if part in billing}
     if isinstance(labels := billing.get("labels"), dict):
@@ -228,17 +228,17 @@ def _flat_billing(billing: Json) -> tuple[Json, Json]:
 # To v1beta1
 
 
-def _deepened(spec: Any, carried: Json) -> Any:
-    """The spec, with what the annotation says of it."""
+def _to_newer(spec: Any, carried: Json) -> Any:
+    """Return the spec in ``v1beta1``, with the parts that the annotation kept."""
     if not isinstance(spec, dict):
         return spec
     newer = dict(spec)
     for name in LISTS:
         if isinstance(entries := spec.get(name), list):
-            newer[name] = [_with_end(entry, _part(carried, name)) for entry in entries]
+            newer[name] = [_with_expiry(entry, _part(carried, name)) for entry in entries]
     billing = spec.get("billing", {})
     if isinstance(billing, dict):
-        deep = _deep_billing(billing, _part(carried, "billing"))
+        deep = _newer_billing(billing, _part(carried, "billing"))
         if deep or "billing" in spec:
             newer["billing"] = deep
     return newer
@@ -249,23 +249,23 @@ def _part(carried: Json, name: str) -> Json:
     return part if isinstance(part, dict) else {}
 
 
-def _with_end(entry: Any, ends: Json) -> Any:
-    flat = _without_end(entry)
+def _with_expiry(entry: Any, ends: Json) -> Any:
+    flat = _without_expiry(entry)
     if not isinstance(flat, dict) or not ends:
         return flat
     end = ends.get(_key(flat))
-    return flat | {"expiresAt": end} if _is_moment(end) else flat
+    return flat | {"expiresAt": end} if _is_timestamp(end) else flat
 
 
-def _is_moment(value: object) -> bool:
+def _is_timestamp(value: object) -> bool:
     return (
         isinstance(value, str)
         and re.fullmatch(TIMESTAMP, value, re.ASCII) is not None
-        and _is(value, Timestamp)
+        and _conforms(value, Timestamp)
     )
 
 
-def _deep_billing(flat: Json, carried: Json) -> Json:
+def _newer_billing(flat: Json, carried: Json) -> Json:
     deep = {field: flat[field] for field in BILLING_FIELDS if field in flat}
     labels = {key: value for key, value in flat.items() if key not in BILLING_FIELDS}
     clashing = _clashing(carried.get("labels"), BILLING_LABELS_MAX - len(labels))
@@ -279,19 +279,19 @@ def _deep_billing(flat: Json, carried: Json) -> Json:
 
 
 def _clashing(value: object, free_annotation_bytes: int) -> Json | None:
-    """Labels whose keys are fields; None if there is no such map."""
+    """Return labels whose keys are fields in ``v1alpha1``; None if there is no such map."""
     if not isinstance(value, dict):
         return None
-    good = [field for field in BILLING_FIELDS if _is(value.get(field), BillingText)]
+    good = [field for field in BILLING_FIELDS if _conforms(value.get(field), BillingText)]
     return {field: value[field] for field in good[: max(free_annotation_bytes, 0)]}
 
 
 def _provenance(value: object) -> Json | None:
-    if not isinstance(value, dict) or not _is(value, Provenance):
+    if not isinstance(value, dict) or not _conforms(value, Provenance):
         return None
-    if not _is(value["generation"], _Int64) or not _is_moment(value["effectiveAt"]):
+    if not _conforms(value["generation"], _Int64) or not _is_timestamp(value["effectiveAt"]):
         return None
-    return _known(value, Provenance)
+    return _known_fields(value, Provenance)
 
 
 def _superseded(value: object) -> list[Json] | None:
@@ -302,21 +302,21 @@ def _superseded(value: object) -> list[Json] | None:
 
 
 def _charge(value: object) -> Json | None:
-    if not isinstance(value, dict) or not _is(value, Charge):
+    if not isinstance(value, dict) or not _conforms(value, Charge):
         return None
-    charge = _known(value, Charge)
+    charge = _known_fields(value, Charge)
     if "provenance" not in charge:
         return charge
     provenance = _provenance(charge["provenance"])
     return charge | {"provenance": provenance} if provenance is not None else None
 
 
-def _known(value: Json, type_: type[Struct]) -> Json:
+def _known_fields(value: Json, type_: type[Struct]) -> Json:
     fields = {field.encode_name for field in msgspec.structs.fields(type_)}
     return {key: item for key, item in value.items() if key in fields}
 
 
-def _is(value: object, type_: Any) -> bool:
+def _conforms(value: object, type_: Any) -> bool:
     try:
         msgspec.convert(value, type_)
     except (msgspec.ValidationError, RecursionError):

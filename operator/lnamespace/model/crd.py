@@ -1,8 +1,8 @@
-"""The CustomResourceDefinition, generated from the types of this package.
+"""Generate the CustomResourceDefinition from the types of this package.
 
-``msgspec`` turns the types into JSON Schema; what is left to do here is what Kubernetes asks of
-a *structural* schema (no references, a type everywhere), the list types that make server-side
-apply merge (structured-merge-diff), and the rules in CEL for all that needs no caller.
+``msgspec`` turns the types into JSON Schema. This module adds what Kubernetes requires of a
+*structural* schema (no references, a type everywhere), the list types by which server-side apply
+merges, and validation rules in CEL.
 """
 
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ _SERVICE = {
 
 
 def build_crd(names: Names) -> Schema:
-    """The CustomResourceDefinition for the instance that ``names`` is of."""
+    """Return the CustomResourceDefinition of LNamespaces for one instance."""
     found = build_definition(names, KIND, PLURAL, [_newer(), _older()])
     found["spec"]["names"]["shortNames"] = ["lns"]
     found["spec"]["conversion"] = {
@@ -64,7 +64,7 @@ def build_crd(names: Names) -> Schema:
 
 
 def build_definition(names: Names, kind: str, plural: str, versions: list[Schema]) -> Schema:
-    """The CustomResourceDefinition of a cluster-scoped kind of ours."""
+    """Return the CustomResourceDefinition of a cluster-scoped kind."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -84,7 +84,7 @@ def build_definition(names: Names, kind: str, plural: str, versions: list[Schema
 
 
 def printer_columns(columns: Iterable[tuple[str, str, str, int]]) -> list[Schema]:
-    """What ``kubectl get`` shows: name, type, path and priority of each (0: always)."""
+    """Return the columns of ``kubectl get`` from name, type, path and priority (0: always)."""
     return [
         {"name": name, "type": type_, "jsonPath": path, "priority": priority}
         for name, type_, path, priority in columns
@@ -92,7 +92,7 @@ def printer_columns(columns: Iterable[tuple[str, str, str, int]]) -> list[Schema
 
 
 def to_yaml(manifest: Schema) -> str:
-    """A manifest as a file that people read: in the order given, nothing abbreviated."""
+    """Return a manifest as YAML in the order given, without anchors and aliases."""
     text: str = yaml.dump(manifest, Dumper=_Plain, sort_keys=False, width=100, allow_unicode=True)
     return text
 
@@ -197,8 +197,8 @@ def _as_member_list(schema: Schema) -> None:
     del end["format"], end["pattern"]
     end |= {
         "maxLength": 64,
-        # The API server drops a null that is not allowed, and the entry would be for ever without a
-        # word; so it is let through to the webhook, which refuses it.
+        # The API server silently drops a null that is not allowed, and the entry would never
+        # expire. So null is allowed here, and the webhook refuses it.
         "nullable": True,
         "x-kubernetes-validations": [
             validation_rule(f"self.matches('^({_escaped(rules.MOMENT)})$')", rules.MOMENT_PROBLEM)
@@ -207,7 +207,7 @@ def _as_member_list(schema: Schema) -> None:
 
 
 def _at_most(most: int) -> Schema:
-    """Nobody exceeds it anew; a list of before may be longer, and each step back is one."""
+    """Return a rule that bounds a list; one that was longer before may only shrink."""
     return validation_rule(
         f"self.size() <= {most} || (oldSelf.hasValue() && self.size() <= oldSelf.value().size())",
         f"must have at most {most} entries; remove who is no longer needed",
@@ -215,7 +215,7 @@ def _at_most(most: int) -> Schema:
 
 
 def _as_read_by_people(billing: dict[str, Schema]) -> None:
-    """Refuse texts that are not what they look like. The API server lets those of before be."""
+    """Refuse texts with invisible characters; the API server ignores unchanged ones."""
     texts = [billing[field] for field in v1alpha1.BILLING_FIELDS]
     for text in (*texts, billing["labels"]["additionalProperties"]):
         text["maxLength"] = BILLING_TEXT_MAX
@@ -262,7 +262,7 @@ def _name_rules() -> list[Schema]:
 
 
 def _member_rules() -> list[Schema]:
-    """The rules of :mod:`lnamespace.model.rules`, in CEL."""
+    """Return the rules of :mod:`lnamespace.model.rules` for an entry, in CEL."""
     account = rules.SERVICE_ACCOUNT_USERNAME
     return [
         validation_rule(
@@ -299,18 +299,18 @@ def _member_rules() -> list[Schema]:
 
 
 def _escaped(pattern: str) -> str:
-    """A pattern of RE2 as it stands in a string of CEL."""
+    """Return a pattern of RE2 escaped for a string of CEL."""
     return pattern.replace("\\", "\\\\")
 
 
 def validation_rule(expression: str, message: str, field_path: str = "") -> Schema:
-    """One entry of ``x-kubernetes-validations``; ``field_path`` is what the error points at."""
+    """Return an entry of ``x-kubernetes-validations``; errors point at ``field_path``."""
     entry = {"rule": expression, "message": message}
     return entry | {"fieldPath": field_path} if field_path else entry
 
 
 def structural_schema(type_: type) -> Schema:
-    """The structural schema of a type: what Kubernetes accepts of its JSON Schema."""
+    """Return the structural schema of a type: the parts of JSON Schema that Kubernetes takes."""
     schema, components = msgspec.json.schema_components([type_], ref_template="{name}")
     return _inline(schema[0], components)
 

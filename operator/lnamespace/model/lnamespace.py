@@ -1,7 +1,8 @@
-"""What an LNamespace is: the types of the API, version ``v1beta1``.
+"""The types of the LNamespace API, version ``v1beta1``.
 
-The CRD is generated from these types (:mod:`lnamespace.model.crd`), and objects from the API
-server are decoded into them, so the two cannot tell different stories.
+The CRD is generated from these types (:mod:`lnamespace.model.crd`), and objects of the API server
+are decoded into them, so schema and decoder cannot differ. Docstrings and descriptions of the types
+are those that ``kubectl explain`` shows.
 """
 
 from datetime import datetime
@@ -18,22 +19,22 @@ KIND = "LNamespace"
 PLURAL = "lnamespaces"
 VERSION = "v1beta1"
 LIST_MAX_ITEMS = 500
-"""What is read at most. An LNamespace of before may have so many; see :data:`ENTRIES_MAX`."""
+"""The longest list that is read, from before :data:`ENTRIES_MAX`."""
 
 ENTRIES_MAX = {"users": 250, "managers": 50, "sudoers": 50}
-"""What nobody can exceed anew. Each sudoer costs objects that every request pays for."""
+"""The longest lists that can be written. Each sudoer has RBAC objects that slow every request."""
 
 NAME_MAX = 256
-"""Characters of a name that is listed anew; addresses have at most 254."""
+"""The longest name that can be added, in characters; e-mail addresses have at most 254."""
 
 SPEC_MAX_BYTES = 64 * 1024
-"""Of the spec as JSON, without what the webhook keeps there. Kept by the webhook."""
+"""The largest spec as JSON, without the webhook's own fields. Enforced by the webhook."""
 
 METADATA_MAX_BYTES = 96 * 1024
-"""Of labels, annotations and the like: the whole spec fits, for `kubectl apply` keeps it there."""
+"""The largest metadata without managedFields; `kubectl apply` keeps a copy of the spec there."""
 
 MANAGED_MAX_BYTES = 256 * 1024
-"""Of metadata.managedFields, which grow with each who applies."""
+"""The largest metadata.managedFields, which grow with each field manager."""
 
 LABEL_KEY_MAX_LENGTH = 63
 CLASS_NAME_MAX_LENGTH = 63
@@ -50,14 +51,14 @@ class DeletionPolicy(StrEnum):
 
 
 BILLING_MAX_BYTES = 8 * 1024
-"""Of all that a person writes in ``spec.billing``, as JSON: several states of it must fit into one
-object (etcd takes 1.5 MiB). Kept by the webhook; a schema cannot sum up."""
+"""The largest ``spec.billing`` that a person can write, as JSON: several states of it must fit into
+one object (etcd takes 1.5 MiB). Enforced by the webhook, because a schema cannot add sizes."""
 
 BILLING_TEXT_MAX = 1024
-"""Characters of a text that is written anew; one of before may have more."""
+"""The longest text that can be written, in characters; an older one may be longer."""
 
 BillingText = Annotated[str, Meta(max_length=16384, pattern=r"^[^\x00]*$")]
-"""Any text but U+0000, which PostgreSQL cannot keep."""
+"""Any text without U+0000, which PostgreSQL cannot store."""
 
 
 class BillingSource(StrEnum):
@@ -204,12 +205,12 @@ class Spec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @property
     def account(self) -> str:
-        """To whom it is counted under the limit, before exceptions are looked at."""
+        """Return the account whose limit it counts to, before exceptions."""
         return self.counted_to or self.requester
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """All entries of the three lists."""
+        """Return all entries of the three lists."""
         return self.users + self.managers + self.sudoers
 
 
@@ -279,7 +280,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     conditions: Annotated[tuple[Condition, ...], Meta(description="Ready sums up the others.")] = ()
 
     def condition(self, type_: str) -> Condition | None:
-        """The condition of that type, if there is one."""
+        """Return the condition of a type, if there is one."""
         return next((c for c in self.conditions if c.type == type_), None)
 
 
@@ -305,12 +306,12 @@ class LNamespace(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def name(self) -> str:
-        """The name of the LNamespace and of its Namespace."""
+        """Return the name of the LNamespace and of its Namespace."""
         return self.metadata.name
 
     @property
     def uid(self) -> str:
-        """What tells it from an earlier one of the same name."""
+        """Return the UID, which an earlier LNamespace of the same name did not have."""
         return self.metadata.uid
 
 

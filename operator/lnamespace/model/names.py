@@ -1,8 +1,8 @@
-"""What the objects of an LNamespace are called.
+"""The names of the objects of an LNamespace.
 
-A name is the identity of an object, for nobody can edit it; labels only select. Where the API
-group's suffix is not the default, every name carries it, so that two instances on one cluster
-never meet.
+An object is identified by its name, which nobody can edit; labels only select. If the suffix of
+the API group is not the default, every cluster-wide name has it, so that two instances on one
+cluster share no object.
 """
 
 import base64
@@ -17,7 +17,7 @@ USERS_BINDING = "lnamespace-users"
 SUDOERS_BINDING = "lnamespace-sudoers"
 ACCOUNT_BINDING = "lnamespace-sudo-account"
 PROFILE_OBJECT_NAME = "lnamespace"
-"""Of the ResourceQuota, the LimitRange and the NetworkPolicy that a profile gives."""
+"""The name of the ResourceQuota, LimitRange and NetworkPolicy of a profile."""
 
 DIGEST_LENGTH = 52
 
@@ -29,18 +29,25 @@ _SUDOER = "sudoer-impersonator"
 _SELF = "self-impersonator"
 
 PARTS = (_EDITOR, _SUDOER)
-"""What the names of an LNamespace's cluster-wide objects end in.
+"""The last parts of the names of an LNamespace's cluster-wide objects.
 
-The chart calls the ClusterRole of a profile PREFIX:profile:NAME. LNamespace "profile" took that of
-profile "editor" for its own, so no profile has one of these names.
+No profile may be called so: the chart names the ClusterRole of a profile PREFIX:profile:NAME, and
+an LNamespace called "profile" took that of profile "editor" for its own.
 """
 
 
 @dataclass(frozen=True)
 class Names:
-    """The names that one instance uses; ``suffix`` is its API group suffix.
+    """The names that one instance uses.
 
-    ``class_name`` is the class of LNamespaces that one of several controllers is for.
+    Parameters
+    ----------
+    suffix
+        The suffix of its API group.
+    sudoers_group_format
+        The name of a sudoers group, with ``{name}`` for the LNamespace; empty: the default.
+    class_name
+        The class of LNamespaces that one of several controllers is for.
     """
 
     suffix: str = DEFAULT_SUFFIX
@@ -49,68 +56,69 @@ class Names:
 
     @cached_property
     def group(self) -> str:
-        """The API group."""
+        """Return the API group."""
         return f"tenancy.{self.suffix}"
 
     @cached_property
     def prefix(self) -> str:
-        """The first part of every cluster-wide name, and the value of the managed-by label."""
+        """Return the first part of cluster-wide names, also the value of the managed-by label."""
         return "lnamespace" if self.suffix == DEFAULT_SUFFIX else f"lnamespace.{self.suffix}"
 
     @cached_property
     def group_format(self) -> str:
-        """How sudoers groups are called; where nothing else is said, no two instances share one.
+        """Return the format of the names of sudoers groups.
 
-        Who may become group X-sudoers by one instance must not be a sudoer of another's X.
+        By default it contains the suffix: a sudoer of X in one instance must not be in the sudoers
+        group of X in another.
         """
         instance = "" if self.suffix == DEFAULT_SUFFIX else f".{self.suffix}"
         return self.sudoers_group_format or f"{{name}}-sudoers{instance}"
 
     @cached_property
     def owner_annotation(self) -> str:
-        """Says on a Namespace which LNamespace (by UID) it belongs to; an admin's way to adopt."""
+        """Return the annotation with the UID of a Namespace's LNamespace; it also adopts one."""
         return f"{self.group}/owner-uid"
 
     @cached_property
     def adopted_annotation(self) -> str:
-        """Says on a Namespace that it was there before its LNamespace: `default` is not for it."""
+        """Return the annotation of a Namespace that existed before its LNamespace."""
         return f"{self.group}/adopted"
 
     @cached_property
     def requester_annotation(self) -> str:
-        """Says on a Namespace who asked for it: whose limit it counts to, whatever comes of it."""
+        """Return the annotation with the account whose limit a Namespace counts to."""
         return f"{self.group}/requester"
 
     @cached_property
     def tenant_label(self) -> str:
-        """Says for which LNamespace an object is, for people who search."""
+        """Return the label with the LNamespace of an object, for people who search."""
         return f"{self.group}/lnamespace"
 
     @cached_property
     def class_label(self) -> str:
-        """Says for which class of LNamespaces an object is; that of no class has none."""
+        """Return the label with the class of an object; without a class there is none."""
         return f"{self.group}/class"
 
     @cached_property
     def person_annotation(self) -> str:
-        """Says in words for whom a self-impersonator is, for its name cannot."""
+        """Return the annotation with the user name of a self-impersonator's person."""
         return f"{self.group}/person"
 
     @cached_property
     def labels_annotation(self) -> str:
-        """Says on a Namespace which of its labels are there because of us, besides our own."""
+        """Return the annotation that lists the labels a Namespace got from its profile."""
         return f"{self.group}/labels"
 
     def sudoers_group(self, tenant: str) -> str:
-        """The group that sudoers of ``tenant`` impersonate."""
+        """Return the group that sudoers of ``tenant`` impersonate."""
         return self.group_format.replace("{name}", tenant)
 
     @cached_property
     def sudo_namespace(self) -> str:
-        """Where the accounts are that sudoers impersonate, in the layout that has such.
+        """Return the namespace of the ServiceAccounts that sudoers impersonate.
 
-        No tenant's, for its name is reserved. Of another instance it has a hash of the suffix, for
-        a namespace's name can have neither its dots nor all of its length.
+        Its name is reserved, so it is no tenant's. In an instance with another suffix it has a
+        hash of the suffix, which may be too long for the name of a namespace and has dots.
         """
         if self.suffix == DEFAULT_SUFFIX:
             return _SUDO_NAMESPACE
@@ -118,41 +126,41 @@ class Names:
         return f"{_SUDO_NAMESPACE}-{hashed[:_SUFFIX_HASH_LENGTH]}"
 
     def sudo_account(self, tenant: str) -> Subject:
-        """The account that sudoers of ``tenant`` impersonate, in the layout that has such."""
+        """Return the ServiceAccount that sudoers of ``tenant`` impersonate in its layout."""
         return Subject(SubjectKind.SERVICE_ACCOUNT, tenant, self.sudo_namespace)
 
     def is_sudo_account(self, username: str) -> bool:
-        """Whether it is some LNamespace's account for sudo, of whichever instance.
+        """Return whether a user name is an LNamespace's sudo account, of any instance.
 
-        Theirs are the only namespaces that begin so: no tenant can have such a name.
+        No tenant can have a namespace whose name begins so.
         """
         ours = f"{SERVICE_ACCOUNT_PREFIX}{_SUDO_NAMESPACE}"
         return username.startswith((f"{ours}:", f"{ours}-"))
 
     def editor(self, tenant: str) -> str:
-        """ClusterRole and binding: edit this one LNamespace."""
+        """Return the name of the ClusterRole and binding that allow editing one LNamespace."""
         return f"{self.prefix}:{tenant}:{_EDITOR}"
 
     def sudoer(self, tenant: str) -> str:
-        """Role and binding: become this LNamespace's sudoers group, or its account."""
+        """Return the name of the role and binding that allow impersonating its sudo subject."""
         return f"{self.prefix}:{tenant}:{_SUDOER}"
 
     def self_impersonator(self, person: str) -> str:
-        """Role and binding: impersonate oneself; ``person`` is a :func:`digest`.
+        """Return the name of a person's role and binding; ``person`` is a digest of them.
 
-        It carries the class, so that each has one writer: the controller of that class.
+        It contains the class, so that only the controller of that class writes these objects.
         """
         return f"{self.prefix}:{self._self}:{person}"
 
     def tenant_of(self, name: str) -> str | None:
-        """Whose cluster-wide object is called ``name``; None where it is not a tenant's."""
+        """Return the LNamespace that a cluster-wide name belongs to; None if to none."""
         match name.split(":"):
             case [self.prefix, tenant, part] if part in PARTS:
                 return tenant
         return None
 
     def person_of(self, name: str) -> str | None:
-        """The digest of the person whose self-impersonator is called ``name``, or None."""
+        """Return the person's digest in the name of a self-impersonator, or None."""
         match name.split(":"):
             case [self.prefix, self._self, person] if len(person) == DIGEST_LENGTH:
                 return person
@@ -160,15 +168,15 @@ class Names:
 
     @cached_property
     def _self(self) -> str:
-        # With a dot, no tenant's name can look like it.
+        # No tenant's name has a dot.
         return f"{_SELF}.{self.class_name}" if self.class_name else _SELF
 
 
 def subject_digest(subject: Subject) -> str:
-    """A name for a person that any object can carry: 52 characters of base32.
+    """Return 52 characters of base32 that identify a subject and fit into any name.
 
-    The whole of SHA-256 over kind, namespace and name, each with its length before it: two
-    people cannot share it, not even on purpose.
+    This is the whole SHA-256 of kind, namespace and name, each with its length before it: nobody
+    can construct two subjects with the same digest.
     """
     parts = (subject.kind.value, subject.namespace, subject.name)
     data = b"".join(len(p.encode()).to_bytes(4) + p.encode() for p in parts)

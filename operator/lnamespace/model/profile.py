@@ -1,7 +1,7 @@
-"""Profiles: the guard rails that the platform team puts around namespaces, written as YAML.
+"""Profiles: what the platform team puts into namespaces, read from a YAML file.
 
-A profile's specs are those of Kubernetes; whether they are right, only an API server can say
-(:mod:`lnamespace.controller.profiles` asks one). What is checked here is the rest.
+The specs in a profile are those of Kubernetes, which only an API server can check
+(:mod:`lnamespace.controller.profiles` asks one). All else is checked here.
 """
 
 import re
@@ -17,13 +17,13 @@ from lnamespace.model.names import PARTS, Names
 from lnamespace.model.rules import DNS_LABEL, DNS_LABEL_MAX_LENGTH, DNS_SUBDOMAIN
 
 DEFAULT_PROFILE = "default"
-"""The one of LNamespaces that name none, if there is one of this name."""
+"""The profile of LNamespaces that name none, if it exists."""
 
 BYTES_MAX = 1024 * 1024
-"""As much as a ConfigMap can hold."""
+"""The size of a ConfigMap."""
 
 SERVER_LABELS = ("kubernetes.io/metadata.name", "app.kubernetes.io/managed-by")
-"""Labels of a Namespace that mean something to the API server or to us."""
+"""Labels of a Namespace that the API server or the controller uses."""
 
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 
 class Profile(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a namespace gets: the specs of three objects, and labels of the Namespace."""
+    """What a profile puts into a namespace: the specs of three objects, and labels."""
 
     resource_quota: Annotated[Json | None, Meta(description="The spec of a ResourceQuota.")] = None
     limit_range: Annotated[Json | None, Meta(description="The spec of a LimitRange.")] = None
@@ -44,12 +44,12 @@ _KEYS = tuple(field.encode_name for field in msgspec.structs.fields(Profile))
 
 
 def decode_profiles(content: bytes, source: str, names: Names) -> dict[str, Profile]:
-    """The profiles that a file's content has, by name; an empty file has none.
+    """Read the profiles of a file, by name; an empty file has none.
 
     Raises
     ------
     ProfilesError
-        It cannot be used; the message has ``source``, the line and the field.
+        The file cannot be used; the message has ``source``, the line and the field.
     """
     if len(content) > BYTES_MAX:
         raise ProfilesError(f"{source}: larger than {BYTES_MAX} bytes")
@@ -79,7 +79,7 @@ def _problem(name: str, profile: Profile, names: Names) -> tuple[str, str] | Non
 
 
 def label_problem(key: str, value: str, names: Names) -> str:
-    """Why no profile may put that label on a Namespace; empty where one may."""
+    """Return why no profile may put a label on a Namespace; empty if one may."""
     prefix, slash, name = key.rpartition("/")
     if not _LABEL_NAME.fullmatch(name) or (slash and not re.fullmatch(DNS_SUBDOMAIN, prefix)):
         return "not the key of a label"

@@ -1,9 +1,9 @@
-"""What an LNamespace may be called and whom it may list.
+"""Which names, list entries and texts are allowed in an LNamespace.
 
-The CRD says the same in CEL (:mod:`lnamespace.model.crd`), so that the API server refuses at
-once; here it is said again, for the controller trusts no admission: a rule that was bypassed
-must still give nobody anything. Sources: tenancy pitfalls such as reserved names being adopted
-(CVE-2024-39690 in a peer) and ``system:masters`` in a list, which no RBAC can take back.
+The CRD has the same rules in CEL (:mod:`lnamespace.model.crd`), by which the API server refuses an
+object at once. The controller checks them again, because admission may have been bypassed, and
+then the entry must give nobody anything. Some come from incidents elsewhere: reserved namespaces
+that were adopted (CVE-2024-39690), ``system:masters`` in a list, which RBAC cannot revoke.
 """
 
 import re
@@ -16,16 +16,16 @@ from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Member, SubjectKind
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_SUBDOMAIN = rf"{DNS_LABEL}([.]{DNS_LABEL})*"
 SERVICE_ACCOUNT_USERNAME = f"{SERVICE_ACCOUNT_PREFIX}{DNS_LABEL}:{DNS_SUBDOMAIN}"
-"""Lengths are checked apart: CEL's cost estimate multiplies bounded repetitions."""
+"""Lengths are checked separately: CEL's cost estimate multiplies bounded repetitions."""
 
 DNS_LABEL_MAX_LENGTH = 63
 DNS_SUBDOMAIN_MAX_LENGTH = 253
 
 RESERVED_NAMES = ("default", "kube-*", "openshift", "openshift-*", "lnamespace", "lnamespace-*")
-"""Never a tenant's, as shell patterns: the system's own namespaces, and ours."""
+"""Names that no tenant may have, as shell patterns: namespaces of the system and our own."""
 
 TIMESTAMP = r"2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)"
-"""Narrower than the API server's date-time, which takes offsets that no clock has."""
+"""A time with its zone; the API server's date-time also takes offsets that do not exist."""
 
 MOMENT = (
     r"2\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)"
@@ -34,7 +34,7 @@ MOMENT = (
     r"|2(000|400|800|\d(0[48]|[2468][048]|[13579][26]))-02-29"
     r"T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)"
 )
-"""The same to the day, for a rule whose message says what to write: the API server's own check of
+"""The same with valid days only, for a rule with a readable message: the API server's check of
 dates answers with a regular expression."""
 
 MOMENT_PROBLEM = (
@@ -47,10 +47,10 @@ NULL_PROBLEM = (
 )
 
 UNPRINTABLE = r"[^\p{L}\p{M}\p{N}\p{P}\p{S} ]"
-"""All but letters, marks, digits, punctuation, symbols and the ordinary space, as RE2 spells it.
+"""Any character but letters, marks, digits, punctuation, symbols and the ordinary space, in RE2.
 
-It is said by what is allowed, for RE2 has no class of characters that are not assigned. Of those
-the tables of Python and of the API server may know some more or less; who knows less refuses."""
+It lists what is allowed, because RE2 has no class of unassigned characters. If Python and the API
+server know different versions of Unicode, the older one refuses more."""
 
 BLANK = (
     r"[\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{2800}\x{3164}"
@@ -59,7 +59,7 @@ BLANK = (
 """Letters, marks and symbols that show nothing: fillers, joiners, variation selectors."""
 
 SYSTEM_NAMESPACES = "kube-"
-"""What the system's own namespaces begin with."""
+"""The prefix of the system's own namespaces."""
 
 SYSTEM_SUDOER_PROBLEM = (
     "the system's ServiceAccounts cannot be sudoers: nothing may impersonate them"
@@ -76,7 +76,7 @@ TEXT_PROBLEM = (
 )
 
 FORMS = r"[\x{FF00}-\x{FFEF}]"
-"""Letters and digits in another width, which look like others and are not."""
+"""Letters and digits in full or half width, which look like ordinary ones."""
 
 FORMS_PROBLEM = "must be written in ordinary letters and digits, not in full-width ones"
 
@@ -90,17 +90,17 @@ _PRINTABLE = frozenset("LMNPS")
 _BLANK = re.compile(re.sub(r"\\x\{(\w+)\}", lambda found: chr(int(found[1], 16)), BLANK))
 
 _LATIN_TWINS = frozenset("аеорсухіјѕһԁԛԝӏАВЕКМНОРСТУХІЈЅԚԜҮαινορυωχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
-"""Letters of other scripts that look like Latin ones. Not all of Unicode's (UTS 39), which are a
-table of thousands: the Cyrillic and Greek ones, which people really meet."""
+"""Cyrillic and Greek letters that look like Latin ones, which people really meet; the whole table
+of Unicode (UTS 39) has thousands."""
 
 _SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "GEORGIAN"})
-"""Scripts whose letters are taken for those of another; nobody takes an ideograph for an `a`."""
+"""Scripts whose letters can be mistaken for those of another."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def name_problem(name: str, reserved: tuple[str, ...] = RESERVED_NAMES) -> str | None:
-    """Why a namespace may not be called ``name``, or None."""
+    """Return why no namespace may have this name, or None."""
     if not _is_label(name):
         return "must be a DNS label of at most 63 characters"
     if any(fnmatchcase(name, pattern) for pattern in reserved):
@@ -109,7 +109,7 @@ def name_problem(name: str, reserved: tuple[str, ...] = RESERVED_NAMES) -> str |
 
 
 def member_problem(member: Member) -> str | None:
-    """Why nobody may be listed like this, or None."""
+    """Return why the entry is not allowed in any list, or None."""
     if member.namespace and member.kind is not SubjectKind.SERVICE_ACCOUNT:
         return "only a ServiceAccount has a namespace"
     subject = member.subject
@@ -121,7 +121,7 @@ def member_problem(member: Member) -> str | None:
 
 
 def sudoer_problem(member: Member) -> str | None:
-    """Why nobody may be a sudoer like this, or None."""
+    """Return why the entry is not allowed in the sudoers, or None."""
     if member.kind is SubjectKind.GROUP:
         return GROUP_SUDOER_PROBLEM
     if member.subject.namespace.startswith(SYSTEM_NAMESPACES):
@@ -130,14 +130,14 @@ def sudoer_problem(member: Member) -> str | None:
 
 
 def text_problem(text: str) -> str | None:
-    """Return why a text of the bill cannot be read by people as it stands, or None."""
+    """Return why a text is not allowed in ``spec.billing``, or None."""
     return TEXT_PROBLEM if _has_invisible(text) or text != text.strip() else None
 
 
 def cost_center_problem(text: str) -> str | None:
-    """Return why nobody may be charged by this name, or None.
+    """Return why a cost centre is not allowed, or None.
 
-    ``unallocated``, letter by letter, is what the default writes.
+    The exact word ``unallocated`` is, because the webhook's default is written so.
     """
     if problem := text_problem(text):
         return problem
@@ -149,9 +149,9 @@ def cost_center_problem(text: str) -> str | None:
 
 
 def lookalike_warning(name: str) -> str | None:
-    """What is odd about the look of ``name``, for a warning; None where nothing is.
+    """Return a warning about a name that looks like another one, or None.
 
-    Such a name is legal, for it may be somebody's, and may pass for somebody else's.
+    Such a name is allowed, because somebody may really have it.
     """
     if name.isascii():
         return None
@@ -188,8 +188,7 @@ def _name_problem(name: str) -> str | None:
 
 
 def _has_invisible(name: str) -> bool:
-    # The same of ASCII, which nearly all names are, without a look at each letter: that took the
-    # webhook 40 ms for lists of the greatest length.
+    # Nearly all names are ASCII. Checking each letter of the longest lists took the webhook 40 ms.
     if name.isascii():
         return not name.isprintable()
     unprintable = (c for c in name if unicodedata.category(c)[0] not in _PRINTABLE and c != " ")

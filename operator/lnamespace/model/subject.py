@@ -1,4 +1,4 @@
-"""Who can stand in a list of an LNamespace."""
+"""Who can be an entry of a list of an LNamespace, and until when."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,11 +12,11 @@ NAME_MAX_LENGTH = 512
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 
 Timestamp = Annotated[datetime, Meta(tz=True)]
-"""A moment with its time zone, so that no two readers differ."""
+"""A time with its time zone."""
 
 
 class SubjectKind(StrEnum):
-    """What RBAC can name (rbac.authorization.k8s.io/v1, Subject)."""
+    """The kinds of an RBAC subject (rbac.authorization.k8s.io/v1)."""
 
     USER = "User"
     GROUP = "Group"
@@ -24,7 +24,7 @@ class SubjectKind(StrEnum):
 
 
 class Subject(msgspec.Struct, frozen=True, order=True):
-    """Somebody as RBAC knows them; equal subjects are one person."""
+    """A subject of RBAC; equal subjects are one person."""
 
     kind: SubjectKind
     name: str
@@ -32,7 +32,7 @@ class Subject(msgspec.Struct, frozen=True, order=True):
 
     @property
     def username(self) -> str:
-        """The name by which the API server knows a User or a ServiceAccount."""
+        """Return the user name by which the API server knows a User or a ServiceAccount."""
         if self.kind is SubjectKind.SERVICE_ACCOUNT:
             return f"{SERVICE_ACCOUNT_PREFIX}{self.namespace}:{self.name}"
         return self.name
@@ -63,18 +63,18 @@ class Member(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @property
     def subject(self) -> Subject:
-        """The person meant: a ServiceAccount written as a User's name is that ServiceAccount."""
+        """Return the subject; a ServiceAccount's user name means that ServiceAccount."""
         if self.kind is SubjectKind.USER and self.name.startswith(SERVICE_ACCOUNT_PREFIX):
             namespace, _, name = self.name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
             return Subject(SubjectKind.SERVICE_ACCOUNT, name, namespace)
         return Subject(self.kind, self.name, self.namespace)
 
     def active(self, now: datetime) -> bool:
-        """Whether the entry still counts at ``now`` (aware): it ends at its second, not after."""
+        """Return whether the entry is in force at ``now`` (aware); it is not at its expiry."""
         return isinstance(self.expires_at, UnsetType) or self.expires_at > now
 
 
 def next_expiry(members: Iterable[Member], now: datetime) -> datetime | None:
-    """When the next entry ends, if one will."""
+    """Return when the next entry expires; None if none will."""
     expiries = (m.expires_at for m in members if m.active(now))
     return min((e for e in expiries if isinstance(e, datetime)), default=None)

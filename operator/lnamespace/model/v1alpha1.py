@@ -1,8 +1,7 @@
-"""What version ``v1alpha1`` of the API can say: ``v1beta1``, flattened.
+"""The schema of version ``v1alpha1``: that of ``v1beta1``, flattened.
 
-It is described by its difference from ``v1beta1``, so that the rules, the merging of lists and
-the descriptions of what both have cannot drift apart. How objects go from one to the other is
-:mod:`lnamespace.model.conversion`.
+It is made from the schema of ``v1beta1``, so that rules, list types and descriptions of both stay
+equal. :mod:`lnamespace.model.conversion` converts objects between the two.
 """
 
 from typing import Any
@@ -19,11 +18,11 @@ DEPRECATION = (
 
 LISTS = ("users", "managers", "sudoers")
 BILLING_FIELDS = ("costCenter", "owner", "team", "environment")
-"""The keys of the flat billing that are fields in ``v1beta1``; every other key is a label."""
+"""The keys of the flat billing map that are fields in ``v1beta1``; every other is a label."""
 
 
 def spec_schema(newer: Schema) -> Schema:
-    """The schema of the spec, made from that of ``v1beta1``."""
+    """Return the schema of the spec, made from that of ``v1beta1``."""
     properties = newer["properties"]
     lists = {name: _without_end(properties[name]) for name in LISTS}
     billing = _billing_schema(properties["billing"]["properties"]["labels"])
