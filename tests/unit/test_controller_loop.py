@@ -350,6 +350,31 @@ async def test_the_lease_is_kept_until_the_last_write_has_ended(loop: Loop) -> N
     assert loop.cluster.objects[LEASE]["spec"]["holderIdentity"] == ""
 
 
+async def test_a_new_leader_begins_with_what_changed_while_nobody_led(loop: Loop) -> None:
+    """After a failover an edit waited among all keys."""
+    kind = LNS.rpartition("/")[0]
+    another = {"holderIdentity": "another", "leaseDurationSeconds": 3600}
+    loop.cluster.make(LEASE, {"metadata": {"name": "controller"}, "spec": another})
+    for number in range(8):
+        meta = {"name": f"team-{number}", "uid": f"uid-{number}", "generation": 1}
+        loop.cluster.make(f"{kind}/team-{number}", {"metadata": meta, "spec": {}})
+    async with loop.running(lease="system/controller", workers=2) as standby:
+        await loop.until(lambda: ("GET", LEASE) in loop.cluster.requests)
+        edited = loop.cluster.objects[f"{kind}/team-7"]
+        edited["spec"] = {"users": [{"name": "alice"}]}
+        edited["metadata"]["generation"] = 2
+        loop.cluster.make(f"{kind}/team-7", edited)
+        loop.cluster.expired = kind
+        loop.cluster.cut()
+        await loop.until(lambda: loop.cluster.requests.count(("GET", kind)) > 1)
+        loop.cluster.expired = ""
+        await loop.until(lambda: standby.probes.unready() is None)
+        loop.cluster.make(LEASE, {"metadata": {"name": "controller"}, "spec": {}})
+        await loop.until(lambda: ("POST", SPACES) in loop.cluster.requests)
+        made = [path for path in loop.cluster.objects if path.startswith(f"{SPACES}/")]
+        assert made[0] == f"{SPACES}/team-7"
+
+
 async def test_who_finds_another_leading_ends(loop: Loop) -> None:
     loop.cluster.lnamespace()
     async with client_of(loop.cluster.url) as client:

@@ -429,3 +429,63 @@ def test_a_closed_queue_takes_nothing_in(clock: Clock, queue: WorkQueue[str]) ->
     queue.open()
     clock.call(queue.add, "a")
     assert len(queue) == 1
+
+
+def test_what_changed_while_another_led_comes_first(clock: Clock, queue: WorkQueue[str]) -> None:
+    """An edit that nobody had acted upon waited among all keys of the new leader."""
+    queue.close()
+    clock.call(queue.add, "listed")
+    queue.remember()
+    for key in ("edited", "created", "edited"):
+        clock.call(queue.add, key)
+    assert len(queue) == 0
+    clock.call(queue.open)
+    for key in ("a", "created", "edited", "listed"):
+        clock.call(queue.add, key)
+    assert [take(clock, queue) for _ in range(4)] == ["created", "edited", "a", "listed"]
+
+
+def test_what_is_urgent_comes_before_what_changed(clock: Clock) -> None:
+    queue: WorkQueue[str] = WorkQueue(urgent=lambda key: key.startswith("!"))
+    queue.close()
+    queue.remember()
+    for key in ("created", "!edited"):
+        clock.call(queue.add, key)
+    clock.call(queue.open)
+    clock.call(queue.add, "!other")
+    assert [take(clock, queue) for _ in range(3)] == ["!edited", "!other", "created"]
+
+
+def test_a_closed_queue_remembers_for_a_minute(
+    clock: Clock, queue: WorkQueue[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("lnamespace.controller.queue.time.monotonic", lambda: now)
+    queue.close()
+    queue.remember()
+    for key, second in (("a", 1.0), ("b", 2.0), ("c", 30.0), ("a", 59.0)):
+        now = second
+        clock.call(queue.add, key)
+    now = 70.0
+    clock.call(queue.open)
+    assert [take(clock, queue) for _ in range(len(queue))] == ["c", "a"]
+
+
+def test_a_closed_queue_remembers_the_last_thousand_keys(clock: Clock) -> None:
+    queue: WorkQueue[int] = WorkQueue()
+    queue.close()
+    queue.remember()
+    for key in range(1500):
+        clock.call(queue.add, key)
+    clock.call(queue.open)
+    assert [clock.run(queue.get()) for _ in range(len(queue))] == list(range(500, 1500))
+
+
+def test_a_queue_that_was_opened_remembers_nothing(clock: Clock, queue: WorkQueue[str]) -> None:
+    queue.close()
+    queue.remember()
+    clock.call(queue.open)
+    queue.close()
+    clock.call(queue.add, "a")
+    clock.call(queue.open)
+    assert len(queue) == 0

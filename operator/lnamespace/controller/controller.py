@@ -188,7 +188,9 @@ class Controller:
         await asyncio.gather(*(r.synced.wait() for r in self._reflectors))
         log.info("caches are complete", extra={"lnamespaces": len(self._cache.lnamespaces)})
         if self._election:
+            self._queue.remember()
             await self._election.win()
+            # What has changed while nobody led does not wait among all others.
             self._queue.open()
             for key in self._cache.known():
                 self._queue.add(key)

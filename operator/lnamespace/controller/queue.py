@@ -13,6 +13,12 @@ from typing import Generic, TypeVar
 
 from lnamespace.kube.backoff import Backoff
 
+REMEMBERED_SECONDS = 60.0
+"""How long a closed queue remembers a key: longer than it takes until somebody leads again."""
+
+REMEMBERED_KEYS = 1000
+"""How many keys a closed queue remembers at most."""
+
 K = TypeVar("K", bound=Hashable)
 
 
@@ -39,6 +45,9 @@ class WorkQueue(Generic[K]):
         self._working: set[K] = set()
         self._failures: dict[K, int] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._remembered: dict[K, float] = {}
+        """Keys that were added while the queue was closed, and when; the oldest first."""
+        self._remembers = False
         self._wakeup = asyncio.Event()
         self._taken = asyncio.Event()
         self.closed = False
@@ -47,16 +56,31 @@ class WorkQueue(Generic[K]):
         return len(self._urgent) + len(self._ready)
 
     def close(self) -> None:
-        """Take in nothing until :meth:`open`: where nobody works, keys would pile up."""
+        """Take in no keys until :meth:`open`: they would pile up where nobody works."""
         self.closed = True
 
+    def remember(self) -> None:
+        """Remember from now on which keys are added while the queue is closed.
+
+        Call it when the caches are complete: what is listed first has not changed.
+        """
+        self._remembers = True
+
     def open(self) -> None:
-        """Take in keys from now on. Of those before nothing is known."""
-        self.closed = False
+        """Take in keys from now on, after those that were added in the last minute."""
+        self.closed = self._remembers = False
+        self._forget_old()
+        remembered, self._remembered = self._remembered, {}
+        for key in remembered:
+            self.add(key)
 
     def add(self, key: K) -> None:
         """Have the key worked on as soon as a worker is free."""
         if self.closed:
+            if self._remembers:
+                self._remembered.pop(key, None)
+                self._remembered[key] = time.monotonic()
+                self._forget_old()
             return
         self._cancel(key)
         if key in self._dirty:
@@ -129,6 +153,14 @@ class WorkQueue(Generic[K]):
         lane = self._urgent if self._is_urgent(key) else self._ready
         lane.append(key)
         self._wakeup.set()
+
+    def _forget_old(self) -> None:
+        oldest = time.monotonic() - REMEMBERED_SECONDS
+        while self._remembered:
+            key = next(iter(self._remembered))
+            if self._remembered[key] >= oldest and len(self._remembered) <= REMEMBERED_KEYS:
+                return
+            del self._remembered[key]
 
     def _cancel(self, key: K) -> None:
         timer = self._timers.pop(key, None)
