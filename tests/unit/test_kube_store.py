@@ -150,6 +150,18 @@ def test_a_list_finds_what_was_deleted_meanwhile(told: Told) -> None:
     assert len(told.store) == 1
 
 
+def test_an_event_from_before_a_list_does_not_bring_back_what_the_list_does_not_hold(
+    told: Told,
+) -> None:
+    """An edit that kopf held was handed on after a list: what was deleted was there again."""
+    told.store.put(Thing(1))
+    told.store.replace([], 9)
+    told.store.put(Thing(8))
+    assert told.version is None
+    told.store.put(Thing(10))
+    assert told.version == 10
+
+
 def test_our_newer_write_survives_an_older_list(told: Told) -> None:
     told.store.learn(Thing(12))
     told.store.replace([], 10)

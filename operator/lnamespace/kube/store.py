@@ -46,6 +46,8 @@ class Store(Generic[T]):
         self._listener = listener
         self._told = 0
         """The newest version that the watch or a list has told of anything."""
+        self._listed = 0
+        """The version of the last list: an event up to it was overtaken by the list."""
         self._gone: dict[Key, int] = {}
         """Up to which version objects are gone of whose end no watch or list has told yet."""
         self._looks: list[Look] = []
@@ -81,7 +83,7 @@ class Store(Generic[T]):
     def put(self, item: T) -> None:
         """Take in what the watch says is."""
         self._told = max(self._told, item.version)
-        if item.version > self._gone.get(item.key, 0):
+        if item.version > max(self._listed, self._gone.get(item.key, 0)):
             self._take(item)
 
     @contextmanager
@@ -147,11 +149,12 @@ class Store(Generic[T]):
         for key in (self._items.keys() | {look.key for look in self._looks}) - present:
             self.remove(key, version)
         self._told = max(self._told, version)
+        self._listed = version
 
     def restore(self, items: Iterable[T], version: int) -> None:
         """Take in a list of a cluster that went back to an earlier state: versions say nothing."""
         before, self._items = self._items, {}
-        self._told, self._gone = version, {}
+        self._told, self._listed, self._gone = version, version, {}
         for item in items:
             self._set(before.pop(item.key, None), item)
         for gone in before.values():
