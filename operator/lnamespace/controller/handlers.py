@@ -7,7 +7,7 @@ kopf calls a handler for every LNamespace that is created, edited or deleted::
 
 A handler puts what it is told into the store. The store compares resource versions, and enqueues
 the LNamespace if it has changed. A worker then reconciles it by what the caches hold
-(:mod:`~lnamespace.controller.reconciler`), not by the event: an event may be late, or stand for
+(:mod:`~lnamespace.controller.reconciler`), not by the event: events may be late, or one for
 many.
 
 The :class:`~lnamespace.kube.reflector.Reflector` lists what kopf's watch does not tell: LNamespaces
