@@ -87,7 +87,9 @@ def test_the_key_of_the_ca_is_kept_nowhere() -> None:
         (KeyPair(b"\xff", b"\x00", b""), START, "cannot be read"),
     ],
 )
-def test_what_cannot_be_served_is_told(pair: KeyPair, now: datetime, said: str | None) -> None:
+def test_a_pair_that_cannot_be_served_has_a_reason(
+    pair: KeyPair, now: datetime, said: str | None
+) -> None:
     problem = keypair_problem(pair, now)
     assert problem is None if said is None else said in (problem or "")
 
@@ -115,7 +117,7 @@ def test_after_two_thirds_of_its_life_the_next_is_made() -> None:
     assert pair_to_serve(seen(state, PAIR), TERMS) == PAIR
 
 
-def test_the_next_takes_over_when_its_trust_has_settled() -> None:
+def test_the_next_pair_takes_over_when_its_trust_has_settled() -> None:
     state = SharedState(SharedPair(PAIR, START), SharedPair(OTHER))
     both = desired_bundle(b"", state, START)
     assert advanced(seen(state, PAIR, START, PAIR.ca)).next == SharedPair(OTHER)
@@ -133,7 +135,7 @@ def test_trust_begins_with_the_last_bundle() -> None:
     assert advanced(ObservedState(state, PAIR, (both, PAIR.ca), START)) == state
 
 
-def test_what_is_served_goes_on_though_a_bundle_is_overwritten() -> None:
+def test_a_served_pair_stays_when_a_bundle_is_overwritten() -> None:
     later = START + HOUR
     state = advanced(seen(SharedState(SharedPair(PAIR, START)), PAIR, later, OTHER.ca))
     assert pair_to_serve(seen(state, None, later, OTHER.ca), TERMS) == PAIR
@@ -161,7 +163,7 @@ def test_a_next_pair_that_lacks_a_name_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("bad", [KeyPair(b"x", b"y", b"z"), replace(PAIR, ca=OTHER.ca)])
-def test_garbage_is_replaced_by_what_is_served_and_then_by_the_next(bad: KeyPair) -> None:
+def test_garbage_is_replaced_by_the_served_pair_and_then_by_the_next(bad: KeyPair) -> None:
     state = advanced(seen(SharedState(SharedPair(bad, START)), PAIR, bundle=PAIR.ca))
     assert state.current
     assert state.current.pair == PAIR
@@ -176,7 +178,7 @@ def test_garbage_is_replaced_at_once_where_nothing_is_served() -> None:
     assert keypair_problem(state.current.pair, START) is None
 
 
-def test_the_next_stands_in_for_a_current_one_that_expired() -> None:
+def test_the_next_pair_replaces_an_expired_one() -> None:
     late = made(START + 2 * HOUR)
     state = SharedState(SharedPair(PAIR, START), SharedPair(late))
     assert advanced(seen(state, PAIR, START + 3 * HOUR)) == SharedState(SharedPair(late))
@@ -308,7 +310,9 @@ STEPS = st.one_of(
 
 @given(st.lists(STEPS, max_size=40))
 @profile(max_examples=60)
-def test_what_is_served_is_trusted_whoever_is_behind(steps: list[tuple[str, object]]) -> None:
+def test_every_served_pair_is_trusted_whichever_replica_is_slow(
+    steps: list[tuple[str, object]],
+) -> None:
     world = World()
     for replica in (0, 1, 2, 0, 1, 2):
         world.read(replica)

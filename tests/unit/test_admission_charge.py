@@ -66,7 +66,7 @@ def paying(asked: Any) -> Json:
 
 
 @pytest.mark.parametrize("asked", [ABSENT, None, {}, FORGED, {"costCenter": ""}])
-def test_who_says_nothing_pays_by_default(asked: Any) -> None:
+def test_a_spec_without_billing_is_charged_by_default(asked: Any) -> None:
     spec = {} if asked is ABSENT else paying(asked)
     expected = {"costCenter": "unallocated", "provenance": provenance("Default")}
     assert billing(creation(spec)) == expected
@@ -100,7 +100,7 @@ def test_who_says_nothing_pays_by_default(asked: Any) -> None:
         ("carol", (), {}, {"costCenter": "unallocated", "source": "Default"}),
     ],
 )
-def test_who_pays_is_resolved_from_who_asks(
+def test_who_pays_is_resolved_from_the_caller(
     user: str, groups: tuple[str, ...], asked: Json, expected: Json
 ) -> None:
     origin = {k: expected[k] for k in ("source", "group") if k in expected}
@@ -109,7 +109,7 @@ def test_who_pays_is_resolved_from_who_asks(
     assert made == fields | {"provenance": provenance(user=user, **origin)}
 
 
-def test_a_service_account_inherits() -> None:
+def test_a_service_account_inherits_a_charge() -> None:
     request = creation({}, "system:serviceaccount:ci:bot")
     made = billing(request, PAYERS, inherited=Charge("3", team="ci"))
     assert (made["costCenter"], made["team"]) == ("3", "ci")
@@ -124,7 +124,7 @@ def test_a_service_account_inherits() -> None:
         ("bob", (), {}, STRICT),
     ],
 )
-def test_what_cannot_be_resolved_is_left_unstamped_for_validation_to_tell(
+def test_an_unresolved_charge_is_left_unstamped_for_validation(
     user: str, groups: tuple[str, ...], asked: Json, payers: Payers
 ) -> None:
     assert billing(creation(paying(asked | FORGED), user, groups), payers) == asked
@@ -138,11 +138,11 @@ def test_an_administrator_may_name_anybody_and_nobody() -> None:
 
 
 @pytest.mark.parametrize("asked", ["x", 7, [1], {"costCenter": 7}, {"labels": {"a": 1}}])
-def test_what_has_not_the_right_shape_is_left_for_the_schema(asked: Any) -> None:
+def test_billing_of_the_wrong_shape_is_left_for_the_schema(asked: Any) -> None:
     assert billing(creation(paying(asked))) == asked
 
 
-def test_the_oddest_text_is_a_text() -> None:
+def test_any_text_can_be_a_cost_centre() -> None:
     text = '\'; DROP TABLE x; --\n=1+1 \U0001f4b8 "{{ }}" /~'
     asked = {"costCenter": text, "labels": {text: text}}
     assert billing(creation(paying(asked))) == asked | {"provenance": provenance("Explicit")}
@@ -168,14 +168,14 @@ WAITING = {"costCenter": "0", "provenance": provenance("User", 1, effectiveAt=BE
         {"costCenter": "1", "team": "own", "owner": "", "labels": {}, "provenance": None},
     ],
 )
-def test_who_changes_something_else_changes_nothing_of_it(sent: Json) -> None:
+def test_a_change_of_other_fields_keeps_the_charge(sent: Json) -> None:
     made = billing(update(paying(OLD), paying(sent), "bob"))
     assert made["provenance"] == OLD["provenance"]
     assert "superseded" not in made
     assert is_same_charge(made, OLD)
 
 
-def test_a_change_is_stamped_with_its_generation_and_keeps_what_is_not_recorded() -> None:
+def test_a_change_has_its_generation_and_keeps_unrecorded_charges() -> None:
     sent = {"costCenter": "2"} | FORGED
     assert billing(update(paying(OLD), paying(sent), "bob")) == {
         "costCenter": "2",
@@ -184,12 +184,12 @@ def test_a_change_is_stamped_with_its_generation_and_keeps_what_is_not_recorded(
     }
 
 
-def test_of_what_is_recorded_nothing_is_kept() -> None:
+def test_recorded_charges_are_not_kept() -> None:
     made = billing(update(paying(OLD), paying({"costCenter": "2"}), "bob", recorded=2))
     assert made == {"costCenter": "2", "provenance": provenance("Explicit", 5, "bob")}
 
 
-def test_what_waits_goes_on_waiting_in_its_order() -> None:
+def test_unrecorded_charges_keep_their_order() -> None:
     old = OLD | {"superseded": [WAITING]}
     made = billing(update(paying(old), paying({"costCenter": "2"}), "bob"))
     assert made["superseded"] == [WAITING, OLD]
@@ -200,21 +200,21 @@ def test_what_waits_goes_on_waiting_in_its_order() -> None:
     assert billing(update(paying(old), paying(OLD), "bob", recorded=2)) == OLD
 
 
-def test_what_waits_is_not_the_senders_to_say() -> None:
+def test_a_sender_cannot_write_unrecorded_charges() -> None:
     old = OLD | {"superseded": [WAITING]}
     for superseded in ([], [{"costCenter": "9"}], None, "x", [WAITING] * 9):
         sent = paying(old | {"superseded": superseded})
         assert billing(update(paying(old), sent))["superseded"] == [WAITING]
 
 
-def test_who_was_never_charged_by_the_door_is_from_the_first_change_on() -> None:
+def test_an_lnamespace_without_provenance_gets_one_with_the_first_change() -> None:
     made = billing(update(paying({"costCenter": "1"}), paying({"costCenter": "2"}), "bob"))
     assert made == {"costCenter": "2", "provenance": provenance("Explicit", 5, "bob")}
     assert billing(update({}, {})) is ABSENT
     assert billing(update({}, paying(FORGED))) == {}
 
 
-def test_an_administrator_who_clears_it_is_told_of_too() -> None:
+def test_a_charge_that_an_administrator_clears_is_kept_for_the_ledger() -> None:
     made = billing(update(paying(OLD), paying({}), "root"), administrator=True)
     assert made == {"provenance": provenance("Explicit", 5, "root"), "superseded": [OLD]}
 
@@ -226,7 +226,7 @@ def in_a_row(many: int) -> list[Json]:
     ]
 
 
-def test_no_more_changes_than_can_wait_are_let_in() -> None:
+def test_a_change_beyond_the_backlog_is_refused() -> None:
     *waiting, present = in_a_row(SUPERSEDED_MAX + 1)
     full = present | {"superseded": waiting}
     change = update(paying(full), paying({"costCenter": "x"}))
@@ -241,11 +241,11 @@ def test_no_more_changes_than_can_wait_are_let_in() -> None:
 
 
 @pytest.mark.parametrize("spec", [{}, {"billing": None}, {"billing": "x"}, {"billing": {}}])
-def test_where_nothing_waits_nothing_is_refused(spec: Json) -> None:
+def test_no_change_is_refused_without_a_backlog(spec: Json) -> None:
     assert backlog_errors(spec) == ()
 
 
-def test_every_charge_of_a_row_of_changes_comes_to_be_recorded() -> None:
+def test_every_charge_of_a_series_of_changes_is_recorded() -> None:
     """Whether the controller looks after each of them, after some, or after all."""
     for steps_between in (1, 2, 3, 10):
         request, recorded, told = creation(paying({"costCenter": "c0"})), 0, list[str]()
@@ -267,6 +267,6 @@ def test_every_charge_of_a_row_of_changes_comes_to_be_recorded() -> None:
 
 
 @given(json_values)
-def test_garbage_is_let_alone(asked: Any) -> None:
+def test_garbage_is_left_unchanged(asked: Any) -> None:
     for request in (creation(paying(asked)), update(paying(OLD), paying(asked))):
         with_charge(request.new["spec"], request, POLICY, context(PAYERS))

@@ -51,7 +51,7 @@ def test_all_objects_come_back_in_their_order_whatever_their_version() -> None:
         assert response["convertedObjects"] == [lns(name, desired) for name in names]
 
 
-def test_nothing_is_converted_into_nothing() -> None:
+def test_an_empty_list_stays_empty() -> None:
     assert asked(OLDER)["convertedObjects"] == []
 
 
@@ -73,7 +73,7 @@ def test_nothing_is_converted_into_nothing() -> None:
         (OLDER, lns("a", note="x" * OBJECT_MAX), f"objects[1]: larger than {OBJECT_MAX} bytes"),
     ],
 )
-def test_what_cannot_be_converted_is_named(desired: str, item: Any, words: str) -> None:
+def test_an_object_that_cannot_be_converted_is_named(desired: str, item: Any, words: str) -> None:
     response = asked(desired, lns("good"), item)
     assert response["convertedObjects"] == []
     assert response["result"]["status"] == "Failed"
@@ -101,7 +101,7 @@ def test_what_cannot_be_converted_is_named(desired: str, item: Any, words: str) 
         review(7),
     ],
 )
-def test_what_is_no_conversion_review_is_refused(body: bytes) -> None:
+def test_a_body_that_is_no_conversion_review_is_refused(body: bytes) -> None:
     with pytest.raises(ReviewError, match="ConversionReview"):
         convert(body, NAMES)
 
@@ -123,20 +123,20 @@ def raw_review(objects: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("item", [b"[]", b"{}", b"0", b'{"kind":"LNamespace"}'])
-def test_millions_of_nothings_take_no_memory(item: bytes) -> None:
+def test_millions_of_empty_objects_take_little_memory(item: bytes) -> None:
     response, times = peak(raw_review(b",".join([item] * (2**22 // len(item)))))
     assert response["result"]["status"] == "Failed"
     assert times < 3
 
 
-def test_a_page_of_large_objects_takes_the_memory_of_question_and_answer() -> None:
+def test_a_page_of_large_objects_takes_the_memory_of_request_and_answer() -> None:
     objects = [lns(f"a{n}") | {"status": [[]] * 5_000} for n in range(40)]
     response, times = peak(review(OLDER, *objects))
     assert len(response["convertedObjects"]) == 40
     assert times < 2
 
 
-def test_there_are_only_so_many_objects() -> None:
+def test_the_number_of_objects_is_limited() -> None:
     item = json.dumps(lns("a")).encode()
     response = json.loads(convert(raw_review(b",".join([item] * OBJECTS_MAX)), NAMES))["response"]
     assert len(response["convertedObjects"]) == OBJECTS_MAX
@@ -145,14 +145,14 @@ def test_there_are_only_so_many_objects() -> None:
 
 
 @given(st.text(min_size=1))
-def test_the_answer_is_to_whoever_asked(uid: str) -> None:
+def test_the_answer_has_the_uid_of_the_request(uid: str) -> None:
     body = review(OLDER, request={"uid": uid, "desiredAPIVersion": OLDER, "objects": [lns("a")]})
     response = json.loads(convert(body, NAMES))["response"]
     assert (response["uid"], response["convertedObjects"]) == (uid, [lns("a", OLDER)])
 
 
 @given(st.text())
-def test_one_hostile_annotation_spoils_nobodys_list(text: str) -> None:
+def test_one_hostile_annotation_fails_no_list(text: str) -> None:
     for desired in (NEWER, OLDER):
         response = asked(desired, lns("a"), lns("eve", OLDER, text), lns("eve", NEWER, text))
         assert response["result"] == {"status": "Success"}

@@ -83,7 +83,7 @@ async def webhook() -> AsyncIterator[Webhook]:
         yield Webhook(server, client)
 
 
-async def test_what_is_recorded_already_is_announced_and_no_more(webhook: Webhook) -> None:
+async def test_a_recorded_charge_needs_only_the_record_of_the_end(webhook: Webhook) -> None:
     task, look = await webhook.asked(request())
     look.answer(shown())
     (ending,) = await webhook.writes("u-1.5.ending")
@@ -94,7 +94,7 @@ async def test_what_is_recorded_already_is_announced_and_no_more(webhook: Webhoo
     assert (webhook.missed, webhook.server.arrived.empty()) == (0, True)
 
 
-async def test_where_all_are_deleted_each_has_a_name_of_its_own(webhook: Webhook) -> None:
+async def test_a_deletion_of_a_collection_has_the_name_of_the_old_object(webhook: Webhook) -> None:
     all_ = msgspec.structs.replace(request(), name="", old_object=shown())
     task, look = await webhook.asked(all_)
     look.answer(shown())
@@ -103,7 +103,9 @@ async def test_where_all_are_deleted_each_has_a_name_of_its_own(webhook: Webhook
 
 
 @pytest.mark.parametrize("old", [{}, {"metadata": 7}, {"metadata": {"name": ["x"]}}])
-async def test_what_has_no_name_is_let_through(webhook: Webhook, old: dict[str, Any]) -> None:
+async def test_a_deletion_without_a_name_is_allowed_and_counted(
+    webhook: Webhook, old: dict[str, Any]
+) -> None:
     task = asyncio.create_task(
         webhook.deletions.record(msgspec.structs.replace(request(), name="", old_object=old))
     )
@@ -115,7 +117,7 @@ async def test_what_has_no_name_is_let_through(webhook: Webhook, old: dict[str, 
 @pytest.mark.parametrize(
     ("recorded", "names"), [(0, ["u-1.2.apply", "u-1.4.apply"]), (2, ["u-1.4.apply"])]
 )
-async def test_what_is_not_comes_first_and_in_its_order(
+async def test_unrecorded_charges_are_written_first_and_in_order(
     webhook: Webhook, recorded: int, names: list[str]
 ) -> None:
     task, look = await webhook.asked(request())
@@ -125,7 +127,7 @@ async def test_what_is_not_comes_first_and_in_its_order(
     assert (last["operation"], last["costCenter"]) == ("APPLY", "2")
 
 
-async def test_what_is_written_already_is_as_good(webhook: Webhook) -> None:
+async def test_a_record_that_exists_already_is_no_failure(webhook: Webhook) -> None:
     task, look = await webhook.asked(request())
     look.answer(shown(2))
     await webhook.writes("u-1.4.apply", "u-1.5.ending", status=409)
@@ -133,7 +135,7 @@ async def test_what_is_written_already_is_as_good(webhook: Webhook) -> None:
     assert webhook.missed == 0
 
 
-async def test_nobody_is_believed_about_what_is_to_go(webhook: Webhook) -> None:
+async def test_the_old_object_of_a_request_is_not_trusted(webhook: Webhook) -> None:
     """The port is anybody's to ask; only the API server says what is."""
     lie = shown(0) | {"spec": {"billing": PRESENT | {"costCenter": "theirs"}}}
     task, look = await webhook.asked(request(old_object=lie))
@@ -143,7 +145,7 @@ async def test_nobody_is_believed_about_what_is_to_go(webhook: Webhook) -> None:
     assert ending["costCenter"] == "2"
 
 
-async def test_what_never_had_a_namespace_of_its_own_costs_nobody_anything(
+async def test_an_lnamespace_without_a_namespace_is_not_recorded(
     webhook: Webhook,
 ) -> None:
     task, look = await webhook.asked(request())
@@ -152,7 +154,7 @@ async def test_what_never_had_a_namespace_of_its_own_costs_nobody_anything(
     assert (webhook.missed, webhook.server.arrived.empty()) == (0, True)
 
 
-async def test_what_is_gone_already_was_somebody_else_s(webhook: Webhook) -> None:
+async def test_an_lnamespace_that_is_gone_is_not_recorded(webhook: Webhook) -> None:
     task, look = await webhook.asked(request())
     look.refuse(404, "NotFound")
     await task
@@ -162,13 +164,15 @@ async def test_what_is_gone_already_was_somebody_else_s(webhook: Webhook) -> Non
 @pytest.mark.parametrize(
     "about", [request(dry_run=True), request("UPDATE"), request("CREATE"), request("CONNECT")]
 )
-async def test_what_will_not_go_is_not_told(webhook: Webhook, about: AdmissionRequest) -> None:
+async def test_other_operations_and_dry_runs_are_not_recorded(
+    webhook: Webhook, about: AdmissionRequest
+) -> None:
     await webhook.deletions.record(about)
     assert webhook.server.arrived.empty()
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500])
-async def test_an_api_server_that_refuses_stops_no_deletion(
+async def test_an_api_server_that_refuses_does_not_stop_a_deletion(
     webhook: Webhook, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     task, look = await webhook.asked(request())
@@ -180,14 +184,16 @@ async def test_an_api_server_that_refuses_stops_no_deletion(
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"metadata": 7}'])
-async def test_nor_does_one_that_answers_nonsense(webhook: Webhook, body: bytes) -> None:
+async def test_an_api_server_that_answers_garbage_does_not_stop_a_deletion(
+    webhook: Webhook, body: bytes
+) -> None:
     task, look = await webhook.asked(request())
     look.answer(body)
     await task
     assert webhook.missed == 1
 
 
-async def test_nor_does_one_that_does_not_answer(
+async def test_an_api_server_that_does_not_answer_does_not_stop_a_deletion(
     webhook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert deletions.PATIENCE < 3
@@ -198,11 +204,11 @@ async def test_nor_does_one_that_does_not_answer(
     look.cut()
 
 
-async def test_without_a_cluster_nothing_is_written() -> None:
+async def test_without_a_client_nothing_is_written() -> None:
     await UnrecordedDeletions().record(request())
 
 
-async def test_what_was_just_written_is_not_written_again(webhook: Webhook) -> None:
+async def test_a_record_is_not_written_twice_within_seconds(webhook: Webhook) -> None:
     """Anybody at the port could make a GET and a POST for each request, without end."""
     task, look = await webhook.asked(request())
     look.answer(shown())
@@ -220,7 +226,7 @@ async def test_what_was_just_written_is_not_written_again(webhook: Webhook) -> N
     await task
 
 
-async def test_a_stranger_who_invents_deletions_holds_up_nobody_else(webhook: Webhook) -> None:
+async def test_invented_deletions_delay_only_their_own_address(webhook: Webhook) -> None:
     caller.address.set("10.0.0.66")
     invented = [asyncio.create_task(webhook.deletions.record(request())) for _ in range(100)]
     looks = [await webhook.server.next("GET") for _ in range(deletions.CONCURRENT)]

@@ -62,7 +62,7 @@ class World:
         )
 
 
-def test_all_its_endpoints_are_counted_from_the_start() -> None:
+def test_every_endpoint_has_metrics_from_the_start() -> None:
     assert tuple(one.path for one in World().endpoints().all()) == ENDPOINTS
 
 
@@ -100,7 +100,7 @@ async def through(endpoints: AdmissionEndpoints, sent: Json, suffix: str = "") -
     return changed, await ask(endpoints, f"/validate{suffix}", again)
 
 
-def test_all_that_the_api_server_asks_has_its_place() -> None:
+def test_every_path_of_the_webhook_configurations_is_served() -> None:
     found = {endpoint.path: endpoint for endpoint in World().endpoints().all()}
     assert list(found) == [
         "/mutate",
@@ -138,7 +138,7 @@ async def longest_pause(work: Awaitable[object]) -> float:
     ("groups", "allowed", "said"),
     [(100_000, False, "You are in more than 1000 groups"), (1000, True, "")],
 )
-async def test_who_is_in_very_many_groups_holds_nobody_up(
+async def test_a_caller_with_very_many_groups_delays_nobody(
     groups: int, allowed: bool, said: str
 ) -> None:
     """A request with 300,000 groups against 50 patterns took 13 s, for all others too."""
@@ -158,7 +158,7 @@ async def test_who_is_in_very_many_groups_holds_nobody_up(
     assert pause < 0.25
 
 
-async def test_what_runs_in_a_thread_is_waited_for_when_its_time_is_up() -> None:
+async def test_cancelled_work_in_a_thread_is_waited_for() -> None:
     """Otherwise a second large conversion began while the first one was still running."""
     started, finish = asyncio.Event(), threading.Event()
     loop, ended = asyncio.get_running_loop(), list[str]()
@@ -180,7 +180,7 @@ async def test_what_runs_in_a_thread_is_waited_for_when_its_time_is_up() -> None
     assert ended == ["work"]
 
 
-async def test_who_asks_for_a_name_and_nothing_else_is_let_in_with_everything() -> None:
+async def test_a_name_alone_is_completed_and_allowed() -> None:
     changed, verdict = await through(World().endpoints(), review())
     assert verdict == {"uid": "r-1", "allowed": True}
     assert changed["spec"]["requester"] == ALICE
@@ -188,7 +188,7 @@ async def test_who_asks_for_a_name_and_nothing_else_is_let_in_with_everything() 
     assert changed["spec"]["billing"]["provenance"]["effectiveAt"] == "2026-03-01T12:00:00Z"
 
 
-async def test_a_refusal_is_told_in_full_counted_and_logged_without_what_was_sent(
+async def test_a_refusal_is_complete_and_counted_and_its_log_shows_no_values(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = World()
@@ -209,7 +209,7 @@ async def test_a_refusal_is_told_in_full_counted_and_logged_without_what_was_sen
     assert record.getMessage() == "refused"
 
 
-async def test_who_is_refused_is_warned_too() -> None:
+async def test_a_refused_request_gets_its_warnings_too() -> None:
     past = {"name": "bob", "expiresAt": "2020-01-01T00:00:00Z"}
     _, verdict = await through(World().endpoints(), review({"users": [past, {"name": "*"}]}))
     assert verdict["allowed"] is False
@@ -217,7 +217,7 @@ async def test_who_is_refused_is_warned_too() -> None:
     assert warning.startswith("spec.users[0].expiresAt: is in the past")
 
 
-async def test_who_has_as_many_as_they_may_have_is_refused() -> None:
+async def test_a_creation_over_the_limit_is_refused() -> None:
     full = {ALICE: "you have 3 of 3"}
     endpoints = replace(World().endpoints(), limit_exceeded=lambda user: full.get(user, ""))
     _, verdict = await through(endpoints, review())
@@ -225,7 +225,7 @@ async def test_who_has_as_many_as_they_may_have_is_refused() -> None:
     assert (await through(endpoints, review(user="bob")))[1]["allowed"]
 
 
-async def test_what_mutation_refuses_is_refused_there() -> None:
+async def test_an_error_of_mutation_refuses_the_request() -> None:
     world = World()
     waiting = [
         {
@@ -246,7 +246,7 @@ async def test_what_mutation_refuses_is_refused_there() -> None:
     assert world.refused == ["/mutate"]
 
 
-async def test_an_administrator_is_who_comes_by_their_own_path() -> None:
+async def test_only_the_path_makes_an_administrator() -> None:
     """Not who says so: the API server found it, and chose the path."""
     endpoints = World(Payers((Entry(0, Charge("1"), user="bob"),))).endpoints()
     spec = {"users": [{"name": "bob"}], "billing": {"costCenter": "9"}}
@@ -261,7 +261,7 @@ async def test_an_administrator_is_who_comes_by_their_own_path() -> None:
     assert (await ask(endpoints, "/validate-administrator", emptied))["allowed"] is True
 
 
-async def test_where_a_service_account_lives_is_looked_up_and_people_live_nowhere() -> None:
+async def test_the_home_of_a_service_account_is_looked_up() -> None:
     world = World(Payers((Entry(0, Charge("1"), user="bob"),)), inherited=Charge("4711"))
     changed, verdict = await through(
         world.endpoints(), review({}, user="system:serviceaccount:ci:bot")
@@ -274,7 +274,7 @@ async def test_where_a_service_account_lives_is_looked_up_and_people_live_nowher
     assert set(world.asked) <= {""}
 
 
-async def test_the_payers_are_those_of_now() -> None:
+async def test_changed_payers_hold_at_once() -> None:
     world = World()
     endpoints = world.endpoints()
     assert (await through(endpoints, review()))[0]["spec"]["billing"]["costCenter"] == "unallocated"
@@ -282,7 +282,7 @@ async def test_the_payers_are_those_of_now() -> None:
     assert (await through(endpoints, review()))[0]["spec"]["billing"]["costCenter"] == "7"
 
 
-async def test_payers_that_change_between_the_two_questions_are_told_of() -> None:
+async def test_payers_that_change_between_mutation_and_validation_are_reported() -> None:
     """Mutation could not resolve it; validation could."""
     world = World(Payers((Entry(0, Charge("1"), group="red"),)), found=None)
     sent = review()
@@ -298,13 +298,13 @@ async def test_payers_that_change_between_the_two_questions_are_told_of() -> Non
     assert "try again" in verdict["status"]["message"]
 
 
-async def test_a_deletion_passes_both() -> None:
+async def test_a_deletion_passes_mutation_and_validation() -> None:
     sent = review(operation="DELETE", object=None, oldObject={"spec": "x"})
     for path in ("/mutate", "/validate", "/mutate-administrator", "/validate-administrator"):
         assert await ask(World().endpoints(), path, sent) == {"uid": "r-1", "allowed": True}
 
 
-async def test_a_deletion_is_told_and_passes() -> None:
+async def test_a_deletion_is_recorded_and_allowed() -> None:
     world = World()
     sent = review(operation="DELETE", object=None, oldObject={"spec": "x"}, name="team-a")
     assert await ask(world.endpoints(), "/depart", sent) == {"uid": "r-1", "allowed": True}
@@ -320,7 +320,7 @@ async def test_garbage_is_refused(path: str, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 400, 800, 950])
-async def test_what_is_nested_deep_is_answered_or_refused(depth: int) -> None:
+async def test_deeply_nested_json_is_answered_or_refused(depth: int) -> None:
     """Never an error of ours, which the API server would record as such."""
     deep = b'{"a":' * depth + b"1" + b"}" * depth
     body = json.dumps(review({"billing": "DEEP"})).encode()
@@ -331,7 +331,7 @@ async def test_what_is_nested_deep_is_answered_or_refused(depth: int) -> None:
 
 
 @pytest.mark.parametrize("name", [None, 7, "", ["x"]])
-async def test_a_refusal_names_the_object_as_well_as_it_can(name: Any) -> None:
+async def test_a_refusal_names_an_object_of_any_shape(name: Any) -> None:
     sent = review({"managers": []}, name="asked-for")
     sent["request"]["object"]["metadata"]["name"] = name
     answer = await ask(World().endpoints(), "/validate", sent)
@@ -358,7 +358,7 @@ def test_the_settings_choose_the_policy() -> None:
     assert policy.never_impersonate == {"root", "admin"}
 
 
-async def test_a_deletion_that_could_not_be_written_down_is_told_of() -> None:
+async def test_a_deletion_that_cannot_be_recorded_is_reported() -> None:
     missed = list[str]()
     sent = review(operation="DELETE", object=None, oldObject={}, name="team-a")
     async with serving() as server, client_of(server.url) as client:
@@ -372,7 +372,7 @@ async def test_a_deletion_that_could_not_be_written_down_is_told_of() -> None:
 
 
 @pytest.mark.parametrize("on_missing", list(Fallback))
-async def test_a_service_account_that_is_not_listed_learns_why_it_does_not_charge_its_home(
+async def test_an_unlisted_service_account_is_told_why_it_does_not_inherit(
     on_missing: Fallback,
 ) -> None:
     payers = Payers((Entry(0, Charge("1"), user="bob"),), on_missing=on_missing)

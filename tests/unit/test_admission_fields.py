@@ -41,14 +41,14 @@ from tests.unit.support.admission import NAMES, json_values
         ),
     ],
 )
-def test_errors_speak_as_kubernetes_does(error: FieldError, text: str, cause: str) -> None:
+def test_errors_have_the_words_of_kubernetes(error: FieldError, text: str, cause: str) -> None:
     assert str(error) == text
     (told,) = invalid_status(NAMES, "team-a", [error])["details"]["causes"]
     assert told == {"reason": cause, "message": error.body, "field": error.path}
     assert text == f"{error.path}: {told['message']}"
 
 
-def test_one_error_is_told_as_it_is_and_several_in_brackets() -> None:
+def test_several_errors_stand_in_brackets() -> None:
     one, two = required("spec.a", "x"), forbidden("spec.b", "y")
     head = 'LNamespace.tenancy.loblaw.digital "team-a" is invalid: '
     assert invalid_status(NAMES, "team-a", [one])["message"] == f"{head}{one}"
@@ -66,7 +66,7 @@ def test_the_status_is_that_of_an_invalid_object() -> None:
     )
 
 
-def test_a_message_stays_readable_however_much_is_wrong() -> None:
+def test_a_message_with_very_many_errors_stays_short() -> None:
     errors = [invalid(f"spec.users[{i}].name", "x" * 10_000, "no") for i in range(1500)]
     told = invalid_status(NAMES, "team-a", errors)
     assert len(told["message"]) < 10_000
@@ -82,6 +82,6 @@ def test_a_value_is_shown_as_json_on_one_line(value: object) -> None:
     assert shown.endswith("…") or json.loads(shown) == value
 
 
-def test_no_value_can_pretend_to_be_the_rest_of_the_message() -> None:
+def test_no_value_can_look_like_the_rest_of_the_message() -> None:
     text = str(invalid("spec.x", 'a": fine\nspec.y: Forbidden: "', "no"))
     assert text == 'spec.x: Invalid value: "a\\": fine\\nspec.y: Forbidden: \\"": no'

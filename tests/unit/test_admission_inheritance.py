@@ -48,7 +48,9 @@ def shown(spec: dict[str, Any] | None = None, **status: Any) -> dict[str, Any]:
     return manifest(whole, name="ci") | {"status": status}
 
 
-async def test_it_is_the_payer_of_the_lnamespace_of_that_name(asked: Asked) -> None:
+async def test_a_service_account_inherits_from_the_lnamespace_of_its_namespace(
+    asked: Asked,
+) -> None:
     found, exchange = await asked.of("ci")
     assert exchange.path == f"/apis/{NAMES.group}/v1beta1/lnamespaces/ci"
     exchange.answer(shown(namespaceUID="n-1"))
@@ -71,7 +73,7 @@ async def test_it_is_the_payer_of_the_lnamespace_of_that_name(asked: Asked) -> N
         ({"managers": [BOT | {"expiresAt": "2020-01-01T00:00:00Z"}]}, False),
     ],
 )
-async def test_only_a_service_account_that_may_say_who_pays_inherits(
+async def test_only_a_listed_manager_or_sudoer_inherits(
     asked: Asked, spec: dict[str, Any], listed: bool
 ) -> None:
     """A mere user made a ServiceAccount, and charged the team by it also after they had gone."""
@@ -82,39 +84,39 @@ async def test_only_a_service_account_that_may_say_who_pays_inherits(
     assert home.unlisted == ("" if listed else "ci")
 
 
-async def test_where_nobody_pays_nothing_is_inherited(asked: Asked) -> None:
+async def test_an_lnamespace_without_a_charge_leaves_none(asked: Asked) -> None:
     found, exchange = await asked.of("ci")
     exchange.answer(shown({"billing": {}}, namespaceUID="n-1"))
     assert await found == NO_HOME
 
 
-async def test_one_whose_namespace_is_another_s_has_nothing_to_leave(asked: Asked) -> None:
+async def test_an_lnamespace_without_its_namespace_leaves_no_charge(asked: Asked) -> None:
     found, exchange = await asked.of("ci")
     exchange.answer(shown())
     assert await found == NO_HOME
 
 
-async def test_where_there_is_no_lnamespace_there_is_nothing(asked: Asked) -> None:
+async def test_a_namespace_without_an_lnamespace_leaves_no_charge(asked: Asked) -> None:
     found, exchange = await asked.of("kube-system")
     exchange.refuse(404, "NotFound")
     assert await found == NO_HOME
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500])
-async def test_an_api_server_that_refuses_refuses_nobody(asked: Asked, status: int) -> None:
+async def test_an_error_of_the_api_server_means_no_charge(asked: Asked, status: int) -> None:
     found, exchange = await asked.of("ci")
     exchange.refuse(status)
     assert await found == NO_HOME
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"metadata": 7}', b"x" * 100])
-async def test_an_answer_that_is_none_is_nothing(asked: Asked, body: bytes) -> None:
+async def test_a_garbled_answer_means_no_charge(asked: Asked, body: bytes) -> None:
     found, exchange = await asked.of("ci")
     exchange.answer(body)
     assert await found == NO_HOME
 
 
-async def test_who_waits_does_not_wait_longer_than_the_api_server_would(
+async def test_a_slow_answer_means_no_charge_before_the_api_server_gives_up(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert inheritance.PATIENCE < 5
@@ -124,15 +126,15 @@ async def test_who_waits_does_not_wait_longer_than_the_api_server_would(
     exchange.cut()
 
 
-async def test_people_live_nowhere_and_nobody_is_asked(asked: Asked) -> None:
+async def test_a_user_costs_no_request(asked: Asked) -> None:
     assert await asked.cluster.home_of("alice") == NO_HOME
     assert asked.server.arrived.empty()
 
 
-async def test_without_a_cluster_nothing_is_inherited() -> None:
+async def test_without_a_client_nothing_is_inherited() -> None:
     assert await NoInheritance().home_of("system:serviceaccount:ci:bot") == NO_HOME
 
 
-def test_a_home_cannot_lead_astray() -> None:
+def test_a_namespace_name_cannot_change_the_path() -> None:
     """A username is the API server's to say, and still no path."""
     assert "/" not in LNAMESPACES.path("a/../b").rpartition("lnamespaces/")[2]

@@ -72,7 +72,7 @@ def lists_after(request: AdmissionRequest, policy: Policy = POLICY) -> Json:
 
 
 @pytest.mark.parametrize("spec", [ABSENT, None])
-def test_who_asks_for_a_name_and_nothing_else_gets_it_all_in_one_step(spec: Any) -> None:
+def test_a_name_alone_is_filled_in_by_one_operation(spec: Any) -> None:
     (step,) = steps(mutate(creation(spec), POLICY, context()).patch)
     whole = IN_ALL | {"requester": ALICE, "billing": UNALLOCATED}
     assert step == {
@@ -106,7 +106,7 @@ def test_a_spec_that_the_server_has_defaulted_is_only_added_to() -> None:
         ({"sudoers": [{"name": "bob"}]}, {"sudoers": [{"name": "bob"}]}),
     ],
 )
-def test_who_is_put_into_which_list(spec: Json, expected: Json) -> None:
+def test_the_requester_is_put_into_the_default_lists(spec: Json, expected: Json) -> None:
     assert lists_after(creation(spec)) == expected
 
 
@@ -125,17 +125,17 @@ def test_the_platform_team_chooses_the_lists(lists: tuple[str, ...], expected: J
 @pytest.mark.parametrize(
     "sent", ["mallory", "", "system:masters", None, 7, ["alice"], {"name": "alice"}]
 )
-def test_the_requester_is_who_asks_whatever_was_sent(sent: Any) -> None:
+def test_the_requester_is_the_caller_whatever_was_sent(sent: Any) -> None:
     assert spec_after(creation({"requester": sent}))["requester"] == ALICE
 
 
-def test_a_true_requester_needs_no_step() -> None:
+def test_a_correct_requester_needs_no_operation() -> None:
     spec = {"managers": [ENTRY], "requester": ALICE}
     patch = steps(mutate(creation(spec), POLICY, context()).patch)
     assert [step["path"] for step in patch] == ["/spec/billing"]
 
 
-def test_neither_groups_nor_annotations_say_who_asks() -> None:
+def test_groups_and_annotations_do_not_change_the_requester() -> None:
     notes = {"requester": "mallory", f"{NAMES.group}/requester": "mallory"}
     request = creation({}, groups=("system:masters", "mallory"), annotations=notes)
     changed = after(request)
@@ -152,7 +152,7 @@ def test_a_service_account_is_listed_as_one() -> None:
     assert lists_after(request) == in_all(entry)
 
 
-def test_the_systems_own_account_is_put_into_every_list_but_the_sudoers() -> None:
+def test_an_account_of_the_system_is_put_into_every_list_but_the_sudoers() -> None:
     entry = {"name": "deployer", "kind": "ServiceAccount", "namespace": "kube-system"}
     listed = lists_after(creation({}, "system:serviceaccount:kube-system:deployer"))
     assert listed == {"users": [entry], "managers": [entry]}
@@ -165,7 +165,7 @@ def test_the_systems_own_account_is_put_into_every_list_but_the_sudoers() -> Non
         *("\0", "system:serviceaccount:a", "system:serviceaccount:a:b:c", "system:node:n1"),
     ],
 )
-def test_who_can_be_in_no_list_is_told_so_and_is_the_requester_all_the_same(user: str) -> None:
+def test_a_requester_who_fits_no_list_is_warned(user: str) -> None:
     request = creation({}, user)
     decision = mutate(request, POLICY, context(administrator=True))
     spec = patched(request.new, decision.patch)["spec"]
@@ -184,7 +184,7 @@ def test_an_odd_name_is_listed_letter_by_letter(user: str) -> None:
 
 
 @given(st.one_of(st.sampled_from(ODD_NAMES), st.text(max_size=20)))
-def test_whoever_is_listed_breaks_no_rule_and_is_who_asked(user: str) -> None:
+def test_the_listed_requester_breaks_no_rule(user: str) -> None:
     member = member_of_user(user)
     listed = lists_after(creation({}, user))
     if member_problem(member):
@@ -205,11 +205,11 @@ def test_whoever_is_listed_breaks_no_rule_and_is_who_asked(user: str) -> None:
         ("system:serviceaccountx", Member("system:serviceaccountx")),
     ],
 )
-def test_the_entry_of_a_user(user: str, member: Member) -> None:
+def test_a_user_name_becomes_an_entry(user: str, member: Member) -> None:
     assert member_of_user(user) == member
 
 
-def test_a_generated_name_is_yet_to_be_generated() -> None:
+def test_an_object_with_a_name_to_be_generated_is_filled_in() -> None:
     request = creation({})
     del request.new["metadata"]["name"]
     request.new["metadata"]["generateName"] = "team-"
@@ -220,13 +220,13 @@ def test_a_generated_name_is_yet_to_be_generated() -> None:
 
 
 @pytest.mark.parametrize("spec", ["x", 7, [], [{}], True, 0, "", False])
-def test_a_spec_that_is_none_is_left_for_the_schema(spec: Any) -> None:
+def test_a_spec_that_is_no_mapping_is_left_for_the_schema(spec: Any) -> None:
     assert mutate(creation(spec), POLICY, context()) == Decision()
     assert mutate(update({"users": [ENTRY]}, spec), POLICY, context()) == Decision()
 
 
 @pytest.mark.parametrize("spec", [ABSENT, None])
-def test_an_update_without_a_spec_is_a_slip_and_left_for_the_schema(spec: Any) -> None:
+def test_an_update_without_a_spec_is_left_for_the_schema(spec: Any) -> None:
     assert mutate(update({"users": [ENTRY], "requester": ALICE}, spec), POLICY, context()) == (
         Decision()
     )
@@ -238,7 +238,7 @@ def test_lists_of_the_wrong_shape_are_left_for_the_schema(users: Any) -> None:
 
 
 @pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
-def test_what_neither_creates_nor_updates_is_let_alone(operation: Any) -> None:
+def test_other_operations_change_nothing(operation: Any) -> None:
     request = creation({})
     other = AdmissionRequest(
         "r-1", request.kind, operation, request.user_info, object=request.object
@@ -247,7 +247,7 @@ def test_what_neither_creates_nor_updates_is_let_alone(operation: Any) -> None:
 
 
 @given(json_values, json_values)
-def test_garbage_never_makes_it_fail(spec: Any, labels: Any) -> None:
+def test_garbage_never_raises(spec: Any, labels: Any) -> None:
     for sent in (spec, {"billing": spec}, {"users": spec, "billing": {"labels": labels}}):
         mutate(creation(sent), POLICY, context())
         mutate(update({"managers": [ENTRY], "billing": PAID}, sent), POLICY, context())
@@ -256,7 +256,7 @@ def test_garbage_never_makes_it_fail(spec: Any, labels: Any) -> None:
 
 
 @given(json_values)
-def test_garbage_beside_the_spec_is_left_alone(metadata: Any) -> None:
+def test_garbage_beside_the_spec_is_left_unchanged(metadata: Any) -> None:
     request = creation({})
     request.new["metadata"] = metadata
     assert after(request)["metadata"] == metadata
@@ -266,7 +266,7 @@ def test_garbage_beside_the_spec_is_left_alone(metadata: Any) -> None:
 
 
 @pytest.mark.parametrize("others", [{}, {"a": "b"}])
-def test_what_conversion_carries_means_nothing_here_and_goes(others: Json) -> None:
+def test_the_annotation_of_the_conversion_is_removed(others: Json) -> None:
     key = annotation_key(NAMES)
     notes = {key: '{"users":{}}'} | others
     for request in (
@@ -283,7 +283,7 @@ def test_what_conversion_carries_means_nothing_here_and_goes(others: Json) -> No
 
 
 @pytest.mark.parametrize("notes", [None, "x", 7, []])
-def test_annotations_that_are_none_are_left_for_the_schema(notes: Any) -> None:
+def test_annotations_of_the_wrong_shape_are_left_for_the_schema(notes: Any) -> None:
     assert after(creation({}, annotations=notes))["metadata"]["annotations"] == notes
 
 
@@ -312,7 +312,7 @@ def test_another_requester_is_left_for_validation_to_refuse(sent: Any) -> None:
     assert mutate(update(OLD, OLD | {"requester": sent}), POLICY, context()) == Decision()
 
 
-def test_who_has_none_gets_none() -> None:
+def test_an_update_adds_no_requester() -> None:
     old = {"managers": [ENTRY], "billing": PAID}
     assert mutate(update(old, old), POLICY, context()) == Decision()
 
@@ -320,14 +320,14 @@ def test_who_has_none_gets_none() -> None:
 END = "2030-01-01T00:00:00Z"
 
 
-def test_a_version_that_cannot_say_when_an_entry_ends_does_not_make_it_endless() -> None:
+def test_an_update_in_v1alpha1_keeps_the_ends_of_entries() -> None:
     old = OLD | {"users": [{"name": "bob", "expiresAt": END}]}
     sent = OLD | {"users": [{"name": "bob"}, {"name": "eve"}]}
     (step,) = steps(mutate(update(old, sent, version=v1alpha1.VERSION), POLICY, context()).patch)
     assert step == {"op": "add", "path": "/spec/users/0/expiresAt", "value": END}
 
 
-def test_a_version_that_can_say_it_takes_it_away() -> None:
+def test_an_update_in_v1beta1_can_remove_the_end_of_an_entry() -> None:
     old = OLD | {"users": [{"name": "bob", "expiresAt": END}]}
     assert mutate(update(old, OLD | {"users": [{"name": "bob"}]}), POLICY, context()) == Decision()
 
@@ -342,7 +342,7 @@ def test_the_requester_is_always_the_caller(spec: Spec, user: str) -> None:
 
 
 @given(specs())
-def test_nothing_but_what_the_door_fills_in_is_changed(spec: Spec) -> None:
+def test_only_the_fields_that_the_webhook_fills_in_are_changed(spec: Spec) -> None:
     sent = as_sent(spec)
     made = spec_after(creation(sent))
     for field in set(sent) - {"requester", "billing", *LISTS}:
@@ -353,7 +353,7 @@ def test_nothing_but_what_the_door_fills_in_is_changed(spec: Spec) -> None:
 
 
 @given(specs())
-def test_filling_in_twice_is_filling_in_once(spec: Spec) -> None:
+def test_a_second_mutation_of_a_creation_changes_nothing(spec: Spec) -> None:
     """But for the provenance: of what it wrote itself, it can't know that nobody asked for it."""
     request = creation(as_sent(spec))
     made = after(request)
@@ -362,20 +362,20 @@ def test_filling_in_twice_is_filling_in_once(spec: Spec) -> None:
 
 
 @given(specs(), specs())
-def test_an_update_twice_is_an_update_once(old: Spec, new: Spec) -> None:
+def test_a_second_mutation_of_an_update_changes_nothing(old: Spec, new: Spec) -> None:
     before = spec_after(creation(as_sent(old)))
     made = spec_after(update(before, as_sent(new)))
     assert mutate(update(before, made), POLICY, context()).patch == ()
 
 
 @given(specs())
-def test_an_update_that_changes_nothing_is_not_changed(spec: Spec) -> None:
+def test_an_update_without_changes_needs_no_operation(spec: Spec) -> None:
     before = spec_after(creation(as_sent(spec)))
     assert mutate(update(before, before, "bob"), POLICY, context()) == Decision()
 
 
 @given(specs(), specs())
-def test_an_edit_of_anything_but_these_has_nothing_to_be_filled_in(old: Spec, new: Spec) -> None:
+def test_an_edit_of_other_fields_needs_no_operation(old: Spec, new: Spec) -> None:
     """So the API server need not ask: `has-something-to-fill-in` of the chart's webhook."""
     before = spec_after(creation(as_sent(old)))
     same = {key: before[key] for key in ("billing", "requester")}
@@ -398,12 +398,12 @@ def as_sent(spec: Spec) -> Json:
         {"billing": {"labels": {str(n): "" for n in range(BILLING_LABELS_MAX + 1)}}},
     ],
 )
-def test_what_is_too_much_for_the_schema_is_left_to_it(spec: Json) -> None:
+def test_lists_beyond_the_schema_are_left_for_the_schema(spec: Json) -> None:
     for request in (creation(spec), update({}, spec)):
         assert mutate(request, POLICY, context()) == Decision()
 
 
-def test_what_was_too_much_already_hides_no_forgery() -> None:
+def test_a_list_that_was_too_long_before_does_not_hide_a_forged_requester() -> None:
     """The schema lets stand what an older one let in."""
     old = {"users": [ENTRY] * (LIST_MAX_ITEMS + 1), "billing": PAID}
     forged = old | {"billing": PAID | {"provenance": PROVENANCE | {"changedBy": "eve"}}}

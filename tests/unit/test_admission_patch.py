@@ -16,12 +16,12 @@ def exactly(value: Any) -> str:
 
 
 @given(json_values, json_values)
-def test_the_patch_makes_the_one_of_the_other(old: Any, new: Any) -> None:
+def test_the_patch_turns_the_old_object_into_the_new(old: Any, new: Any) -> None:
     assert exactly(patched(old, tuple(json_patch(old, new)))) == exactly(new)
 
 
 @given(json_values)
-def test_between_equals_there_is_nothing_to_do(value: Any) -> None:
+def test_equal_objects_have_an_empty_patch(value: Any) -> None:
     assert not list(json_patch(value, json.loads(json.dumps(value))))
 
 
@@ -70,7 +70,7 @@ def test_a_patch_touches_only_what_differs(old: Any, new: Any, expected: list[Js
     assert steps(tuple(json_patch(old, new))) == expected
 
 
-def test_what_both_share_is_not_walked_through_again() -> None:
+def test_a_shared_part_is_not_walked_through() -> None:
     """However deep somebody nests it."""
     deep: Json = {}
     for _ in range(5000):

@@ -8,7 +8,7 @@ from lnamespace.payers.entries import Payers
 from tests.unit.support.admission import NAMES, context, creation
 
 
-def test_a_policy_that_says_nothing_is_the_documented_one() -> None:
+def test_the_default_policy_is_the_documented_one() -> None:
     policy = Policy(NAMES)
     assert policy.default_lists == ("users", "managers", "sudoers")
     assert policy.reserved == RESERVED_NAMES

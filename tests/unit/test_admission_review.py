@@ -47,7 +47,7 @@ def body(request: Any = REQUEST, **more: Any) -> bytes:
     return json.dumps(review | more).encode()
 
 
-def test_a_review_says_who_does_what() -> None:
+def test_a_review_is_decoded() -> None:
     request = decode_review(body(), NAMES)
     assert request.uid == REQUEST["uid"]
     assert request.operation == "CREATE"
@@ -59,12 +59,12 @@ def test_a_review_says_who_does_what() -> None:
     assert request.sent_version == "v1alpha1"
 
 
-def test_the_version_sent_is_that_of_the_object_where_nothing_else_is_said() -> None:
+def test_the_sent_version_is_that_of_the_object_without_a_request_kind() -> None:
     request = decode_review(body({k: v for k, v in REQUEST.items() if k != "requestKind"}), NAMES)
     assert request.sent_version == "v1beta1"
 
 
-def test_a_deletion_shows_only_what_was() -> None:
+def test_a_deletion_has_only_an_old_object() -> None:
     request = decode_review(
         body(REQUEST | {"operation": "DELETE", "object": None, "oldObject": {"a": 1}}), NAMES
     )
@@ -142,20 +142,20 @@ def without(*path: str) -> Json:
     ],
     ids=lambda sent: sent[:40].decode(errors="replace"),
 )
-def test_garbage_is_refused_with_words(sent: bytes) -> None:
+def test_garbage_is_refused_with_a_short_message(sent: bytes) -> None:
     with pytest.raises(ReviewError) as refusal:
         decode_review(sent, NAMES)
     assert 0 < len(str(refusal.value)) < 500
 
 
 @given(st.binary(max_size=40) | json_values.map(lambda value: json.dumps(value).encode()))
-def test_no_bytes_make_it_fail_otherwise(sent: bytes) -> None:
+def test_any_bytes_raise_nothing_but_a_review_error(sent: bytes) -> None:
     with pytest.raises(ReviewError):
         decode_review(sent, NAMES)
 
 
 @given(st.sampled_from(sorted(REQUEST)), json_values)
-def test_a_review_with_anything_in_one_place_is_read_or_refused(field: str, value: Any) -> None:
+def test_a_review_with_any_value_in_a_field_is_decoded_or_refused(field: str, value: Any) -> None:
     with contextlib.suppress(ReviewError):
         assert isinstance(decode_review(body(REQUEST | {field: value}), NAMES), AdmissionRequest)
 
@@ -172,7 +172,7 @@ def answered(raw: bytes) -> Json:
     return response
 
 
-def test_what_passes_unchanged_is_answered_so() -> None:
+def test_an_allowed_request_has_no_patch_without_changes() -> None:
     assert answered(allow(creation())) == {"uid": "r-1", "allowed": True}
 
 
@@ -193,7 +193,7 @@ def test_a_refusal_has_a_status_and_no_patch() -> None:
     assert response == {"uid": "r-1", "allowed": False, "status": status, "warnings": ["hm"]}
 
 
-def test_warnings_stay_within_what_the_api_server_shows() -> None:
+def test_warnings_stay_within_the_limits_of_the_api_server() -> None:
     """It cuts one at 256 characters, and all at 4,096."""
     many = tuple(f"{i}" + "ä" * 1000 for i in range(100))
     shown = answered(allow(creation(), many))["warnings"]
@@ -203,5 +203,5 @@ def test_warnings_stay_within_what_the_api_server_shows() -> None:
     assert answered(allow(creation(), ("x" * 250,)))["warnings"] == ["x" * 250]
 
 
-def test_a_kind_is_told_by_all_its_parts() -> None:
+def test_a_review_of_another_kind_is_refused() -> None:
     assert GroupVersionKind(*KIND.values()) == GVK

@@ -43,7 +43,7 @@ async def hasty() -> AsyncIterator[Served]:
         yield served
 
 
-async def test_a_question_is_answered(served: Served) -> None:
+async def test_a_review_is_answered(served: Served) -> None:
     answer = await served.post("/echo", b'{"a":1}')
     assert (answer.status, answer.body) == (200, b'{"a":1}')
     assert answer.headers["Content-Type"] == "application/json"
@@ -65,7 +65,7 @@ async def test_a_question_is_answered(served: Served) -> None:
         ("POST", "/echo", JSON | {"Content-Encoding": "gzip"}, 415),
     ],
 )
-async def test_what_is_no_review_is_refused_in_words(
+async def test_a_request_that_is_no_review_is_refused_with_a_reason(
     served: Served, method: str, path: str, headers: dict[str, str], code: int
 ) -> None:
     answer = await served.ask(method, path, data=b"{}", headers=headers)
@@ -75,7 +75,7 @@ async def test_what_is_no_review_is_refused_in_words(
     assert served.count(code, "/echo" if path == "/echo" else "other") == 1
 
 
-async def test_a_compressed_bomb_is_not_opened(served: Served) -> None:
+async def test_a_compressed_body_is_refused_unread(served: Served) -> None:
     headers = JSON | {"Content-Encoding": "deflate"}
     assert (await served.post("/echo", b"\x78" * 1000, headers=headers)).status == 415
 
@@ -88,13 +88,13 @@ async def fail(body: bytes) -> bytes:
     raise RuntimeError(f"broken by {body!r}")
 
 
-async def test_a_refusal_of_the_endpoint_is_the_callers_to_read() -> None:
+async def test_a_review_error_is_sent_to_the_caller() -> None:
     async with serving(Endpoint("/echo", refuse, MIB)) as served:
         answer = await served.post("/echo", b"garbage")
     assert (answer.status, answer.body) == (400, b"not a review: 7 bytes\n")
 
 
-async def test_a_fault_of_ours_is_logged_and_tells_strangers_nothing(
+async def test_an_unexpected_exception_is_logged_and_not_shown(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with serving(Endpoint("/echo", fail, MIB)) as served:
@@ -122,11 +122,11 @@ async def endless() -> AsyncIterator[bytes]:
         yield b" " * 4096
 
 
-async def test_a_body_that_hides_its_length_is_read_to_the_limit_only(served: Served) -> None:
+async def test_a_body_without_a_length_is_read_up_to_the_limit(served: Served) -> None:
     assert (await served.post("/echo", endless())).status == 413
 
 
-async def test_bodies_are_limited_all_together() -> None:
+async def test_all_bodies_together_are_limited() -> None:
     held = asyncio.Event()
 
     async def hold(body: bytes) -> bytes:
@@ -169,7 +169,7 @@ async def still_answers(hasty: Served) -> None:
         ),
     ],
 )
-async def test_what_never_finishes_is_closed(hasty: Served, sent: bytes) -> None:
+async def test_a_request_that_never_ends_is_closed(hasty: Served, sent: bytes) -> None:
     reader, writer = await hasty.connect()
     writer.write(sent)
     answer = await ended(reader)
@@ -178,7 +178,7 @@ async def test_what_never_finishes_is_closed(hasty: Served, sent: bytes) -> None
     await still_answers(hasty)
 
 
-async def test_headers_that_drip_are_closed_after_a_good_request_too(hasty: Served) -> None:
+async def test_slow_headers_are_closed_after_a_good_request_too(hasty: Served) -> None:
     reader, writer = await hasty.connect()
     writer.write(
         b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -190,7 +190,7 @@ async def test_headers_that_drip_are_closed_after_a_good_request_too(hasty: Serv
     writer.close()
 
 
-async def test_a_handshake_that_never_finishes_is_closed(hasty: Served) -> None:
+async def test_a_handshake_that_never_ends_is_closed(hasty: Served) -> None:
     reader, writer = await asyncio.open_connection(hasty.address.host, hasty.address.port)
     writer.write(b"\x16\x03\x01\x02\x00")  # The beginning of a ClientHello.
     await ended(reader)
@@ -206,7 +206,7 @@ async def test_a_handshake_that_never_finishes_is_closed(hasty: Served) -> None:
         b"\x16\x03\x01\x00\x05hello",
     ],
 )
-async def test_what_is_no_tls_is_closed(served: Served, garbage: bytes) -> None:
+async def test_a_connection_without_tls_is_closed(served: Served, garbage: bytes) -> None:
     reader, writer = await asyncio.open_connection(served.address.host, served.address.port)
     writer.write(garbage)
     await ended(reader)
@@ -230,7 +230,7 @@ async def test_what_is_no_tls_is_closed(served: Served, garbage: bytes) -> None:
         ),
     ],
 )
-async def test_what_is_no_http_is_refused(
+async def test_bytes_that_are_not_http_are_refused(
     served: Served, garbage: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     reader, writer = await served.connect()
@@ -242,7 +242,7 @@ async def test_what_is_no_http_is_refused(
     assert (await served.post("/echo", b"{}")).status == 200
 
 
-async def test_three_hundred_silent_connections_harm_nobody(served: Served) -> None:
+async def test_three_hundred_silent_connections_delay_nobody(served: Served) -> None:
     silent = [await served.connect() for _ in range(300)]
     assert (await served.post("/echo", b"{}")).status == 200
     for _, writer in silent:
@@ -271,7 +271,7 @@ async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     assert (await within(reader.readuntil(b"{}"))).startswith(b"HTTP/1.1 200")
 
 
-async def test_a_newcomer_takes_the_place_of_who_has_asked_nothing_for_longest() -> None:
+async def test_a_new_connection_replaces_the_one_without_a_request_for_longest() -> None:
     async with serving(bounds=Bounds(limits=ConnectionLimits(connections=3))) as served:
         found = [await kept(served) for _ in range(3)]
         await asked(*found[0])
@@ -297,7 +297,7 @@ async def test_a_newcomer_takes_the_place_of_who_has_asked_nothing_for_longest()
         ),
     ],
 )
-async def test_nobody_is_locked_out_by_those_who_ask_nothing(sent: bytes) -> None:
+async def test_silent_connections_lock_nobody_out(sent: bytes) -> None:
     async with serving(bounds=Bounds(limits=ConnectionLimits(connections=3))) as served:
         strangers = [await served.connect() for _ in range(9)]
         for _, writer in strangers:
@@ -309,7 +309,7 @@ async def test_nobody_is_locked_out_by_those_who_ask_nothing(sent: bytes) -> Non
             writer.close()
 
 
-async def test_whoever_opens_many_drives_out_their_own() -> None:
+async def test_a_client_with_many_connections_loses_its_own() -> None:
     async with serving(bounds=Bounds(limits=ConnectionLimits(connections=4))) as served:
         api_server = await kept(served, "127.0.0.2")
         strangers = [await kept(served) for _ in range(9)]
@@ -318,7 +318,7 @@ async def test_whoever_opens_many_drives_out_their_own() -> None:
             writer.close()
 
 
-async def test_what_is_being_answered_is_not_cut_off_for_a_newcomer() -> None:
+async def test_a_request_under_way_is_not_cut_off_for_a_new_connection() -> None:
     finish = asyncio.Event()
 
     async def slow(body: bytes) -> bytes:
@@ -354,7 +354,7 @@ async def test_large_bodies_are_answered_one_at_a_time_and_small_ones_meanwhile(
         assert [(await one).status for one in large] == [200] * 3
 
 
-async def test_who_waits_too_long_for_their_turn_is_told_to_try_again() -> None:
+async def test_a_large_body_that_waits_too_long_is_refused_for_now() -> None:
     finish = asyncio.Event()
 
     async def slow(body: bytes) -> bytes:
@@ -369,14 +369,14 @@ async def test_who_waits_too_long_for_their_turn_is_told_to_try_again() -> None:
         assert (await first).status == 200
 
 
-async def test_a_small_body_is_never_too_much() -> None:
+async def test_a_small_body_is_never_refused_for_lack_of_memory() -> None:
     async with serving(bounds=Bounds(held_bytes=1)) as served:
         assert (await served.post("/echo", b" " * (LARGE - 1))).status == 200
         assert (await served.post("/echo", b" " * LARGE)).status == 503
         assert (await served.post("/echo", b"{}")).status == 200
 
 
-async def test_an_answer_that_takes_too_long_is_given_up() -> None:
+async def test_an_answer_that_takes_too_long_is_cancelled() -> None:
     async def hang(body: bytes) -> bytes:
         await asyncio.Event().wait()
         return body
@@ -386,7 +386,9 @@ async def test_an_answer_that_takes_too_long_is_given_up() -> None:
         assert (await served.post("/echo", b"{}")).status == 500
 
 
-async def test_who_does_not_read_the_answer_is_cut_off(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_does_not_read_the_answer_is_cut_off(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def much(_: bytes) -> bytes:
         return b" " * (64 * MIB)
 
@@ -401,7 +403,7 @@ async def test_who_does_not_read_the_answer_is_cut_off(caplog: pytest.LogCapture
         writer.close()
 
 
-async def test_a_connection_is_kept(served: Served) -> None:
+async def test_a_connection_is_kept_open(served: Served) -> None:
     for _ in range(5):
         await served.post("/echo", b"{}")
     assert served.metrics.registry.get_sample_value("lnamespace_webhook_connections") == 1
@@ -420,7 +422,7 @@ async def load(served: Served, until_set: asyncio.Event) -> list[Answer]:
     return [answer for answers in found for answer in answers]
 
 
-async def test_nobody_is_refused_while_the_server_drains(served: Served) -> None:
+async def test_no_request_is_refused_while_the_server_drains(served: Served) -> None:
     enough = asyncio.Event()
     loading = asyncio.create_task(load(served, enough))
     await until(lambda: served.count(200) > 50)
@@ -435,7 +437,7 @@ async def test_nobody_is_refused_while_the_server_drains(served: Served) -> None
     assert "Connection" not in answers[0].headers
 
 
-async def test_what_is_under_way_is_finished_when_the_server_stops() -> None:
+async def test_requests_under_way_are_finished_when_the_server_stops() -> None:
     begun, finish = asyncio.Event(), asyncio.Event()
 
     async def slow(body: bytes) -> bytes:
@@ -455,12 +457,12 @@ async def test_what_is_under_way_is_finished_when_the_server_stops() -> None:
         await within(stopping)
 
 
-async def test_idle_connections_do_not_hold_up_the_end(served: Served) -> None:
+async def test_idle_connections_do_not_delay_the_stop(served: Served) -> None:
     await served.post("/echo", b"{}")
     await within(served.server.stop())
 
 
-async def test_who_is_still_shaking_hands_at_the_end_is_not_heard(served: Served) -> None:
+async def test_a_handshake_that_ends_after_the_stop_is_dropped(served: Served) -> None:
     assert served.identity.pair
     host, port = served.address.host, served.address.port
     reader, writer = await asyncio.open_connection(host, port)
@@ -475,7 +477,7 @@ async def test_who_is_still_shaking_hands_at_the_end_is_not_heard(served: Served
     assert served.count(200) == 1
 
 
-async def test_a_connection_that_hangs_does_not_hold_up_the_end_for_long() -> None:
+async def test_a_hanging_connection_delays_the_stop_for_a_limited_time() -> None:
     bounds = Bounds(limits=ConnectionLimits(finish=0.2))
     async with serving(bounds=bounds) as served:
         _, writer = await served.connect()
@@ -527,11 +529,11 @@ async def test_a_second_server_does_not_share_the_port_of_the_first(served: Serv
         ("localhost:65535", "localhost", 65535),
     ],
 )
-async def test_an_address_is_read(text: str, host: str, port: int) -> None:
+async def test_an_address_is_parsed(text: str, host: str, port: int) -> None:
     assert Address.parse(text) == Address(host, port)
 
 
 @pytest.mark.parametrize("text", ["", "8443", "a:", "a:b", "a:-1", "a:65536", "a:1e3"])
-async def test_what_is_no_address_is_refused(text: str) -> None:
+async def test_a_text_that_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="HOST:PORT"):
         Address.parse(text)

@@ -75,12 +75,14 @@ STATES = st.builds(
 
 
 @given(STATES)
-def test_what_the_secret_keeps_comes_back(state: SharedState) -> None:
+def test_the_secret_keeps_the_state(state: SharedState) -> None:
     assert state_of(manifest_of(PLACE, state)) == state
 
 
 @given(STATES, STATES)
-def test_a_changed_secret_keeps_nothing_of_before(before: SharedState, after: SharedState) -> None:
+def test_a_changed_secret_keeps_nothing_of_the_old_state(
+    before: SharedState, after: SharedState
+) -> None:
     there = manifest_of(PLACE, before)
     merge(there, manifest_of(PLACE, after, "7"))
     assert state_of(there) == after
@@ -92,25 +94,25 @@ def test_a_changed_secret_keeps_nothing_of_before(before: SharedState, after: Sh
         st.text() | st.none() | st.integers(),
     )
 )
-def test_garbage_in_the_secret_is_no_pair(data: Object) -> None:
+def test_garbage_in_the_secret_counts_as_absent(data: Object) -> None:
     state = state_of({"data": data})
     for held in (state.current, state.next):
         assert held is None or keypair_problem(held.pair, NOW)
 
 
 @pytest.mark.parametrize("secret", [{}, {"data": None}, {"data": []}, {"data": "x"}])
-def test_an_empty_secret_is_none(secret: Object) -> None:
+def test_an_empty_secret_has_no_state(secret: Object) -> None:
     assert state_of(secret) == SharedState()
 
 
-def test_a_time_without_its_zone_is_none() -> None:
+def test_a_time_without_a_zone_counts_as_absent() -> None:
     secret = manifest_of(PLACE, SharedState(SharedPair(PAIR, NOW)))
     said = NOW.replace(tzinfo=None).isoformat().encode()
     secret["data"]["trusted-since"] = base64.b64encode(said).decode()
     assert state_of(secret) == SharedState(SharedPair(PAIR))
 
 
-def test_a_certificate_is_good_for_its_own_machine_too() -> None:
+def test_a_certificate_is_valid_for_localhost_too() -> None:
     terms = CertificateSpec.of_options(("door.example", "localhost"), 24, 60)
     assert terms.names == ("door.example", "localhost", "127.0.0.1", "::1")
     assert (terms.life, terms.settle) == (timedelta(hours=24), timedelta(seconds=60))
@@ -130,7 +132,7 @@ def test_injection_changes_the_bundles_and_nothing_else() -> None:
     assert change["webhooks"] == found["webhooks"]
 
 
-def test_injection_into_the_definition_is_its_bundle_alone() -> None:
+def test_injection_into_the_definition_changes_its_bundle_alone() -> None:
     change = trust.injection(definition(WEBHOOK), SharedState(SharedPair(PAIR)), NOW)
     bundle = base64.b64encode(PAIR.ca).decode()
     conversion = {"webhook": {"clientConfig": {"caBundle": bundle}}}
@@ -147,7 +149,7 @@ def test_injection_into_the_definition_is_its_bundle_alone() -> None:
         {"metadata": {}, "spec": {}},
     ],
 )
-def test_what_is_right_or_calls_nobody_is_left_alone(found: Object) -> None:
+def test_an_object_with_the_right_bundles_is_not_written(found: Object) -> None:
     assert trust.injection(found, SharedState(SharedPair(PAIR)), NOW) is None
 
 
@@ -251,7 +253,7 @@ async def running(cluster: Cluster) -> AsyncIterator[Client]:
         await runner.cleanup()
 
 
-async def test_the_first_look_shares_serves_and_is_trusted() -> None:
+async def test_the_first_round_shares_serves_and_injects_a_pair() -> None:
     cluster = Cluster()
     async with running(cluster) as client:
         replica = Replica(client)
@@ -264,7 +266,7 @@ async def test_the_first_look_shares_serves_and_is_trusted() -> None:
     assert state_of(cluster.objects[SECRET]) == SharedState(SharedPair(replica.pair))
 
 
-async def test_nothing_is_written_where_nothing_is_due() -> None:
+async def test_nothing_is_written_when_nothing_is_due() -> None:
     cluster = Cluster()
     async with running(cluster) as client:
         replica = Replica(client)
@@ -275,7 +277,7 @@ async def test_nothing_is_written_where_nothing_is_due() -> None:
     assert len(cluster.writes) == before
 
 
-async def test_a_second_replica_serves_the_same() -> None:
+async def test_a_second_replica_serves_the_same_pair() -> None:
     cluster = Cluster()
     async with running(cluster) as client:
         first, second = Replica(client), Replica(client)
@@ -286,7 +288,7 @@ async def test_a_second_replica_serves_the_same() -> None:
     assert first.pair == second.pair
 
 
-async def test_two_that_start_at_once_come_to_share_one() -> None:
+async def test_two_replicas_that_start_at_once_share_one_pair() -> None:
     cluster = Cluster()
     async with running(cluster) as client:
         replicas = [Replica(client) for _ in range(2)]
@@ -300,7 +302,7 @@ async def test_two_that_start_at_once_come_to_share_one() -> None:
     assert replicas[0].pair == replicas[1].pair
 
 
-async def test_a_renewal_goes_its_way_through_two_replicas() -> None:
+async def test_a_renewal_passes_through_two_replicas() -> None:
     cluster = Cluster()
     async with running(cluster) as client:
         replicas = [Replica(client) for _ in range(2)]
@@ -316,7 +318,7 @@ async def test_a_renewal_goes_its_way_through_two_replicas() -> None:
     assert replicas[0].pair == replicas[1].pair != first
 
 
-async def test_somebodys_change_of_a_bundle_is_mended() -> None:
+async def test_a_bundle_that_somebody_changes_is_restored() -> None:
     cluster = Cluster()
     async with running(cluster) as client:
         replica = Replica(client)
@@ -328,7 +330,7 @@ async def test_somebodys_change_of_a_bundle_is_mended() -> None:
 
 
 @pytest.mark.parametrize("spoilt", [None, b"garbage", NEXT.certificate])
-async def test_a_spoilt_secret_is_replaced_while_the_old_pair_is_served(
+async def test_a_garbled_secret_is_replaced_while_the_old_pair_is_served(
     spoilt: bytes | None,
 ) -> None:
     cluster = Cluster()
@@ -349,7 +351,7 @@ async def test_a_spoilt_secret_is_replaced_while_the_old_pair_is_served(
         assert replica.pair != first
 
 
-async def test_an_api_server_that_fails_changes_nothing_that_is_served(
+async def test_a_failing_api_server_does_not_change_the_served_pair(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     cluster = Cluster()
@@ -383,7 +385,7 @@ class FailsOnce:
     ("error", "failures"),
     [(Conflict("x"), 0), (ClusterError("x"), 1), (OSError("x"), 1), (RuntimeError("x"), 1)],
 )
-async def test_whatever_fails_is_tried_again_and_who_was_second_has_not_failed(
+async def test_a_failed_round_is_tried_again_and_a_conflict_is_no_failure(
     error: Exception, failures: int
 ) -> None:
     source, metrics = FailsOnce(error), WebhookMetrics.new()

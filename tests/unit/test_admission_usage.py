@@ -23,13 +23,13 @@ def manifest(name: str, version: int, spec: Any = None) -> bytes:
     return msgspec.json.encode({"metadata": metadata, "spec": spec})
 
 
-def test_what_is_kept_is_who_asked() -> None:
+def test_of_an_lnamespace_only_its_account_is_kept() -> None:
     kept = decode_counted(manifest("a", 7, {"requester": "alice", "users": [{"name": "bob"}]}))
     assert (kept.key, kept.version, kept.account) == (("", "a"), 7, "alice")
     assert decode_counted(manifest("a", 7)).account == ""
 
 
-def test_it_counts_what_comes_and_goes() -> None:
+def test_usage_follows_creations_and_deletions() -> None:
     usage = Usage(LIMITS)
     for version, name in enumerate(("a", "b"), 1):
         assert not usage.exceeded("alice")
@@ -41,14 +41,14 @@ def test_it_counts_what_comes_and_goes() -> None:
     assert not usage.exceeded("alice")
 
 
-def test_the_service_accounts_of_a_namespace_are_counted_together() -> None:
+def test_the_service_accounts_of_a_namespace_share_an_account() -> None:
     usage = Usage(LIMITS)
     one = manifest("a", 1, {"requester": "system:serviceaccount:ci:one"})
     usage.store.put(decode_counted(one))
     assert usage.exceeded("system:serviceaccount:ci:other")
 
 
-def test_what_is_counted_to_somebody_else_is_theirs() -> None:
+def test_an_lnamespace_counts_to_the_account_that_it_names() -> None:
     usage = Usage(LIMITS)
     robot = {"requester": "system:serviceaccount:home:robot", "countedTo": "alice"}
     for version, name in enumerate(("a", "b"), 1):
@@ -84,7 +84,7 @@ async def test_a_service_account_is_counted_like_the_namespace_it_lives_in(
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500])
-async def test_to_whom_it_is_counted_is_never_guessed(status: int) -> None:
+async def test_an_account_that_cannot_be_read_is_not_guessed(status: int) -> None:
     """Counted to nobody, a ServiceAccount of a full account would have another limit."""
     async with serving() as server, client_of(server.url) as client:
         task = asyncio.create_task(NamespaceAccounts(client, NAMES, LIMITS).account_of(ROBOT))
@@ -93,7 +93,7 @@ async def test_to_whom_it_is_counted_is_never_guessed(status: int) -> None:
 
 
 @pytest.mark.parametrize("who", [ALICE, "system:serviceaccount:ci:bot"])
-async def test_nobody_else_is_asked_for(who: str) -> None:
+async def test_only_service_accounts_cost_a_request(who: str) -> None:
     async with serving() as server, client_of(server.url) as client:
         assert await NamespaceAccounts(client, NAMES, LIMITS).account_of(who) == ""
         assert server.arrived.empty()
@@ -114,14 +114,14 @@ def test_the_account_is_stamped_and_never_changes() -> None:
     assert [error.path for error in told] == ["spec.countedTo"]
 
 
-def test_who_cannot_be_counted_now_is_told_to_try_again() -> None:
+def test_a_creation_without_a_known_account_is_refused_for_now() -> None:
     spec = {"managers": [{"name": ALICE}], "requester": ALICE}
     (told,) = validate(creation(spec), POLICY, context(counted_to=None)).errors[:1]
     assert str(told).startswith("spec.countedTo: Forbidden: it cannot be found out now")
 
 
 @pytest.mark.parametrize("administrator", [True, False])
-def test_only_a_creation_is_refused_for_it(administrator: bool) -> None:
+def test_only_a_creation_is_refused_for_the_limit(administrator: bool) -> None:
     circumstances = context(limit_exceeded="exceeded limit: x", administrator=administrator)
     spec = {"managers": [{"name": ALICE}], "requester": ALICE}
     made = validate(creation(spec), POLICY, circumstances)

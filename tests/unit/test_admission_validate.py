@@ -60,12 +60,12 @@ def mutated(request: AdmissionRequest, circumstances: ReviewContext) -> Admissio
     return msgspec.structs.replace(request, object=changed)
 
 
-def test_what_is_right_passes() -> None:
+def test_a_correct_object_is_allowed() -> None:
     assert validate(creation(GOOD), POLICY, context()) == Decision()
     assert validate(update(GOOD, GOOD, "bob"), POLICY, context()) == Decision()
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_errors_are_returned_at_once() -> None:
     spec = {
         "users": [{"name": "bob"}, {"name": "*"}, {"name": "al\nice"}, {"name": "system:masters"}],
         "managers": [{"name": "x", "kind": "ServiceAccount"}, {"name": "bob", "namespace": "a"}],
@@ -104,7 +104,9 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["User", "Group"])
-def test_names_that_are_nobodys_are_refused_in_every_list(list_: str, name: str, kind: str) -> None:
+def test_names_that_break_a_rule_are_refused_in_every_list(
+    list_: str, name: str, kind: str
+) -> None:
     entries = [{"name": "bob"}, {"name": name, "kind": kind}]
     (told,) = refused(creation(GOOD | {list_: entries}))
     assert told.startswith(f"spec.{list_}[1].name: Invalid value: ")
@@ -117,7 +119,7 @@ def test_names_that_are_nobodys_are_refused_in_every_list(list_: str, name: str,
         *("UPPER", "a.b", "-a", "a" * 64, "a_b", "", "a\n"),
     ],
 )
-def test_names_that_no_tenant_may_have(name: str) -> None:
+def test_reserved_names_are_refused(name: str) -> None:
     (told,) = refused(creation(GOOD, name=name))
     assert told.startswith("metadata.name: Invalid value: ")
 
@@ -128,7 +130,7 @@ def test_the_platform_team_reserves_more_names() -> None:
     assert error.path == "metadata.name"
 
 
-def test_nobody_creates_one_as_an_account_for_sudo() -> None:
+def test_a_sudo_account_cannot_create_an_lnamespace() -> None:
     """Who is behind it the API server does not say, and somebody has to answer for it."""
     account = "system:serviceaccount:lnamespace-sudo:team-b"
     told = refused(creation(GOOD | {"requester": account}, user=account))
@@ -146,7 +148,7 @@ def test_nobody_creates_one_as_an_account_for_sudo() -> None:
         ("", "", True),
     ],
 )
-def test_a_requester_stays(before: str, after: str, passes: bool) -> None:
+def test_the_requester_is_immutable(before: str, after: str, passes: bool) -> None:
     old, new = GOOD | {"requester": before}, GOOD | {"requester": after}
     for administrator in (False, True):
         told = refused(update(old, new, "bob"), context(administrator=administrator))
@@ -171,7 +173,7 @@ def test_a_requester_stays(before: str, after: str, passes: bool) -> None:
         ({"requester": "x" * 1025}, "spec.requester"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_place(new: Any, path: str) -> None:
+def test_an_undecodable_field_is_refused_with_its_path(new: Any, path: str) -> None:
     sent = GOOD | new if isinstance(new, dict) else new
     for request in (creation(sent), update(GOOD, sent)):
         (told,) = refused(request)
@@ -186,7 +188,7 @@ def test_a_deletion_is_never_refused(operation: Any) -> None:
     assert validate(request, POLICY, context()) == Decision()
 
 
-def test_a_limit_keeps_nobody_from_changing_what_is_theirs() -> None:
+def test_the_limit_refuses_no_update() -> None:
     full = context(limit_exceeded="you have 3 of 3")
     assert refused(creation(GOOD), full) == ["spec.requester: Forbidden: you have 3 of 3"]
     assert refused(update(GOOD, GOOD | {"users": [EDITOR]}), full) == []
@@ -202,20 +204,20 @@ BAD_LISTS = {
 }
 
 
-def test_what_was_let_in_before_is_not_complained_of_again() -> None:
+def test_an_entry_that_was_there_before_is_accepted() -> None:
     old = GOOD | BAD_LISTS
     assert refused(update(old, old | {"deletionProtection": True})) == []
     repaired = old | {"users": [{"name": "bob"}]}
     assert refused(update(old, repaired)) == []
 
 
-def test_what_is_new_is_judged_by_its_present_place() -> None:
+def test_an_error_has_the_index_of_the_new_list() -> None:
     old = GOOD | BAD_LISTS
     new = old | {"users": [{"name": "bob"}, {"name": "*"}, {"name": "a\tb"}]}
     assert [text.partition(":")[0] for text in refused(update(old, new))] == ["spec.users[2].name"]
 
 
-def test_moving_it_to_another_list_is_new() -> None:
+def test_an_entry_in_another_list_is_a_new_entry() -> None:
     old = GOOD | {"users": [{"name": "*"}]}
     new = GOOD | {"managers": [EDITOR, {"name": "*"}]}
     assert [text.partition(":")[0] for text in refused(update(old, new))] == [
@@ -229,7 +231,7 @@ def test_a_name_that_became_reserved_stays_repairable() -> None:
     assert refused(msgspec.structs.replace(request, object=new, old_object=old)) == []
 
 
-def test_an_old_object_that_cannot_be_read_keeps_nobody_from_repairing_it() -> None:
+def test_an_undecodable_old_object_can_be_repaired() -> None:
     """Such as a value of a newer version after a roll-back, or a null stored without a webhook."""
     for field in ({"users": 7}, {"users": [EDITOR | {"expiresAt": None}]}, {"deletionPolicy": "x"}):
         broken = GOOD | {"countedTo": "carol"} | field
@@ -285,7 +287,7 @@ NOBODY_LEFT = "spec.managers: Required value: somebody must be able to edit it"
         ({"sudoers": [{"name": "system:serviceaccount:lnamespace-sudo:team-a"}]}, False),
     ],
 )
-def test_nobody_leaves_it_to_nobody(lists: Json, passes: bool) -> None:
+def test_an_update_must_leave_an_editor(lists: Json, passes: bool) -> None:
     bare = {"requester": ALICE, "billing": BILLING}
     for request in (creation(bare | lists), update(GOOD, bare | lists)):
         told = refused(request)
@@ -293,7 +295,7 @@ def test_nobody_leaves_it_to_nobody(lists: Json, passes: bool) -> None:
         assert refused(request, context(administrator=True)) == []
 
 
-def test_a_sudoer_who_never_can_is_nobody() -> None:
+def test_a_sudoer_whom_nobody_may_impersonate_is_no_editor() -> None:
     policy = Policy(POLICY.names, never_impersonate=frozenset({"root"}))
     bare = {"requester": ALICE, "billing": BILLING}
     for names, passes in ((["root"], False), (["root", "b"], True)):
@@ -302,7 +304,7 @@ def test_a_sudoer_who_never_can_is_nobody() -> None:
         assert told == [] if passes else told[0].startswith(NOBODY_LEFT)
 
 
-def test_whom_a_rule_leaves_out_edits_nothing() -> None:
+def test_an_entry_that_breaks_a_rule_is_no_editor() -> None:
     bare = {"requester": ALICE, "billing": BILLING}
     for lists in ({"managers": [{"name": "*"}]}, {"sudoers": [{"name": "o", "kind": "Group"}]}):
         told = refused(update(bare | lists, bare | lists))
@@ -331,9 +333,7 @@ def paid(cost_center: str) -> Json:
         ((), {"costCenter": "1"}, 'spec.billing.costCenter: Forbidden: you may not charge "1"'),
     ],
 )
-def test_who_cannot_pay_is_told_with_what_to_do(
-    groups: tuple[str, ...], asked: Json, said: str
-) -> None:
+def test_a_refused_charge_says_what_to_do(groups: tuple[str, ...], asked: Json, said: str) -> None:
     payers = Payers(PAYERS.entries, on_missing=Fallback.REJECT)
     sent = creation({"managers": [EDITOR], "billing": asked}, "bob", groups)
     (told,) = refused(mutated(sent, context(payers)), context(payers))
@@ -347,7 +347,7 @@ def billed(labels: Json) -> Json:
     return GOOD | {"billing": BILLING | {"labels": labels}}
 
 
-def test_a_bill_has_a_size() -> None:
+def test_billing_has_a_largest_size() -> None:
     """Several states of it must fit into one object."""
     labels = {f"key-{number}": "x" * 1000 for number in range(9)}
     told = refused(creation(billed(labels)))
@@ -369,7 +369,7 @@ def people(count: int, length: int = 8) -> list[Json]:
 @pytest.mark.parametrize(
     ("field", "most"), [("users", 250), ("managers", 50), ("sudoers", 50)], ids=str
 )
-def test_a_list_has_a_bound_and_a_longer_one_of_before_may_shrink(field: str, most: int) -> None:
+def test_a_list_that_was_too_long_before_may_shrink(field: str, most: int) -> None:
     """500 entries of 512 bytes in each list: 200 of these put the controller out of action."""
     words = "must have at most {} entries and has {}; remove who is no longer needed"
     told = refused(creation(GOOD | {field: people(most + 1)}))
@@ -381,7 +381,7 @@ def test_a_list_has_a_bound_and_a_longer_one_of_before_may_shrink(field: str, mo
     assert refused(update(before, GOOD | {field: people(most + 101)}))
 
 
-def test_a_spec_has_a_size_and_a_larger_one_of_before_may_shrink() -> None:
+def test_a_spec_that_was_too_large_before_may_shrink() -> None:
     large, larger = (
         GOOD | {"users": people(250, 250), "managers": [EDITOR, *people(count, 250)]}
         for count in (1, 5)
@@ -394,7 +394,7 @@ def test_a_spec_has_a_size_and_a_larger_one_of_before_may_shrink() -> None:
     assert len(refused(update(large, larger))) == 1
 
 
-def test_a_name_that_is_listed_anew_has_at_most_256_characters() -> None:
+def test_a_new_name_has_at_most_256_characters() -> None:
     long = {"name": "n" * 257}
     (told,) = refused(creation(GOOD | {"users": [long]}))
     assert told == "spec.users[0].name: Too long: may not be more than 256 characters"
@@ -404,7 +404,7 @@ def test_a_name_that_is_listed_anew_has_at_most_256_characters() -> None:
 
 @pytest.mark.parametrize("size", [98_400, 200_000])
 @pytest.mark.parametrize("where", ["annotations", "labels"])
-def test_labels_and_annotations_have_a_size(where: str, size: int) -> None:
+def test_labels_and_annotations_have_a_largest_size(where: str, size: int) -> None:
     sent: Json = {where: {"a": "x" * size}}
     (told,) = refused(creation(GOOD, **sent))
     assert told.startswith("metadata: Too long: may not be more than 98304 bytes as JSON, and is ")
@@ -418,7 +418,7 @@ def test_labels_and_annotations_have_a_size(where: str, size: int) -> None:
     assert refused(edited) == []
 
 
-def test_nobody_makes_the_managed_fields_grow_without_end() -> None:
+def test_managed_fields_have_a_largest_size() -> None:
     """The API server merges old entries of who updated, and never of who applied."""
     fields = [{"manager": f"m{n}", "fieldsV1": {"f:x": "y" * 20_000}} for n in range(14)]
     (told,) = refused(creation(GOOD, managedFields=fields))
@@ -426,7 +426,7 @@ def test_nobody_makes_the_managed_fields_grow_without_end() -> None:
     assert refused(creation(GOOD, managedFields=fields[:12])) == []
 
 
-def test_annotations_leave_room_for_what_the_older_version_cannot_say() -> None:
+def test_annotations_leave_room_for_the_conversion_to_v1alpha1() -> None:
     """One of before has more than can be written today."""
     change = update(GOOD, GOOD | {"users": [{"name": "b", "expiresAt": "2030-01-01T00:00:00Z"}]})
     for size, passes in ((200_000, True), (262_100, False)):
@@ -442,9 +442,7 @@ def test_annotations_leave_room_for_what_the_older_version_cannot_say() -> None:
 
 @pytest.mark.parametrize("field", ["costCenter", "owner", "team", "environment", "labels"])
 @pytest.mark.parametrize("text", [" ", "4711 ", "4711\u200b", "a\nb", "\x1b[31m", "\u202ex"])
-def test_texts_of_the_bill_are_what_people_see_and_those_of_before_stay(
-    field: str, text: str
-) -> None:
+def test_new_texts_of_billing_have_no_misleading_characters(field: str, text: str) -> None:
     said: Json = {"labels": {"k": text}} if field == "labels" else {field: text}
     bill: Json = GOOD | {"billing": BILLING | said}
     (told,) = refused(creation(bill))
@@ -456,26 +454,26 @@ def test_texts_of_the_bill_are_what_people_see_and_those_of_before_stay(
         )
 
 
-def test_a_label_of_the_bill_has_a_key_that_people_can_read() -> None:
+def test_a_label_of_billing_has_a_readable_key() -> None:
     (told,) = refused(creation(billed({"a\u200b": "x"})))
     assert told.startswith('spec.billing.labels: Invalid value: "a\\u200b": must have no control')
 
 
 @pytest.mark.parametrize("text", ["SHARED", "Unallocated", "\uff14\uff17\uff11\uff11", "\u00b2"])
-def test_a_cost_centre_is_not_a_word_of_the_reports_nor_looks_like_another(text: str) -> None:
+def test_a_cost_centre_is_no_reserved_or_lookalike_word(text: str) -> None:
     assert refused(creation(GOOD | {"billing": BILLING | {"costCenter": text}}))
     assert refused(creation(GOOD | {"billing": BILLING | {"costCenter": "unallocated"}})) == []
 
 
 @pytest.mark.parametrize("field", ["users", "managers", "sudoers"])
-def test_an_end_that_is_null_is_not_taken_for_for_ever(field: str) -> None:
+def test_an_expiry_of_null_is_refused(field: str) -> None:
     entry = EDITOR | {"expiresAt": None}
     for sent in (creation(GOOD | {field: [entry]}), update(GOOD, GOOD | {field: [entry]})):
         (told,) = refused(sent)
         assert told.startswith(f"spec.{field}[0].expiresAt: Invalid value: null: may not be null")
 
 
-def test_who_can_pay_passes() -> None:
+def test_an_entitled_charge_is_allowed() -> None:
     sent = creation({"managers": [EDITOR]}, "bob", ("red",))
     assert refused(mutated(sent, context(PAYERS)), context(PAYERS)) == []
 
@@ -498,7 +496,9 @@ def test_an_object_that_mutation_never_saw_is_refused() -> None:
         ("", ("blue",), False),
     ],
 )
-def test_who_may_charge_whom(cost_center: str, groups: tuple[str, ...], passes: bool) -> None:
+def test_a_caller_may_only_use_charges_of_their_own(
+    cost_center: str, groups: tuple[str, ...], passes: bool
+) -> None:
     request = update(paid("1"), paid(cost_center), "bob")
     user = msgspec.structs.replace(request.user_info, groups=groups)
     request = msgspec.structs.replace(request, user_info=user)
@@ -510,7 +510,7 @@ def test_who_may_charge_whom(cost_center: str, groups: tuple[str, ...], passes: 
     assert for_administrators == ([] if cost_center else [NOBODY_PAYS])
 
 
-def test_a_service_account_may_charge_whom_its_home_is_charged_to() -> None:
+def test_a_service_account_may_use_the_charge_of_its_home() -> None:
     bot, at_home = "system:serviceaccount:ci:bot", context(PAYERS, inherited=Charge("9"))
     change = update(paid("1"), paid("9"), bot)
     assert refused(change, at_home) == []
@@ -524,11 +524,11 @@ def test_a_service_account_may_charge_whom_its_home_is_charged_to() -> None:
 NOBODY_PAYS = "spec.billing.costCenter: Required value: somebody must pay: write who does"
 
 
-def test_what_nobody_paid_for_before_may_stay_so_for_administrators() -> None:
+def test_an_administrator_may_leave_a_missing_charge() -> None:
     assert refused(update(paid(""), paid(""), "root"), context(PAYERS, administrator=True)) == []
 
 
-def test_groups_that_a_directory_knows_count_and_while_it_is_asked_one_must_wait() -> None:
+def test_groups_of_a_directory_count_once_they_are_known() -> None:
     request = update(paid("1"), paid("2"), "bob")
     assert refused(request, context(PAYERS, directory_groups=frozenset({"blue"}))) == []
     (told,) = refused(request, context(PAYERS, directory_groups=None))
@@ -539,7 +539,7 @@ def test_groups_that_a_directory_knows_count_and_while_it_is_asked_one_must_wait
 
 
 @given(json_values, json_values)
-def test_garbage_never_makes_it_fail(one: Any, other: Any) -> None:
+def test_garbage_never_raises(one: Any, other: Any) -> None:
     for sent in (one, {"users": one}, GOOD | {"billing": one}, {"sudoers": [one, other]}):
         for request in (creation(sent), update(GOOD, sent), update(sent, other)):
             validate(request, POLICY, context(PAYERS))
@@ -549,7 +549,7 @@ def test_garbage_never_makes_it_fail(one: Any, other: Any) -> None:
 
 
 @given(specs())
-def test_an_entry_is_refused_if_and_only_if_the_controller_would_leave_it_out(spec: Spec) -> None:
+def test_an_entry_is_refused_exactly_if_the_controller_ignores_it(spec: Spec) -> None:
     # How long a name may be is the schema's own matter.
     assume(all(0 < len(member.name) <= NAME_MAX for member in spec.members))
     raw = msgspec.to_builtins(spec)
@@ -569,7 +569,7 @@ def test_an_entry_is_refused_if_and_only_if_the_controller_would_leave_it_out(sp
 
 
 @given(specs(), specs())
-def test_of_what_was_there_before_nothing_is_said(old: Spec, new: Spec) -> None:
+def test_an_unchanged_object_is_allowed(old: Spec, new: Spec) -> None:
     assume(all(member.name for member in old.members + new.members))  # As above.
     kept = msgspec.structs.replace(new, users=old.users, requester=old.requester)
     request = update(msgspec.to_builtins(old), msgspec.to_builtins(kept))

@@ -39,7 +39,7 @@ def warned(new: Spec, before: Spec, user: UserInfo = STRANGER) -> list[str]:
     ]
 
 
-def test_of_what_is_right_nothing_is_said() -> None:
+def test_correct_entries_get_no_warning() -> None:
     people = (Member("bob"), Member("zoë"), Member("иван"), Member("ops", GROUP))
     assert said(users=people, sudoers=(Member("bob", expires_at=SOON),)) == []
 
@@ -55,14 +55,14 @@ def test_of_what_is_right_nothing_is_said() -> None:
         (Member("team-a-sudoers"), '[0]: "team-a-sudoers" is a group\'s name; as a User it is'),
     ],
 )
-def test_an_entry_that_is_probably_wrong(member: Member, part: str) -> None:
+def test_an_entry_that_is_probably_a_mistake_gets_a_warning(member: Member, part: str) -> None:
     (told,) = said(users=(member,))
     assert told.startswith(f"spec.users{part}")
     first, *_ = said(managers=(member, *EDITORS))
     assert first.startswith(f"spec.managers{part}")
 
 
-def test_a_group_of_another_tenant_is_not_ours_to_speak_of() -> None:
+def test_the_sudoers_group_of_another_lnamespace_gets_no_warning() -> None:
     assert said(users=(Member("team-b-sudoers", GROUP), Member("team-b-sudoers"))) == []
     assert said(users=(Member("team-a-sudoers", ACCOUNT, "ci"),)) == []
 
@@ -71,13 +71,13 @@ def test_a_group_of_another_tenant_is_not_ours_to_speak_of() -> None:
     "member",
     [Member("root"), Member("bot", ACCOUNT, "ci"), Member("system:serviceaccount:ci:bot")],
 )
-def test_a_sudoer_whom_nobody_may_impersonate(member: Member) -> None:
+def test_a_sudoer_whom_nobody_may_impersonate_gets_a_warning(member: Member) -> None:
     (told,) = said(sudoers=(member,))
     assert told.startswith("spec.sudoers[0]: nobody may impersonate ")
     assert said(users=(member,)) == []
 
 
-def test_who_stands_in_a_list_twice() -> None:
+def test_a_subject_that_is_in_a_list_twice_gets_a_warning() -> None:
     """The list's keys tell these apart, and the cluster does not."""
     twice = (Member("bot", ACCOUNT, "ci"), Member("bob"), Member("system:serviceaccount:ci:bot"))
     assert said(users=twice) == [
@@ -86,7 +86,7 @@ def test_who_stands_in_a_list_twice() -> None:
     assert said(users=(Member("bob"),), sudoers=(Member("bob"),)) == []
 
 
-def test_what_was_said_before_is_not_said_again() -> None:
+def test_an_entry_that_was_there_before_gets_no_warning() -> None:
     old = (Member("bob", expires_at=PAST), Member("team-a-sudoers"))
     before = Spec(old, EDITORS, (Member("root"),))
     assert said(users=old, sudoers=(Member("root"),), before=before) == []
@@ -108,7 +108,7 @@ def test_what_was_said_before_is_not_said_again() -> None:
         ),
     ],
 )
-def test_when_the_last_editor_goes_is_told(
+def test_the_end_of_the_last_editor_gets_a_warning(
     managers: tuple[Member, ...], sudoers: tuple[Member, ...], end: object
 ) -> None:
     told = said(managers=managers, sudoers=sudoers)
@@ -122,13 +122,13 @@ def test_when_the_last_editor_goes_is_told(
 
 
 @given(specs(), specs())
-def test_each_is_said_once_and_on_one_line(old: Spec, new: Spec) -> None:
+def test_no_warning_is_given_twice(old: Spec, new: Spec) -> None:
     told = warned(new, old)
     assert len(set(told)) == len(told)
 
 
 @given(specs())
-def test_of_what_stays_nothing_is_said(spec: Spec) -> None:
+def test_an_unchanged_spec_gets_no_warning(spec: Spec) -> None:
     assert warned(spec, spec) == []
 
 
@@ -145,7 +145,9 @@ def test_of_what_stays_nothing_is_said(spec: Spec) -> None:
         (Spec(managers=(Member("bob"),)), Spec(), False),
     ],
 )
-def test_who_takes_their_own_last_right_is_warned(before: Spec, after: Spec, warns: bool) -> None:
+def test_a_user_who_removes_their_own_last_right_is_warned(
+    before: Spec, after: Spec, warns: bool
+) -> None:
     nina = UserInfo("nina", ("ops", "system:authenticated"))
     text = "spec.managers: after this you can no longer change this LNamespace yourself"
     assert (text in warned(after, before, nina)) is warns

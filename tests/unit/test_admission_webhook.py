@@ -138,7 +138,7 @@ async def test_probes_tell_the_truth(tmp_path: Path) -> None:
         assert await running.ends() == 0
 
 
-async def test_it_ends_under_load_without_a_refused_request(tmp_path: Path) -> None:
+async def test_the_process_stops_under_load_without_a_refused_request(tmp_path: Path) -> None:
     pair = fresh()
     write(tmp_path, pair)
     async with webhook(tmp_path, drain=5) as running:
@@ -154,7 +154,7 @@ async def test_it_ends_under_load_without_a_refused_request(tmp_path: Path) -> N
         assert not any("Traceback" in line for line in running.lines)
 
 
-async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+async def test_a_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
     async with webhook(tmp_path, drain=600) as running:
         running.process.send_signal(signal.SIGTERM)
         await ready(running, 503)
@@ -192,7 +192,7 @@ async def test_a_renewal_under_load_refuses_nothing(tmp_path: Path, *, keep: boo
         b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":1}}',
     ],
 )
-async def test_garbage_is_refused_in_words(tmp_path: Path, garbage: bytes) -> None:
+async def test_garbage_is_refused_with_a_reason(tmp_path: Path, garbage: bytes) -> None:
     pair = fresh()
     write(tmp_path, pair)
     async with webhook(tmp_path) as running:
@@ -208,7 +208,7 @@ async def test_garbage_is_refused_in_words(tmp_path: Path, garbage: bytes) -> No
         assert not any("Traceback" in line for line in running.lines)
 
 
-async def test_strangers_who_never_finish_harm_nobody(tmp_path: Path) -> None:
+async def test_clients_that_never_finish_delay_nobody(tmp_path: Path) -> None:
     pair = fresh()
     write(tmp_path, pair)
     async with webhook(tmp_path) as running:
@@ -233,7 +233,7 @@ async def test_strangers_who_never_finish_harm_nobody(tmp_path: Path) -> None:
         ("--health-listen=x", "--health-listen: 'x' is not HOST:PORT"),
     ],
 )
-async def test_a_wrong_address_is_told(tmp_path: Path, flag: str, said: str) -> None:
+async def test_a_wrong_address_is_reported(tmp_path: Path, flag: str, said: str) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "lnamespace.cli", "webhook", "--listen=127.0.0.1:0",
         f"--certificate-directory={tmp_path}", flag,
