@@ -116,7 +116,7 @@ def test_events_are_shown_in_order(run: Run, fill: Callable[..., None]) -> None:
 
 
 @pytest.mark.parametrize("command", ["show", "intervals"])
-def test_one_can_ask_for_a_part(command: str, run: Run, fill: Callable[..., None]) -> None:
+def test_rows_can_be_filtered(command: str, run: Run, fill: Callable[..., None]) -> None:
     fill(
         applied("a", 1, 0, cost_center="1"),
         applied("b", 1, 0, cost_center="2", namespace="team-b"),
@@ -135,7 +135,7 @@ def test_one_can_ask_for_a_part(command: str, run: Run, fill: Callable[..., None
 
 
 @pytest.mark.parametrize("command", ["show", "intervals", "costs"])
-def test_who_asks_about_another_cluster_is_told_which_there_are(
+def test_a_command_for_an_unknown_cluster_names_the_known_ones(
     command: str,
     url: str,
     fill: Callable[..., None],
@@ -160,7 +160,7 @@ def test_who_asks_about_another_cluster_is_told_which_there_are(
 
 
 @pytest.mark.parametrize("text", NASTY)
-def test_text_comes_out_exactly(text: str, run: Run, fill: Callable[..., None]) -> None:
+def test_text_is_printed_exactly(text: str, run: Run, fill: Callable[..., None]) -> None:
     fill(applied("u", 1, 0, cost_center=text, labels={"k": text}))
     (shown,) = json.loads(run("show", "-o", "json"))
     assert (shown["cost_center"], shown["labels"]) == (text, {"k": text})
@@ -186,11 +186,11 @@ def test_no_spreadsheet_runs_a_cell_and_nothing_is_lost(text: str) -> None:
 
 @given(st.text())
 @example("\x1b[2J\x9b1A\u202e\u2028\x00\ud800")
-def test_a_terminal_obeys_nothing(text: str) -> None:
+def test_control_characters_do_not_reach_a_terminal(text: str) -> None:
     assert visible(text).isprintable()
 
 
-def test_what_can_be_seen_is_left_alone() -> None:
+def test_visible_text_is_printed_unchanged() -> None:
     assert visible("Zoë 漢字 [red]x[/red]") == "Zoë 漢字 [red]x[/red]"
 
 
@@ -205,19 +205,19 @@ def test_on_a_terminal_csv_has_no_control_characters(monkeypatch: pytest.MonkeyP
     assert "\x1b" not in terminal.getvalue()
 
 
-def test_markup_is_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_markup_is_printed_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     write([{"a": "[bold]x[/bold] [/nothing]"}], ["a"], "table")
     assert "[bold]x[/bold] [/nothing]" in capsys.readouterr().out
 
 
-def test_the_sql_can_be_had_for_others_to_run(run: Run, tmp_path: Path) -> None:
+def test_create_table_prints_its_sql_in_a_dry_run(run: Run, tmp_path: Path) -> None:
     shown = run("create-table", "--dry-run")
     assert "CREATE TABLE lnamespace_billing_events" in shown
     assert "CREATE VIEW lnamespace_billing_events_intervals" in shown
     assert not (tmp_path / "deep").exists()
 
 
-def test_to_look_for_a_ledger_makes_none(
+def test_reading_creates_no_database_file(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["ledger", "show", "--ledger-url", url]) == 1
@@ -227,7 +227,7 @@ def test_to_look_for_a_ledger_makes_none(
     assert not (tmp_path / "deep").exists()
 
 
-def test_a_database_that_does_not_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_database_that_does_not_answer_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     url = "postgresql://u:hunter2@127.0.0.1:1/d"
     assert main(["ledger", "show", "--ledger-url", url]) == 1
     error = capsys.readouterr().err
@@ -257,7 +257,7 @@ def test_status_of_a_database_that_is_down(
     assert "does not answer" in captured.err
 
 
-def test_reconcile_says_what_differs_and_mends_it(
+def test_reconcile_prints_the_differences_and_creates_the_records(
     run: Run, fill: Callable[..., None], server: OutboxServer
 ) -> None:
     fill(applied("gone", 1, 0) | {"cluster_uid": "this-cluster"})
@@ -332,7 +332,7 @@ def test_a_report_by_namespace_team_and_day(
     ]  # fmt: skip
 
 
-def test_what_is_left_out_is_said_with_what_it_cost(
+def test_lines_that_are_left_out_are_counted_with_their_cost(
     fill: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(applied("u", 1, 0, cost_center="1"))
@@ -386,7 +386,7 @@ def bill(tmp_path: Path) -> Callable[..., str]:
         ["--currency", "dollars"],
     ],
 )
-def test_a_question_that_makes_no_sense_is_refused(
+def test_invalid_arguments_of_costs_are_refused(
     words: list[str], bill: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["ledger", "costs", bill(), "--ledger-url", "sqlite://", *words]) == 1
@@ -399,7 +399,7 @@ NONSENSE = ("nonsense", "postgresql://h:port/d", "://", "mysql://h/d", "sqlite",
 @pytest.mark.parametrize("url", NONSENSE)
 @pytest.mark.parametrize("command", ["status", "show", "events", "intervals", "costs",
                                      "create-table", "replay", "reconcile", "publish"])  # fmt: skip
-def test_a_url_that_is_none_is_an_error_on_one_line(
+def test_an_invalid_url_is_an_error_on_one_line(
     command: str,
     url: str,
     server: OutboxServer,
@@ -416,7 +416,7 @@ def test_a_url_that_is_none_is_an_error_on_one_line(
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all" * 1000])
-def test_a_file_that_is_no_database_is_no_traceback(
+def test_a_file_that_is_no_database_is_an_error_without_traceback(
     content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "ledger.db"
@@ -440,9 +440,7 @@ def test_status_needs_no_cluster(
     assert facts["outbox"].startswith("left out, for it is in the cluster")
 
 
-def test_csv_says_when_it_was_recorded_and_of_which_lnamespace(
-    run: Run, fill: Callable[..., None]
-) -> None:
+def test_csv_has_the_time_of_recording_and_the_uid(run: Run, fill: Callable[..., None]) -> None:
     fill(applied("u", 1, 0))
     for command in ("show", "events", "intervals"):
         (found,) = csv.DictReader(io.StringIO(run(command, "-o", "csv"), newline=""))
@@ -451,9 +449,7 @@ def test_csv_says_when_it_was_recorded_and_of_which_lnamespace(
         assert (found["cluster_uid"], found["corrects"]) == ("", "")
 
 
-def test_a_reader_that_has_enough_is_no_traceback(
-    run: Run, fill: Callable[..., None], url: str
-) -> None:
+def test_a_closed_pipe_gives_no_traceback(run: Run, fill: Callable[..., None], url: str) -> None:
     fill(*(applied(f"u{n}", 1, 0, namespace=f"team-{n}") for n in range(3000)))
     assert run("status")
     with subprocess.Popen(

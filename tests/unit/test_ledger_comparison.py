@@ -64,30 +64,30 @@ def compared(rows: list[Row], *tenants: LNamespace) -> Differences:
     )
 
 
-def test_where_nothing_differs_there_is_nothing_to_do() -> None:
+def test_without_differences_no_record_is_created() -> None:
     assert compared(rows_of(lnamespace()), lnamespace()) == Differences()
     assert compared([]) == Differences()
 
 
-def test_what_is_missing_is_told_as_it_was() -> None:
+def test_a_missing_event_is_recorded_with_its_own_time() -> None:
     (record,) = compared([], lnamespace()).missing
     assert (record.event_id, record.valid_from, record.changed_by) == ("u/2/APPLY", NOW, "alice")
 
 
-def test_what_the_controller_will_record_is_left_to_it() -> None:
+def test_events_that_the_controller_has_not_recorded_are_left_to_it() -> None:
     assert compared([], lnamespace(recorded=0)) == Differences()
     newer = lnamespace(generation=5, at=5, recorded=2, cost_center="2")
     assert compared(rows_of(lnamespace()), newer) == Differences()
 
 
-def test_events_that_are_missing_after_the_row_are_all_told() -> None:
+def test_all_events_after_the_row_are_recorded() -> None:
     former = Charge("2", provenance=Provenance(4, NOW, BillingSource.EXPLICIT))
     lns = lnamespace(generation=6, at=6, recorded=6, cost_center="3", superseded=(former,))
     assert [r.generation for r in compared(rows_of(lnamespace()), lns).missing] == [4, 6]
 
 
 @pytest.mark.parametrize("field", ["cost_center", "owner", "team", "environment"])
-def test_a_change_without_the_webhook_is_told_from_now(field: str) -> None:
+def test_a_change_that_no_webhook_saw_is_recorded_from_now_on(field: str) -> None:
     change: dict[str, Any] = {field: "new"}
     behind = lnamespace(generation=4, **change)
     (record,) = compared(rows_of(lnamespace()), behind).changed
@@ -96,7 +96,7 @@ def test_a_change_without_the_webhook_is_told_from_now(field: str) -> None:
     assert compared([to_row(record, ClusterIdentity())], behind) == Differences()
 
 
-def test_what_was_corrected_by_hand_holds_until_the_next_change() -> None:
+def test_a_correction_by_hand_holds_until_the_next_change() -> None:
     """The comparison of the same day ended it, after any edit of the lists."""
     (corrected,) = rows_of(lnamespace())
     corrected |= {"billing_source": CORRECTION, "cost_center": "0815"}
@@ -105,7 +105,7 @@ def test_what_was_corrected_by_hand_holds_until_the_next_change() -> None:
     assert [record.generation for record in compared([corrected], newer).missing] == [6]
 
 
-def test_labels_count_in_any_order() -> None:
+def test_labels_are_compared_in_any_order() -> None:
     known = lnamespace(labels={"a": "1", "b": "2"})
     assert not compared(rows_of(known), lnamespace(labels={"b": "2", "a": "1"})).records
     assert compared(rows_of(known), lnamespace(labels={"a": "1"})).changed
@@ -115,26 +115,26 @@ def test_an_edit_of_the_lists_is_no_change_of_the_bill() -> None:
     assert compared(rows_of(lnamespace()), lnamespace(generation=40)) == Differences()
 
 
-def test_a_row_that_says_otherwise_of_the_same_state_is_not_contradicted() -> None:
+def test_a_differing_row_of_the_same_generation_stays() -> None:
     """Its event is told; the table is nobody's to edit, and a second row could not be added."""
     assert compared(rows_of(lnamespace(generation=2)), lnamespace(generation=2, owner="new")) == (
         Differences()
     )
 
 
-def test_what_is_gone_is_ended_from_now() -> None:
+def test_an_lnamespace_that_is_gone_is_deleted_from_now_on() -> None:
     (record,) = compared(rows_of(lnamespace())).gone
     assert record.event_id == deletion(lnamespace(), NOW).event_id
     assert (record.valid_from, record.namespace, record.cost_center) == (LATER, "team-a", "1")
 
 
-def test_what_cannot_be_read_is_not_gone() -> None:
+def test_an_unreadable_lnamespace_is_not_recorded_as_deleted() -> None:
     assert not find_differences(
         rows_of(lnamespace()), ClusterState((), frozenset({"u"})), LATER
     ).records
 
 
-def test_what_is_gone_as_was_announced_ends_by_itself() -> None:
+def test_an_lnamespace_with_an_ending_is_left_to_pending_deletions() -> None:
     """Its Namespace may be there still, until when it costs."""
     announced = pending_deletion(lnamespace(cost_center="2"), NOW + timedelta(hours=1))
     there, gone = lnamespace("there"), ClusterState((), frozenset({"there"}), {"u": announced})
@@ -165,7 +165,7 @@ def test_another_cluster_of_the_same_names_is_left_alone() -> None:
         ((), ("",), True),
     ],
 )
-def test_rows_of_before_there_were_identities_are_adopted_where_they_live(
+def test_rows_without_cluster_uid_are_adopted_if_most_of_their_lnamespaces_exist(
     living: Collection[str], former: Collection[str], adopted: bool
 ) -> None:
     rows = rows_from(None, "a", "b", "c")
@@ -174,7 +174,7 @@ def test_rows_of_before_there_were_identities_are_adopted_where_they_live(
     assert strangers == 3 - len(found)
 
 
-def test_rows_without_identity_of_two_clusters_in_equal_parts_are_nobodys() -> None:
+def test_rows_without_cluster_uid_are_not_adopted_if_only_half_exist() -> None:
     """Each of them would adopt the other's, and end them."""
     rows = rows_from(None, "mine", "theirs")
     for living in ("mine", "theirs"):
@@ -183,7 +183,7 @@ def test_rows_without_identity_of_two_clusters_in_equal_parts_are_nobodys() -> N
 
 
 @pytest.mark.parametrize(("gone", "of", "ends"), [(20, 20, 20), (21, 21, 0), (30, 300, 30)])
-def test_a_comparison_ends_only_so_many(gone: int, of: int, ends: int) -> None:
+def test_too_many_deletions_are_withheld(gone: int, of: int, ends: int) -> None:
     """An empty etcd, or another cluster, would have it end all that there is."""
     uids = [f"u-{number}" for number in range(of)]
     there = ClusterState((), frozenset(uids[gone:]))
@@ -196,7 +196,7 @@ def test_a_comparison_ends_only_so_many(gone: int, of: int, ends: int) -> None:
     assert (f"would end {gone} of {of}" in withhold_excess(found).suspicion) == (ends == 0)
 
 
-def test_an_end_of_what_lives_is_taken_back() -> None:
+def test_a_deletion_of_an_existing_lnamespace_is_retracted() -> None:
     """Another cluster ended it, or this one was restored from a backup of before its end."""
     lns = lnamespace(cost_center="2")
     there = ClusterState((lns,), frozenset({"u"}))
@@ -207,13 +207,13 @@ def test_an_end_of_what_lives_is_taken_back() -> None:
     assert (record.valid_from, record.cost_center) == (LATER, "2")
 
 
-def test_what_is_announced_and_there_is_not_ended() -> None:
+def test_an_existing_lnamespace_with_an_ending_is_not_deleted() -> None:
     lns = lnamespace()
     there = ClusterState((lns,), frozenset({"u"}), {"u": pending_deletion(lns, NOW)})
     assert find_differences(rows_of(lns), there, LATER) == Differences()
 
 
-def test_a_row_that_lacks_columns_is_compared_by_the_others() -> None:
+def test_columns_that_a_row_lacks_are_not_compared() -> None:
     (known,) = rows_of(lnamespace(team="red"))
     del known["team"], known["labels"]
     assert compared([known], lnamespace(team="blue", generation=4)) == Differences()
@@ -221,12 +221,12 @@ def test_a_row_that_lacks_columns_is_compared_by_the_others() -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"a": 1}'])
-def test_labels_that_cannot_be_read_stop_nothing(text: str | None) -> None:
+def test_unreadable_labels_of_a_row_count_as_none(text: str | None) -> None:
     assert labels_of(text) == {}
 
 
 @given(st.lists(st.booleans(), max_size=6), st.lists(st.booleans(), max_size=6))
-def test_once_repaired_nothing_differs(in_ledger: list[bool], in_cluster: list[bool]) -> None:
+def test_after_a_repair_nothing_differs(in_ledger: list[bool], in_cluster: list[bool]) -> None:
     everybody = [lnamespace(str(n), cost_center=str(n)) for n in range(6)]
     rows = rows_of(*(lns for lns, yes in zip(everybody, in_ledger, strict=False) if yes))
     present = [lns for lns, yes in zip(everybody, in_cluster, strict=False) if yes]

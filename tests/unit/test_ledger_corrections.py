@@ -82,7 +82,7 @@ def test_a_dry_run_shows_it_and_writes_nothing(url: str, correct: Correct) -> No
     assert known(url) == BEFORE
 
 
-def test_an_end_of_another_time(url: str, correct: Correct) -> None:
+def test_the_time_of_a_deletion_is_corrected(url: str, correct: Correct) -> None:
     assert correct("u/DELETE", "--at", "2026-03-07T00:00:00Z", *WHO)[0] == 0
     assert known(url) == [("1", 0, 4), ("2", 4, 6), ("3", 0, None)]
     assert correct("u/DELETE/1", "--at", "2026-03-11T12:00:00Z", *WHO)[0] == 0
@@ -90,7 +90,7 @@ def test_an_end_of_another_time(url: str, correct: Correct) -> None:
     assert {row["event_id"] for row in events(url)} >= {"u/DELETE", "u/DELETE/1", "u/DELETE/2"}
 
 
-def test_a_change_that_did_not_happen(url: str, correct: Correct) -> None:
+def test_an_event_that_did_not_happen_is_voided(url: str, correct: Correct) -> None:
     assert correct("u/2/APPLY", "--void", *WHO)[0] == 0
     assert known(url) == [("1", 0, 8), ("3", 0, None)]
 
@@ -121,7 +121,7 @@ def test_a_correction_is_corrected(url: str, correct: Correct) -> None:
         (("u/1/APPLY", "--team", "\x1b[2J"), "--team:"),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_is_written(
+def test_an_impossible_correction_is_refused_and_nothing_is_written(
     url: str, correct: Correct, words: tuple[str, ...], said: str
 ) -> None:
     code, text = correct(*words, *WHO)
@@ -129,7 +129,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(
     assert known(url) == BEFORE
 
 
-def test_nobody_corrects_without_a_word(url: str, correct: Correct) -> None:
+def test_a_correction_needs_a_person_and_a_reason(url: str, correct: Correct) -> None:
     code, said = correct("u/1/APPLY", "--cost-center", "9")
     assert (code, "--reason" in said) == (1, True)
     assert known(url) == BEFORE

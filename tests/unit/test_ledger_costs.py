@@ -95,18 +95,18 @@ def shown(found: Totals) -> dict[str, str]:
          {"UNALLOCATED": "6.200000000", "2": "6.200000000"}),
     ],
 )  # fmt: skip
-def test_a_line_goes_to_who_paid_within_its_window(
+def test_a_line_is_charged_to_the_payers_within_its_window(
     spans: list[Span], expected: dict[str, str]
 ) -> None:
     assert shown(totals([line("12.40")], spans)) == expected
 
 
-def test_a_day_is_divided_and_not_the_last_payers() -> None:
+def test_a_day_is_divided_among_all_of_its_payers() -> None:
     spans = [span(-9, 18, "1"), span(18, 99, "2")]
     assert shown(totals([line("10", hours=24)], spans)) == {"1": "7.500000000", "2": "2.500000000"}
 
 
-def test_money_is_no_float() -> None:
+def test_amounts_are_decimals() -> None:
     """491.26 was shown as 491.2599999999999."""
     found = totals([line("0.1")] * 3 + [line("490.96")], [span(-9, 9, "1")])
     assert shown(found) == {"1": "491.26"}
@@ -121,7 +121,7 @@ def test_a_cost_centre_called_shared_is_a_row_of_its_own() -> None:
     }
 
 
-def test_somebody_says_which_namespaces_are_shared() -> None:
+def test_further_namespaces_can_be_shared() -> None:
     charging = Charging(shared_namespaces=("ingress-*",))
     found = charge([line("1", "ingress-eu"), line("2", "a")], {}, charging)
     assert shown(found) == {"SHARED": "1", "UNALLOCATED": "2"}
@@ -136,7 +136,9 @@ def test_by_day_a_long_line_is_in_each_of_its_days() -> None:
 
 
 @given(amounts, st.lists(st.integers(0, 10**13), min_size=1, max_size=9).filter(any))
-def test_parts_add_up_to_the_whole_and_are_fair(amount: Decimal, weights: list[int]) -> None:
+def test_parts_add_up_to_the_whole_and_are_proportional(
+    amount: Decimal, weights: list[int]
+) -> None:
     parts = divide(amount, weights)
     assert sum(parts) == amount
     for part, weight in zip(parts, weights, strict=True):
@@ -172,7 +174,7 @@ def per_cost_center(found: dict[Key, RowCost]) -> dict[tuple[str, str, str], Dec
 
 
 @given(bills(), histories(), st.randoms())
-def test_it_does_not_matter_how_a_bill_is_cut_into_lines(
+def test_charges_do_not_depend_on_how_a_bill_is_cut_into_lines(
     lines: list[Line], spans: list[Span], chance: Random
 ) -> None:
     halves = [one._replace(cost=one.cost / 2) for one in lines for _ in range(2)]

@@ -78,11 +78,11 @@ def test_a_plain_bill() -> None:
         ),
     ],
 )  # fmt: skip
-def test_bills_as_they_come_are_the_same_bill(text: str) -> None:
+def test_bills_in_different_formats_are_read_alike(text: str) -> None:
     assert only(text) == PLAIN
 
 
-def test_opencosts_own_csv_has_days_and_no_currency() -> None:
+def test_the_csv_of_opencost_is_read() -> None:
     heading = "Date,Namespace,ControllerKind,CPUCost,RAMCost,TotalCost"
     text = f"{heading}\n2026-11-01,team-a,deployment,0.5,1,1.5\n"
     line = only(text, BillFormat(HERE, currency="USD"))
@@ -91,7 +91,7 @@ def test_opencosts_own_csv_has_days_and_no_currency() -> None:
     assert only(text).currency == ""
 
 
-def test_googles_export_as_bigquery_saves_it() -> None:
+def test_the_export_of_google_is_read() -> None:
     labels = [
         {"key": "k8s-namespace", "value": "team-a"},
         {"key": "goog-k8s-cluster-name", "value": "main"},
@@ -110,7 +110,7 @@ def test_googles_export_as_bigquery_saves_it() -> None:
     assert only(written(flat, [*row[:-2], "", ""])).cluster is None
 
 
-def test_a_line_says_its_cluster_or_it_is_this_one() -> None:
+def test_a_line_without_a_cluster_is_of_this_cluster() -> None:
     lines = read(f"{HEADING},project_id\n{FINE},\n{FINE},other\n")
     assert [line.cluster for line in lines] == [HERE, ("other", "there", "main")]
 
@@ -150,7 +150,7 @@ def test_a_line_says_its_cluster_or_it_is_this_one() -> None:
         (written(["labels", *HEADING.split(",")[1:]], ["[1]", *FINE.split(",")[1:]]), "not a list"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_is_refused_with_its_line(text: str, message: str) -> None:
+def test_an_unreadable_cell_is_refused_with_its_line(text: str, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         read(text)
 
@@ -212,7 +212,7 @@ def test_other_encodings_are_refused(content: bytes, tmp_path: Path) -> None:
         list(read_lines(text, BillFormat(HERE)))
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     for name in (tmp_path, tmp_path / "none.csv"):
         with pytest.raises(SettingsError, match="cannot read"), open_bill(str(name)):
             pass

@@ -30,7 +30,7 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
     made.close()
 
 
-def test_without_leave_to_create_a_missing_table_is_an_error(ledger: Ledger) -> None:
+def test_with_manage_never_a_missing_table_is_an_error(ledger: Ledger) -> None:
     with pytest.raises(LedgerMisconfigured, match="create-table"):
         Ledger(ledger.engine, ledger.table, manage=False).prepare()
 
@@ -57,7 +57,7 @@ def test_a_failure_at_any_statement_of_an_append_leaves_nothing_or_all(ledger: L
     assert ledger.append(rows) == 5
 
 
-def test_a_second_end_is_kept_whoever_wrote_the_correction(ledger: Ledger) -> None:
+def test_a_second_deletion_is_kept_whoever_wrote_the_retraction(ledger: Ledger) -> None:
     """Two publishers at once: the other had looked for corrections before there was one."""
     other = Ledger(ledger.engine, ledger.table)
     ledger.append([applied("u", 1, 0, cost_center="1"), ended("u", 1, 5)])
@@ -68,7 +68,7 @@ def test_a_second_end_is_kept_whoever_wrote_the_correction(ledger: Ledger) -> No
     assert spans(ledger) == [("9", 0, 1), ("1", 0, 6), ("1", 6, 8)]
 
 
-def test_two_at_once_write_each_row_once(ledger: Ledger) -> None:
+def test_two_writers_at_once_write_each_row_once(ledger: Ledger) -> None:
     other = Ledger(ledger.engine, ledger.table)
     ledger.prepare()
     with engines.transaction(ledger.engine) as connection:
@@ -76,9 +76,7 @@ def test_two_at_once_write_each_row_once(ledger: Ledger) -> None:
     assert ledger.append([applied("u", 1, 0)]) + other.append([applied("u", 1, 0)]) == 1
 
 
-def test_whoever_takes_rows_may_take_their_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_reader_is_not_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list of a million intervals was cut off after a minute: the file was not written yet."""
     monkeypatch.setattr(engines, "SILENCE_SECONDS", 0.4)
     monkeypatch.setattr(engines, "ROWS_AT_ONCE", 2)
@@ -117,7 +115,7 @@ def test_rights_to_the_view_and_reports_of_it_outlast_an_upgrade(tmp_path: Path)
     made.close()
 
 
-def test_what_is_not_wanted_any_more_leaves_the_database_usable(ledger: Ledger) -> None:
+def test_a_read_that_is_given_up_leaves_the_database_usable(ledger: Ledger) -> None:
     ledger.append([applied(f"u{number}", 1, 0) for number in range(9)])
     rows = ledger.stream(sa.select(ledger.table))
     next(rows)
@@ -130,7 +128,7 @@ def test_a_defect_of_ours_is_no_failure_of_the_database(ledger: Ledger) -> None:
         raise KeyError("ours")
 
 
-def test_a_table_that_vanished_is_somebodys_to_mend(ledger: Ledger) -> None:
+def test_a_table_that_vanished_is_misconfigured(ledger: Ledger) -> None:
     ledger.append([applied("u", 1, 0)])
     with ledger.engine.begin() as connection:
         connection.exec_driver_sql("DROP VIEW events_intervals")

@@ -33,7 +33,7 @@ OLD = LNamespace(
 NEW = msgspec.structs.replace(OLD, metadata=Metadata("team-a", "u-2", "1", 1))
 
 
-async def test_who_has_its_name_already_does_not_hide_its_end() -> None:
+async def test_a_successor_of_the_same_name_does_not_hide_a_deletion() -> None:
     async with outbox_server() as server, client_of(server.url) as client:
         server.lnamespaces.append(OLD)
         names = Names()
@@ -48,7 +48,7 @@ async def test_who_has_its_name_already_does_not_hide_its_end() -> None:
             await task
 
 
-async def test_a_record_that_was_made_anew_is_not_removed_with_the_old_one() -> None:
+async def test_a_record_that_was_created_again_is_not_deleted_with_the_old_one() -> None:
     (record,) = pending_records(msgspec.structs.replace(OLD, status=Status()), NOW)
     async with outbox_server() as server, client_of(server.url) as client:
         server.add(record)

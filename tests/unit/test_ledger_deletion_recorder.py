@@ -54,14 +54,14 @@ async def watching(*tenants: LNamespace) -> AsyncIterator[OutboxServer]:
                 await task
 
 
-async def test_an_end_is_announced_until_the_namespace_is_gone() -> None:
+async def test_a_deletion_is_pending_until_the_namespace_is_gone() -> None:
     lns = tenant()
     async with watching(lns) as server:
         server.end(lns)
         await server.until(lambda: set(server.records) == {"u-1.2.ending"})
 
 
-async def test_a_change_that_nobody_recorded_is_recorded_with_the_end() -> None:
+async def test_an_unrecorded_change_is_recorded_with_the_deletion() -> None:
     lns = tenant(recorded=1)
     async with watching(lns) as server:
         server.end(lns)
@@ -77,7 +77,7 @@ async def test_what_the_controller_recorded_first_stays() -> None:
         assert server.records["u-1.2.apply"] == {"first": True}
 
 
-async def test_one_that_cannot_be_written_stops_no_other() -> None:
+async def test_a_record_that_cannot_be_created_stops_no_other() -> None:
     first, second = tenant(), tenant()
     other = msgspec.structs.replace(
         second, metadata=Metadata("team-b", "u-2", "1", 2), spec=second.spec
@@ -89,7 +89,7 @@ async def test_one_that_cannot_be_written_stops_no_other() -> None:
         await server.until(lambda: set(server.records) == {"u-2.2.ending"})
 
 
-async def test_what_never_had_a_namespace_of_its_own_is_charged_to_nobody() -> None:
+async def test_an_lnamespace_that_never_had_a_namespace_is_not_recorded() -> None:
     other = tenant()
     conflict = LNamespace(Metadata("team-b", "u-2", "1", 1), Spec(), Status())
     async with watching(other, conflict) as server:

@@ -40,7 +40,7 @@ def test_a_good_batch_is_one_write() -> None:
 
 
 @given(st.sets(st.integers(0, 99), max_size=REFUSED_MAX - 1))
-def test_all_but_the_bad_are_taken_in_order(bad: set[int]) -> None:
+def test_good_rows_are_written_in_order(bad: set[int]) -> None:
     database = Database(bad)
     delivery = deliver(database.append, rows(100))
     assert database.taken == [n for n in range(100) if n not in bad]
@@ -55,7 +55,7 @@ def test_one_bad_row_is_found_quickly() -> None:
     assert database.calls < 20
 
 
-def test_where_all_are_bad_the_rest_is_left_for_the_next_time() -> None:
+def test_if_all_rows_are_refused_the_rest_is_not_tried() -> None:
     database = Database(set(range(100)))
     delivery = deliver(database.append, rows(100))
     assert (delivery.all_refused, _refused(delivery)) == (True, list(range(REFUSED_MAX)))
@@ -67,7 +67,7 @@ def test_a_few_bad_rows_alone_are_refused() -> None:
     assert _refused(delivery) == [0, 1]
 
 
-def test_a_database_that_goes_away_meanwhile_is_told() -> None:
+def test_a_database_that_fails_within_a_batch_is_an_error() -> None:
     database = Database({1})
 
     def append(batch: Sequence[Row]) -> int:

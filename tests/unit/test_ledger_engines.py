@@ -43,20 +43,20 @@ def run(database: sa.Engine, statement: str) -> Any:
         return connection.exec_driver_sql(statement)
 
 
-def test_a_missing_table_is_for_somebody_to_mend(database: sa.Engine) -> None:
+def test_a_missing_table_is_misconfigured(database: sa.Engine) -> None:
     with pytest.raises(LedgerMisconfigured) as caught:
         run(database, "INSERT INTO nowhere VALUES (1)")
     assert "INSERT" not in str(caught.value)
 
 
-def test_a_key_twice_is_the_rows_fault(database: sa.Engine) -> None:
+def test_a_duplicate_key_is_the_rows_fault(database: sa.Engine) -> None:
     run(database, "CREATE TABLE t (k INTEGER PRIMARY KEY)")
     run(database, "INSERT INTO t VALUES (1)")
     with pytest.raises(RowsRefused):
         run(database, "INSERT INTO t VALUES (1)")
 
 
-def test_what_fails_is_undone(database: sa.Engine) -> None:
+def test_a_failed_transaction_is_rolled_back(database: sa.Engine) -> None:
     run(database, "CREATE TABLE t (k INTEGER)")
     with pytest.raises(LedgerError):
         _half_done(database)
@@ -89,7 +89,7 @@ def _try(database: sa.Engine, failures: list[Exception]) -> None:
         failures.append(error)
 
 
-def test_sqlite_survives_the_power_and_readers_do_not_wait(tmp_path: Path) -> None:
+def test_sqlite_is_durable_and_its_readers_do_not_wait(tmp_path: Path) -> None:
     database = engines.create_engine(DATABASES["sqlite"](tmp_path))
     with engines.transaction(database) as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
@@ -121,7 +121,7 @@ def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", ["disk I/O error", "database or disk is full"])
-def test_what_a_disk_says_that_may_have_room_again(words: str) -> None:
+def test_a_disk_error_of_sqlite_is_temporary(words: str) -> None:
     """The first is also what becomes of a file that may not grow (EFBIG)."""
     error = sa.exc.OperationalError("", {}, sqlite3.OperationalError(words))
     assert isinstance(translate(error), LedgerUnavailable)
@@ -134,12 +134,12 @@ def _fill(database: sa.Engine) -> None:
         connection.exec_driver_sql("INSERT INTO t VALUES (hex(randomblob(9999)))")
 
 
-def test_a_folder_that_is_not_there_is_for_somebody_to_mend(tmp_path: Path) -> None:
+def test_a_missing_folder_is_misconfigured(tmp_path: Path) -> None:
     with pytest.raises(LedgerMisconfigured, match="unable to open"):
         run(engines.create_engine(f"sqlite:///{tmp_path}/no/where.db"), "SELECT 1")
 
 
-def test_nobody_listens() -> None:
+def test_a_port_that_nobody_listens_on_is_unavailable() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
         port = taken.getsockname()[1]
@@ -148,13 +148,15 @@ def test_nobody_listens() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_wrong_database_is_for_somebody_to_mend(tmp_path: Path) -> None:
+def test_a_wrong_database_is_misconfigured(tmp_path: Path) -> None:
     url = sa.make_url(DATABASES["postgresql"](tmp_path)).set(database="nowhere")
     with pytest.raises((LedgerMisconfigured, LedgerUnavailable), match="does not exist"):
         run(engines.create_engine(url.render_as_string(hide_password=False)), "SELECT 1")
 
 
-def test_a_server_that_accepts_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_accepts_and_sends_nothing_is_unavailable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(engines, "CONNECT_SECONDS", 2)  # The least that libpq knows.
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
@@ -162,7 +164,9 @@ def test_a_server_that_accepts_and_says_nothing(monkeypatch: pytest.MonkeyPatch)
             run(engines.create_engine(f"postgresql://u@127.0.0.1:{port}/d"), "SELECT 1")
 
 
-def test_a_server_that_falls_silent_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_to_a_silent_server_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(engines, "SILENCE_SECONDS", 1)  # For what follows too.
     database = engines.create_engine(DATABASES["postgresql"](tmp_path))
     with pytest.raises(LedgerUnavailable):
@@ -195,13 +199,13 @@ def test_a_statement_that_takes_too_long_is_ended_by_postgresql(
         "postgresql+no://hunter2",
     ],
 )
-def test_what_is_no_ledger_is_refused_without_telling_the_password(url: str) -> None:
+def test_an_invalid_url_is_refused_without_the_password(url: str) -> None:
     with pytest.raises(SettingsError, match="--ledger-url") as caught:
         engines.create_engine(url)
     assert "hunter2" not in str(caught.value)
 
 
-def test_bigquery_without_credentials_is_for_somebody_to_mend(
+def test_bigquery_without_credentials_is_misconfigured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv(bigquery.EMULATOR, raising=False)
@@ -238,7 +242,9 @@ def answer(kind: type[google.GoogleAPICallError], reason: str) -> DatabaseError:
         (answer(google.BadRequest, "somethingNew"), RowsRefused),
     ],
 )
-def test_bigquery_by_its_reasons(cause: DatabaseError, kind: type[LedgerError]) -> None:
+def test_errors_of_bigquery_are_translated_by_their_reasons(
+    cause: DatabaseError, kind: type[LedgerError]
+) -> None:
     assert type(translate(sa.exc.DatabaseError("secret", {}, cause))) is kind
 
 
@@ -254,7 +260,9 @@ def test_bigquery_by_its_reasons(cause: DatabaseError, kind: type[LedgerError]) 
         (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "no"), RowsRefused),
     ],
 )
-def test_what_drivers_let_pass(error: Exception, kind: type[LedgerError]) -> None:
+def test_errors_that_are_not_of_the_driver_are_translated(
+    error: Exception, kind: type[LedgerError]
+) -> None:
     assert type(translate(error)) is kind
 
 
@@ -263,7 +271,7 @@ def test_a_defect_is_no_failure_of_the_database(error: Exception) -> None:
     assert translate(error) is None
 
 
-def test_a_message_is_one_line_that_a_log_can_bear() -> None:
+def test_a_message_is_one_short_line() -> None:
     assert message(ValueError("first\nsecond")) == "first"
     assert len(message(ValueError("x" * 9999))) == MESSAGE_LENGTH
     assert message(ValueError()) == "ValueError"

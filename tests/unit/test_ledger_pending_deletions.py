@@ -62,13 +62,13 @@ def going(lns: LNamespace) -> LNamespace:
         (going(tenant("u-2")).metadata, 0, DeletionOutcome.GONE),
     ],
 )
-def test_what_becomes_of_an_announcement(
+def test_the_outcome_of_a_deletion(
     there: Metadata | None, waited: float, expected: DeletionOutcome
 ) -> None:
     assert outcome_of("u-1", there, waited) is expected
 
 
-def test_nothing_is_withdrawn_while_its_request_may_go_on() -> None:
+def test_an_ending_is_kept_while_its_request_may_go_on() -> None:
     assert REFUSED_AFTER_SECONDS > 60
 
 
@@ -115,7 +115,7 @@ async def looking(*there: LNamespace) -> AsyncIterator[Desk]:
                 await task
 
 
-async def test_what_is_gone_ended_when_it_was_announced() -> None:
+async def test_a_deletion_takes_effect_at_the_time_of_its_ending() -> None:
     async with looking() as desk:
         desk.announce(pending_deletion(tenant(), NOW))
         await desk.left("u-1.delete")
@@ -124,7 +124,7 @@ async def test_what_is_gone_ended_when_it_was_announced() -> None:
         assert (spec["validFrom"], spec["costCenter"]) == ("2026-03-01T00:00:00Z", "cc-1")
 
 
-async def test_an_end_is_when_the_namespace_is_gone_that_a_finalizer_held() -> None:
+async def test_a_deletion_takes_effect_when_a_held_namespace_is_gone() -> None:
     """For 24 seconds a Namespace went on, and whoever had paid for it did not."""
     async with looking() as desk:
         desk.server.hold("team-a", "u-1")
@@ -140,7 +140,7 @@ async def test_an_end_is_when_the_namespace_is_gone_that_a_finalizer_held() -> N
         assert datetime.fromisoformat(spec["validFrom"]) >= before
 
 
-async def test_a_namespace_that_is_somebody_elses_holds_nothing_up() -> None:
+async def test_a_namespace_without_the_owner_reference_delays_no_deletion() -> None:
     """It stays after its LNamespace (Retain), or is that of another of its name."""
     async with looking() as desk:
         desk.server.hold("team-a", "u-2")
@@ -149,7 +149,7 @@ async def test_a_namespace_that_is_somebody_elses_holds_nothing_up() -> None:
         assert desk.server.records["u-1.delete"]["spec"]["validFrom"] == "2026-03-01T00:00:00Z"
 
 
-async def test_one_that_is_stuck_holds_up_no_other() -> None:
+async def test_a_stuck_deletion_delays_no_other() -> None:
     async with looking() as desk:
         desk.server.refuse_deletes_of = {"u-1.2.ending"}
         other = msgspec.structs.replace(pending_deletion(tenant("u-2"), NOW), namespace="team-b")
@@ -157,7 +157,7 @@ async def test_one_that_is_stuck_holds_up_no_other() -> None:
         await desk.left("u-1.2.ending", "u-1.delete", "u-2.delete")
 
 
-async def test_an_announcement_whose_metadata_was_touched_goes_all_the_same() -> None:
+async def test_an_ending_whose_metadata_was_changed_is_deleted() -> None:
     """Somebody labelled it: it was asked for, made and refused each second for ever."""
     async with looking() as desk:
         desk.server.add(pending_deletion(tenant(), NOW))
@@ -167,13 +167,13 @@ async def test_an_announcement_whose_metadata_was_touched_goes_all_the_same() ->
         await desk.left("u-1.delete")
 
 
-async def test_another_of_its_name_is_not_the_one() -> None:
+async def test_a_successor_of_the_same_name_does_not_delay_a_deletion() -> None:
     async with looking(tenant("u-2")) as desk:
         desk.announce(pending_deletion(tenant(), NOW))
         await desk.left("u-1.delete")
 
 
-async def test_an_end_that_somebody_saw_stays_as_they_told_it() -> None:
+async def test_a_deletion_that_is_recorded_already_is_kept() -> None:
     async with looking() as desk:
         desk.server.records["u-1.delete"] = {"first": True}
         desk.announce(pending_deletion(tenant(), NOW))
@@ -181,7 +181,7 @@ async def test_an_end_that_somebody_saw_stays_as_they_told_it() -> None:
         assert desk.server.records["u-1.delete"] == {"first": True}
 
 
-async def test_of_several_announcements_the_last_came_true() -> None:
+async def test_the_last_of_several_endings_becomes_the_deletion() -> None:
     async with looking() as desk:
         later = tenant(generation=3, cost_center="cc-2")
         desk.announce(
@@ -192,7 +192,7 @@ async def test_of_several_announcements_the_last_came_true() -> None:
         assert (spec["validFrom"], spec["costCenter"]) == ("2026-03-01T00:01:00Z", "cc-2")
 
 
-async def test_what_is_there_or_on_its_way_out_is_waited_for(
+async def test_existing_and_terminating_lnamespaces_are_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "REFUSED_AFTER_SECONDS", 0)
@@ -205,7 +205,7 @@ async def test_what_is_there_or_on_its_way_out_is_waited_for(
         await desk.left("u-1.delete")
 
 
-async def test_a_watch_that_is_behind_ends_nothing() -> None:
+async def test_a_watch_that_is_behind_completes_no_deletion() -> None:
     """It has not heard of the LNamespace, or heard it was gone; the API server knows better."""
     async with looking(tenant()) as desk:
         desk.announce(pending_deletion(tenant(), NOW))
@@ -213,7 +213,7 @@ async def test_a_watch_that_is_behind_ends_nothing() -> None:
         assert set(desk.server.records) == {"u-1.2.ending"}
 
 
-async def test_nobody_is_asked_of_what_is_known_to_be_there() -> None:
+async def test_an_lnamespace_that_the_watch_has_costs_no_request() -> None:
     async with looking() as desk:
         desk.heard = tenant().metadata
         desk.announce(pending_deletion(tenant(), NOW))
@@ -223,7 +223,7 @@ async def test_nobody_is_asked_of_what_is_known_to_be_there() -> None:
         assert set(desk.server.looks) == {"team-b"}
 
 
-async def test_what_was_refused_comes_to_nothing(
+async def test_a_refused_deletion_removes_its_ending(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -235,14 +235,14 @@ async def test_what_was_refused_comes_to_nothing(
     assert "a deletion came to nothing" in caplog.text
 
 
-async def test_an_api_server_that_fails_is_asked_again() -> None:
+async def test_a_failed_request_is_tried_again() -> None:
     async with looking() as desk:
         desk.server.refuse_looks = 3
         desk.announce(pending_deletion(tenant(), NOW))
         await desk.left("u-1.delete")
 
 
-async def test_what_somebody_takes_away_is_forgotten() -> None:
+async def test_an_ending_that_somebody_deletes_is_forgotten() -> None:
     async with looking(tenant()) as desk:
         record = pending_deletion(tenant(), NOW)
         desk.announce(record)

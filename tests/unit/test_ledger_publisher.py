@@ -128,7 +128,7 @@ def present(server: OutboxServer, *uids: str) -> None:
     server.lnamespaces = [lnamespace(uid) for uid in uids]
 
 
-async def test_a_record_becomes_a_row_and_goes(
+async def test_a_record_becomes_a_row_and_is_deleted(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, "a")
@@ -139,7 +139,7 @@ async def test_a_record_becomes_a_row_and_goes(
     assert ledger.ids() == ["a/1/APPLY"]
 
 
-async def test_what_comes_while_a_batch_is_gathered_is_one_write(
+async def test_records_that_arrive_together_are_one_write(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, "a")
@@ -152,7 +152,7 @@ async def test_what_comes_while_a_batch_is_gathered_is_one_write(
     assert ledger.writes == 2
 
 
-async def test_full_batches_wait_for_nothing(
+async def test_full_batches_are_written_without_a_pause(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, *map(str, range(30)))
@@ -178,7 +178,7 @@ async def test_while_the_database_is_down_records_wait(
     assert ledger.ids() == ["a/1/APPLY"]
 
 
-async def test_a_row_written_before_we_were_killed_is_not_doubled(
+async def test_a_row_that_was_written_before_a_kill_is_not_doubled(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, "a")
@@ -238,7 +238,7 @@ async def test_a_record_that_cannot_be_deleted_is_deleted_later(
     assert ledger.writes == 1
 
 
-async def test_what_is_missing_in_the_ledger_is_told(
+async def test_a_row_that_is_missing_is_recorded_again(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, "a")
@@ -247,7 +247,7 @@ async def test_what_is_missing_in_the_ledger_is_told(
         assert 'drift_total{kind="missing"} 1.0' in made.measure().decode()
 
 
-async def test_what_was_mended_is_no_difference_any_more(
+async def test_a_repaired_difference_is_no_longer_counted(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     """The alert stayed for a day after one row had been found missing and was written."""
@@ -258,7 +258,7 @@ async def test_what_was_mended_is_no_difference_any_more(
         assert 'drift_total{kind="missing"} 1.0' in metrics_of(made)
 
 
-async def test_what_cannot_be_mended_stays_a_difference(
+async def test_a_difference_that_cannot_be_repaired_is_counted(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, "a")
@@ -273,7 +273,7 @@ def metrics_of(made: Publisher) -> str:
     return made.measure().decode()
 
 
-async def test_what_went_while_nobody_looked_is_ended(
+async def test_a_deletion_during_an_outage_is_recorded(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, "a")
@@ -285,7 +285,7 @@ async def test_what_went_while_nobody_looked_is_ended(
         await server.until(lambda: "a/DELETE" in ledger.ids())
 
 
-async def test_an_announced_end_is_no_row_until_it_has_come(
+async def test_an_ending_is_no_row_until_the_deletion_is_complete(
     server: OutboxServer, ledger: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(announcements, "POLL_SECONDS", 0.01)
@@ -302,7 +302,7 @@ async def test_an_announced_end_is_no_row_until_it_has_come(
     assert end["valid_from"] == day(3)
 
 
-async def test_a_full_outbox_gets_no_more_from_a_comparison(
+async def test_a_comparison_adds_nothing_to_a_full_outbox(
     server: OutboxServer,
     ledger: Database,
     tmp_path: Path,
@@ -360,7 +360,7 @@ def queued(uid: str, generation: int) -> QueuedRecord:
     return QueuedRecord(("", record.name), "uid", 1, record)
 
 
-def test_the_oldest_go_first_and_generations_in_order() -> None:
+def test_the_oldest_records_and_generations_are_written_first() -> None:
     backlog = Backlog()
     for item in (queued("a", 10), queued("a", 2), queued("b", 1)):
         backlog.changed(None, item)
@@ -370,7 +370,7 @@ def test_the_oldest_go_first_and_generations_in_order() -> None:
     assert not backlog.arrived.is_set()
 
 
-def test_what_is_given_back_comes_again_unless_it_is_gone() -> None:
+def test_records_given_back_are_taken_again_unless_deleted() -> None:
     backlog = Backlog()
     first, second = queued("a", 1), queued("a", 2)
     for item in (first, second):
@@ -381,7 +381,7 @@ def test_what_is_given_back_comes_again_unless_it_is_gone() -> None:
     assert backlog.take(2) == [second]
 
 
-def test_what_is_refused_is_set_aside_for_longer_each_time() -> None:
+def test_a_refused_record_is_parked_for_longer_each_time() -> None:
     now = 0.0
     backlog = Backlog(lambda: now)
     item = queued("a", 1)
@@ -400,7 +400,7 @@ def test_what_is_refused_is_set_aside_for_longer_each_time() -> None:
     assert (len(backlog), backlog.parked, backlog.oldest()) == (0, {}, None)
 
 
-def test_where_one_that_was_refused_is_taken_the_others_may_be_too() -> None:
+def test_after_a_refused_record_is_accepted_the_others_are_tried() -> None:
     backlog = Backlog()
     first, second = queued("a", 1), queued("a", 2)
     for item in (first, second):
@@ -411,7 +411,7 @@ def test_where_one_that_was_refused_is_taken_the_others_may_be_too() -> None:
     assert (second in backlog.take(2), list(backlog.parked)) == (True, ["a.2.apply"])
 
 
-def test_what_was_refused_comes_after_what_was_not() -> None:
+def test_refused_records_come_after_new_ones() -> None:
     """450 rows that are refused led every batch in turn, and no other was tried for hours."""
     backlog = Backlog()
     older, newer = queued("a", 1), queued("b", 2)
@@ -438,7 +438,7 @@ async def test_eight_rows_that_are_refused_do_not_stop_the_ledger(
         assert sorted(made.backlog.parked) == sorted(record.name for record in bad)
 
 
-async def test_a_record_whose_metadata_is_touched_meanwhile_goes(
+async def test_a_record_whose_metadata_is_changed_meanwhile_is_deleted(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     """Its object stayed until the next start, and nobody could see that."""
@@ -451,7 +451,7 @@ async def test_a_record_whose_metadata_is_touched_meanwhile_goes(
     assert ledger.ids() == ["a/1/APPLY"]
 
 
-async def test_rows_say_of_which_cluster_they_are(
+async def test_rows_have_the_uid_of_their_cluster(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     server.add(event("a"))
@@ -462,7 +462,7 @@ async def test_rows_say_of_which_cluster_they_are(
     assert found["cluster_uid"] == "this-cluster"
 
 
-async def test_what_another_cluster_ended_is_billed_again(
+async def test_an_lnamespace_that_another_cluster_ended_is_billed_again(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, "a")

@@ -64,7 +64,7 @@ def test_the_file_is_what_the_code_generates(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == FILE.read_text(), "run `make crds`"
 
 
-def test_a_new_lnamespace_is_one_event() -> None:
+def test_a_new_lnamespace_needs_one_record() -> None:
     lns = lnamespace(cost_center="4711", owner="o", team="t", environment="e", labels={"a": "b"},
                      provenance=origin(1, BillingSource.GROUP))  # fmt: skip
     (record,) = pending_records(lns, LATER)
@@ -97,7 +97,7 @@ def test_a_webhook_whose_clock_is_behind_begins_nothing_before_the_lnamespace() 
     assert record.valid_from == NOW.replace(microsecond=0)
 
 
-def test_what_was_superseded_comes_first() -> None:
+def test_superseded_billings_come_first() -> None:
     former = (Charge("1", provenance=origin(1)), Charge("2", provenance=origin(3)))
     lns = lnamespace(9, cost_center="3", provenance=origin(7), superseded=former)
     assert [(r.generation, r.cost_center) for r in pending_records(lns, NOW)] == [
@@ -108,24 +108,24 @@ def test_what_was_superseded_comes_first() -> None:
 
 
 @pytest.mark.parametrize(("recorded", "generations"), [(0, [1, 3]), (1, [3]), (3, []), (9, [])])
-def test_what_is_recorded_is_not_due(recorded: int, generations: list[int]) -> None:
+def test_recorded_generations_are_not_pending(recorded: int, generations: list[int]) -> None:
     former = (Charge("1", provenance=origin(1)),)
     lns = lnamespace(3, recorded, cost_center="2", provenance=origin(3), superseded=former)
     assert [record.generation for record in pending_records(lns, NOW)] == generations
 
 
-def test_what_no_webhook_saw_counts_from_now() -> None:
+def test_a_billing_without_provenance_takes_effect_now() -> None:
     lns = lnamespace(5, cost_center="1")
     (record,) = pending_records(lns, NOW)
     assert (record.generation, record.valid_from) == (5, NOW)
     assert (record.billing_source, newest_generation(lns)) == ("Reconcile", 5)
 
 
-def test_newest_is_the_generation_of_the_present_billing() -> None:
+def test_newest_generation_is_that_of_the_present_billing() -> None:
     assert newest_generation(lnamespace(9, provenance=origin(4))) == 4
 
 
-def test_an_end_is_one_event_whoever_tells_it() -> None:
+def test_a_deletion_is_one_event_whoever_records_it() -> None:
     early = lnamespace(1, cost_center="1")
     late = lnamespace(8, cost_center="2", provenance=origin(7))
     assert deletion(early, NOW).event_id == deletion(late, NOW).event_id == f"{UID}/DELETE"
@@ -134,7 +134,7 @@ def test_an_end_is_one_event_whoever_tells_it() -> None:
     assert deletion(late, NOW).generation == 8
 
 
-def test_an_end_is_when_it_was_seen_to_be_gone() -> None:
+def test_a_deletion_takes_effect_when_it_was_seen() -> None:
     """And not when the deletion was asked for: what finalizers hold costs what it did."""
     asked = NOW - timedelta(minutes=5)
     lns = lnamespace(provenance=origin(-1))
@@ -145,7 +145,7 @@ def test_an_end_is_when_it_was_seen_to_be_gone() -> None:
     assert as_deleted(pending_deletion(going, NOW), asked).valid_from == NOW
 
 
-def test_nothing_ends_before_its_last_change() -> None:
+def test_no_deletion_takes_effect_before_the_last_change() -> None:
     """A deletion's time has no fractions, and the webhook's clock is another one."""
     changed = NOW.replace(microsecond=900_000)
     lns = lnamespace(provenance=msgspec.structs.replace(origin(1), effective_at=changed))
@@ -156,13 +156,13 @@ def test_nothing_ends_before_its_last_change() -> None:
 
 
 @given(lnamespaces())
-def test_an_announced_end_that_comes_true_is_the_end(lns: LNamespace) -> None:
+def test_a_completed_ending_is_the_deletion(lns: LNamespace) -> None:
     announced = pending_deletion(lns, NOW)
     assert announced.operation is BillingOperation.ENDING
     assert as_deleted(announced) == deletion(lns, NOW)
 
 
-def test_an_end_is_announced_once_for_each_state() -> None:
+def test_there_is_one_ending_for_each_generation() -> None:
     first, again, later = (
         pending_deletion(lnamespace(2), NOW),
         pending_deletion(lnamespace(2), LATER),
@@ -173,7 +173,7 @@ def test_an_end_is_announced_once_for_each_state() -> None:
     assert pending_deletion(later, NOW).name == f"{UID}.3.ending"
 
 
-def test_a_change_behind_the_webhooks_back_counts_from_now() -> None:
+def test_an_unseen_change_takes_effect_now() -> None:
     record = unseen_change(lnamespace(6, cost_center="2", provenance=origin(2)), NOW)
     assert (record.event_id, record.valid_from) == (f"{UID}/6/APPLY", NOW)
     assert (record.billing_source, record.changed_by, record.cost_center) == ("Reconcile", "", "2")

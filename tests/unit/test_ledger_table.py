@@ -37,7 +37,7 @@ STATEMENTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_bigquery_is_asked_as_reviewed(name: str) -> None:
+def test_the_sql_for_bigquery_is_as_reviewed(name: str) -> None:
     dialect: sa.Dialect = registry.load("bigquery")()
     compiled = "\n".join(
         line.rstrip() for line in str(STATEMENTS[name].compile(dialect=dialect)).splitlines()
@@ -51,7 +51,7 @@ def test_bigquery_is_asked_as_reviewed(name: str) -> None:
 
 @pytest.mark.parametrize("name", STATEMENTS)
 @pytest.mark.parametrize("word", ["VALUES", "ON CONFLICT", "MERGE", "::", "RETURNING"])
-def test_nothing_is_used_that_bigquery_has_not(name: str, word: str) -> None:
+def test_no_function_is_used_that_bigquery_lacks(name: str, word: str) -> None:
     assert word not in (FOLDER / f"{name}.sql").read_text()
 
 

@@ -76,7 +76,7 @@ def cached(book: Phonebook, clock: Clock) -> Iterator[CachedDirectory]:
     made.close()
 
 
-def test_who_is_not_known_yet_is_not_waited_for(book: Phonebook, cached: CachedDirectory) -> None:
+def test_a_person_who_is_not_cached_is_pending(book: Phonebook, cached: CachedDirectory) -> None:
     assert cached.groups_of("alice") is None
     assert cached.groups_of("alice") is None
     book.open.set()
@@ -84,7 +84,7 @@ def test_who_is_not_known_yet_is_not_waited_for(book: Phonebook, cached: CachedD
     assert book.asked == ["alice"]
 
 
-def test_an_old_answer_counts_until_there_is_a_new_one(
+def test_a_stale_answer_counts_until_there_is_a_fresh_one(
     book: Phonebook, cached: CachedDirectory, clock: Clock
 ) -> None:
     book.open.set()
@@ -98,7 +98,7 @@ def test_an_old_answer_counts_until_there_is_a_new_one(
     assert book.asked == ["alice", "alice"]
 
 
-def test_a_lookup_that_fails_leaves_what_was_known_and_is_tried_again(
+def test_a_failed_lookup_keeps_the_cache_and_is_tried_again(
     book: Phonebook, cached: CachedDirectory, clock: Clock
 ) -> None:
     book.open.set()
@@ -128,7 +128,7 @@ def test_a_lookup_that_fails_is_not_taken_for_no_groups(
     until(lambda: cached.groups_of("bob") == BLUE)
 
 
-def test_who_invents_people_keeps_no_others_waiting(
+def test_lookups_of_invented_people_do_not_delay_others(
     book: Phonebook, cached: CachedDirectory
 ) -> None:
     """1,000 invented addresses filled the line, and people stayed pending."""
@@ -143,7 +143,7 @@ def test_who_invents_people_keeps_no_others_waiting(
     assert len(book.asked) <= directory.LINE_MAX + 5
 
 
-def test_a_full_house_has_room_for_who_asked_least(
+def test_a_full_queue_has_room_for_the_caller_who_asked_least(
     monkeypatch: pytest.MonkeyPatch, book: Phonebook, cached: CachedDirectory
 ) -> None:
     monkeypatch.setattr(directory, "WAITING_MAX", 10)
@@ -154,7 +154,7 @@ def test_a_full_house_has_room_for_who_asked_least(
     until(lambda: cached.groups_of("alice", "10.0.0.1") == RED)
 
 
-def test_who_is_known_is_not_forgotten_for_people_who_are_not(
+def test_people_with_groups_stay_in_a_full_cache(
     monkeypatch: pytest.MonkeyPatch, book: Phonebook, cached: CachedDirectory
 ) -> None:
     monkeypatch.setattr(directory, "USERS_MAX", 3)
@@ -181,7 +181,7 @@ def test_a_defect_of_a_directory_is_a_failed_lookup(clock: Clock) -> None:
     cached.close()
 
 
-def test_neither_the_known_nor_the_waiting_grow_without_bound(
+def test_cache_and_queues_are_bounded(
     monkeypatch: pytest.MonkeyPatch, book: Phonebook, cached: CachedDirectory
 ) -> None:
     monkeypatch.setattr(directory, "USERS_MAX", 3)
@@ -194,7 +194,7 @@ def test_neither_the_known_nor_the_waiting_grow_without_bound(
     assert len(cached._failed) == 3  # noqa: SLF001 - as above
 
 
-def test_without_a_directory_there_are_no_further_groups() -> None:
+def test_without_a_directory_nobody_has_further_groups() -> None:
     assert Directories().groups_of(None, "alice") == frozenset()
 
 
@@ -277,7 +277,7 @@ def test_all_pages_of_groups_are_read(google: Google) -> None:
     assert len(google.queries) == 2
 
 
-def test_who_is_in_no_group_is_in_no_group(google: Google) -> None:
+def test_a_person_without_groups_has_none(google: Google) -> None:
     google.body = b"{}"
     assert asking(google).groups_of("alice@example.com") == frozenset()
 
@@ -286,7 +286,7 @@ def test_who_is_in_no_group_is_in_no_group(google: Google) -> None:
     "username",
     ["alice", "a' || '1'=='1@example.com", "a@b'c", "system:serviceaccount:a:b", "a@b\n", ""],
 )
-def test_who_can_be_in_no_google_group_is_not_asked_for(google: Google, username: str) -> None:
+def test_google_is_not_asked_for_a_name_that_is_no_address(google: Google, username: str) -> None:
     assert asking(google).groups_of(username) == frozenset()
     assert google.queries == []
 
@@ -300,7 +300,7 @@ def test_who_can_be_in_no_google_group_is_not_asked_for(google: Google, username
         (200, b'{"memberships": 3}', "cannot be read"),
     ],
 )
-def test_a_refusal_is_told_with_the_reason(
+def test_a_refusal_of_google_has_its_reason(
     google: Google, status: int, body: bytes, said: str
 ) -> None:
     google.status, google.body = status, body
@@ -308,7 +308,7 @@ def test_a_refusal_is_told_with_the_reason(
         asking(google).groups_of("alice@example.com")
 
 
-def test_pages_without_end_are_not_read_without_end(google: Google) -> None:
+def test_the_number_of_pages_is_bounded(google: Google) -> None:
     google.body = b'{"nextPageToken": "1"}'
     with pytest.raises(PayersError, match="pages"):
         asking(google).groups_of("alice@example.com")

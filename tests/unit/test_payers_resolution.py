@@ -102,7 +102,7 @@ def test_what_is_ambiguous_can_be_left_to_the_default() -> None:
     assert decided(found) == (UNALLOCATED, "Ambiguous", "")
 
 
-def test_whom_no_entry_fits_can_be_refused() -> None:
+def test_a_person_whom_no_entry_fits_can_be_refused() -> None:
     payers = Payers(PAYERS.entries, on_missing=Fallback.REJECT)
     found = resolve(payers, who("bob"), NOTHING)
     assert isinstance(found, BillingRefusal)
@@ -110,7 +110,7 @@ def test_whom_no_entry_fits_can_be_refused() -> None:
     assert isinstance(resolve(payers, who("bob"), UNALLOCATED), BillingRefusal)
 
 
-def test_without_entries_what_is_asked_for_is_so() -> None:
+def test_without_entries_any_cost_centre_is_accepted() -> None:
     asked = Charge("anything", team="x", labels={"k": "v"})
     assert decided(resolve(Payers(), who("bob"), asked)) == (asked, "Explicit", "")
     assert decided(resolve(Payers(), who("bob"), NOTHING)) == (UNALLOCATED, "Default", "")
@@ -122,14 +122,14 @@ def test_labels_are_completed_too() -> None:
     assert decided(found)[0].labels == {"a": "1", "b": "2", "c": "2"}
 
 
-def test_of_several_entries_with_one_cost_centre_counts_what_all_of_them_say() -> None:
+def test_entries_with_one_cost_centre_fill_in_what_they_agree_on() -> None:
     one = Entry(0, Charge("1", "o", labels={"a": "1", "b": "1"}), group="red")
     other = Entry(1, Charge("1", "o", labels={"a": "1", "b": "2", "c": "3"}), group="blue")
     found = resolve(Payers((one, other)), who("bob", "red", "blue"), NOTHING)
     assert decided(found)[0] == Charge("1", "o", labels={"a": "1"})
 
 
-def test_a_pattern_that_finds_no_cost_centre_is_no_claim() -> None:
+def test_a_pattern_that_captures_no_cost_centre_is_no_claim() -> None:
     entry = Entry(0, NOTHING, pattern=compile_pattern(r"(?:cc-(?P<costCenter>\d+)|staff)"))
     assert decided(resolve(Payers((entry,)), who("bob", "staff"), NOTHING))[1] == "Default"
 
@@ -206,7 +206,7 @@ def test_while_groups_are_looked_up_nobody_is_charged_to_the_default() -> None:
 
 
 @pytest.mark.parametrize("hostile", ["a\nb", "\x1b[31mred", "\u202ex", "a'; rm -rf /", "x" * 5000])
-def test_hostile_names_stay_on_their_line(hostile: str) -> None:
+def test_hostile_names_are_quoted_on_one_line(hostile: str) -> None:
     entries = (Entry(0, Charge(hostile), group=hostile), RED)
     for asked in (NOTHING, Charge(hostile + "y")):
         found = resolve(Payers(entries), who(hostile, hostile, "red"), asked)
@@ -298,7 +298,7 @@ def test_a_refusal_names_every_claim(payers: Payers, person: Requester, asked: C
 
 
 @given(some.payers, some.requesters)
-def test_what_is_written_may_be_asked_for(payers: Payers, person: Requester) -> None:
+def test_a_refusals_advice_is_accepted(payers: Payers, person: Requester) -> None:
     """Whoever copies what they got, and creates it again, gets the same."""
     found = resolve(payers, person, NOTHING)
     assume(isinstance(found, Resolution) and found.source is not BillingSource.AMBIGUOUS)
