@@ -241,7 +241,7 @@ def test_the_webhook_refuses_before_anything_is_stored(
     admin.delete(lns_path("early-0"))
     eventually(lambda: not refused())
     # The slot is that of a Namespace that is on its way out: worth waiting for.
-    person.kubectl("create", "lns", "early-more", "--timeout=110s").ok()
+    person.kubectl("create", "lns", "early-more", "--timeout=280s").ok()
     for name in (*(f"early-{number}" for number in range(LIMIT)), "early-more"):
         admin.remove(lns_path(name))
 

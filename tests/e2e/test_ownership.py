@@ -289,6 +289,6 @@ def test_deleted_only_after_its_namespace(
     alice, name = people.person("alice"), tenants.name("foreground")
     alice.kubectl("create", "lns", name).ok()
     eventually(lambda: rights.edits(alice.who, name))
-    alice.kubectl("delete", "lns", name, "--cascade=foreground", "--timeout=110s").ok()
+    alice.kubectl("delete", "lns", name, "--cascade=foreground", "--timeout=280s").ok()
     assert admin.find(ns_path(name)) is None
     eventually(lambda: has_nothing(rights, name, alice.who))

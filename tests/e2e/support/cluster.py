@@ -122,7 +122,7 @@ class Cluster:
 
     def run(self, *command: str | Path, stdin: str | None = None) -> Result:
         """Run a command as the administrator."""
-        return run(*command, env=self.environment, stdin=stdin, timeout=300)
+        return run(*command, env=self.environment, stdin=stdin)
 
     def processes(self) -> list[str]:
         """The command lines that name its folder; one that is dead already has none."""

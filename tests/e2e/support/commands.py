@@ -39,7 +39,7 @@ def run(
     *command: str | Path,
     env: Mapping[str, str] | None = None,
     stdin: str | None = None,
-    timeout: float = 120,
+    timeout: float = 300,
     cwd: Path = REPOSITORY,
 ) -> Result:
     """Run a command to its end, whatever that is; after ``timeout`` nothing of it is left."""
