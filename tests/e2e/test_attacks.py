@@ -524,7 +524,7 @@ def test_who_lists_what_is_not_there_writes_nothing_into_anybodys_namespace(
     path = rbac_path("rolebindings", namespace=future)
     # All of them have been looked at since: the last one that comes is there at once.
     tenants.account(future, "ghost-39")
-    eventually(lambda: admin.items(path), 180)
+    eventually(lambda: admin.items(path), 240)
     assert len(admin.items(path)) == 1
     assert len(admin.items(rbac_path("roles", namespace=future))) == 1
     eventually(lambda: rights.sudoes(account(future, "ghost-39"), name))
@@ -534,5 +534,5 @@ def test_who_lists_what_is_not_there_writes_nothing_into_anybodys_namespace(
         conditions = tenants.unready(name, "SudoNotReady")["status"]["conditions"]
         return words in conditions[0]["message"]
 
-    eventually(told, 180)
+    eventually(told, 240)
     tenants.delete(name)  # or it is tried again for ever, which other tests would count

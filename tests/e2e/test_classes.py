@@ -204,7 +204,7 @@ def test_handing_over_takes_nobodys_access(
     tenants.edit(name, users=[])
     eventually(lambda: not rights.works(person.who, name))
     tenants.delete(name)
-    eventually(lambda: admin.find(ns_path(name)) is None, 120)
+    eventually(lambda: admin.find(ns_path(name)) is None, 240)
     eventually(lambda: len(ends(admin, name)) == 1)
 
 

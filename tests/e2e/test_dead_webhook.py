@@ -153,11 +153,11 @@ def test_deleting_does_not_wait(
     if cascade == "orphan":
         wait_for_collector(admin)
     alice.kubectl("delete", "lns", name, f"--cascade={cascade}", "--wait=false").ok()
-    eventually(lambda: admin.find(lns_path(name)) is None, 120)
+    eventually(lambda: admin.find(lns_path(name)) is None, 240)
     if cascade == "orphan":
         assert admin.find(ns_path(name))
         admin.delete(ns_path(name))
-    eventually(lambda: admin.find(ns_path(name)) is None, 120)
+    eventually(lambda: admin.find(ns_path(name)) is None, 240)
 
 
 @pytest.mark.usefixtures("dead")
@@ -171,7 +171,7 @@ def test_one_that_was_written_in_the_older_version(
     tenants.ready(older)  # its status could be written
     eventually(lambda: rights.works(user("bob"), older) and not rights.works(alice.who, older))
     alice.kubectl("delete", "lns", older, "--cascade=foreground", "--wait=false").ok()
-    eventually(lambda: admin.find(lns_path(older)) is None, 120)
+    eventually(lambda: admin.find(lns_path(older)) is None, 240)
 
 
 def test_it_comes_back_and_all_is_well(

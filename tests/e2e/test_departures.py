@@ -146,7 +146,7 @@ def test_a_deletion_that_is_refused_ends_nothing(
     before = ledger.publisher().position
     with ledger.published() as publisher:
         compared(publisher, before)
-        eventually(lambda: not [one for one in outbox(admin) if one.endswith(".apply")], 120)
+        eventually(lambda: not [one for one in outbox(admin) if one.endswith(".apply")], 240)
     assert [row["operation"] for row in ledger.show("-n", name)] == ["APPLY"]
     with alone(cluster):
         alice.api.patch(lns_path(name), {"spec": {"billing": {"costCenter": "9"}}})

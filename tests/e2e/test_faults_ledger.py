@@ -43,7 +43,7 @@ def rows(ledger: Ledger, names: Iterable[str]) -> dict[str, list[tuple[str, str]
 
 def complete(ledger: Ledger, wanted: dict[str, list[tuple[str, str]]]) -> None:
     """Wait until all is there: the record of a deletion is made a moment after it."""
-    eventually(lambda: rows(ledger, wanted) == wanted, 120, tick=0.2)
+    eventually(lambda: rows(ledger, wanted) == wanted, 240, tick=0.2)
 
 
 def billed(tenants: Tenants, count: int = 4) -> dict[str, list[tuple[str, str]]]:
@@ -119,7 +119,7 @@ def test_an_api_server_that_fails_loses_and_doubles_nothing(
             wanted = billed(tenants, 2)
             line.cut()
             complete(ledger, wanted)
-            drained(admin, 120)
+            drained(admin, 240)
     finally:
         publisher.stop()
     assert publisher.defect not in publisher.log()

@@ -60,7 +60,7 @@ def all_refused(asked: Asked) -> bool:
     """
     asked.accepted.clear()
     before = {what: asked.of(what) for what, _ in list(asked.answers)}
-    eventually(lambda: all(asked.of(what) >= n + 3 for what, n in before.items()), 120)
+    eventually(lambda: all(asked.of(what) >= n + 3 for what, n in before.items()), 240)
     return not asked.accepted
 
 
@@ -168,7 +168,7 @@ def test_upgraded_from_a_chart_that_bound_at_once_nobody_loses_a_right(
     with asking(release, mallory) as asked:
         # Its policies need a moment each; what gets by in that is the earlier chart's defect.
         eventually(lambda: refused_by_policy(asked))
-        eventually(lambda: all_refused(asked), 120)
+        eventually(lambda: all_refused(asked), 240)
         binding = admin.get(rbac_path("clusterrolebindings", "lnamespace:controller"))
         release.upgrade(RESERVED)
         assert admin.get(rbac_path("clusterrolebindings", "lnamespace:controller")) == binding
@@ -239,7 +239,7 @@ def test_applied_without_hooks_the_roles_come_by_their_label_and_stay(
         apply(release, made, "--selector=app.kubernetes.io/component!=guarded-role")
         assert guarded(release) == set()
         eventually(release.guarded, what="the policies are not in force")
-        eventually(lambda: all_refused(asked), 120)
+        eventually(lambda: all_refused(asked), 240)
         apply(release, made)
         eventually(lambda: refused_by_policy(asked), what="the ledger has no rights")
     nothing_got_by(release, asked, 1000)

@@ -259,7 +259,7 @@ def test_neither_misses_the_others_rows_in_a_ledger_that_they_share(
     # Each once more, with all rows there.
     for instance in (pair.first, pair.second, pair.first, pair.second):
         compare(publishers[id(instance)])
-        eventually(partial(is_empty, pair, instance), 120, "records still wait")
+        eventually(partial(is_empty, pair, instance), 240, "records still wait")
     for publisher in publishers.values():
         publisher.stop()
     with sqlite3.connect(file) as ledger:
@@ -278,7 +278,7 @@ def compare(publisher: Publisher) -> None:
     publisher.stop()
     since = publisher.position
     publisher.start()
-    eventually(lambda: "ledger and cluster compared" in publisher.log(since), 120)
+    eventually(lambda: "ledger and cluster compared" in publisher.log(since), 240)
 
 
 def is_empty(pair: Pair, instance: Instance) -> bool:
@@ -308,7 +308,7 @@ def test_one_is_removed_and_the_other_goes_on(pair: Pair, measurements: Measurem
     first.stop()
     first.uninstall()
     remove(pair, first)
-    eventually(lambda: pair.admin.find(ns_path("one")) is None, 180, "namespaces of the first stay")
+    eventually(lambda: pair.admin.find(ns_path("one")) is None, 240, "namespaces of the first stay")
     assert settled(lambda: state(pair, second, "two")) == before
     # Now there is one, and the plugins find it without being told.
     first_time = measured(lambda: alice.kubectl("create", "lns", "three").ok())

@@ -207,13 +207,13 @@ def test_the_publisher_sees_what_ends_while_the_controller_is_down(
     alice.api.create(LNAMESPACES, manifest(name, billing=CHARGE))
     uid = tenants.ready(name)["metadata"]["uid"]
     with ledger.published() as publisher:
-        eventually(lambda: f"{uid}.1.apply" not in outbox(admin), 120)
+        eventually(lambda: f"{uid}.1.apply" not in outbox(admin), 240)
         eventually(lambda: rights.edits(alice.who, name))
         cluster.controller.kill()
         try:
             charge(alice, name, costCenter="9")
             alice.api.delete(lns_path(name))
-            eventually(lambda: len(ledger.show("-n", name)) == 3, 120, tick=0.5)
+            eventually(lambda: len(ledger.show("-n", name)) == 3, 240, tick=0.5)
         finally:
             cluster.controller.start()
         drained(admin)

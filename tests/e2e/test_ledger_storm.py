@@ -377,7 +377,7 @@ def calm(admin: Api, publisher: Publisher, names: Iterable[str]) -> None:
     """All that is there is recorded, all records are written, all is compared."""
     tenants = Tenants(admin)
     there = {item["metadata"]["name"] for item in admin.items(LNAMESPACES)} & set(names)
-    tenants.all_ready(there, 120)
+    tenants.all_ready(there, 240)
     for _ in range(2):  # What the first finds, the second writes.
         publisher.stop()
         since = publisher.position

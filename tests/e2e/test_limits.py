@@ -135,7 +135,7 @@ def test_of_fifty_at_once_five_are_made_though_the_controller_is_killed(
             controller.kill()
             controller.start(VARIABLES)
         creating.result()
-    eventually(lambda: all_told(tenants, names, ready=LIMIT), 120)
+    eventually(lambda: all_told(tenants, names, ready=LIMIT), 240)
     assert len(made(admin, since, person)) == LIMIT
     message = condition(tenants.get(oldest(tenants, names)[0]))["message"]
     assert message.startswith('exceeded limit: "greedy" has 5 of 5 LNamespaces; delete one')
@@ -151,7 +151,7 @@ def test_of_fifty_at_once_five_are_made_though_the_controller_is_killed(
     following = oldest(tenants, names)[0]
     since = now(admin)
     person.api.delete(lns_path(told(tenants, names)["Ready"][0]))
-    tenants.ready(following, 120)
+    tenants.ready(following, 240)
     assert settled(lambda: made(admin, since, person)) == [following]
     # A restart changes nothing.
     controller.stop()
@@ -159,7 +159,7 @@ def test_of_fifty_at_once_five_are_made_though_the_controller_is_killed(
     assert settled(lambda: made(admin, since, person)) == [following]
     for name in names:
         admin.remove(lns_path(name))
-    eventually(lambda: not spaces(admin, person), 120)
+    eventually(lambda: not spaces(admin, person), 240)
 
 
 def test_a_namespace_that_stays_takes_a_slot(
@@ -184,7 +184,7 @@ def test_a_namespace_that_stays_takes_a_slot(
         person.sudo(names[1]).patch, ns_path(names[1]), took
     )
     admin.delete(ns_path(names[0]))
-    tenants.ready("hoard-more", 120)
+    tenants.ready("hoard-more", 240)
     for name in (*names, "hoard-more"):
         admin.remove(lns_path(name))
         admin.remove(ns_path(name))
@@ -197,10 +197,10 @@ def test_a_higher_limit_makes_those_that_wait_and_a_lower_one_harms_nobody(
     names = [f"grow-{number}" for number in range(LIMIT + 3)]
     for name in names:
         person.api.create(LNAMESPACES, manifest(name))
-    eventually(lambda: all_told(tenants, names, ready=LIMIT), 120)
+    eventually(lambda: all_told(tenants, names, ready=LIMIT), 240)
     controller.stop()
     controller.start(VARIABLES | LEASE | {"LNAMESPACE_LIMIT_PER_REQUESTER": str(LIMIT + 2)})
-    eventually(lambda: all_told(tenants, names, ready=LIMIT + 2), 120)
+    eventually(lambda: all_told(tenants, names, ready=LIMIT + 2), 240)
     controller.stop()
     controller.start(VARIABLES | LEASE)
     assert len(settled(lambda: told(tenants, names)["Ready"])) == LIMIT + 2
@@ -213,7 +213,7 @@ def test_a_higher_limit_makes_those_that_wait_and_a_lower_one_harms_nobody(
         found = admin.find(ns_path(first))
         return found is not None and found["metadata"]["uid"] != before
 
-    eventually(made_anew, 120)
+    eventually(made_anew, 240)
     controller.stop()
     controller.start(VARIABLES)
     for name in names:

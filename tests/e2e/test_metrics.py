@@ -118,8 +118,8 @@ def test_the_ledger_tells_how_far_it_is_behind(cluster: Cluster, tenants: Tenant
     publisher = cluster.publisher("sqlite://")
     publisher.start()
     try:
-        eventually(lambda: metric(publisher, f"{L}rows_written_total") > 0, 120)
-        eventually(lambda: metric(publisher, f"{L}outbox_records") == 0, 180)
+        eventually(lambda: metric(publisher, f"{L}rows_written_total") > 0, 240)
+        eventually(lambda: metric(publisher, f"{L}outbox_records") == 0, 240)
         eventually(lambda: metric(publisher, f"{L}outbox_oldest_seconds") == 0)
         assert probe(publisher, "/readyz") == (200, "ok\n")
     finally:

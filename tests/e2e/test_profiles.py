@@ -677,7 +677,7 @@ def test_a_namespace_that_is_let_go_keeps_nothing_of_ours(
 def test_they_keep_no_namespace_from_going(tenants: Tenants, admin: Api) -> None:
     name = tenants.make("gone")
     tenants.delete(name)
-    eventually(lambda: admin.find(ns_path(name)) is None, 120)
+    eventually(lambda: admin.find(ns_path(name)) is None, 240)
 
 
 # --- required labels: last, for from here on each LNamespace needs one

@@ -60,7 +60,7 @@ def test_killed_at_any_time_it_loses_and_doubles_nothing(
     tenants.all_ready(names)
     for name in names[:3]:
         tenants.delete(name)
-    eventually(lambda: admin.items(RECORDS) == [], 180)
+    eventually(lambda: admin.items(RECORDS) == [], 240)
     shown = rows(cluster, url)
     for name in names:
         found = [row for row in shown if row["namespace"] == name]
@@ -88,7 +88,7 @@ def test_a_database_that_is_away_is_waited_for_and_nobody_notices(
     later = cluster.publisher(url)
     later.start()
     try:
-        eventually(lambda: admin.items(RECORDS) == [], 180)
+        eventually(lambda: admin.items(RECORDS) == [], 240)
         assert [row["cost_center"] for row in rows(cluster, url) if row["namespace"] == name] == [
             "one"
         ]

@@ -183,7 +183,7 @@ def test_what_stood_in_our_place_and_was_not_to_be_removed_is_made_anew_when_it_
         assert not rights.works(una, name)
         admin.patch(path, {"metadata": {"finalizers": None}})
         admin.delete(path)
-        eventually(lambda: rights.works(una, name), 180)
+        eventually(lambda: rights.works(una, name), 240)
     tenants.ready(name)
 
 
@@ -210,7 +210,7 @@ def test_deleted_and_made_anew_in_a_storm_no_charge_is_lost_and_nothing_taken_ov
 
     with ThreadPoolExecutor(hands) as pool:
         names = list(pool.map(play, range(hands)))
-    tenants.all_ready(names, 180)
+    tenants.all_ready(names, 240)
     for name in names:
         uid = tenants.get(name)["metadata"]["uid"]
         assert records(admin, uid) == [f"{uid}.1.apply"]

@@ -45,7 +45,7 @@ def test_a_namespace_from_birth_to_death(
     eventually(lambda: cannot in bob.kubectl(*by_hand).err)
 
     assert "deleted" in alice.kubectl("delete", "lns", "story").ok()
-    eventually(lambda: _nothing_left(admin, "story"), 120)
+    eventually(lambda: _nothing_left(admin, "story"), 240)
     assert 'no LNamespace "story"' in alice.kubectl("sudo", *roles).refused()
 
 

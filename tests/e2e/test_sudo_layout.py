@@ -200,7 +200,7 @@ def test_after_the_upgrade_sudo_is_by_account_and_the_former_objects_go(
 ) -> None:
     start(release, "serviceaccount")
     wanted = {("", f"{SYSTEM_NAME}:team-a"), ("", f"{SYSTEM_NAME}:team-b")}
-    eventually(lambda: all_identities(release) == wanted, 120)
+    eventually(lambda: all_identities(release) == wanted, 240)
     eventually(lambda: by_account(rights, alice.who))
     for kind in ("clusterroles", "clusterrolebindings"):
         eventually(partial(lambda k: not left(admin, rbac_path(k), "impersonator"), kind))
@@ -516,7 +516,7 @@ def test_who_has_the_name_next_shares_nothing(
     eventually(lambda: not rights.may(user("ivan"), become(account(ACCOUNTS, "again"))))
     for kind in ("roles", "rolebindings"):
         eventually(partial(lambda k: not left(admin, rbac_path(k, "", ACCOUNTS), ":again:"), kind))
-    eventually(lambda: admin.find(ns_path("again")) is None, 120)
+    eventually(lambda: admin.find(ns_path("again")) is None, 240)
     release.make("again", sudoers=["judy"], managers=["judy"])
     eventually(lambda: by_account(rights, user("judy"), "again"))
     assert not by_account(rights, user("ivan"), "again")
@@ -527,11 +527,11 @@ def test_the_accounts_namespace_comes_back_and_all_is_made_again(
 ) -> None:
     before = admin.get(ns_path(ACCOUNTS))
     admin.delete(ns_path(ACCOUNTS))
-    eventually(lambda: admin.find(ns_path(ACCOUNTS)) is None, 120)
+    eventually(lambda: admin.find(ns_path(ACCOUNTS)) is None, 240)
     kept = {k: before["metadata"][k] for k in ("name", "labels", "annotations")}
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": kept}
     admin.create("/api/v1/namespaces", body)
-    eventually(lambda: by_account(rights, alice.who), 120)
+    eventually(lambda: by_account(rights, alice.who), 240)
 
 
 def test_back_to_groups_nothing_of_the_accounts_is_left(
@@ -541,7 +541,7 @@ def test_back_to_groups_nothing_of_the_accounts_is_left(
     assert by_account(rights, alice.who)
     start(release, "group")
     wanted = {("team-a-sudoers", ""), ("team-b-sudoers", "")}
-    eventually(lambda: all_identities(release) == wanted, 120)
+    eventually(lambda: all_identities(release) == wanted, 240)
     eventually(lambda: by_group(rights, alice.who))
     for kind in ("roles", "rolebindings"):
         eventually(partial(lambda k: not left(admin, rbac_path(k, "", ACCOUNTS), "sudoer"), kind))

@@ -96,7 +96,7 @@ def test_deleting_the_secret_renews_under_load_and_refuses_nobody(
     with Load(admin) as load:
         load.grows()
         admin.delete(SECRET)
-        eventually(lambda: served(cluster.webhook) > times, 120, what="not renewed")
+        eventually(lambda: served(cluster.webhook) > times, 240, what="not renewed")
         load.grows()
     assert load.refused == []
     assert certificate(admin) != before
@@ -106,7 +106,7 @@ def test_a_secret_of_garbage_is_replaced_under_load(cluster: Cluster, admin: Api
     times = served(cluster.webhook)
     with Load(admin) as load:
         admin.patch(SECRET, {"data": {"tls.crt": "Z2FyYmFnZQ==", "tls.key": "Z2FyYmFnZQ=="}})
-        eventually(lambda: served(cluster.webhook) > times, 120, what="not renewed")
+        eventually(lambda: served(cluster.webhook) > times, 240, what="not renewed")
         load.grows()
     assert load.refused == []
 

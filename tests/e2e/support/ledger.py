@@ -100,7 +100,7 @@ def drained(admin: Api, deadline: float = 180.0) -> None:
 def compared(publisher: Publisher, since: int) -> None:
     """Wait until it has compared the ledger with the cluster, as it does after its start."""
     words = "ledger and cluster compared"
-    eventually(lambda: words in publisher.log(since), 120, "not compared", tick=0.1)
+    eventually(lambda: words in publisher.log(since), 240, "not compared", tick=0.1)
 
 
 class StandIn:
