@@ -39,7 +39,7 @@ class CachedLNamespace(msgspec.Struct, frozen=True):
         return self.lns.metadata.deletion_timestamp is not msgspec.UNSET
 
 
-class _Head(msgspec.Struct, frozen=True):
+class _Undecoded(msgspec.Struct, frozen=True):
     metadata: Metadata
     spec: msgspec.Raw = msgspec.Raw(b"{}")
     status: msgspec.Raw = msgspec.Raw(b"{}")
@@ -49,7 +49,7 @@ class _Class(msgspec.Struct, frozen=True, rename="camel"):
     class_name: str = ""
 
 
-_head = msgspec.json.Decoder(_Head)
+_head = msgspec.json.Decoder(_Undecoded)
 _class = msgspec.json.Decoder(_Class)
 _status = msgspec.json.Decoder(Status)
 

@@ -2,11 +2,8 @@
 
 import msgspec
 
-from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.kube import answers
-from lnamespace.kube.resources import Resource
 from lnamespace.model.lnamespace import Metadata
-from lnamespace.model.names import Names
 
 
 class _WithMetadata(msgspec.Struct, frozen=True):
@@ -14,11 +11,6 @@ class _WithMetadata(msgspec.Struct, frozen=True):
 
 
 _decoder = msgspec.json.Decoder(_WithMetadata)
-
-
-def lnamespaces(names: Names) -> Resource:
-    """Return the resource of the LNamespaces of an instance."""
-    return lnamespace_resource(names)
 
 
 def decode_metadata(raw: bytes | msgspec.Raw) -> Metadata:

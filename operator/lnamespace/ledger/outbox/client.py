@@ -10,6 +10,7 @@ import msgspec
 from lnamespace.errors import AlreadyExists, Conflict, NotFound
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
+from lnamespace.kube.metadata import ListPage
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import Resource
 from lnamespace.ledger.outbox.record import (
@@ -53,16 +54,7 @@ class QueuedRecord(msgspec.Struct, frozen=True):
         return self.record.recorded_at.timestamp(), self.record.generation, self.record.event_id
 
 
-class _ListMeta(msgspec.Struct, frozen=True):
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _Page(msgspec.Struct, frozen=True):
-    metadata: _ListMeta
-    items: list[msgspec.Raw] | None = None
-
-
-_page = msgspec.json.Decoder(_Page)
+_page = msgspec.json.Decoder(ListPage)
 _decoder = msgspec.json.Decoder(_Object)
 _record = msgspec.json.Decoder(BillingRecord)
 

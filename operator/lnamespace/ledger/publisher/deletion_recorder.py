@@ -14,6 +14,7 @@ from typing import NoReturn
 
 import msgspec
 
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.errors import ClusterError, ModelError
 from lnamespace.kube import answers
 from lnamespace.kube.backoff import Backoff
@@ -21,7 +22,7 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.store import Store
-from lnamespace.ledger.lnamespaces import decode_metadata, lnamespaces
+from lnamespace.ledger.lnamespaces import decode_metadata
 from lnamespace.ledger.outbox.client import OutboxClient
 from lnamespace.ledger.outbox.record import (
     BillingRecord,
@@ -71,7 +72,7 @@ class DeletionRecorder:
         self._outbox = outbox
         self._recording: set[asyncio.Task[None]] = set()
         self._store: Store[WatchedLNamespace] = Store(self._changed)
-        resource = lnamespaces(names)
+        resource = lnamespace_resource(names)
         self._source = Reflector(client, resource, self._store, decode_watched)
         self.pending = PendingDeletions(client, resource, outbox, self._last_known)
 

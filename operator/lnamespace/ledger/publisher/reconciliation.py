@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.errors import ModelError, SettingsError
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, Row
-from lnamespace.ledger.lnamespaces import decode_metadata, lnamespaces
+from lnamespace.ledger.lnamespaces import decode_metadata
 from lnamespace.ledger.outbox.client import OutboxClient, list_all, list_records
 from lnamespace.ledger.outbox.record import (
     BillingOperation,
@@ -78,7 +79,7 @@ async def list_cluster(client: Client, names: Names) -> ClusterState:
     """List all LNamespaces, and then all ENDINGs; raises ClusterError."""
     readable: list[LNamespace] = []
     uids: set[str] = set()
-    async for raw in list_all(client, lnamespaces(names)):
+    async for raw in list_all(client, lnamespace_resource(names)):
         uids.add(decode_metadata(raw).uid)
         try:
             readable.append(decode(raw))
