@@ -391,7 +391,7 @@ class TestSudoLayout:
         decided = decide_sudo_layout(seen, decide(seen, NOW), ApplyResult())
         assert (decided.act_as, decided.changing, decided.best_effort) == (now, True, False)
         left = after(seen, decided.changes)
-        assert not any(left.look(*ref) for ref in previous_only(now, before))
+        assert not any(left.get(*ref) for ref in previous_only(now, before))
 
 
 def previous_only(now: Conventions, before: Conventions) -> set[Any]:

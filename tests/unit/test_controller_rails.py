@@ -45,7 +45,7 @@ def gives(desk: Desk, guard: ResolvedProfile) -> None:
 
 
 def says(desk: Desk, guards: ProfileSet) -> None:
-    desk.tenants = replace(desk.tenants, guards=lambda: guards)
+    desk.tenants = replace(desk.tenants, profiles=lambda: guards)
 
 
 def order(desk: Desk) -> list[tuple[str, str]]:

@@ -126,7 +126,7 @@ class Controller:
             conventions,
             settings.reserved,
             self._instrumentation,
-            guards=lambda: self._profiles.current,
+            profiles=lambda: self._profiles.current,
         )
         self._deletions = DeletionReconciler(self._cache, outbox, conventions, settings.reserved)
         self._people = PersonReconciler(

@@ -181,7 +181,7 @@ def decide(observation: Observation, now: datetime) -> ReconcileDecision:
         case Lifecycle.GONE | Lifecycle.TERMINATING:
             possible = all_grant_refs(observation.name, observation.conventions)
             return ReconcileDecision(
-                now, Changes(others=plan_actions((), observation.look, possible))
+                now, Changes(others=plan_actions((), observation.get, possible))
             )
         case Lifecycle.ACTIVE:
             decision = ReconcileDecision(
@@ -219,21 +219,21 @@ def decide_sudo_layout(
     They go once the status says to go by the present one. Until then they say who is a sudoer
     just as well: a revocation waits for nothing.
     """
-    lns, conventions, look = observation.lns, observation.conventions, observation.look
-    if not (decision.grants and previous_is_present(lns.name, conventions, look)):
+    lns, conventions, get = observation.lns, observation.conventions, observation.get
+    if not (decision.grants and previous_is_present(lns.name, conventions, get)):
         return SudoLayoutDecision(conventions)
     previous = previous_conventions(conventions)
     kept = Changes(
-        others=plan_actions(previous_bindings(lns, decision.entries, conventions, look), look)
+        others=plan_actions(previous_bindings(lns, decision.entries, conventions, get), get)
     )
     works = not applied.failed and sudoers_settled(observation, decision)
-    if not works and previous_is_complete(lns.name, conventions, look):
+    if not works and previous_is_complete(lns.name, conventions, get):
         return SudoLayoutDecision(previous, kept, changing=True)
     target = impersonation_target(lns.name, conventions)
     if (lns.status.sudoers_group, lns.status.sudo_user) != target:
         return SudoLayoutDecision(conventions, kept, changing=True, best_effort=True)
     editors = editor_objects(lns, decision.entries, conventions)
-    removed = plan_actions(editors, look, sudo_refs(lns.name, previous))
+    removed = plan_actions(editors, get, sudo_refs(lns.name, previous))
     return SudoLayoutDecision(conventions, Changes(others=removed), changing=True)
 
 
@@ -261,7 +261,7 @@ def _changes(observation: Observation, decision: ReconcileDecision) -> Changes:
     possible = (grant_refs if decision.grants else all_grant_refs)(name, conventions)
     actions = plan_actions(
         _desired(observation, decision),
-        observation.look,
+        observation.get,
         (*possible, *_profile_places(observation, decision)),
     )
     first = () if _anybody_in(observation) else filter(lambda a: _lets_in(a, name), actions)
@@ -283,7 +283,7 @@ def _desired(observation: Observation, decision: ReconcileDecision) -> tuple[Des
         )
     if refusal:
         return editor_objects(lns, decision.entries, conventions)
-    changing = previous_is_complete(lns.name, conventions, observation.look)
+    changing = previous_is_complete(lns.name, conventions, observation.get)
     space = NamespaceState(decision.ownership, observation.namespace, observation.profile, changing)
     return tenant_objects(lns, decision.entries, space, conventions)
 
@@ -302,13 +302,13 @@ def _profile_places(
 
 def _is_from_before(observation: Observation, place: tuple[Resource, Key]) -> bool:
     """Return whether it is not ours, but was in an adopted Namespace by the name that ours have."""
-    seen = observation.look(*place)
+    seen = observation.get(*place)
     return seen is not None and not seen.managed and observation.adopted
 
 
 def _anybody_in(observation: Observation) -> bool:
     names = (USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING)
-    return any(observation.look(ROLE_BINDING, (observation.name, name)) for name in names)
+    return any(observation.get(ROLE_BINDING, (observation.name, name)) for name in names)
 
 
 def _is_of_profile(action: Action) -> bool:

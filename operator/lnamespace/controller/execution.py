@@ -99,7 +99,7 @@ def _result(
     owned = decision.ownership in (Ownership.OURS, Ownership.TERMINATING)
     namespace, conventions = observation.namespace, observation.conventions
     group, user = impersonation_target(observation.name, sudo.act_as)
-    lingering = previous_is_present(observation.name, conventions, observation.look)
+    lingering = previous_is_present(observation.name, conventions, observation.get)
     states = [observation.sudoers[sudoer] for sudoer in decision.entries.sudoers]
     return ReconcileResult(
         ownership=decision.ownership,

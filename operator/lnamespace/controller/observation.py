@@ -89,14 +89,14 @@ class Observation:
         """Return why the LNamespace cannot be read; empty where it can."""
         return self.cached.problem if self.cached else ""
 
-    def look(self, resource: Resource, key: Key) -> ObservedObject | None:
+    def get(self, resource: Resource, key: Key) -> ObservedObject | None:
         """Return the object that stands there; raise KeyError for what was not observed."""
         return self.objects[resource, key]
 
     @property
     def namespace(self) -> ObservedObject | None:
         """Return the Namespace of the LNamespace's name."""
-        return self.look(NAMESPACE, ("", self.name))
+        return self.get(NAMESPACE, ("", self.name))
 
     @property
     def ownership(self) -> Ownership:

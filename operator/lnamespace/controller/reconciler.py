@@ -38,7 +38,7 @@ class LNamespaceReconciler:
     reserved: tuple[str, ...] = ()
     instrumentation: Instrumentation = field(default_factory=Instrumentation)
     clock: Callable[[], datetime] = utc_now
-    guards: Callable[[], ProfileSet] = ProfileSet
+    profiles: Callable[[], ProfileSet] = ProfileSet
 
     async def reconcile(self, name: str, failed_before: int = 0) -> Outcome:
         """Make the cluster as the LNamespace of that name says; return what could not be done."""
@@ -51,7 +51,7 @@ class LNamespaceReconciler:
 
     @cached_property
     def _observer(self) -> Observer:
-        return Observer(self.cache, self.applier, self.conventions, self.reserved, self.guards)
+        return Observer(self.cache, self.applier, self.conventions, self.reserved, self.profiles)
 
     @cached_property
     def _executor(self) -> Executor:
