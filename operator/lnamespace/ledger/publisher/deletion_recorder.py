@@ -22,7 +22,7 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.store import Store
-from lnamespace.ledger.lnamespaces import decode_metadata
+from lnamespace.ledger.metadata import decode_metadata
 from lnamespace.ledger.outbox.client import OutboxClient
 from lnamespace.ledger.outbox.record import (
     BillingRecord,

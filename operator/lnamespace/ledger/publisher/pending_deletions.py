@@ -23,7 +23,7 @@ from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import NAMESPACE, Resource
-from lnamespace.ledger.lnamespaces import decode_metadata
+from lnamespace.ledger.metadata import decode_metadata
 from lnamespace.ledger.outbox.client import CONCURRENCY, OutboxClient, QueuedRecord
 from lnamespace.ledger.outbox.record import BillingRecord, as_deleted
 from lnamespace.model.lnamespace import Metadata

@@ -13,7 +13,7 @@ from lnamespace.errors import ModelError, SettingsError
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, Row
-from lnamespace.ledger.lnamespaces import decode_metadata
+from lnamespace.ledger.metadata import decode_metadata
 from lnamespace.ledger.outbox.client import OutboxClient, list_all, list_records
 from lnamespace.ledger.outbox.record import (
     BillingOperation,

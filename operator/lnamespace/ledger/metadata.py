@@ -1,4 +1,4 @@
-"""LNamespaces, as the ledger gets them from the API server."""
+"""The metadata of an object, also of one that breaks its schema."""
 
 import msgspec
 
