@@ -55,6 +55,7 @@ class Cluster:
         self.kubectl.chmod(0o755)
         user = {"status": {"userInfo": {"username": "alice"}}}
         (folder / "whoami").write_text(json.dumps(user))
+        (folder / "asked").touch()
         self._number = {"watch": 0, "get": 0}
 
     def answer(self, kind: str, *documents: object, then: str = "exit 0") -> None:
@@ -162,7 +163,7 @@ def test_waiting_pauses_between_watches_that_end_at_once(
     cluster.answer("get", then="echo 'Unable to connect to the server' >&2; exit 1")
     states = observe(Kubectl(), "a", time.monotonic() + 3600)
     assert list(islice(states, 8)) == [None] * 8
-    assert slept == [0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
+    assert slept == [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], "somebody waits, so not for long"
 
 
 def test_waiting_ends_where_it_was_deleted_between_two_watches(
@@ -176,3 +177,8 @@ def test_waiting_ends_where_it_was_deleted_between_two_watches(
         list(observe(Kubectl(), "a", time.monotonic() + 3600))
     assert "resourceVersion=8" in cluster.asked[2]
     assert len(slept) == 2
+
+
+def test_waiting_asks_nothing_after_its_deadline(cluster: Cluster) -> None:
+    assert set(observe(Kubectl(), "a", time.monotonic() + 0.01)) == {None}
+    assert [url for url in cluster.asked if "watch=true" not in url] == []

@@ -60,7 +60,9 @@ def observe(kubectl: Kubectl, name: str, deadline: float) -> Iterator[Object | N
         except KubectlError:
             pass  # the next request may be answered
         yield None
-        backoff.pause(not seen, deadline - time.monotonic())
+        backoff.pause(not seen, min(TICK, deadline - time.monotonic()))
+        if time.monotonic() >= deadline:
+            return
         # Deleted while nobody watched, it would never be in the next watch.
         reply = kubectl.start_get(path(name)).reply()
         if reply.reason == "NotFound":
