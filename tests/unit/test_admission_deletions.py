@@ -1,4 +1,4 @@
-"""What is written down before an LNamespace goes: what the API server knows of it, and in time."""
+"""Deletions are recorded from what the API server shows, in time, and never fail for it."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The endpoints: a review in, a review out, with payers, time and cluster as they are."""
+"""The endpoints answer reviews with the payers, the time and the cluster of the moment."""
 
 import asyncio
 import base64

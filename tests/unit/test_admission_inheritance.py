@@ -1,4 +1,4 @@
-"""What a ServiceAccount inherits: the payer of the namespace that it lives in, or nobody's."""
+"""The charge that a ServiceAccount inherits from the LNamespace of its namespace."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable

@@ -1,4 +1,4 @@
-"""What the door fills in: the patches as such, and the object that comes of them."""
+"""The fields that the webhook fills in: the patches, and the objects that result."""
 
 from typing import Any
 
@@ -216,7 +216,7 @@ def test_an_object_with_a_name_to_be_generated_is_filled_in() -> None:
     assert after(request)["metadata"] == {"generateName": "team-"}
 
 
-# What is not the door's to say
+# What mutation leaves to the schema and to validation
 
 
 @pytest.mark.parametrize("spec", ["x", 7, [], [{}], True, 0, "", False])

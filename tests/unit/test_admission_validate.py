@@ -1,4 +1,4 @@
-"""What the door refuses: everything at once, by the path of its field, and nothing twice."""
+"""The errors of the webhook: all at once, each with the path of its field."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is legal and probably wrong, said once."""
+"""Warnings of what is allowed and probably a mistake."""
 
 from datetime import timedelta
 

@@ -98,7 +98,7 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{/* How the API server reaches the door. Takes a dict of root and path. The caBundle is put in by the door
+{{/* How the API server reaches the webhook. Takes a dict of root and path. The caBundle is put in by the webhook
 itself, or by cert-manager; an upgrade leaves it as it is, for it never was the chart's. */}}
 {{- define "lnamespace.clientConfig" -}}
 {{- if .root.Values.webhook.url -}}

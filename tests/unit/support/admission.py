@@ -1,4 +1,4 @@
-"""What the API server asks at the door, as values; and the object that comes of an answer."""
+"""Admission requests as values, and the object that results from an answer."""
 
 import copy
 import dataclasses
