@@ -170,7 +170,7 @@ class World:
 
     def _look(self, name: str) -> None:
         store = self.cache.objects[NAMESPACE]
-        with store.looking(("", name)) as look:
+        with store.lookup(("", name)) as look:
             if seen := self.namespaces.get(name):
                 store.meet(seen, look)
 

@@ -220,7 +220,7 @@ def test_a_late_answer_does_not_bring_back_what_a_list_does_not_hold(told: Told)
 def test_what_a_look_finds_is_known_though_the_watch_has_gone_on(told: Told) -> None:
     """The watch does not see what has lost its label, and says nothing of it any more."""
     told.store.replace([], 10)
-    with told.store.looking(("", "a")) as look:
+    with told.store.lookup(("", "a")) as look:
         told.store.remove(("", "b"), 12)
         told.store.meet(Thing(4), look)
     assert told.version == 4
@@ -228,7 +228,7 @@ def test_what_a_look_finds_is_known_though_the_watch_has_gone_on(told: Told) -> 
 
 def test_what_is_seen_as_it_loses_its_label_is_known(told: Told) -> None:
     told.store.put(Thing(3))
-    with told.store.looking(("", "a")) as look:
+    with told.store.lookup(("", "a")) as look:
         told.store.remove(("", "a"), 4)  # So a watch by label tells it.
         told.store.meet(Thing(4), look)
     assert told.version == 4
@@ -236,15 +236,15 @@ def test_what_is_seen_as_it_loses_its_label_is_known(told: Told) -> None:
 
 def test_what_goes_while_it_is_looked_for_stays_gone(told: Told) -> None:
     """The answer and the watch come by two connections; no later event would heal it."""
-    with told.store.looking(("", "a")) as look:
+    with told.store.lookup(("", "a")) as look:
         told.store.remove(("", "a"), 5)
         told.store.meet(Thing(4), look)
     assert told.version is None
-    with told.store.looking(("", "a")) as look:
+    with told.store.lookup(("", "a")) as look:
         told.store.replace([], 8)
         told.store.meet(Thing(7), look)
     assert told.version is None
-    with told.store.looking(("", "a")) as look:
+    with told.store.lookup(("", "a")) as look:
         told.store.meet(Thing(9), look)
     assert told.version == 9
 

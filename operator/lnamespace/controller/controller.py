@@ -196,7 +196,7 @@ class Controller:
                 self._queue.add(key)
             tasks.create_task(self._election.keep())
             if self._cache.limited:
-                await self._look_again()
+                await self._relist()
         await self._profiles.refresh()
         tasks.create_task(self._profiles.keep(self._compare_all))
         self._instrumentation.active = True
@@ -205,14 +205,14 @@ class Controller:
             tasks.create_task(self._work(urgent=bool(number % 2)))
         tasks.create_task(self._resync())
 
-    async def _look_again(self) -> None:
+    async def _relist(self) -> None:
         """Know all that who led before has written, before anybody is given a slot.
 
         A watch may be behind; nothing else that we do needs more than that it catches up.
         """
         places = (NAMESPACE, self._source.resource)
         found = (r for r in self._reflectors if r.resource in places)
-        await asyncio.gather(*(reflector.look() for reflector in found))
+        await asyncio.gather(*(reflector.relist() for reflector in found))
 
     def _is_urgent(self, key: WorkKey) -> bool:
         """Whether somebody may have to lose access: that must not wait for mass creations."""

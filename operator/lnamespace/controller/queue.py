@@ -1,8 +1,8 @@
-"""A work queue with the semantics of client-go's: what makes a controller level-triggered.
+"""A work queue with the semantics of client-go's, which makes the controller level-triggered.
 
-A key that is added ten times is worked on once; a key is never worked on by two workers at a
-time; one that is added while it is worked on comes again afterwards; one that failed comes again
-after a delay that doubles.
+A key that is added ten times is processed once. No two workers process a key at the same time. A
+key that is added while it is processed is queued again afterwards. A key that failed is queued
+again after a delay that doubles with each failure.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ K = TypeVar("K", bound=Hashable)
 
 
 class WorkQueue(Generic[K]):
-    """Keys that wait to be worked on; those that are ``urgent`` do not wait for the others.
+    """Keys that wait for a worker; ``urgent`` keys do not wait for the others.
 
-    ``waited`` is told of each key that is given out for how many seconds it had been due.
+    ``waited`` is called with the seconds that each key waited for a worker.
     For one event loop; not thread-safe.
     """
 
@@ -75,7 +75,7 @@ class WorkQueue(Generic[K]):
             self.add(key)
 
     def add(self, key: K) -> None:
-        """Have the key worked on as soon as a worker is free."""
+        """Queue a key for the next free worker."""
         if self.closed:
             if self._remembers:
                 self._remembered.pop(key, None)
@@ -90,7 +90,7 @@ class WorkQueue(Generic[K]):
             self._enqueue(key)
 
     def add_after(self, key: K, delay: float) -> None:
-        """Have the key worked on in ``delay`` seconds, or earlier if that was said before."""
+        """Queue a key in ``delay`` seconds, or earlier if it is due earlier already."""
         if self.closed or (key in self._dirty and key not in self._working):
             return
         loop = asyncio.get_running_loop()
@@ -101,20 +101,20 @@ class WorkQueue(Generic[K]):
         self._timers[key] = loop.call_later(delay, self.add, key)
 
     def retry(self, key: K, at_least: float = 0.0, longest: float | None = None) -> None:
-        """Have the key tried again after a delay that grows with each failure in a row."""
+        """Queue a key that failed after a delay that grows with each failure in a row."""
         self._failures[key] = self._failures.get(key, 0) + 1
         self.add_after(key, max(at_least, self._backoff.delay(self._failures[key], longest)))
 
     def failures(self, key: K) -> int:
-        """How many times in a row the key has failed."""
+        """Return how many times in a row the key has failed."""
         return self._failures.get(key, 0)
 
     def forget(self, key: K) -> None:
-        """The key succeeded: the next failure starts with the shortest delay again."""
+        """Forget the failures of a key that succeeded: the next delay is the shortest again."""
         self._failures.pop(key, None)
 
     def hurry(self) -> None:
-        """What made keys fail may have passed: they are tried now, and fail for the first time.
+        """Queue all keys that failed, and forget their failures: the cause may have passed.
 
         An outage of a minute would otherwise be followed by another minute of waiting.
         """
@@ -126,7 +126,7 @@ class WorkQueue(Generic[K]):
     async def get(self, *, urgent: bool = False) -> K:
         """Return the next key, once there is one; give it back by :meth:`done`.
 
-        Who asks for ``urgent`` ones only is there for them while all others are busy.
+        A worker that asks for ``urgent`` keys only is free for them while all others are busy.
         """
         while not (self._urgent or (self._ready and not urgent)):
             self._wakeup.clear()
@@ -138,13 +138,13 @@ class WorkQueue(Generic[K]):
         return key
 
     async def room(self, most: int) -> None:
-        """Wait until no more than ``most`` keys wait: for who adds many that do not hurry."""
+        """Return when no more than ``most`` keys wait; for callers that add many keys."""
         while len(self) > most:
             self._taken.clear()
             await self._taken.wait()
 
     def done(self, key: K) -> None:
-        """The worker is through with the key; it comes again if it was added meanwhile."""
+        """Note that a worker has processed the key; queue it again if it was added meanwhile."""
         self._working.discard(key)
         if key in self._dirty:
             self._enqueue(key)

@@ -116,7 +116,7 @@ class Applier:
     async def _reread(self, resource: Resource, key: Key) -> None:
         namespace, name = key
         known = self._stores[resource].get(key)
-        with self._stores[resource].looking(key) as look:
+        with self._stores[resource].lookup(key) as look:
             try:
                 answer = await self._client.get(resource.path(name, namespace))
             except NotFound:

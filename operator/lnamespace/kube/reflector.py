@@ -1,4 +1,4 @@
-"""List and watch: keeps a store true to the cluster, deletions included.
+"""List and watch the objects of one kind, and keep a store equal to them, deletions included.
 
 A watch that was interrupted for too long does not report what was deleted meanwhile. After every
 list, what the list does not hold is removed.
@@ -35,7 +35,7 @@ tell for hours, not even by a bookmark: a watch that ends in good order is how w
 connection lives, so it must end before the client gives up a silent one."""
 _BACKOFF = Backoff(longest=5.0)
 _PATIENCE = 3
-"""Refusals of a watch in a row before its place is given up."""
+"""Refusals of a watch in a row after which its place is given up."""
 _SPREAD = (0.75, 1.25)
 """Not all watches of all processes end in the same second."""
 _RESTORABLE = 1.0
@@ -52,7 +52,7 @@ class _Versioned(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def version(self) -> int:
-        """As a number; raises where it is none."""
+        """Return it as a number; raises if it is none."""
         return version_of(self.resource_version)
 
 
@@ -131,11 +131,11 @@ class WatchHandler(Protocol):
 
 
 class Reflector(Generic[T]):
-    """Feeds one store with one kind of object, for as long as :meth:`run` runs.
+    """Keep one store equal to the cluster, for as long as :meth:`run` runs.
 
     ``handler`` takes the events of the watch into the store, instead of the reflector itself.
-    ``failed`` is told the resource of each list or watch that fails, ``recovered`` that a watch is
-    let in after some that were not.
+    ``failed`` is called with the resource at each list or watch that fails, ``recovered`` when the
+    API server accepts a watch again after failures.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Reflector(Generic[T]):
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
-        """List once, then watch; list again only when our place in the watch is lost."""
+        """List, then watch; list again only if no watch can go on where the last one ended."""
         try:
             await self._run()
         finally:
@@ -197,7 +197,7 @@ class Reflector(Generic[T]):
             await asyncio.sleep(_BACKOFF.delay(failures))
 
     def _note(self, error: ClusterError, lost: bool) -> None:
-        """Take note of a failure; ``lost``: our place in the watch is lost by it."""
+        """Note a failure; ``lost``: the next watch cannot begin where this one ended."""
         self._ails = True
         if not isinstance(error, Throttled):
             self._down_since = min(self._down_since, self._last_heard())
@@ -225,8 +225,8 @@ class Reflector(Generic[T]):
         """
         return time.monotonic() - self._down_since > _RESTORABLE
 
-    async def look(self) -> None:
-        """List once more beside the watch: what was written before this is known after it."""
+    async def relist(self) -> None:
+        """List beside the watch; every write before the call is in the store afterwards."""
         for failures in itertools.count(1):
             try:
                 await self._list(alone=False)
@@ -254,7 +254,7 @@ class Reflector(Generic[T]):
         return decode(_page, answer)
 
     async def _list(self, *, alone: bool) -> None:
-        """Read all there is; ``alone``: while no watch goes on, which might be ahead of it."""
+        """Read all objects into the store; ``alone``: no watch runs, which might be ahead."""
         items: list[T] = []
         params = self._params
         while True:
@@ -322,7 +322,7 @@ class Reflector(Generic[T]):
 
 
 def _lost(error: ClusterError, failures: int) -> bool:
-    """Whether to give up our place in the watch and list again.
+    """Return whether to give up our place in the watch and list again.
 
     Asked for the same place it might be refused for ever (a kind that is gone, an event that
     cannot be read), while what we know grows stale.

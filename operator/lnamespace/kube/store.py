@@ -1,8 +1,8 @@
-"""What we last knew of the objects of one kind, and whether a piece of news is news.
+"""The cache of the objects of one kind, which calls a listener when an object changes.
 
-News reaches a store by two roads: the watch, and the answers to our own writes, which are first.
-Resource versions tell which is the newer (KEP-5504 makes them comparable numbers), so the echo
-of our own write is no news and starts no work.
+Changes reach a store by two ways: the watch, and the answers to our own writes, which come first.
+Resource versions show which is newer (KEP-5504 makes them comparable numbers), so that the watch
+event of our own write changes nothing and starts no reconcile.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,11 +14,11 @@ from lnamespace.kube.objects import Key
 
 
 class Item(Protocol):
-    """Anything a store can hold."""
+    """An object that a store can hold."""
 
     @property
     def key(self) -> Key:
-        """What tells it from others of its kind."""
+        """Its namespace and name."""
 
     @property
     def version(self) -> int:
@@ -27,12 +27,12 @@ class Item(Protocol):
 
 T = TypeVar("T", bound=Item)
 Listener = Callable[[T | None, T | None], None]
-"""Called with what was and what is; None where there was or is nothing."""
+"""Called with an object as it was and as it is; None where it did not or does not exist."""
 
 
 @dataclass(eq=False)
-class Look:
-    """A question for one object that is under way, and up to which version it was told gone."""
+class Lookup:
+    """A GET of one object that is under way; ``gone``: up to which version it has been deleted."""
 
     key: Key
     gone: int = 0
@@ -45,19 +45,19 @@ class Store(Generic[T]):
         self._items: dict[Key, T] = {}
         self._listener = listener
         self._told = 0
-        """The newest version that the watch or a list has told of anything."""
+        """The newest version of any object that the watch or a list has reported."""
         self._listed = 0
         """The version of the last list: an event up to it was overtaken by the list."""
         self._gone: dict[Key, int] = {}
-        """Up to which version objects are gone of whose end no watch or list has told yet."""
-        self._looks: list[Look] = []
+        """Up to which version objects are deleted whose end no watch or list has reported yet."""
+        self._lookups: list[Lookup] = []
 
     def get(self, key: Key) -> T | None:
-        """The object, as last known."""
+        """Return the object as last known, or None."""
         return self._items.get(key)
 
     def knows(self, key: Key, version: int) -> bool:
-        """Whether what is known of the object is as new as that."""
+        """Return whether the object is known at this version, or a newer one."""
         known = self._items.get(key)
         return known is not None and known.version >= version
 
@@ -68,10 +68,10 @@ class Store(Generic[T]):
         return len(self._items)
 
     def learn(self, item: T, *, news: bool = False) -> None:
-        """Take in the answer to a write of our own, without telling unless it brings ``news``.
+        """Take in the answer to our own write; call the listener only if it brings ``news``.
 
-        What the watch has told already, it told in order, up to what became of the object since:
-        an answer that comes later than that must not bring a deleted object back.
+        The watch reports in order. An answer that is older than what it has reported must not
+        bring a deleted object back.
         """
         known = self._items.get(item.key)
         told = max(self._told, self._gone.get(item.key, 0))
@@ -81,48 +81,48 @@ class Store(Generic[T]):
                 self._listener(known, item)
 
     def put(self, item: T) -> None:
-        """Take in what the watch says is."""
+        """Take in an object that the watch reports as created or changed."""
         self._told = max(self._told, item.version)
         if item.version > max(self._listed, self._gone.get(item.key, 0)):
             self._take(item)
 
     @contextmanager
-    def looking(self, key: Key) -> Iterator[Look]:
-        """While an object is asked for by name: what is told gone before the answer stays so."""
-        look = Look(key)
-        self._looks.append(look)
+    def lookup(self, key: Key) -> Iterator[Lookup]:
+        """Note deletions of an object while a GET of it is under way."""
+        look = Lookup(key)
+        self._lookups.append(look)
         try:
             yield look
         finally:
-            self._looks.remove(look)
+            self._lookups.remove(look)
 
-    def meet(self, item: T, look: Look) -> None:
-        """Take in what a look of our own found, perhaps where the watch does not see.
+    def meet(self, item: T, look: Lookup) -> None:
+        """Take in the answer to a GET, perhaps of an object that the watch does not select.
 
-        How much the watch has told says nothing here: what it cannot see may be old.
+        It may be older than what the watch has reported of other objects.
         """
         if item.version >= look.gone:
             self._take(item)
 
     def remove(self, key: Key, version: int) -> None:
-        """Take in what the watch says is gone, up to ``version``."""
+        """Take in that the watch reports an object as deleted, at ``version``."""
         self._told = max(self._told, version)
         if self._gone.get(key, 0) <= version:
             self._gone.pop(key, None)
         self._end(key, version)
 
     def forget(self, key: Key, version: int) -> None:
-        """Take in what we found to be gone or deleted ourselves, as it was at ``version``.
+        """Take in that we deleted an object, or did not find it, as it was at ``version``.
 
-        It says nothing about other objects: the watch may be far from that version, and the answer
-        to an earlier write of ours that comes now is news.
+        This says nothing about other objects: the watch may be far behind that version, and the
+        answer to an earlier write of ours may still come.
         """
         if version > self._told:
             self._gone[key] = max(self._gone.get(key, 0), version)
         self._end(key, version)
 
     def _end(self, key: Key, version: int) -> None:
-        for look in self._looks:
+        for look in self._lookups:
             if look.key == key:
                 look.gone = max(look.gone, version)
         known = self._items.get(key)
@@ -131,11 +131,11 @@ class Store(Generic[T]):
             self._listener(known, None)
 
     def replace(self, items: Iterable[T], version: int) -> None:
-        """Take in a whole list as of ``version``: what is not in it is gone.
+        """Take in a complete list as of ``version``: an object that is not in it is deleted.
 
-        Nothing but our own later writes is newer than the list. What is known by a version that the
-        list should have, and does not, never was: the cluster has been restored from a backup, and
-        its revisions raised (``etcdutl snapshot restore --bump-revision``).
+        Only our own later writes are newer than the list. An object that is known at a version
+        which the list should have, and does not, never existed: the cluster was restored from a
+        backup, and its revisions raised (``etcdutl snapshot restore --bump-revision``).
         """
         self._gone = {key: gone for key, gone in self._gone.items() if gone > version}
         present = set()
@@ -146,13 +146,13 @@ class Store(Generic[T]):
                 self._set(known, item)
             else:
                 self._take(item)
-        for key in (self._items.keys() | {look.key for look in self._looks}) - present:
+        for key in (self._items.keys() | {look.key for look in self._lookups}) - present:
             self.remove(key, version)
         self._told = max(self._told, version)
         self._listed = version
 
     def restore(self, items: Iterable[T], version: int) -> None:
-        """Take in a list of a cluster that went back to an earlier state: versions say nothing."""
+        """Take in a list of a cluster that went back to an earlier state, whatever the versions."""
         before, self._items = self._items, {}
         self._told, self._listed, self._gone = version, version, {}
         for item in items:
