@@ -90,7 +90,7 @@ async def _events(stream: aiohttp.StreamReader) -> AsyncIterator[Manifest]:
 
 @asynccontextmanager
 async def connect(kubeconfig: Path) -> AsyncIterator[Bare]:
-    """A bare client with the credentials of a kubeconfig."""
+    """Return a bare client with the credentials of a kubeconfig."""
     found = Configuration()
     await load_kube_config(config_file=str(kubeconfig), client_configuration=found)  # type: ignore[no-untyped-call]
     context = ssl.create_default_context(cafile=found.ssl_ca_cert)

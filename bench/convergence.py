@@ -121,11 +121,11 @@ async def _furnished(admin: Bare, name: str) -> None:
 
 
 def names(count: int) -> list[str]:
-    """What the LNamespaces are called."""
+    """Return the names of the LNamespaces."""
     return [f"tenant-{i:05d}" for i in range(count)]
 
 
 def turns(count: int, number: int) -> list[Names]:
-    """The names in so many turns of about the same length."""
+    """Return the names in a number of turns of about the same length."""
     all_of_them = names(count)
     return [all_of_them[i * count // number : (i + 1) * count // number] for i in range(number)]

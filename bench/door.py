@@ -95,7 +95,7 @@ def _arguments() -> argparse.Namespace:
 
 @contextmanager
 def _webhook(folder: Path, pair: KeyPair) -> Iterator[str]:
-    """The real process on one core, with its certificate from a folder; yields its address."""
+    """Run the real process on one core, with its certificate from a folder; yield its address."""
     (folder / "tls.crt").write_bytes(pair.certificate)
     (folder / "tls.key").write_bytes(pair.key)
     command = [
@@ -119,7 +119,7 @@ def _webhook(folder: Path, pair: KeyPair) -> Iterator[str]:
 
 @contextmanager
 def _plain(pair: KeyPair) -> Iterator[str]:
-    """The plain alternative, on the same core; yields its address."""
+    """Run the plain alternative on the same core; yield its address."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.Process(target=_serve_plain, args=(theirs, pair), daemon=True)
     process.start()
@@ -178,7 +178,7 @@ async def _measure(load: _Load) -> Asked:
 
 
 def review(operation: str) -> bytes:
-    """An AdmissionReview as the API server sends it."""
+    """Return an AdmissionReview as the API server sends it."""
     group = "tenancy.loblaw.digital"
     members = [{"kind": "User", "name": f"u{i}"} for i in range(20)]
     kind = {"group": group, "version": "v1beta1", "kind": "LNamespace"}

@@ -78,7 +78,7 @@ async def _make(admin: Bare, number: int, conventions: Conventions) -> None:
 
 
 def _objects(number: int, conventions: Conventions) -> Iterator[DesiredObject]:
-    """What is outside of the Namespace of an LNamespace that has a sudoer of its own."""
+    """Yield the objects outside of the Namespace of an LNamespace with a sudoer of its own."""
     name, sudoer = f"team-{number:05d}", Member(f"person-{number:05d}@example.com")
     lns = LNamespace(Metadata(name, "none"), Spec(managers=(sudoer,), sudoers=(sudoer,)))
     now = active_entries(lns.spec, datetime.now(UTC))

@@ -134,7 +134,7 @@ def _bare(url: str, batches: list[list[BillingRecord]]) -> float:
 
 
 def _check(engine: sa.Engine, target: sa.Table, batches: list[list[BillingRecord]]) -> None:
-    """A figure counts only if all rows are there."""
+    """Check that all rows are there, without which no figure counts."""
     with engine.connect() as connection:
         found = connection.scalar(sa.select(sa.func.count()).select_from(target))
     engine.dispose()
@@ -147,7 +147,7 @@ def _batches(items: Sequence[Item], size: int) -> list[list[Item]]:
 
 
 def _record(number: int) -> BillingRecord:
-    """An event with every field set, of ordinary lengths."""
+    """Return an event with every field set, of ordinary lengths."""
     uid, at = str(uuid4()), START + timedelta(seconds=number)
     return BillingRecord(
         event_id=f"{uid}/1/{BillingOperation.APPLY}",

@@ -49,7 +49,7 @@ class Measured:
         return float(self._figure(name)["ours"])
 
     def plain(self, name: str) -> float:
-        """The same of the plain alternative."""
+        """Return the same figure of the plain alternative."""
         return float(self._figure(name)["plain"])
 
     def _figure(self, name: str) -> Mapping[str, Any]:

@@ -48,7 +48,7 @@ def write(path: Path, rows: Sequence[Row], details: dict[str, Any]) -> None:
 
 
 def machine() -> str:
-    """What this ran on."""
+    """Return what this ran on."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, {memory:.0f} GiB, "
@@ -57,7 +57,7 @@ def machine() -> str:
 
 
 def amount(value: float, unit: str) -> str:
-    """A figure with its unit, as precise as it is worth."""
+    """Return a figure with its unit, as precise as it is worth."""
     exact = value >= 100 or value == int(value)
     return f"{value:,.{0 if exact else 1}f} {unit}".rstrip()
 

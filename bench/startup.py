@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def rows(found: dict[str, float]) -> list[Row]:
-    """The figures, each beside plain kubectl."""
+    """Return the figures, each beside plain kubectl."""
     plain = found[PLAIN]
     return [Row(name, "ms", taken, plain, GOALS.get(name, "")) for name, taken in found.items()]
 

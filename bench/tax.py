@@ -99,7 +99,7 @@ async def _bind(admin: Bare, number: int) -> None:
 
 
 def right(user: str) -> Manifest:
-    """The RoleBinding in namespace default that allows it."""
+    """Return the RoleBinding in namespace default that allows it."""
     return {
         "apiVersion": f"{RBAC}/v1",
         "kind": "RoleBinding",

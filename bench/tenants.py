@@ -38,14 +38,14 @@ def manifest(name: str) -> Manifest:
 
 
 def objects(lns: LNamespace) -> list[DesiredObject]:
-    """What the controller makes of it."""
+    """Return the objects that the controller makes of an LNamespace."""
     current = active_entries(lns.spec, datetime.now(UTC))
     own = tenant_objects(lns, current, NamespaceState(Ownership.OURS), LAYOUT)
     return [*own, *self_impersonator(current.sudoers[0], {lns.name: lns.uid}, LAYOUT)]
 
 
 def ready(lns: LNamespace) -> dict[str, Any]:
-    """The status that says it is done."""
+    """Return the status of a finished reconcile."""
     now = datetime.now(UTC)
     found = ReconcileResult(
         Ownership.OURS, active_entries(lns.spec, now), lns.uid, f"{lns.name}-sudoers"

@@ -18,7 +18,7 @@ NOT_TENANTS = re.compile(r"default|(kube-|openshift|lnamespace).*")
 
 
 def lnamespaces(objects: Iterable[Manifest], options: argparse.Namespace) -> Iterator[Manifest]:
-    """An LNamespace for each namespace that somebody but the system works in, and that has none."""
+    """Yield an LNamespace for each namespace without one that is not the system's."""
     namespaces: list[Manifest] = []
     people: dict[str, dict[str, Manifest]] = defaultdict(dict)
     for found in objects:

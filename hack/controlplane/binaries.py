@@ -47,7 +47,7 @@ def ensure(release: Release) -> Executables:
 
 
 def _built(versions: Versions) -> Path:
-    """The folder with the executables of one go.mod; builds them when it must."""
+    """Return the folder with the executables of one go.mod; build them if need be."""
     home = cache_home() / cache_key(versions)
     if not _complete(home, versions):
         home.parent.mkdir(parents=True, exist_ok=True)

@@ -88,7 +88,7 @@ def environment(directory: Path) -> str:
 
 
 def _chosen(directory: Path, kubernetes: str | None) -> str | None:
-    """The version of a cluster that is there, else the one that was asked for."""
+    """Return the version of a cluster that exists, else the one that was asked for."""
     state = _read_state(directory)
     if state is None or kubernetes in (None, state.kubernetes):
         return state.kubernetes if state else kubernetes
@@ -130,7 +130,7 @@ def _write_kubeconfigs(layout: Layout, ports: Ports, certificates: pki.Pki) -> N
 
 
 def _ports(directory: Path) -> Ports:
-    """The cluster's ports: chosen once, so that its kubeconfigs stay valid."""
+    """Return the cluster's ports, chosen once so that its kubeconfigs stay valid."""
     state = _read_state(directory)
     return state.ports if state else Ports(*_free_ports(4))
 

@@ -102,7 +102,7 @@ def _listening(ports: Ports) -> dict[str, tuple[int, ...]]:
 
 
 def _probes(ports: Ports, pki: Pki) -> dict[str, tuple[Probe, ...]]:
-    """What has to answer; the controllers are at work when they have made a service account."""
+    """Return what has to answer; a service account shows that the controllers are at work."""
     admin, etcd_client = pki.pair("admin"), pki.pair("etcd-client")
     account = "/api/v1/namespaces/default/serviceaccounts/default"
     return {
@@ -162,7 +162,7 @@ def _api_server(ports: Ports, pki: Pki) -> tuple[str, ...]:
 
 
 def _audit(layout: Layout) -> tuple[str, ...]:
-    """An audit log, where somebody has put a policy for one into the cluster's folder."""
+    """Return the flags of an audit log, if the cluster's folder has a policy for one."""
     if not layout.audit_policy.exists():
         return ()
     log = layout.directory / "logs" / "audit.log"
@@ -188,7 +188,7 @@ def _controller_manager(ports: Ports, pki: Pki) -> tuple[str, ...]:
 
 
 def kubeconfig(port: int, authority: Path, client: Pair) -> bytes:
-    """A kubeconfig with everything in it, as JSON, which is YAML too."""
+    """Return a kubeconfig with everything in it, as JSON, which is YAML too."""
     name = "lnamespace-local"
     server = {
         "server": f"https://{LOOPBACK}:{port}",

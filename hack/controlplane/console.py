@@ -14,7 +14,7 @@ def say(text: str) -> None:
 
 
 def tail(log: Path, lines: int = 15) -> str:
-    """The last lines of a log, indented, to show beside the error they explain."""
+    """Return the last lines of a log, indented, to show beside the error they explain."""
     try:
         text = log.read_text(errors="replace")
     except FileNotFoundError:

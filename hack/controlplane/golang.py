@@ -80,7 +80,7 @@ def recipe(versions: Versions) -> str:
 
 
 def find_go(versions: Versions) -> Path:
-    """The Go on PATH if it is new enough, else the one of .venv, which is installed if missing."""
+    """Return the Go on PATH if it is new enough, else that of .venv; install it if missing."""
     in_venv = VENV / "bin" / "go"
     for candidate in (shutil.which("go"), str(in_venv)):
         if candidate and _is_new_enough(candidate, versions.go):

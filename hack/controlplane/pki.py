@@ -143,7 +143,7 @@ def _builder(
     key: ec.EllipticCurvePrivateKey,
     issuer_key: ec.EllipticCurvePrivateKey,
 ) -> x509.CertificateBuilder:
-    """What all certificates share; strict clients insist on both key identifiers."""
+    """Return what all certificates share; strict clients insist on both key identifiers."""
     now = dt.datetime.now(dt.UTC)
     own_id = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())

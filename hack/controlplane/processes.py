@@ -86,7 +86,7 @@ def pidfile(directory: Path, name: str) -> Path:
 
 
 def running_pid(file: Path, identity: str) -> int | None:
-    """The pid in a pidfile, if that process is alive and has our argument."""
+    """Return the pid in a pidfile, if that process is alive and has our argument."""
     try:
         pid = int(file.read_text())
     except (FileNotFoundError, ValueError):
@@ -95,7 +95,7 @@ def running_pid(file: Path, identity: str) -> int | None:
 
 
 def _arguments(pid: int) -> str | list[str]:
-    """The command line; empty for a process that is gone, or dead and not yet reaped."""
+    """Return the command line; empty for a process that is gone, or dead and not yet reaped."""
     if sys.platform != "linux":
         command = ["ps", "-ww", "-o", "args=", "-p", str(pid)]
         return subprocess.run(command, check=False, capture_output=True, text=True).stdout
@@ -136,7 +136,7 @@ def becomes_ready(daemon: Daemon, alive: Callable[[], bool]) -> bool:
 
 
 def _wait_for_ports(daemon: Daemon) -> None:
-    """A process that was just killed keeps its port for a moment longer than its pid."""
+    """Wait until the ports are free: a killed process keeps its port longer than its pid."""
     deadline = time.monotonic() + PORT_TIMEOUT
     while taken := [port for port in daemon.ports if not is_free(port)]:
         if time.monotonic() > deadline:

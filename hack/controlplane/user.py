@@ -51,7 +51,7 @@ def request(folder: Path, name: str, *groups: str) -> None:
 
 
 def subject(name: str, *groups: str) -> x509.Name:
-    """The certificate's subject, of any length: X.509 allows 64 characters, Kubernetes more."""
+    """Return the certificate's subject: X.509 allows 64 characters, Kubernetes more."""
     values = [(NameOID.ORGANIZATION_NAME, group) for group in groups]
     values.append((NameOID.COMMON_NAME, name))
     for _, value in values:
@@ -78,7 +78,7 @@ def stem(name: str, *groups: str) -> str:
 
 
 def signing_request(name: str, signed: bytes) -> dict[str, object]:
-    """The object that asks the cluster for a client certificate."""
+    """Return the object that asks the cluster for a client certificate."""
     return {
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",

@@ -31,7 +31,7 @@ def lnamespace() -> str:
 
 
 def plugins() -> str:
-    """What the kubectl plugins say of themselves."""
+    """Return what the kubectl plugins say of themselves."""
     helps = {
         "create lns": plugin_help.CREATE,
         "sudo": plugin_help.SUDO,
@@ -56,7 +56,7 @@ def _leaves(parser: Parser) -> Iterator[Parser]:
 
 
 def _sections(commands: Iterable[Parser]) -> Iterator[str]:
-    """A section for each command; options that several share stand at the first of them."""
+    """Yield a section for each command; options that several share stand at the first."""
     told: dict[tuple[str, ...], str] = {}
     for command in commands:
         settings = _settings(command)

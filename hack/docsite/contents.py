@@ -45,7 +45,7 @@ CONTENTS = {
 
 
 def toctrees(found: set[str]) -> str:
-    """The table of contents of the pages that there are."""
+    """Return the table of contents of the pages that exist."""
     return "".join(_toctree(caption, pages, found) for caption, pages in CONTENTS.items())
 
 
@@ -61,6 +61,6 @@ def _append(app: Any, page: str, content: list[str]) -> None:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """What Sphinx calls."""
+    """Set up the extension; Sphinx calls this."""
     app.connect("source-read", _append)
     return {"parallel_read_safe": True}

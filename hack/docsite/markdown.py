@@ -6,12 +6,12 @@ GENERATED = "<!-- Written by `make reference` from the code. Do not edit. -->"
 
 
 def page(title: str, *parts: str) -> str:
-    """A whole file."""
+    """Return a whole file."""
     return "\n\n".join([GENERATED, f"# {title}", *(part.strip("\n") for part in parts)]) + "\n"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; cells are Markdown already."""
+    """Return a table; cells are Markdown already."""
     lines = [_row(head), _row(["---"] * len(head)), *map(_row, rows)]
     return "\n".join(lines)
 

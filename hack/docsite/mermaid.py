@@ -17,7 +17,7 @@ class Mermaid(Directive):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """The picture, as it stands in the page."""
+        """Return the picture, as it stands in the page."""
         source = "\n".join(self.content)
         try:
             svg = mermaidx.render(source).svg()
@@ -28,6 +28,6 @@ class Mermaid(Directive):
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """What Sphinx calls."""
+    """Set up the extension; Sphinx calls this."""
     app.add_directive("mermaid", Mermaid)
     return {"parallel_read_safe": True}

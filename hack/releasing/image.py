@@ -72,7 +72,7 @@ def check_pushed(image: Image) -> None:
 
 
 def available() -> str:
-    """The builder that is here.
+    """Return the builder that is installed.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def available() -> str:
 
 
 def commands(builder: str, image: Image, epoch: int) -> list[list[str]]:
-    """What builds it, in order."""
+    """Return the commands that build it, in order."""
     base = [f"--build-arg=DEBIAN={image.base}"] if image.base else []
     if builder == "docker":
         build = ["docker", "buildx", "build", "--platform", PLATFORMS, *base]
@@ -99,13 +99,13 @@ def commands(builder: str, image: Image, epoch: int) -> list[list[str]]:
 
 
 def digest_in(file: Path) -> str:
-    """The digest of what was pushed, as the builder wrote it down."""
+    """Return the digest of what was pushed, as the builder wrote it down."""
     text = file.read_text().strip()
     return str(json.loads(text)["containerimage.digest"]) if text.startswith("{") else text
 
 
 def _platform() -> str:
-    """The platform of this machine, in the words of images."""
+    """Return the platform of this machine, in the words of images."""
     machine = platform.machine()
     names = {"x86_64": "amd64", "aarch64": "arm64"}
     return f"linux/{names.get(machine, machine)}"

@@ -47,17 +47,17 @@ def write_sums(version: str, dist: Path) -> Path:
 
 
 def chart_of(version: str, dist: Path) -> Path:
-    """The chart, made or to be made."""
+    """Return the file of the chart, made or to be made."""
     return dist / f"lnamespace-{version}.tgz"
 
 
 def bill_of(version: str, dist: Path) -> Path:
-    """The bill of materials, made or to be made."""
+    """Return the file of the bill of materials, made or to be made."""
     return dist / f"lnamespace-{version}.cdx.json"
 
 
 def _python(made_from: Source, folder: Path, dist: Path) -> list[Path]:
-    """The wheel is made from the source package: what is in the one is enough for the other."""
+    """Build the wheel from the source package, which shows that it is complete."""
     python = sys.executable
     build = (str(Path(python).with_name("uv")), "build", "--quiet", "--no-build-isolation")
     output((*build, "--python", python, "--out-dir", str(dist)), folder, _environment(made_from))
@@ -75,7 +75,7 @@ def _chart(made_from: Source, folder: Path, dist: Path) -> Path:
 
 
 def _bill(made_from: Source, folder: Path, dist: Path) -> Path:
-    """What the image installs, each with its hashes, as CycloneDX; checked against its schema."""
+    """Write what the image installs, with hashes, as CycloneDX; check it against its schema."""
     bill = bill_of(made_from.version, dist)
     tool = (sys.executable, "-m", "cyclonedx_py", "requirements", "requirements/run.txt")
     how = ("--pyproject", "pyproject.toml", "--output-reproducible", "--validate")

@@ -37,7 +37,7 @@ def make(made_from: Source, folder: Path, dist: Path) -> list[Path]:
 
 
 def _modules(folder: Path) -> dict[str, bytes]:
-    """What the plugins consist of: the package's own docstring, and their folder."""
+    """Return the files of the plugins: the package's own docstring, and their folder."""
     root = folder / "operator"
     package = root / "lnamespace"
     paths = [package / "__init__.py", *sorted((package / "plugins").glob("*.py"))]
@@ -45,7 +45,7 @@ def _modules(folder: Path) -> dict[str, bytes]:
 
 
 def _program(modules: Mapping[str, bytes], epoch: int) -> bytes:
-    """A zip that Python runs; the same bytes from the same modules, wherever it is made."""
+    """Return a zip that Python runs; the same modules give the same bytes on every machine."""
     digest = hashlib.sha256(repr(sorted(modules.items())).encode()).hexdigest()[:16]
     main = MAIN.read_bytes().replace(b"DIGEST_OF_THE_MODULES", digest.encode())
     packed = io.BytesIO()

@@ -17,7 +17,7 @@ def say(text: str) -> None:
 
 
 def output(command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> str:
-    """What a program prints.
+    """Run a program and return what it prints.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def show(command: Sequence[str], folder: Path) -> None:
 
 
 def first_of(probes: Sequence[Sequence[str]], what: str) -> str:
-    """The first program that is here and works, as its probe shows.
+    """Return the first program that is installed and works, as its probe shows.
 
     Raises
     ------

@@ -53,7 +53,7 @@ def check_tool() -> None:
 
 
 def commands(made: Image, signer: Signer) -> Iterator[list[str]]:
-    """What signs it all. The checksums speak for every file; the chart travels alone, too."""
+    """Sign the checksums, which cover every file, and the chart, which also travels alone."""
     how = signer.options
     for file in (made.dist / packages.SUMS, packages.chart_of(made.version, made.dist)):
         yield ["cosign", "sign-blob", *how, f"--bundle={signature_of(file)}", str(file)]

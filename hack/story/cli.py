@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
 
 @contextmanager
 def _stage(console: Console, *, keep: bool) -> Iterator[Stage]:
-    """A stage that is taken down in the end, whatever happens, unless it is set and kept."""
+    """Set up a stage that is taken down in the end, whatever happens, unless it is kept."""
     _check_tools()
     stage = Stage.new(console.note)
     kept = False
@@ -75,7 +75,7 @@ def _stage(console: Console, *, keep: bool) -> Iterator[Stage]:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C does not interrupt the cleaning up after the first."""
+    """Keep a second Ctrl-C from interrupting the cleaning up after the first."""
     before = {
         number: signal.signal(number, signal.SIG_IGN)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -20,32 +20,32 @@ class Console:
         self._width = min(shutil.get_terminal_size().columns, 100)
 
     def title(self, text: str) -> None:
-        """What the next part is about."""
+        """Print what the next part is about."""
         self._write("", self._paint(text, BOLD))
 
     def note(self, text: str) -> None:
-        """What is going on behind the scenes."""
+        """Print what is going on behind the scenes."""
         self._write(self._paint(text, DIM))
 
     def expectation(self, number: int, text: str) -> None:
-        """What is about to happen, in plain words."""
+        """Print what is about to happen, in plain words."""
         self._write("", textwrap.fill(f"{number}. {text}", self._width, subsequent_indent="   "))
 
     def command(self, who: str, line: str) -> None:
-        """A command as a person types it."""
+        """Print a command as a person types it."""
         self._write(f"   {self._paint(who + '$', CYAN)} {self._paint(line, BOLD)}")
 
     def output(self, text: str) -> None:
-        """What a command answered."""
+        """Print what a command answered."""
         for line in text.splitlines():
             self._write(f"   {line}".rstrip())
 
     def as_told(self, seconds: float) -> None:
-        """The step went as told."""
+        """Print that the step went as told."""
         self._write(f"   {self._paint('✔', GREEN)} {self._paint(f'{seconds:.1f} s', DIM)}")
 
     def not_as_told(self, reason: str) -> None:
-        """The step did not go as told."""
+        """Print that the step did not go as told."""
         self._write(f"   {self._paint('✘ not as told: ' + reason, RED)}")
 
     def verdict(self, text: str, *, good: bool) -> None:

@@ -54,7 +54,7 @@ class Process:
             time.sleep(0.05)
 
     def tail(self, lines: int = 20) -> str:
-        """The end of what it wrote."""
+        """Return the end of what it wrote."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
     def stop(self) -> None:

@@ -54,7 +54,7 @@ class Stage:
 
     @classmethod
     def new(cls, say: Callable[[str], None]) -> Self:
-        """A stage in a folder of its own, so that demos do not meet."""
+        """Return a stage in a folder of its own, so that demos do not meet."""
         clusters = REPOSITORY / ".cluster"
         clusters.mkdir(exist_ok=True)
         return cls(Path(tempfile.mkdtemp(prefix="demo-", dir=clusters)), say)
@@ -106,7 +106,7 @@ class Stage:
         return Answer(done.returncode, done.stdout)
 
     def logs(self) -> str:
-        """The end of what our processes wrote."""
+        """Return the end of what our processes wrote."""
         return "\n".join(f"log of {p.name}:\n{p.tail()}" for p in self.processes)
 
     def take_down(self) -> None:
@@ -125,7 +125,7 @@ class Stage:
         )
 
     def how_to_use(self) -> str:
-        """What to type to go on by hand, and to end it."""
+        """Return what to type to go on by hand, and to end it."""
         place = shlex.quote(os.path.relpath(self.directory))
         processes = " ".join(str(p.process.pid) for p in self.processes)
         ours = {k: v for k, v in self.environment.items() if k.startswith("LNAMESPACE_")}

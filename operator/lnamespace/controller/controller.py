@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 def conventions_of(settings: Settings) -> Conventions:
-    """The conventions that the settings ask for."""
+    """Return the conventions that the settings ask for."""
     names = Names(settings.api_group_suffix, settings.sudoers_group_format, settings.class_name)
     return Conventions(
         names,
@@ -67,7 +67,7 @@ def limits_of(settings: Settings) -> RequesterLimits:
 
 
 def election_of(client: Client, settings: Settings) -> LeaderElector | None:
-    """The election to take part in; None where this is the only controller."""
+    """Return the candidate of an election; None if this is the only controller."""
     namespace, found, name = settings.lease.partition("/")
     if not found:
         return None

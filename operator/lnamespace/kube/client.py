@@ -134,7 +134,7 @@ class Client:
         await self._session.close()
 
     def fenced(self, fence: Fence) -> Self:
-        """The same connection for a process that may lose the right to write.
+        """Return the same connection for a process that may lose the right to write.
 
         ``fence`` is asked before each write and says how many seconds it may take, or raises.
         A write that was sent is not given up when its caller is cancelled: :meth:`written`.
@@ -144,7 +144,7 @@ class Client:
         return twin
 
     def observed(self, observer: Observer) -> Self:
-        """The same connection for a process that counts its requests."""
+        """Return the same connection for a process that counts its requests."""
         twin = copy.copy(self)
         twin.observer = observer
         return twin
