@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -45,6 +47,17 @@ def read(parse: Callable[[str], object], text: str) -> object:
 @given(st.text(alphabet='[]{}",:0123456789.eE+-truefalsn \\u', max_size=12))
 def test_what_json_refuses_is_refused(text: str) -> None:
     assert read(loads, text) == read(json.loads, text)
+
+
+def test_without_the_parts_in_c_the_module_json_reads_and_writes() -> None:
+    """PyPy has no `make_scanner`, and CPython promises nothing about its own."""
+    code = (
+        "import sys, _json; del _json.make_scanner; "
+        "from lnamespace.plugins.documents import dumps, loads; "
+        "assert 'json' in sys.modules; print(dumps(loads('{\"a\": [1, null, \"\\u00e4\"]}')))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert out.stdout == '{"a":[1,null,"\\u00e4"]}\n'
 
 
 def test_other_values_have_no_form() -> None:

@@ -6,7 +6,6 @@ What `json` itself calls, in C, is enough for what kubectl answers and for what 
 from __future__ import annotations
 
 import codecs
-from _json import encode_basestring_ascii, make_scanner
 
 from lnamespace.plugins.values import TYPE_CHECKING
 
@@ -29,7 +28,15 @@ class _Decoder:
         return float(name)
 
 
-_scan = make_scanner(_Decoder)  # type: ignore[arg-type]  # it reads these, of whatever has them
+try:
+    from _json import encode_basestring_ascii, make_scanner
+
+    _scan = make_scanner(_Decoder)  # type: ignore[arg-type]  # it reads these, of whatever has them
+except (ImportError, AttributeError, TypeError):  # another Python than CPython, or a later one
+    from json import JSONDecoder
+    from json.encoder import encode_basestring_ascii
+
+    _scan = JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def loads(text: str) -> Any:
