@@ -182,6 +182,57 @@ async def test_what_lost_its_label_is_found_and_put_right(desk: Desk) -> None:
     assert desk.cluster.objects[USERS]["metadata"]["labels"] == LAYOUT.labels("team-a")
 
 
+def orphaned(desk: Desk) -> None:
+    """Somebody takes the owner reference off the Namespace; the watch tells."""
+    shown = desk.cluster.objects[SPACE]
+    del shown["metadata"]["ownerReferences"]
+    desk.cluster.make(SPACE, shown)
+    desk.told(NAMESPACE, SPACE)
+
+
+async def test_an_owner_reference_that_is_lost_comes_back(desk: Desk) -> None:
+    desk.lnamespace(users=[BOB_ENTRY])
+    await desk.reconcile()
+    orphaned(desk)
+    await desk.reconcile()
+    assert [o["uid"] for o in desk.cluster.objects[SPACE]["metadata"]["ownerReferences"]] == [
+        "uid-a"
+    ]
+
+
+@pytest.mark.parametrize("there", ["terminating", "gone", "another of its name"])
+async def test_a_namespace_that_a_deletion_has_orphaned_gets_no_owner_again(
+    there: str, desk: Desk
+) -> None:
+    """``kubectl delete lns --cascade=orphan``, and the watch of Namespaces is ahead of the other.
+
+    The owner reference came back, and the garbage collector deleted the Namespace by it.
+    """
+    desk.lnamespace(users=[BOB_ENTRY])
+    await desk.reconcile()
+    shown = desk.cluster.objects.pop(LNS)
+    if there != "gone":
+        changed = (
+            {"uid": "uid-b"} if there != "terminating" else {"deletionTimestamp": NOW.isoformat()}
+        )
+        desk.cluster.objects[LNS] = shown | {"metadata": shown["metadata"] | changed}
+    orphaned(desk)
+    await desk.reconcile()
+    assert "ownerReferences" not in desk.cluster.objects[SPACE]["metadata"]
+
+
+async def test_an_owner_reference_waits_for_an_answer_and_a_revocation_does_not(desk: Desk) -> None:
+    desk.lnamespace(users=[BOB_ENTRY])
+    await desk.reconcile()
+    orphaned(desk)
+    desk.cluster.refusals["GET", LNS] = 403
+    desk.lnamespace(users=[])
+    outcome = await desk.reconcile()
+    assert isinstance(outcome.worst, errors.Forbidden)
+    assert desk.subjects(USERS) == []
+    assert "ownerReferences" not in desk.cluster.objects[SPACE]["metadata"]
+
+
 async def test_a_deleted_lnamespace_takes_its_grants_and_leaves_the_rest(desk: Desk) -> None:
     """The Namespace is the garbage collector's matter: should we be wrong, no data is lost."""
     desk.lnamespace(users=[BOB_ENTRY], sudoers=[ALICE_ENTRY])

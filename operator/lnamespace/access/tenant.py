@@ -29,12 +29,15 @@ class NamespaceState:
 
     ``profile`` is None while it is not known which profile applies. ``moving`` is set while the
     objects of the previous sudo layout are complete: sudoers may edit the LNamespace by either.
+    ``orphaned`` is set while the Namespace is without its owner reference, and the LNamespace may
+    be on its way out for all that is known.
     """
 
     ownership: Ownership
     observed: ObservedObject | None = None
     profile: ResolvedProfile | None = field(default_factory=ResolvedProfile)
     moving: bool = False
+    orphaned: bool = False
 
 
 def tenant_objects(
@@ -66,10 +69,11 @@ def namespace_object(
 ) -> DesiredObject:
     """Return the desired Namespace.
 
-    With deletionPolicy Retain it has no owner reference, so the garbage collector leaves it. The
-    owner annotation is there in either case.
+    With deletionPolicy Retain it has no owner reference, so the garbage collector leaves it, and
+    so it does after ``kubectl delete lns --cascade=orphan``. The owner annotation is there in any
+    case.
     """
-    retain = lns.spec.deletion_policy is DeletionPolicy.RETAIN
+    retain = state.orphaned or lns.spec.deletion_policy is DeletionPolicy.RETAIN
     further = profiles.namespace_labels(lns, state.profile, state.observed, conventions)
     ours = conventions.labels(lns.name) | build_cost_labels(lns.spec.billing, conventions.names)
     meta = ObjectMeta(

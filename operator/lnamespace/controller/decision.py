@@ -284,8 +284,14 @@ def _desired(observation: Observation, decision: ReconcileDecision) -> tuple[Des
     if refusal:
         return editor_objects(lns, decision.entries, conventions)
     changing = previous_is_complete(lns.name, conventions, observation.get)
-    space = NamespaceState(decision.ownership, observation.namespace, observation.profile, changing)
-    return tenant_objects(lns, decision.entries, space, conventions)
+    state = NamespaceState(
+        decision.ownership,
+        observation.namespace,
+        observation.profile,
+        changing,
+        observation.orphaned,
+    )
+    return tenant_objects(lns, decision.entries, state, conventions)
 
 
 def _profile_places(

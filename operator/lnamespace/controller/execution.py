@@ -111,7 +111,7 @@ def _result(
         refusal=decision.refusal,
         sudoers_settled=sudoers_settled(observation, decision),
         sudoer_problems=tuple(state.problem for state in states if state.problem),
-        failures=applied.failures,
+        failures=(*applied.failures, *observation.owner_failures),
         has_profile=observation.profile not in (None, ResolvedProfile()),
         profile_problem=observation.profile_problem,
         profile_failures=applied.profile_failures,

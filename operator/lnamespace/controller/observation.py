@@ -10,6 +10,7 @@ from lnamespace.access.ownership import Ownership, determine_ownership, is_adopt
 from lnamespace.access.profiles import ProfileSet, ResolvedProfile
 from lnamespace.controller.quota import QueuePosition
 from lnamespace.controller.resource import CachedLNamespace
+from lnamespace.errors import ClusterError
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import NAMESPACE, Resource
 from lnamespace.kube.state import ObservedObject
@@ -64,6 +65,11 @@ class Observation:
         Namespace is absent, and has been reserved if it is ``HOLDS``.
     quota_message
         What the LNamespace waits for if its position is another than ``HOLDS``.
+    owner_confirmed
+        The API server has said that the LNamespace is there and stays, after its Namespace was
+        seen without an owner reference.
+    owner_failures
+        Why the API server could not be asked.
     """
 
     name: str
@@ -76,6 +82,8 @@ class Observation:
     name_problem: str = ""
     position: QueuePosition = QueuePosition.HOLDS
     quota_message: str = ""
+    owner_confirmed: bool = False
+    owner_failures: tuple[ClusterError, ...] = ()
 
     @property
     def lns(self) -> LNamespace:
@@ -102,6 +110,21 @@ class Observation:
     def ownership(self) -> Ownership:
         """Return whose that Namespace is."""
         return determine_ownership(self.lns, self.namespace, self.conventions)
+
+    @property
+    def orphaned(self) -> bool:
+        """Return whether the Namespace is without its owner, perhaps for good.
+
+        ``kubectl delete lns --cascade=orphan`` takes the owner reference off the Namespace. That
+        may be known here before the deletion is. Put back, it would delete the Namespace.
+        """
+        namespace = self.namespace
+        return (
+            namespace is not None
+            and self.ownership is Ownership.OURS
+            and self.lns.uid not in namespace.owners
+            and not self.owner_confirmed
+        )
 
     @property
     def adopted(self) -> bool:

@@ -13,12 +13,13 @@ from lnamespace.access.tenant import all_grant_refs
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.observation import Lifecycle, Observation, SudoerState
 from lnamespace.controller.quota import QueuePosition
-from lnamespace.controller.resource import CachedLNamespace
-from lnamespace.errors import ClusterError
+from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
+from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.apply import Applier
+from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import NAMESPACE, Resource
-from lnamespace.model.lnamespace import LNamespace
+from lnamespace.model.lnamespace import DeletionPolicy, LNamespace
 from lnamespace.model.rules import RESERVED_NAMES, name_problem
 from lnamespace.model.subject import Subject
 
@@ -27,6 +28,7 @@ from lnamespace.model.subject import Subject
 class Observer:
     """Makes observations; one at a time for each name, for it may reserve a slot of a quota."""
 
+    client: Client
     cache: Cache
     applier: Applier
     conventions: Conventions
@@ -52,7 +54,9 @@ class Observer:
             return Observation(name, self.conventions, lifecycle, cached)
         await self.applier.refresh(self._places(name))
         seen = self.renew(Observation(name, self.conventions, lifecycle, cached))
-        return self._with_position(seen) if lifecycle is Lifecycle.ACTIVE else seen
+        if lifecycle is not Lifecycle.ACTIVE:
+            return seen
+        return await self._with_owner(self._with_position(seen))
 
     def renew(self, before: Observation) -> Observation:
         """Read the caches again for the same LNamespace, as it was then."""
@@ -80,6 +84,20 @@ class Observer:
             place for place in profiles.profile_refs(name) if place[0] in self.cache.objects
         )
         yield NAMESPACE, ("", name)
+
+    async def _with_owner(self, seen: Observation) -> Observation:
+        """Ask the API server for the LNamespace if its Namespace has lost its owner reference."""
+        if not seen.orphaned or seen.lns.spec.deletion_policy is DeletionPolicy.RETAIN:
+            return seen
+        path = lnamespaces(self.conventions).path(seen.name)
+        try:
+            found = read_lnamespace(await self.client.get(path))
+        except NotFound:
+            return seen
+        except ClusterError as error:
+            return dataclasses.replace(seen, owner_failures=(error,))
+        stays = found.lns.uid == seen.lns.uid and not found.terminating
+        return dataclasses.replace(seen, owner_confirmed=stays)
 
     def _with_position(self, seen: Observation) -> Observation:
         lns = seen.lns

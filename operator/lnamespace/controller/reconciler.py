@@ -51,7 +51,14 @@ class LNamespaceReconciler:
 
     @cached_property
     def _observer(self) -> Observer:
-        return Observer(self.cache, self.applier, self.conventions, self.reserved, self.profiles)
+        return Observer(
+            self.client,
+            self.cache,
+            self.applier,
+            self.conventions,
+            self.reserved,
+            self.profiles,
+        )
 
     @cached_property
     def _executor(self) -> Executor:
