@@ -22,6 +22,7 @@ _SUFFIX_MAX_LENGTH = 52
 _CHOICES = {
     "sudo_layout": ("group", "serviceaccount"),
     "ledger_manage": ("CreateAndExtend", "Never"),
+    "lclusters": ("yes", "no"),
     "log_format": ("text", "json"),
     "log_level": ("debug", "info", "warning", "error"),
 }
@@ -113,6 +114,31 @@ class Settings:
         "in /, separated by commas.",
         "controller",
     )
+    lclusters: str = _option(
+        "no",
+        "yes: reconcile LClusters, whose CustomResourceDefinition must be there; no: LNamespaces "
+        "only.",
+        "controller",
+        "webhook",
+    )
+    gateway_url: str = _option(
+        "",
+        "Where people reach the gateway: LCluster acme is at URL/clusters/acme; empty: there is "
+        "no gateway.",
+        "controller",
+    )
+    gateway_authorities: str = _option(
+        "",
+        "The CAs of the gateway's certificate in PEM, for kubeconfigs; empty: people's machines "
+        "trust it already.",
+        "controller",
+    )
+    gateway_endpoints: str = _option(
+        "",
+        "IP:PORT, by commas, at which pods reach the gateway: in each LCluster the Service "
+        "`kubernetes` leads there; empty: it leads nowhere.",
+        "controller",
+    )
     workers: int = _option(16, "How many LNamespaces are worked on at a time.", "controller")
     concurrency: int = _option(
         8, "How many writes are under way at a time, over all workers.", "controller"
@@ -133,6 +159,7 @@ class Settings:
         "Where to answer /livez, /readyz and /metrics, such as 0.0.0.0:8081; empty: nowhere.",
         "controller",
         "webhook",
+        "gateway",
         "ledger",
     )
     certificate_directory: str = _option(
@@ -158,7 +185,7 @@ class Settings:
         60, "How long a new CA is trusted everywhere before it is used.", "webhook"
     )
     drain_seconds: int = _option(
-        10, "How long to go on answering after being told to stop.", "webhook"
+        10, "How long to go on answering after being told to stop.", "webhook", "gateway"
     )
     default_lists: str = _option(
         "users,managers,sudoers",
@@ -172,6 +199,45 @@ class Settings:
         "",
         "YAML that says who pays by default (docs/payers.md); read anew when it changes.",
         "webhook",
+    )
+
+    gateway_listen: str = _option(
+        "0.0.0.0:6443", "Where tenants reach their clusters, by HTTPS.", "gateway"
+    )
+    gateway_host: str = _option(
+        "",
+        "The gateway's own host name: tenant acme is at acme.HOST, and at HOST/clusters/acme.",
+        "gateway",
+    )
+    gateway_allow: str = _option(
+        "{}",
+        "What of the platform the objects of LClusters may use, as JSON, such as "
+        '{"csiDrivers": ["d.example.com"]}; the keys are those of gateway.allow in the chart.',
+        "gateway",
+    )
+    gateway_certificate_directory: str = _option(
+        "/etc/lnamespace/gateway",
+        "A folder with tls.crt and tls.key for --gateway-host and all names below it.",
+        "gateway",
+    )
+    gateway_client_ca_file: str = _option(
+        "",
+        "The CAs of the client certificates of the platform's people, as the API server's "
+        "--client-ca-file; empty: as the API server says in its ConfigMap.",
+        "gateway",
+    )
+
+    gateway_requests_in_flight: int = _option(
+        200,
+        "How many requests one LCluster may have under way at each replica, and as many streams "
+        "such as kubectl exec; more are answered 429.",
+        "gateway",
+    )
+    gateway_signer_secret: str = _option(
+        "",
+        "NAMESPACE/NAME of the Secret with the CA of the client certificates that LClusters issue "
+        "for themselves; the first replica makes it. Empty: they issue none.",
+        "gateway",
     )
 
     ledger_url: str = _option(
@@ -213,8 +279,10 @@ class Settings:
                 raise SettingsError(f"{_flag(option.name)} must be at least {least}")
         if any(limit < 0 for limit in self.limits_by_name.values()):
             raise SettingsError("--limit-exceptions must be numbers of at least 0")
-        if self.lease and not re.fullmatch(r"[^/]+/[^/]+", self.lease):
-            raise SettingsError("--lease must be NAMESPACE/NAME")
+        for name in ("lease", "gateway_signer_secret"):
+            value = getattr(self, name)
+            if value and not re.fullmatch(r"[^/]+/[^/]+", value):
+                raise SettingsError(f"{_flag(name)} must be NAMESPACE/NAME")
         if not set(items(self.default_lists)) <= {"users", "managers", "sudoers"}:
             raise SettingsError("--default-lists must name some of users, managers, sudoers")
 

@@ -2,12 +2,14 @@
 
 from lnamespace.metrics.base import ProcessMetrics
 from lnamespace.metrics.controller import ControllerMetrics
+from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.metrics.ledger import LedgerMetrics
 from lnamespace.metrics.webhook import WebhookMetrics
 
 PROCESSES: dict[str, type[ProcessMetrics]] = {
     "controller": ControllerMetrics,
     "webhook": WebhookMetrics,
+    "gateway": GatewayMetrics,
     "ledger": LedgerMetrics,
 }
 

@@ -1,10 +1,12 @@
-"""What an LNamespace is: types, names and rules. Pure.
+"""What LNamespaces and LClusters are: types, names and rules. Pure.
 
 * :mod:`~lnamespace.model.subject` - who can be an entry of a list, and until when.
 * :mod:`~lnamespace.model.lnamespace` - the types of the API; objects are decoded into them.
+* :mod:`~lnamespace.model.lcluster` - the same of LClusters, and the names that they may have.
 * :mod:`~lnamespace.model.v1alpha1`, :mod:`~lnamespace.model.conversion` - the older version.
 * :mod:`~lnamespace.model.rules` - which names, entries and texts are allowed.
-* :mod:`~lnamespace.model.names` - the names of the objects of an LNamespace.
+* :mod:`~lnamespace.model.names` - the names of the objects of LNamespaces and LClusters.
 * :mod:`~lnamespace.model.profile` - profiles, as the platform team writes them.
-* :mod:`~lnamespace.model.crd` - the CustomResourceDefinition, generated from all that.
+* :mod:`~lnamespace.model.crd`, :mod:`~lnamespace.model.lcluster_crd` - the
+  CustomResourceDefinitions, generated from all that.
 """

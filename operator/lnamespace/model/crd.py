@@ -22,10 +22,14 @@ from lnamespace.model.lnamespace import (
     VERSION,
     Spec,
     Status,
+    TenantSpec,
+    TenantStatus,
 )
 from lnamespace.model.names import Names
 
 Schema = dict[str, Any]
+Column = tuple[str, str, str, int]
+"""A column of ``kubectl get``: name, type, path and priority (0: always shown)."""
 
 _KEPT = frozenset(
     {"type", "description", "enum", "format", "items", "properties", "required"}
@@ -83,8 +87,8 @@ def build_definition(names: Names, kind: str, plural: str, versions: list[Schema
     }
 
 
-def printer_columns(columns: Iterable[tuple[str, str, str, int]]) -> list[Schema]:
-    """Return the columns of ``kubectl get`` from name, type, path and priority (0: always)."""
+def printer_columns(columns: Iterable[Column]) -> list[Schema]:
+    """Return the columns of ``kubectl get``, as a CustomResourceDefinition has them."""
     return [
         {"name": name, "type": type_, "jsonPath": path, "priority": priority}
         for name, type_, path, priority in columns
@@ -104,7 +108,8 @@ class _Plain(yaml.SafeDumper):
 
 def _newer() -> Schema:
     description = "A tenant's namespace, with who may do what in it and who pays for it."
-    return _version(VERSION, _root_schema(description, _spec_schema())) | {"storage": True}
+    schema = _root_schema(description, _spec_schema())
+    return build_version(VERSION, schema, _COLUMNS) | {"storage": True}
 
 
 def _older() -> Schema:
@@ -113,24 +118,38 @@ def _older() -> Schema:
         "a flat map. Use v1beta1; every object is served in both."
     )
     schema = _root_schema(description, v1alpha1.spec_schema(_spec_schema()))
-    return _version(v1alpha1.VERSION, schema) | {
+    return build_version(v1alpha1.VERSION, schema, _COLUMNS) | {
         "deprecated": True,
         "deprecationWarning": v1alpha1.DEPRECATION,
     }
 
 
-def _version(name: str, schema: Schema) -> Schema:
+def _root_schema(description: str, spec: Schema) -> Schema:
+    return root_schema(description, spec, status_schema(Status), _name_rules())
+
+
+def _spec_schema() -> Schema:
+    schema = tenant_spec_schema(Spec, KIND)
+    schema["properties"]["deletionPolicy"]["default"] = "Delete"
+    return schema
+
+
+def build_version(name: str, schema: Schema, columns: Iterable[Column]) -> Schema:
+    """Return one version of a definition, served and not stored, with a status subresource."""
     return {
         "name": name,
         "served": True,
         "storage": False,
         "subresources": {"status": {}},
-        "additionalPrinterColumns": printer_columns(_COLUMNS),
+        "additionalPrinterColumns": printer_columns(columns),
         "schema": {"openAPIV3Schema": schema},
     }
 
 
-def _root_schema(description: str, spec: Schema) -> Schema:
+def root_schema(
+    description: str, spec: Schema, status: Schema, validations: list[Schema]
+) -> Schema:
+    """Return the schema of an object with a spec, which is required, and a status."""
     return {
         "type": "object",
         "description": description,
@@ -140,14 +159,15 @@ def _root_schema(description: str, spec: Schema) -> Schema:
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
             "spec": spec,
-            "status": _status_schema(),
+            "status": status,
         },
-        "x-kubernetes-validations": _name_rules(),
+        "x-kubernetes-validations": validations,
     }
 
 
-def _spec_schema() -> Schema:
-    schema = structural_schema(Spec)
+def tenant_spec_schema(type_: type[TenantSpec], kind: str) -> Schema:
+    """Return the schema of the spec of a kind, with the rules that all such kinds have."""
+    schema = structural_schema(type_)
     properties = schema["properties"]
     for key in ("users", "managers", "sudoers"):
         _as_member_list(properties[key])
@@ -162,7 +182,6 @@ def _spec_schema() -> Schema:
     for key, most in ENTRIES_MAX.items():
         properties[key].setdefault("x-kubernetes-validations", []).append(_at_most(most))
     _as_read_by_people(properties["billing"]["properties"])
-    properties["deletionPolicy"]["default"] = "Delete"
     properties["billing"]["properties"]["labels"]["x-kubernetes-validations"] = [
         validation_rule(
             f"self.all(key, key.size() <= {LABEL_KEY_MAX_LENGTH} && !key.matches('\\\\x00'))",
@@ -171,18 +190,18 @@ def _spec_schema() -> Schema:
     ]
     schema["default"] = {}
     schema["x-kubernetes-validations"] = [
-        validation_rule(
-            "has(self.requester) == has(oldSelf.requester) && "
-            "(!has(self.requester) || self.requester == oldSelf.requester)",
-            "requester is set when the LNamespace is created and never changes",
-        ),
-        validation_rule(
-            "has(self.countedTo) == has(oldSelf.countedTo) && "
-            "(!has(self.countedTo) || self.countedTo == oldSelf.countedTo)",
-            "countedTo is set when the LNamespace is created and never changes",
-        ),
+        _never_changes("requester", kind),
+        _never_changes("countedTo", kind),
     ]
     return schema
+
+
+def _never_changes(field: str, kind: str) -> Schema:
+    return validation_rule(
+        f"has(self.{field}) == has(oldSelf.{field}) && "
+        f"(!has(self.{field}) || self.{field} == oldSelf.{field})",
+        f"{field} is set when the {kind} is created and never changes",
+    )
 
 
 def _as_member_list(schema: Schema) -> None:
@@ -236,8 +255,9 @@ def _as_read_by_people(billing: dict[str, Schema]) -> None:
     ]
 
 
-def _status_schema() -> Schema:
-    schema = structural_schema(Status)
+def status_schema(type_: type[TenantStatus]) -> Schema:
+    """Return the schema of a status, whose conditions are merged by type."""
+    schema = structural_schema(type_)
     conditions = schema["properties"]["conditions"]
     conditions["x-kubernetes-list-type"] = "map"
     conditions["x-kubernetes-list-map-keys"] = ["type"]

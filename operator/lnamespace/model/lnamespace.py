@@ -134,29 +134,28 @@ class Billing(Charge, frozen=True, rename="camel", omit_defaults=True):
     ] = ()
 
 
-class Spec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What the LNamespace should be."""
+class TenantSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The fields that LNamespaces and LClusters have in common."""
 
     users: Annotated[
         tuple[Member, ...],
         Meta(
             max_length=LIST_MAX_ITEMS,
-            description="Who may work in the namespace, with the ordinary role, all the time.",
+            description="Who may work there, with the ordinary role, all the time.",
         ),
     ] = ()
     managers: Annotated[
         tuple[Member, ...],
         Meta(
             max_length=LIST_MAX_ITEMS,
-            description="Who may edit and delete this LNamespace. It gives nothing else.",
+            description="Who may edit and delete this object. It gives nothing else.",
         ),
     ] = ()
     sudoers: Annotated[
         tuple[Member, ...],
         Meta(
             max_length=LIST_MAX_ITEMS,
-            description="Who may become cluster-admin inside the namespace, for the length of a "
-            "command: `kubectl sudo`.",
+            description="Who may become cluster-admin there, for one command: `kubectl sudo`.",
         ),
     ] = ()
     requester: Annotated[
@@ -172,16 +171,9 @@ class Spec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
             "the webhook, never changed.",
         ),
     ] = ""
-    billing: Annotated[Billing, Meta(description="Who pays for the namespace.")] = Billing()
-    deletion_policy: Annotated[
-        DeletionPolicy,
-        Meta(
-            description="Whether the Namespace goes when the LNamespace is deleted (Delete) or "
-            "stays, with nobody's access to it (Retain)."
-        ),
-    ] = DeletionPolicy.DELETE
+    billing: Annotated[Billing, Meta(description="Who pays.")] = Billing()
     deletion_protection: Annotated[
-        bool, Meta(description="Refuse to delete this LNamespace until this is false.")
+        bool, Meta(description="Refuse to delete this object until this is false.")
     ] = False
     class_name: Annotated[
         str,
@@ -190,16 +182,6 @@ class Spec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
             pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$",
             description="The class of controllers that this is for, where there are several. "
             "Only administrators may change it.",
-        ),
-    ] = ""
-    profile: Annotated[
-        str,
-        Meta(
-            max_length=PROFILE_MAX_LENGTH,
-            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$",
-            description="The guard rails around the namespace, by the name of a profile of the "
-            "platform team. Empty: the profile `default`, if there is one. Any other needs the "
-            "verb `use` on resource `profiles` of this name.",
         ),
     ] = ""
 
@@ -212,6 +194,28 @@ class Spec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     def members(self) -> tuple[Member, ...]:
         """Return all entries of the three lists."""
         return self.users + self.managers + self.sudoers
+
+
+class Spec(TenantSpec, frozen=True, rename="camel", omit_defaults=True):
+    """What the LNamespace should be."""
+
+    deletion_policy: Annotated[
+        DeletionPolicy,
+        Meta(
+            description="Whether the Namespace goes when the LNamespace is deleted (Delete) or "
+            "stays, with nobody's access to it (Retain)."
+        ),
+    ] = DeletionPolicy.DELETE
+    profile: Annotated[
+        str,
+        Meta(
+            max_length=PROFILE_MAX_LENGTH,
+            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$",
+            description="The guard rails around the namespace, by the name of a profile of the "
+            "platform team. Empty: the profile `default`, if there is one. Any other needs the "
+            "verb `use` on resource `profiles` of this name.",
+        ),
+    ] = ""
 
 
 class Condition(msgspec.Struct, frozen=True, rename="camel"):
@@ -250,12 +254,24 @@ class Recorded(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     ] = 0
 
 
-class Status(msgspec.Struct, frozen=True, rename="camel"):
-    """What the LNamespace is, as the controller last saw it."""
+class TenantStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """What the controller says of LNamespaces and of LClusters."""
 
     observed_generation: Annotated[
         int, Meta(description="The metadata.generation that was last acted upon.")
     ] = 0
+    counts: Annotated[Counts, Meta(description="Entries in force.")] = Counts()
+    recorded: Annotated[Recorded, Meta(description="How far the ledger knows of it.")] = Recorded()
+    conditions: Annotated[tuple[Condition, ...], Meta(description="Ready sums up the others.")] = ()
+
+    def condition(self, type_: str) -> Condition | None:
+        """Return the condition of a type, if there is one."""
+        return next((c for c in self.conditions if c.type == type_), None)
+
+
+class Status(TenantStatus, frozen=True, rename="camel"):
+    """What the LNamespace is, as the controller last saw it."""
+
     namespace_uid: Annotated[
         str, Meta(description="The UID of the Namespace that belongs to this LNamespace.")
     ] = msgspec.field(default="", name="namespaceUID")
@@ -273,15 +289,6 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
             "`kubectl sudo` reads it here."
         ),
     ] = ""
-    counts: Annotated[Counts, Meta(description="Entries in force.")] = Counts()
-    recorded: Annotated[
-        Recorded, Meta(description="How far the ledger knows of this LNamespace.")
-    ] = Recorded()
-    conditions: Annotated[tuple[Condition, ...], Meta(description="Ready sums up the others.")] = ()
-
-    def condition(self, type_: str) -> Condition | None:
-        """Return the condition of a type, if there is one."""
-        return next((c for c in self.conditions if c.type == type_), None)
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -297,22 +304,27 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     finalizers: tuple[str, ...] = ()
 
 
-class LNamespace(msgspec.Struct, frozen=True, rename="camel"):
-    """A tenant's namespace, with who may do what in it and who pays for it."""
+class TenantObject(msgspec.Struct, frozen=True, rename="camel"):
+    """The metadata of an LNamespace or an LCluster."""
 
     metadata: Metadata
-    spec: Spec = Spec()
-    status: Status = Status()
 
     @property
     def name(self) -> str:
-        """Return the name of the LNamespace and of its Namespace."""
+        """Return the name, which is also that of the tenant."""
         return self.metadata.name
 
     @property
     def uid(self) -> str:
-        """Return the UID, which an earlier LNamespace of the same name did not have."""
+        """Return the UID, which an earlier object of the same name did not have."""
         return self.metadata.uid
+
+
+class LNamespace(TenantObject, frozen=True, rename="camel"):
+    """A tenant's namespace, with who may do what in it and who pays for it."""
+
+    spec: Spec = Spec()
+    status: Status = Status()
 
 
 _decoder = msgspec.json.Decoder(LNamespace)

@@ -16,20 +16,26 @@ DEFAULT_SUFFIX = "loblaw.digital"
 USERS_BINDING = "lnamespace-users"
 SUDOERS_BINDING = "lnamespace-sudoers"
 ACCOUNT_BINDING = "lnamespace-sudo-account"
+CLUSTER_ACCOUNT_BINDING = "lcluster:account"
+"""The RoleBinding of a tenant's account in each of its namespaces; the gateway hides it."""
+
 PROFILE_OBJECT_NAME = "lnamespace"
 """The name of the ResourceQuota, LimitRange and NetworkPolicy of a profile."""
 
 DIGEST_LENGTH = 52
 
 _SUDO_NAMESPACE = "lnamespace-sudo"
+_CLUSTERS_NAMESPACE = "lnamespace-clusters"
 _SUFFIX_HASH_LENGTH = 10
 
 _EDITOR = "editor"
+_CLUSTER_EDITOR = "cluster-editor"
+_CLUSTER_RESOURCES = "cluster-resources"
 _SUDOER = "sudoer-impersonator"
 _SELF = "self-impersonator"
 
-PARTS = (_EDITOR, _SUDOER)
-"""The last parts of the names of an LNamespace's cluster-wide objects.
+PARTS = (_EDITOR, _SUDOER, _CLUSTER_EDITOR, _CLUSTER_RESOURCES)
+"""The last parts of the names of the cluster-wide objects of LNamespaces and LClusters.
 
 No profile may be called so: the chart names the ClusterRole of a profile PREFIX:profile:NAME, and
 an LNamespace called "profile" took that of profile "editor" for its own.
@@ -95,6 +101,24 @@ class Names:
         return f"{self.group}/lnamespace"
 
     @cached_property
+    def lcluster_label(self) -> str:
+        """Return the label with the LCluster of an object upstream. No tenant sees or writes it."""
+        return f"{self.group}/lcluster"
+
+    @cached_property
+    def lcluster_annotation(self) -> str:
+        """Return the annotation of a tenant's Namespace with the UID of its LCluster.
+
+        Tenants neither see nor write annotations that begin so.
+        """
+        return f"lcluster.{self.group}/uid"
+
+    @cached_property
+    def lcluster_finalizer(self) -> str:
+        """Return the finalizer that keeps an LCluster until everything of its tenant is gone."""
+        return f"{self.group}/lcluster"
+
+    @cached_property
     def class_label(self) -> str:
         """Return the label with the class of an object; without a class there is none."""
         return f"{self.group}/class"
@@ -120,14 +144,26 @@ class Names:
         Its name is reserved, so it is no tenant's. In an instance with another suffix it has a
         hash of the suffix, which may be too long for the name of a namespace and has dots.
         """
-        if self.suffix == DEFAULT_SUFFIX:
-            return _SUDO_NAMESPACE
-        hashed = hashlib.sha256(self.suffix.encode()).hexdigest()
-        return f"{_SUDO_NAMESPACE}-{hashed[:_SUFFIX_HASH_LENGTH]}"
+        return self._own_namespace(_SUDO_NAMESPACE)
 
     def sudo_account(self, tenant: str) -> Subject:
         """Return the ServiceAccount that sudoers of ``tenant`` impersonate in its layout."""
         return Subject(SubjectKind.SERVICE_ACCOUNT, tenant, self.sudo_namespace)
+
+    @cached_property
+    def clusters_namespace(self) -> str:
+        """Return the namespace of the accounts as which the gateway acts for tenants."""
+        return self._own_namespace(_CLUSTERS_NAMESPACE)
+
+    def cluster_account(self, lcluster: str) -> Subject:
+        """Return the ServiceAccount as which a tenant acts upstream; none of that name exists."""
+        return Subject(SubjectKind.SERVICE_ACCOUNT, lcluster, self.clusters_namespace)
+
+    def _own_namespace(self, name: str) -> str:
+        if self.suffix == DEFAULT_SUFFIX:
+            return name
+        hashed = hashlib.sha256(self.suffix.encode()).hexdigest()
+        return f"{name}-{hashed[:_SUFFIX_HASH_LENGTH]}"
 
     def is_sudo_account(self, username: str) -> bool:
         """Return whether a user name is an LNamespace's sudo account, of any instance.
@@ -140,6 +176,14 @@ class Names:
     def editor(self, tenant: str) -> str:
         """Return the name of the ClusterRole and binding that allow editing one LNamespace."""
         return f"{self.prefix}:{tenant}:{_EDITOR}"
+
+    def cluster_editor(self, lcluster: str) -> str:
+        """Return the name of the ClusterRole and binding that allow editing one LCluster."""
+        return f"{self.prefix}:{lcluster}:{_CLUSTER_EDITOR}"
+
+    def cluster_resources(self, lcluster: str) -> str:
+        """Return the name of the ClusterRole and binding for a tenant's own API groups."""
+        return f"{self.prefix}:{lcluster}:{_CLUSTER_RESOURCES}"
 
     def sudoer(self, tenant: str) -> str:
         """Return the name of the role and binding that allow impersonating its sudo subject."""
@@ -155,8 +199,15 @@ class Names:
     def tenant_of(self, name: str) -> str | None:
         """Return the LNamespace that a cluster-wide name belongs to; None if to none."""
         match name.split(":"):
-            case [self.prefix, tenant, part] if part in PARTS:
+            case [self.prefix, tenant, part] if part in (_EDITOR, _SUDOER):
                 return tenant
+        return None
+
+    def lcluster_of(self, name: str) -> str | None:
+        """Return the LCluster that a cluster-wide name belongs to; None if to none."""
+        match name.split(":"):
+            case [self.prefix, lcluster, part] if part in (_CLUSTER_EDITOR, _CLUSTER_RESOURCES):
+                return lcluster
         return None
 
     def person_of(self, name: str) -> str | None:

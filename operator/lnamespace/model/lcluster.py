@@ -1,0 +1,141 @@
+"""The types of the LCluster API, version ``v1beta1``.
+
+An LCluster is a cluster of a tenant's own, which a gateway shows in the platform's cluster: the
+tenant's namespace ``prod`` is the Namespace ``acme-prod``. The name of an LCluster has no dash, so
+the names of one tenant never begin with those of another.
+
+There is no deletion policy: what an LCluster leaves behind would hold its name for ever, and
+nobody could reach it.
+"""
+
+import re
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from lnamespace.errors import ModelError
+from lnamespace.model.lnamespace import TenantObject, TenantSpec, TenantStatus
+
+KIND = "LCluster"
+PLURAL = "lclusters"
+SHORT_NAME = "lc"
+VERSION = "v1beta1"
+
+SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+"""The namespaces that every tenant's cluster has, in the tenant's spelling."""
+
+NAME_PATTERN = r"[a-z][a-z0-9]{1,19}"
+
+RESERVED_TENANTS = (
+    "cluster",
+    "default",
+    "istio",
+    "kube",
+    "kubeadm",
+    "kubernetes",
+    "lcluster",
+    "lnamespace",
+    "node",
+    "openshift",
+    "pvc",
+    "system",
+)
+"""Names that are the beginning of names that Kubernetes or platforms give: ``cluster-admin``,
+``kube-system``, ``pvc-UID``, ``system-node-critical``."""
+
+
+class Suspension(StrEnum):
+    """How much of a tenant's cluster is out of use."""
+
+    NONE = ""
+    READ_ONLY = "ReadOnly"
+    CLOSED = "Closed"
+
+
+class LClusterSpec(TenantSpec, frozen=True, rename="camel", omit_defaults=True):
+    """What the LCluster should be."""
+
+    suspend: Annotated[
+        Suspension,
+        Meta(
+            description="ReadOnly: people and programs may read and may not write. Closed: they "
+            "may do nothing. What runs goes on running. Empty: not suspended."
+        ),
+    ] = Suspension.NONE
+
+
+class ChargedNamespace(msgspec.Struct, frozen=True, rename="camel"):
+    """A namespace of the tenant that the ledger knows of."""
+
+    name: Annotated[str, Meta(description="The name of the Namespace upstream.")]
+    uid: Annotated[str, Meta(description="The UID of the Namespace.")]
+    created: Annotated[str, Meta(description="When the Namespace was created.")] = ""
+
+
+class LClusterStatus(TenantStatus, frozen=True, rename="camel"):
+    """What the LCluster is, as the controller last saw it."""
+
+    address: Annotated[
+        str, Meta(description="The URL of the tenant's API server, if the gateway has one.")
+    ] = ""
+    ca_bundle: Annotated[
+        str,
+        Meta(
+            description="The CAs of the API server's certificate, PEM in base64; empty if clients "
+            "trust it already."
+        ),
+    ] = ""
+    namespaces: Annotated[int, Meta(description="How many namespaces the tenant has.")] = 0
+    charged: Annotated[
+        tuple[ChargedNamespace, ...],
+        Meta(description="The namespaces that the ledger knows the charge of."),
+    ] = ()
+
+
+class LCluster(TenantObject, frozen=True, rename="camel"):
+    """A tenant's cluster, with who may do what in it and who pays for it."""
+
+    spec: LClusterSpec = LClusterSpec()
+    status: LClusterStatus = LClusterStatus()
+
+    @property
+    def prefix(self) -> str:
+        """Return the beginning of the names of the tenant's objects upstream."""
+        return f"{self.name}-"
+
+    @property
+    def system_namespaces(self) -> tuple[str, ...]:
+        """Return the names upstream of the namespaces that the cluster always has."""
+        return tuple(self.prefix + name for name in SYSTEM_NAMESPACES)
+
+
+_decoder = msgspec.json.Decoder(LCluster)
+
+
+def decode_lcluster(raw: bytes | msgspec.Raw) -> LCluster:
+    """Read an LCluster from JSON.
+
+    Raises
+    ------
+    ModelError
+        The object breaks its own schema; the message has the path of the field.
+    """
+    try:
+        return _decoder.decode(raw)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(str(error)) from error
+
+
+def tenant_name_problem(name: str, reserved: tuple[str, ...] = RESERVED_TENANTS) -> str | None:
+    """Return why no LCluster may have this name, or None."""
+    if not re.fullmatch(NAME_PATTERN, name):
+        return "must be 2 to 20 lower case letters and digits, beginning with a letter"
+    return f'"{name}" is reserved' if name in reserved else None
+
+
+def tenant_of_name(name: str) -> str:
+    """Return the name of the LCluster that a name upstream would belong to; empty if to none."""
+    tenant, dash, _ = name.partition("-")
+    return tenant if dash and re.fullmatch(NAME_PATTERN, tenant) else ""

@@ -1,0 +1,65 @@
+"""Generate the CustomResourceDefinition of LClusters from their types."""
+
+from lnamespace.model.crd import (
+    Column,
+    Schema,
+    build_definition,
+    build_version,
+    root_schema,
+    status_schema,
+    tenant_spec_schema,
+    validation_rule,
+)
+from lnamespace.model.lcluster import (
+    KIND,
+    NAME_PATTERN,
+    PLURAL,
+    RESERVED_TENANTS,
+    SHORT_NAME,
+    VERSION,
+    LClusterSpec,
+    LClusterStatus,
+)
+from lnamespace.model.names import Names
+
+_COLUMNS: tuple[Column, ...] = (
+    ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0),
+    ("Reason", "string", '.status.conditions[?(@.type=="Ready")].reason', 1),
+    ("Namespaces", "integer", ".status.namespaces", 0),
+    ("Requester", "string", ".spec.requester", 0),
+    ("Cost Center", "string", ".spec.billing.costCenter", 0),
+    ("Suspend", "string", ".spec.suspend", 1),
+    ("Address", "string", ".status.address", 1),
+    ("Users", "integer", ".status.counts.users", 1),
+    ("Managers", "integer", ".status.counts.managers", 1),
+    ("Sudoers", "integer", ".status.counts.sudoers", 1),
+    ("Age", "date", ".metadata.creationTimestamp", 0),
+)
+
+
+def build_lcluster_crd(names: Names) -> Schema:
+    """Return the CustomResourceDefinition of LClusters for one instance."""
+    description = "A cluster of a tenant's own, with who may do what in it and who pays for it."
+    status = status_schema(LClusterStatus)
+    condition = status["properties"]["conditions"]["items"]["properties"]["type"]
+    condition["description"] = "Ready, NamespacesReady, AccessReady or BillingRecorded."
+    schema = root_schema(description, tenant_spec_schema(LClusterSpec, KIND), status, _name_rules())
+    version = build_version(VERSION, schema, _COLUMNS) | {"storage": True}
+    found = build_definition(names, KIND, PLURAL, [version])
+    found["spec"]["names"]["shortNames"] = [SHORT_NAME]
+    return found
+
+
+def _name_rules() -> list[Schema]:
+    reserved = ", ".join(f"'{name}'" for name in RESERVED_TENANTS)
+    return [
+        validation_rule(
+            f"self.metadata.name.matches('^{NAME_PATTERN}$')",
+            "metadata.name must be 2 to 20 lower case letters and digits, beginning with a "
+            "letter: names of the tenant's objects begin with it and a dash",
+            ".metadata",
+        ),
+        validation_rule(
+            f"!(self.metadata.name in [{reserved}])", "metadata.name is reserved", ".metadata"
+        ),
+    ]
