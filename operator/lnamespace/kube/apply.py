@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 
 import msgspec
@@ -10,15 +11,17 @@ from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NoNamespace
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key, ObjectRef
 from lnamespace.kube.patches import build_finalizer_removal, build_patch
-from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate
+from lnamespace.kube.plan import Create, Delete, Mark, Patch, Recreate, Write
 from lnamespace.kube.resources import NAMESPACE, Resource
 from lnamespace.kube.state import DesiredObject, ManagedMetadata, ObservedObject, read_observed
 from lnamespace.kube.store import Store
 
 
-def _stage(action: Action) -> int:
+def _stage(action: Write) -> int:
     match action:
         case Patch(desired, _) if desired.resource is NAMESPACE:
+            return 0
+        case Mark():
             return 0
         case Delete():
             return 2
@@ -41,7 +44,7 @@ class Applier:
         self._managed = managed
         self._slots = asyncio.Semaphore(concurrency)
 
-    async def apply(self, actions: Iterable[Action]) -> list[ClusterError]:
+    async def apply(self, actions: Iterable[Write]) -> list[ClusterError]:
         """Carry out actions concurrently and return the failures; none stops another action.
 
         Patches of a Namespace come first, because admission policies read its labels when an
@@ -74,13 +77,13 @@ class Applier:
             return [error]
         return []
 
-    async def _all(self, actions: Sequence[Action]) -> list[ClusterError]:
+    async def _all(self, actions: Sequence[Write]) -> list[ClusterError]:
         if len(actions) == 1:
             return [error] if (error := await self._try(actions[0])) else []
         results = await asyncio.gather(*map(self._try, actions))
         return [error for error in results if error]
 
-    async def _try(self, action: Action) -> ClusterError | None:
+    async def _try(self, action: Write) -> ClusterError | None:
         try:
             async with self._slots:
                 await self._do(action)
@@ -88,7 +91,7 @@ class Applier:
             return error
         return None
 
-    async def _do(self, action: Action) -> None:
+    async def _do(self, action: Write) -> None:
         match action:
             case Create(desired):
                 await self._create(desired)
@@ -96,6 +99,8 @@ class Applier:
                 await self._patch(desired, observed)
             case Delete(resource, observed):
                 await self._delete(resource, observed)
+            case Mark(resource, observed, labels, annotations):
+                await self._mark(resource, observed, labels, annotations)
             case Recreate(desired, observed):
                 await self._delete(desired.resource, observed)
                 await self._create(desired)
@@ -135,7 +140,34 @@ class Applier:
             raise Conflict("deleted while it was being changed", status=404) from error
         self._stores[desired.resource].learn(read_observed(answer, self._managed))
 
+    async def _mark(
+        self,
+        resource: Resource,
+        observed: ObservedObject,
+        labels: Mapping[str, str],
+        annotations: Mapping[str, str],
+    ) -> None:
+        namespace, name = observed.key
+        metadata = {"uid": observed.uid, "labels": labels, "annotations": annotations}
+        body = msgspec.json.encode({"metadata": metadata})
+        try:
+            answer = await self._client.patch(resource.path(name, namespace), body)
+        except NotFound:
+            self._stores[resource].forget(observed.key, observed.version)
+            return
+        self._stores[resource].learn(read_observed(answer, self._managed))
+
+    async def _end_namespace(self, observed: ObservedObject) -> None:
+        """Delete a Namespace, which ends some time later, and read what it is until then."""
+        path = NAMESPACE.path(observed.key[1])
+        with suppress(NotFound):
+            await self._client.delete(path, observed.uid)
+        await self._reread(NAMESPACE, observed.key)
+
     async def _delete(self, resource: Resource, observed: ObservedObject) -> None:
+        if resource is NAMESPACE:
+            await self._end_namespace(observed)
+            return
         namespace, name = observed.key
         path = resource.path(name, namespace)
         try:

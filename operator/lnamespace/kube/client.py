@@ -9,6 +9,7 @@ import copy
 import logging
 import os
 import socket
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -58,12 +59,23 @@ class Access:
     context: str = ""
 
 
+@dataclass(frozen=True)
+class Target:
+    """Where the API server is, and how a connection to it is secured."""
+
+    host: str
+    port: int
+    context: ssl.SSLContext | None
+    server_name: str = ""
+
+
 Fence = Callable[[], float]
 """How many seconds a write may take; raises where none may be sent."""
 
 Observer = Callable[[str, str, int, float], None]
 """Told of each request: method, path, HTTP status (0: no answer), seconds to the answer's head."""
 
+_METADATA = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _AS_US = {"fieldManager": FIELD_MANAGER}
 _DRY_RUN = {"dryRun": "All", "fieldValidation": "Strict"}
 
@@ -76,6 +88,7 @@ class _Request:
     body: bytes | None = None
     content_type: str = JSON
     limits: aiohttp.ClientTimeout = _TIMEOUT
+    accept: str = JSON
 
 
 class _InFlight:
@@ -112,6 +125,7 @@ class Client:
         self.observer: Observer | None = None
         self._writes = _InFlight()
         self._server = configuration.host.rstrip("/")
+        self._context: ssl.SSLContext | None = rest.ssl_context
         self._options: dict[str, Any] = {
             "server_hostname": configuration.tls_server_name or None,
             "proxy": rest.proxy,
@@ -143,6 +157,27 @@ class Client:
         twin.fence = fence
         return twin
 
+    def target(self) -> Target:
+        """Return where the API server is."""
+        url = URL(self._server)
+        secured = self._context if url.scheme == "https" else None
+        name = str(self._options["server_hostname"] or "")
+        return Target(url.host or "", url.port or 443, secured, name)
+
+    async def token(self) -> str:
+        """Return the header Authorization of a request; empty with a client certificate.
+
+        Raises
+        ------
+        Unauthenticated
+            There is no token, and there should be one.
+        """
+        try:
+            found = await self._configuration.get_api_key_with_prefix("BearerToken")
+        except (config.ConfigException, OSError) as error:
+            raise errors.Unauthenticated(f"no token: {error}") from error
+        return str(found or "")
+
     def observed(self, observer: Observer) -> Self:
         """Return the same connection for a process that counts its requests."""
         twin = copy.copy(self)
@@ -160,6 +195,11 @@ class Client:
     async def get(self, path: str, **params: str) -> bytes:
         """Read an object or a list."""
         return await self._answer(_Request("GET", path, params, limits=_READ_TIMEOUT))
+
+    async def list_metadata(self, path: str, **params: str) -> bytes:
+        """Read a page of a list, of whose objects only the metadata is sent."""
+        request = _Request("GET", path, params, limits=_READ_TIMEOUT, accept=_METADATA)
+        return await self._answer(request)
 
     async def create(self, path: str, body: bytes, *, dry_run: bool = False) -> bytes:
         """Create an object in a collection.
@@ -232,13 +272,10 @@ class Client:
 
     async def _send(self, request: _Request) -> aiohttp.ClientResponse:
         headers = {"Content-Type": request.content_type} if request.body is not None else {}
+        headers["Accept"] = request.accept
         limits = request.limits
         fence = self.fence if request.method != "GET" else None
-        try:
-            token = await self._configuration.get_api_key_with_prefix("BearerToken")
-        except (config.ConfigException, OSError) as error:
-            raise errors.Unauthenticated(f"no token: {error}") from error
-        if token:
+        if token := await self.token():
             headers["Authorization"] = token
         # Paths are escaped where they are made; parsing them again is a tenth of a request.
         url = URL(f"{self._server}{request.path}?{urlencode(request.params)}", encoded=True)

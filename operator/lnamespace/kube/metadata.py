@@ -12,6 +12,9 @@ class PartialMetadata(msgspec.Struct, frozen=True, rename="camel"):
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    labels: dict[str, str] = {}
+    finalizers: tuple[str, ...] = ()
+    deletion_timestamp: str = ""
 
     @property
     def key(self) -> tuple[str, str]:

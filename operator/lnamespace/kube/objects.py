@@ -62,6 +62,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     uid: str = ""
     resource_version: str = ""
     deletion_timestamp: str | UnsetType = UNSET
+    creation_timestamp: str | None = None
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: tuple[OwnerReference, ...] = ()

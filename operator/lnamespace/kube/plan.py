@@ -1,6 +1,6 @@
 """Compare desired with observed objects and return the actions that make them equal."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from lnamespace.kube.objects import Key, ObjectRef
@@ -43,6 +43,24 @@ class Delete:
 
 
 Action = Create | Patch | Recreate | Delete
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Set labels and annotations of an object that is somebody else's in all other respects."""
+
+    resource: Resource
+    observed: ObservedObject
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+
+
+Write = Action | Mark
+
+
+def resource_changed(action: Action) -> Resource:
+    """Return the resource that an action writes."""
+    return action.resource if isinstance(action, Delete) else action.desired.resource
 
 
 def plan_actions(

@@ -65,7 +65,8 @@ class DesiredObject(msgspec.Struct, frozen=True):
 class ObservedObject(msgspec.Struct, frozen=True):
     """What is kept of an object of the cluster, enough to compare it with a desired one.
 
-    ``annotations`` and ``labels``, those that we do not manage, are kept of Namespaces only.
+    ``annotations``, ``labels`` (those that we do not manage) and ``created`` are kept of Namespaces
+    only.
     ``spec`` is that of a profile object, one copy in memory for all that are equal.
     """
 
@@ -84,6 +85,8 @@ class ObservedObject(msgspec.Struct, frozen=True):
     """Whether it has the labels that our watch selects."""
     labels: dict[str, str] = {}
     spec: bytes = b""
+    created: str = ""
+    """When it was created, as the API server wrote it."""
 
     def matches(self, desired: DesiredObject) -> bool:
         """Return whether nothing has to be changed."""
@@ -145,6 +148,7 @@ def read_observed(raw: bytes | Raw, managed: ManagedMetadata) -> ObservedObject:
         watched=is_managed and is_matched,
         labels=_select(meta.labels, lambda key: is_namespace and key not in ours),
         spec=_spec(read),
+        created=(meta.creation_timestamp or "") if is_namespace else "",
     )
 
 

@@ -1,0 +1,166 @@
+"""List and delete cluster-scoped objects by the beginning of their names.
+
+Where tenants share a cluster, an object is a tenant's if it has the tenant's label and a name (of a
+CustomResourceDefinition: a group) that begins with the tenant's prefix. Both must hold for it to be
+deleted; a name alone is enough to refuse the prefix to somebody new.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from lnamespace.errors import ClusterError, NotFound
+from lnamespace.kube import answers
+from lnamespace.kube.client import Client
+from lnamespace.kube.metadata import PartialMetadata, PartialPage
+from lnamespace.kube.resources import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    CUSTOM_RESOURCE_DEFINITION,
+    Resource,
+)
+
+_ADMISSION = "admissionregistration.k8s.io"
+_STORAGE = "storage.k8s.io"
+
+FIRST_KINDS = (
+    Resource(_ADMISSION, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
+    Resource(_ADMISSION, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
+    Resource(
+        _ADMISSION,
+        "v1",
+        "ValidatingAdmissionPolicyBinding",
+        "validatingadmissionpolicybindings",
+    ),
+    Resource(_ADMISSION, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+    Resource(_ADMISSION, "v1", "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"),
+    Resource(_ADMISSION, "v1", "MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
+)
+"""What could refuse the deletion of anything else, and so goes first."""
+
+OTHER_KINDS = (
+    CUSTOM_RESOURCE_DEFINITION,
+    CLUSTER_ROLE_BINDING,
+    CLUSTER_ROLE,
+    Resource("", "v1", "PersistentVolume", "persistentvolumes"),
+    Resource(
+        "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests"
+    ),
+    Resource("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", "flowschemas"),
+    Resource(
+        "flowcontrol.apiserver.k8s.io",
+        "v1",
+        "PriorityLevelConfiguration",
+        "prioritylevelconfigurations",
+    ),
+    Resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses"),
+    Resource("networking.k8s.io", "v1", "IPAddress", "ipaddresses"),
+    Resource("networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs"),
+    Resource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses"),
+    Resource("resource.k8s.io", "v1", "DeviceClass", "deviceclasses"),
+    Resource("resource.k8s.io", "v1", "ResourceSlice", "resourceslices"),
+    Resource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses"),
+    Resource(_STORAGE, "v1", "CSIDriver", "csidrivers"),
+    Resource(_STORAGE, "v1", "StorageClass", "storageclasses"),
+    Resource(_STORAGE, "v1", "VolumeAttachment", "volumeattachments"),
+    Resource(_STORAGE, "v1", "VolumeAttributesClass", "volumeattributesclasses"),
+)
+
+ALL_KINDS = (*FIRST_KINDS, *OTHER_KINDS)
+
+PAGE = "500"
+
+_pages = msgspec.json.Decoder(PartialPage)
+
+
+@dataclass(frozen=True)
+class ClusterObject:
+    """A cluster-scoped object, of which only the metadata is known."""
+
+    resource: Resource
+    metadata: PartialMetadata
+
+    @property
+    def path(self) -> str:
+        """Return the path of the object."""
+        return self.resource.path(self.metadata.name)
+
+    def __str__(self) -> str:
+        return f"{self.resource.plural} {self.metadata.name}"
+
+    def begins_with(self, prefix: str) -> bool:
+        """Return whether its name, or the group that it defines, begins with a prefix."""
+        name = self.metadata.name
+        if self.resource is CUSTOM_RESOURCE_DEFINITION:
+            name = name.partition(".")[2]
+        return name.startswith(prefix)
+
+
+@dataclass(frozen=True)
+class PrefixedObjects:
+    """Lists and deletes cluster-scoped objects of tenants.
+
+    Parameters
+    ----------
+    label
+        The key of the label whose value is the tenant.
+    """
+
+    client: Client
+    label: str
+
+    async def with_prefix(
+        self, prefix: str, kinds: Iterable[Resource] = ALL_KINDS
+    ) -> tuple[ClusterObject, ...]:
+        """Return the objects whose names begin with a prefix, whoever's they are."""
+        return tuple(each for each in await self.everything(kinds) if each.begins_with(prefix))
+
+    async def everything(self, kinds: Iterable[Resource] = ALL_KINDS) -> tuple[ClusterObject, ...]:
+        """Return all objects of some kinds."""
+        return tuple(await self._list_all(kinds, ""))
+
+    async def sweep(self, tenant: str) -> tuple[ClusterObject, ...]:
+        """Delete the objects of a tenant; return those that were there, gone or not."""
+        found: list[ClusterObject] = []
+        for kinds in (FIRST_KINDS, OTHER_KINDS):
+            of_kinds = [
+                each
+                for each in await self._list_all(kinds, f"{self.label}={tenant}")
+                if each.begins_with(f"{tenant}-")
+            ]
+            await asyncio.gather(*map(self._delete, of_kinds))
+            found += of_kinds
+        return tuple(found)
+
+    async def _list_all(self, kinds: Iterable[Resource], selector: str) -> list[ClusterObject]:
+        lists = await asyncio.gather(*(self._list(kind, selector) for kind in kinds))
+        return [each for found in lists for each in found]
+
+    async def _list(self, kind: Resource, selector: str) -> list[ClusterObject]:
+        found: list[ClusterObject] = []
+        params = {"limit": PAGE} | ({"labelSelector": selector} if selector else {})
+        while True:
+            try:
+                answer = await self.client.list_metadata(kind.path(), **params)
+            except NotFound:
+                return []  # This Kubernetes has no such kind, or not yet in this version.
+            page = answers.decode(_pages, answer)
+            found += [ClusterObject(kind, item.metadata) for item in page.items or ()]
+            if not page.metadata.continue_:
+                return found
+            params["continue"] = page.metadata.continue_
+
+    async def _delete(self, found: ClusterObject) -> ClusterError | None:
+        if found.metadata.deletion_timestamp:
+            return None
+        try:
+            await self.client.delete(found.path, found.metadata.uid)
+        except NotFound:
+            return None
+        except ClusterError as error:
+            if not error.retryable:
+                raise
+            return error
+        return None
