@@ -8,6 +8,7 @@ from lnamespace.access import cost_labels
 from lnamespace.kube.objects import MANAGED_BY
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.state import ManagedMetadata
+from lnamespace.model import lcluster
 from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
 
@@ -17,6 +18,11 @@ class SudoLayout(StrEnum):
 
     GROUP = "group"
     SERVICE_ACCOUNT = "serviceaccount"
+
+
+def lcluster_resource(names: Names) -> Resource:
+    """Return the resource of an instance's LClusters."""
+    return Resource(names.group, lcluster.VERSION, lcluster.KIND, lcluster.PLURAL)
 
 
 def lnamespace_resource(names: Names) -> Resource:
@@ -59,6 +65,7 @@ class Conventions:
                 names.adopted_annotation,
                 names.labels_annotation,
                 names.person_annotation,
+                names.lcluster_annotation,
                 *self._counting,
             ),
             match_labels={names.class_label: names.class_name},
