@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from lnamespace.kube.resources import Resource
+from lnamespace.model.lcluster import LCluster
 from lnamespace.model.lnamespace import BillingSource, Charge, LNamespace, Provenance
 from lnamespace.model.names import Names
 from lnamespace.model.subject import Timestamp
@@ -136,7 +137,7 @@ def records_since(lns: LNamespace, generation: int, now: datetime) -> tuple[Bill
     return tuple(event for event in events if event.generation > generation)
 
 
-def newest_generation(lns: LNamespace) -> int:
+def newest_generation(lns: LNamespace | LCluster) -> int:
     """Return what ``status.recorded.generation`` is when no record is pending."""
     origin = lns.spec.billing.provenance
     return origin.generation if isinstance(origin, Provenance) else lns.metadata.generation

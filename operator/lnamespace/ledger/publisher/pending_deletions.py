@@ -115,6 +115,14 @@ class _NamespaceHead(msgspec.Struct, frozen=True):
 _namespace = msgspec.json.Decoder(_NamespaceHead)
 
 
+async def namespace_exists(client: Client, name: str, uid: str) -> bool:
+    """Return whether a Namespace of that name has that UID. Raises ClusterError."""
+    try:
+        return decode_metadata(await client.get(NAMESPACE.path(name))).uid == uid
+    except NotFound:
+        return False
+
+
 async def namespace_remains(client: Client, name: str, uid: str) -> bool:
     """Return whether the Namespace of an LNamespace that is gone still exists and is to go.
 

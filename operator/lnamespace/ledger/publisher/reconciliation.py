@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import msgspec
 
-from lnamespace.access.conventions import lnamespace_resource
-from lnamespace.errors import ModelError, SettingsError
+from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
+from lnamespace.errors import ModelError, NotFound, SettingsError
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, Row
@@ -20,6 +20,7 @@ from lnamespace.ledger.outbox.record import (
     BillingRecord,
     as_pending,
 )
+from lnamespace.ledger.outbox.tenant_charge import charged_lnamespaces
 from lnamespace.ledger.publisher.comparison import (
     ClusterState,
     Differences,
@@ -27,7 +28,8 @@ from lnamespace.ledger.publisher.comparison import (
     rows_of_cluster,
     withhold_excess,
 )
-from lnamespace.ledger.publisher.pending_deletions import namespace_remains
+from lnamespace.ledger.publisher.pending_deletions import namespace_exists, namespace_remains
+from lnamespace.model.lcluster import decode_lcluster
 from lnamespace.model.lnamespace import LNamespace, decode
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
@@ -76,7 +78,7 @@ def cluster_of(settings: Settings) -> ClusterIdentity:
 
 
 async def list_cluster(client: Client, names: Names) -> ClusterState:
-    """List all LNamespaces, and then all ENDINGs; raises ClusterError."""
+    """List all LNamespaces, the namespaces of LClusters, and all ENDINGs; raises ClusterError."""
     readable: list[LNamespace] = []
     uids: set[str] = set()
     async for raw in list_all(client, lnamespace_resource(names)):
@@ -85,7 +87,26 @@ async def list_cluster(client: Client, names: Names) -> ClusterState:
             readable.append(decode(raw))
         except ModelError as error:
             log.warning("an LNamespace cannot be read", extra={"error": str(error)})
+    async for lns in _tenant_namespaces(client, names):
+        uids.add(lns.uid)
+        readable.append(lns)
     return ClusterState(tuple(readable), frozenset(uids), await _list_endings(client, names))
+
+
+async def _tenant_namespaces(client: Client, names: Names) -> AsyncIterator[LNamespace]:
+    """Get the charged namespaces of all LClusters; none where there is no such kind."""
+    try:
+        async for raw in list_all(client, lcluster_resource(names)):
+            try:
+                lcluster = decode_lcluster(raw)
+            except ModelError as error:
+                # Namespaces that exist are not taken for gone, whatever is known of their LCluster.
+                log.warning("an LCluster cannot be read", extra={"error": str(error)})
+                continue
+            for lns in charged_lnamespaces(lcluster):
+                yield lns
+    except NotFound:
+        return
 
 
 async def _list_endings(client: Client, names: Names) -> Mapping[str, BillingRecord]:
@@ -162,9 +183,14 @@ async def _wrongly_ended(
 async def _pending_if_namespace_remains(
     client: Client, gone: Iterable[BillingRecord]
 ) -> tuple[BillingRecord, ...]:
-    """Return the deletions; for an LNamespace whose Namespace still exists, its ENDING."""
+    """Return the deletions; for an LNamespace whose Namespace still exists, its ENDING.
+
+    A namespace of an LCluster that exists is not gone: it was recorded a moment ago.
+    """
     found = []
     for record in gone:
+        if await namespace_exists(client, record.namespace, record.lnamespace_uid):
+            continue
         there = await namespace_remains(client, record.namespace, record.lnamespace_uid)
         found.append(as_pending(record) if there else record)
     return tuple(found)
