@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import ParamSpec, Self, TypeVar
@@ -25,11 +25,13 @@ from lnamespace.admission.decisions.review import (
 from lnamespace.admission.decisions.validation import validate
 from lnamespace.admission.deletions import Deletions, OutboxDeletions, UnrecordedDeletions
 from lnamespace.admission.inheritance import ClusterInheritance, Inheritance, NoInheritance
+from lnamespace.admission.prefixes import ClusterPrefixes, NoPrefixes, Prefixes
 from lnamespace.admission.server import Endpoint
 from lnamespace.admission.threads import in_thread
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
 from lnamespace.ledger.outbox.client import OutboxClient
+from lnamespace.model.lnamespace import KIND
 from lnamespace.model.names import Names
 from lnamespace.payers.directory import Directories
 from lnamespace.payers.entries import Payers
@@ -77,6 +79,8 @@ class AdmissionEndpoints:
         To whom creations of a user count; see :data:`~lnamespace.admission.accounts.AccountOf`.
     limit_exceeded
         From an account to why it may have no further LNamespace; empty: it may.
+    prefixes
+        Where names are looked up that stand against a new one.
     """
 
     policy: Policy
@@ -88,6 +92,7 @@ class AdmissionEndpoints:
     on_decision: Callable[[str, Decision], None] = lambda _, __: None
     account_of: AccountOf = own_account
     limit_exceeded: Callable[[str], str] = lambda _: ""
+    prefixes: Prefixes = field(default_factory=NoPrefixes)
 
     @classmethod
     def from_settings(
@@ -125,6 +130,11 @@ class AdmissionEndpoints:
                 payers.directory, user, caller.address.get()
             ),
             deletions=_deletions(client, resource, names, on_unrecorded),
+            prefixes=(
+                ClusterPrefixes(client, names)
+                if client and settings.lclusters == "yes"
+                else NoPrefixes()
+            ),
             on_decision=on_decision,
         )
 
@@ -166,6 +176,8 @@ class AdmissionEndpoints:
         payers, user = self.payers(), request.user_info.username
         account = await self.account_of(user) if request.operation == "CREATE" else ""
         home = await self.inheritance.home_of(user)
+        kind, name = request.kind.kind, name_of(request.new) or ""
+        creates = request.operation == "CREATE"
         return ReviewContext(
             now=self.clock(),
             payers=payers,
@@ -174,7 +186,8 @@ class AdmissionEndpoints:
             inherited=home.inherited,
             unlisted=home.unlisted,
             counted_to=account,
-            limit_exceeded=self.limit_exceeded(account or user),
+            limit_exceeded=self.limit_exceeded(account or user) if kind == KIND else "",
+            name_conflict=await self.prefixes.conflict(kind, name) if creates else "",
         )
 
 
@@ -193,7 +206,8 @@ def _answer(request: AdmissionRequest, names: Names, decision: Decision) -> byte
     fields = [error.path for error in decision.errors]
     log.info("refused", extra={"uid": request.uid, "fields": fields})
     name = name_of(request.new)
-    refusal = invalid_status(names, request.name if name is None else name, decision.errors)
+    name = request.name if name is None else name
+    refusal = invalid_status(names, request.kind.kind, name, decision.errors)
     return deny(request, refusal, decision.warnings)
 
 

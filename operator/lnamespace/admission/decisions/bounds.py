@@ -22,6 +22,7 @@ from lnamespace.model.lnamespace import (
     SPEC_MAX_BYTES,
     Billing,
     Spec,
+    TenantSpec,
 )
 from lnamespace.model.rules import NULL_PROBLEM, cost_center_problem, text_problem
 from lnamespace.model.subject import Member
@@ -39,7 +40,7 @@ _TEXTS = {
 }
 
 
-def size_errors(new: Spec, before: Spec, request: AdmissionRequest) -> Iterator[FieldError]:
+def size_errors(new: TenantSpec, before: Spec, request: AdmissionRequest) -> Iterator[FieldError]:
     """Return the parts that are larger than their bound and larger than they were."""
     yield from _entries(new, before)
     yield from _spec(request)
@@ -77,7 +78,7 @@ def _text(path: str, text: str, problem: str | None) -> Iterator[FieldError]:
         yield invalid(path, text, problem)
 
 
-def _entries(new: Spec, before: Spec) -> Iterator[FieldError]:
+def _entries(new: TenantSpec, before: Spec) -> Iterator[FieldError]:
     for field, most in ENTRIES_MAX.items():
         listed: tuple[Member, ...] = getattr(new, field)
         listed_before: tuple[Member, ...] = getattr(before, field)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from lnamespace.model.lnamespace import KIND
 from lnamespace.model.names import Names
 
 _SHOWN_MAX = 200
@@ -71,17 +70,19 @@ def forbidden(path: str, detail: str) -> FieldError:
     return FieldError(ErrorType.FORBIDDEN, path, detail)
 
 
-def invalid_status(names: Names, name: str, errors: Sequence[FieldError]) -> dict[str, Any]:
+def invalid_status(
+    names: Names, kind: str, name: str, errors: Sequence[FieldError]
+) -> dict[str, Any]:
     """Return the meta/v1 Status with all errors, as apierrors.NewInvalid makes it."""
     return {
         "status": "Failure",
         "code": 422,
         "reason": "Invalid",
-        "message": f'{KIND}.{names.group} "{name}" is invalid: {_all(errors[:_NAMED_MAX])}',
+        "message": f'{kind}.{names.group} "{name}" is invalid: {_all(errors[:_NAMED_MAX])}',
         "details": {
             "name": name,
             "group": names.group,
-            "kind": KIND,
+            "kind": kind,
             "causes": [
                 {"reason": error.type.cause, "message": error.body, "field": error.path}
                 for error in errors

@@ -53,6 +53,8 @@ class ReviewContext:
         (empty); None where it could not be found out.
     limit_exceeded
         Why the caller gets no further LNamespace; empty where nothing is known against it.
+    name_conflict
+        Which name stands against the one that a new object has; empty where none is known.
     """
 
     now: datetime
@@ -63,6 +65,7 @@ class ReviewContext:
     unlisted: str = ""
     counted_to: str | None = ""
     limit_exceeded: str = ""
+    name_conflict: str = ""
 
     def requester(self, request: AdmissionRequest, names: Names) -> Requester:
         """Return the caller as the rules of who pays see them."""

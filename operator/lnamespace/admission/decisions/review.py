@@ -8,10 +8,12 @@ import msgspec
 
 from lnamespace.admission.decisions.patch import PatchOperation
 from lnamespace.errors import ReviewError
+from lnamespace.model import lcluster
 from lnamespace.model.lnamespace import KIND
 from lnamespace.model.names import Names
 
 API_VERSION = "admission.k8s.io/v1"
+KINDS = (KIND, lcluster.KIND)
 _WARNING_MAX = 250
 _WARNINGS_MAX = 12
 """The API server cuts a warning at 256 characters and all of them together at 4,096."""
@@ -90,7 +92,8 @@ def decode_review(body: bytes, names: Names) -> AdmissionRequest:
     Raises
     ------
     ReviewError
-        The body is not an AdmissionReview of :data:`API_VERSION`, or not about LNamespaces.
+        The body is not an AdmissionReview of :data:`API_VERSION`, or about
+        another kind.
     """
     try:
         review = _decoder.decode(body)
@@ -98,8 +101,8 @@ def decode_review(body: bytes, names: Names) -> AdmissionRequest:
         raise ReviewError(f"not an AdmissionReview: {error}") from error
     if (review.api_version, review.kind) != (API_VERSION, "AdmissionReview"):
         raise ReviewError(f"expected an AdmissionReview of {API_VERSION}")
-    if (review.request.kind.group, review.request.kind.kind) != (names.group, KIND):
-        raise ReviewError(f"expected an {KIND} of {names.group}")
+    if review.request.kind.group != names.group or review.request.kind.kind not in KINDS:
+        raise ReviewError(f"expected an {' or '.join(KINDS)} of {names.group}")
     return review.request
 
 

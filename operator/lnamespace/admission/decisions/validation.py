@@ -1,4 +1,4 @@
-"""The errors of an LNamespace, all at once, each with the path of its field.
+"""The errors of an LNamespace or LCluster, all at once, each with the path of its field.
 
 The API server has applied the rules of the CustomResourceDefinition already. Here are the rules
 that depend on the caller, the time or the old object, and those of the definition once more, for
@@ -18,8 +18,10 @@ from lnamespace.admission.decisions.mutation import LISTS
 from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.admission.decisions.warnings import editor_warnings, entry_warnings
+from lnamespace.model import lcluster
 from lnamespace.model.conversion import ANNOTATIONS_MAX, free_annotation_bytes
-from lnamespace.model.lnamespace import LNamespace, Spec
+from lnamespace.model.lcluster import LCluster, tenant_name_problem
+from lnamespace.model.lnamespace import LNamespace, Spec, TenantSpec
 from lnamespace.model.rules import member_problem, name_problem, sudoer_problem
 from lnamespace.model.subject import Member, Subject, SubjectKind
 from lnamespace.payers.resolution import BillingRefusal, check_change, resolve
@@ -32,7 +34,7 @@ def validate(request: AdmissionRequest, policy: Policy, context: ReviewContext) 
     if errors := tuple(null_expiry_errors(request)):
         return Decision(errors)
     try:
-        new = msgspec.convert(request.new, LNamespace)
+        new = _decoded(request)
     except msgspec.ValidationError as error:
         return Decision((_decoding_error(error),))
     before = _spec_before(request)
@@ -40,14 +42,14 @@ def validate(request: AdmissionRequest, policy: Policy, context: ReviewContext) 
     limit = tuple(_limit(request, context))
     errors = (
         *limit,
-        *_name(new, request, policy),
+        *_name(new, request, policy, context),
         *_requester(new.spec, before, request, policy),
         *_account(new.spec, before, request, context),
         *_members(new.spec, before),
         *_editors(new, editors, policy, context),
         *size_errors(new.spec, before, request),
         *text_errors(new.spec.billing, before.billing),
-        *_room(request, policy),
+        *(_room(request, policy) if isinstance(new, LNamespace) else ()),
         *_billing(new.spec, before, request, policy, context),
     )
     warnings = (
@@ -55,6 +57,12 @@ def validate(request: AdmissionRequest, policy: Policy, context: ReviewContext) 
         *_editor_warnings(new.spec, before, editors, request, context),
     )
     return Decision(errors, warnings, limit_exceeded=bool(limit))
+
+
+def _decoded(request: AdmissionRequest) -> LNamespace | LCluster:
+    if request.kind.kind == lcluster.KIND:
+        return msgspec.convert(request.new, LCluster)
+    return msgspec.convert(request.new, LNamespace)
 
 
 def _spec_before(request: AdmissionRequest) -> Spec:
@@ -90,14 +98,20 @@ def _limit(request: AdmissionRequest, context: ReviewContext) -> Iterator[FieldE
         yield forbidden("spec.requester", context.limit_exceeded)
 
 
-def _name(new: LNamespace, request: AdmissionRequest, policy: Policy) -> Iterator[FieldError]:
-    problem = name_problem(new.name, policy.reserved)
+def _name(
+    new: LNamespace | LCluster, request: AdmissionRequest, policy: Policy, context: ReviewContext
+) -> Iterator[FieldError]:
+    if isinstance(new, LCluster):
+        problem = tenant_name_problem(new.name)
+    else:
+        problem = name_problem(new.name, policy.reserved)
+    problem = problem or context.name_conflict
     if problem and request.operation == "CREATE":
         yield invalid("metadata.name", new.name, problem)
 
 
 def _requester(
-    new: Spec, before: Spec, request: AdmissionRequest, policy: Policy
+    new: TenantSpec, before: Spec, request: AdmissionRequest, policy: Policy
 ) -> Iterator[FieldError]:
     path = "spec.requester"
     if request.operation == "UPDATE":
@@ -110,7 +124,7 @@ def _requester(
 
 
 def _account(
-    new: Spec, before: Spec, request: AdmissionRequest, context: ReviewContext
+    new: TenantSpec, before: Spec, request: AdmissionRequest, context: ReviewContext
 ) -> Iterator[FieldError]:
     path = "spec.countedTo"
     if request.operation == "UPDATE":
@@ -122,7 +136,7 @@ def _account(
         yield invalid(path, new.counted_to, "is written by the webhook: leave it out")
 
 
-def _members(new: Spec, before: Spec) -> Iterator[FieldError]:
+def _members(new: TenantSpec, before: Spec) -> Iterator[FieldError]:
     checks: dict[str, Callable[[Member], str | None]] = {"sudoers": sudoer_problem}
     for field in LISTS:
         check = checks.get(field, member_problem)
@@ -133,7 +147,7 @@ def _members(new: Spec, before: Spec) -> Iterator[FieldError]:
 
 
 def _editors(
-    new: LNamespace, editors: Editors, policy: Policy, context: ReviewContext
+    new: LNamespace | LCluster, editors: Editors, policy: Policy, context: ReviewContext
 ) -> Iterator[FieldError]:
     """Refuse an LNamespace that nobody could edit, unless an administrator writes it.
 
@@ -154,7 +168,7 @@ def _editors(
 
 
 def _editor_warnings(
-    new: Spec,
+    new: TenantSpec,
     before: Spec,
     editors: Editors,
     request: AdmissionRequest,
@@ -178,7 +192,7 @@ def _room(request: AdmissionRequest, policy: Policy) -> Iterator[FieldError]:
 
 
 def _billing(
-    new: Spec, before: Spec, request: AdmissionRequest, policy: Policy, context: ReviewContext
+    new: TenantSpec, before: Spec, request: AdmissionRequest, policy: Policy, context: ReviewContext
 ) -> Iterator[FieldError]:
     if context.administrator:
         if before.billing.cost_center and not new.billing.cost_center:
@@ -200,7 +214,7 @@ def _billing(
         yield error(refusal.field, refusal.message)
 
 
-def _is_stamped(new: Spec, request: AdmissionRequest) -> bool:
+def _is_stamped(new: TenantSpec, request: AdmissionRequest) -> bool:
     stamp = new.billing.provenance
     return stamp is not msgspec.UNSET and stamp.changed_by == request.user_info.username
 

@@ -6,12 +6,15 @@ from datetime import datetime
 from lnamespace.admission.decisions.editors import Editors
 from lnamespace.admission.decisions.policy import Policy
 from lnamespace.admission.decisions.review import UserInfo
+from lnamespace.model.lcluster import LCluster
 from lnamespace.model.lnamespace import LNamespace, Spec
 from lnamespace.model.rules import lookalike_warning
 from lnamespace.model.subject import Member, SubjectKind
 
 
-def entry_warnings(new: LNamespace, before: Spec, policy: Policy, now: datetime) -> tuple[str, ...]:
+def entry_warnings(
+    new: LNamespace | LCluster, before: Spec, policy: Policy, now: datetime
+) -> tuple[str, ...]:
     """Return the warnings of the entries that ``before`` does not have, each once."""
     found = (
         *_of_entries("users", new, new.spec.users, before.users, policy, now),
@@ -34,7 +37,7 @@ def editor_warnings(editors: Editors, before: Editors, user: UserInfo) -> Iterat
 
 def _of_entries(
     field: str,
-    new: LNamespace,
+    new: LNamespace | LCluster,
     members: tuple[Member, ...],
     before: tuple[Member, ...],
     policy: Policy,

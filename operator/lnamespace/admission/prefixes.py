@@ -1,0 +1,79 @@
+"""Whether the name of a new object meets names that belong to a tenant's cluster.
+
+The objects of LCluster ``acme`` have names that begin with ``acme-`` upstream. So no LCluster is
+created while somebody else's object has a name that begins so, and no LNamespace whose name begins
+so while there is the LCluster. Only the kinds that exist on most clusters are looked at here: the
+controller looks at all before it grants anything.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Protocol
+
+from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
+from lnamespace.errors import ClusterError, NotFound
+from lnamespace.kube.client import Client
+from lnamespace.kube.prefixed import PrefixedObjects
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
+from lnamespace.model import lcluster
+from lnamespace.model.lcluster import tenant_name_problem, tenant_of_name
+from lnamespace.model.names import Names
+
+PATIENCE = 1.5
+"""Seconds; the API server waits five for the whole answer."""
+
+log = logging.getLogger(__name__)
+
+
+class Prefixes(Protocol):
+    """Tells why a new object may not have a name."""
+
+    async def conflict(self, kind: str, name: str) -> str:
+        """Return what stands against the name of a new object of a kind; empty if nothing does."""
+
+
+class NoPrefixes:
+    """Knows of no conflicts, where there are no LClusters."""
+
+    async def conflict(self, kind: str, name: str) -> str:  # noqa: ARG002 - the protocol's
+        """Return nothing."""
+        return ""
+
+
+@dataclass(frozen=True)
+class ClusterPrefixes:
+    """Asks the API server; where it does not answer in time, the controller decides alone."""
+
+    client: Client
+    names: Names
+
+    async def conflict(self, kind: str, name: str) -> str:
+        """Return what stands against the name; empty if nothing does, or nothing is known."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                if kind == lcluster.KIND:
+                    return await self._taken(name)
+                return await self._held(name)
+        except (ClusterError, TimeoutError) as error:
+            log.warning("not known whether a name is free", extra={"error": str(error)})
+            return ""
+
+    async def _taken(self, name: str) -> str:
+        if tenant_name_problem(name):
+            return ""  # Validation says so.
+        objects = PrefixedObjects(self.client, self.names.lcluster_label)
+        kinds = (NAMESPACE, CUSTOM_RESOURCE_DEFINITION, lnamespace_resource(self.names))
+        found = await objects.with_prefix(f"{name}-", kinds)
+        if not found:
+            return ""
+        return f'"{name}-" is the beginning of a name that exists already: {found[0]}'
+
+    async def _held(self, name: str) -> str:
+        if not (tenant := tenant_of_name(name)):
+            return ""
+        try:
+            await self.client.get(lcluster_resource(self.names).path(tenant))
+        except NotFound:
+            return ""
+        return f'"{tenant}-" is the beginning of the names of LCluster {tenant}'
