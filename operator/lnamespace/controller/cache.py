@@ -11,6 +11,7 @@ from lnamespace.access.conventions import Conventions
 from lnamespace.access.limit import RequesterLimits, describe_orphans
 from lnamespace.access.person import Person
 from lnamespace.controller.deleted import DeletedLNamespaces
+from lnamespace.controller.lclusters.cache import LClusterCache, TenantCluster
 from lnamespace.controller.outbox import DeletedLNamespace, Departed
 from lnamespace.controller.people import People
 from lnamespace.controller.queue import WorkQueue
@@ -59,7 +60,7 @@ class Tenant:
     name: str
 
 
-WorkKey = Tenant | Person | Departed
+WorkKey = Tenant | Person | Departed | TenantCluster
 
 
 TakeIn = Callable[[str, LNamespace | None, ObservedObject | None], None]
@@ -100,6 +101,7 @@ class Cache:
         self.objects |= {
             kind: Store[ObservedObject](self._profile_object_changed) for kind in rails
         }
+        self.lclusters = LClusterCache(self._names, self.objects[NAMESPACE], queue.add)
 
     def get(self, resource: Resource, key: Key) -> ObservedObject | None:
         """Return an object as last known; None where there is none."""
@@ -164,12 +166,14 @@ class Cache:
         """Return the keys of everything to reconcile, people first."""
         yield from self.people
         yield from map(Departed, list(self.deleted))
+        yield from self.lclusters.keys()
         for listed in self.lnamespaces:
             yield Tenant(listed.lns.name)
 
     def known(self) -> Iterator[WorkKey]:
         """Return the keys of everything in the caches, leftovers included: for a new leader."""
         yield from self.everything()
+        yield from self.lclusters.leftovers()
         for kind, store in self.objects.items():
             for seen in store:
                 if kind is NAMESPACE and seen.managed:
@@ -294,6 +298,7 @@ class Cache:
         return self.people.is_sponsor(person, listed.lns.name, uid)
 
     def _namespace_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
+        self.lclusters.namespace_changed(old, new)
         if self.limited and (known := new or old):
             lns = self.ours(self.tenant(known.key[1]))
             self._recount(known.key[1], lns, lns, self._slots.note)
@@ -342,6 +347,8 @@ class Cache:
     def _concerned(self, namespace: str, name: str) -> WorkKey | None:
         if namespace and name in (USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING):
             return Tenant(namespace)
+        if lcluster := self.lclusters.concerned(namespace, name):
+            return lcluster
         shared = namespace in ("", self._names.sudo_namespace)
         if shared and (tenant := self._names.tenant_of(name)):
             return Tenant(tenant)

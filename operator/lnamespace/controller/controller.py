@@ -19,6 +19,11 @@ from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.guards import GuardWatch
 from lnamespace.controller.handlers import lnamespace_handlers
 from lnamespace.controller.instrumentation import DEFECT, DONE, Instrumentation
+from lnamespace.controller.lclusters.cache import TenantCluster
+from lnamespace.controller.lclusters.gateway_endpoints import parse_endpoints
+from lnamespace.controller.lclusters.location import GatewayLocation
+from lnamespace.controller.lclusters.reconciler import LClusterReconciler
+from lnamespace.controller.lclusters.reflectors import LClusterReflector, lcluster_reflectors
 from lnamespace.controller.liveness import Liveness, WatchHealth
 from lnamespace.controller.outbox import BillingRecorder, Departed
 from lnamespace.controller.outcome import Outcome
@@ -44,6 +49,8 @@ SLOW_RETRY = 300.0
 
 LONGEST_TIMER = 86_400.0
 """Seconds; an expiry further off is looked at again after this, for clocks are set."""
+
+AnyReflector = Reflector[ObservedObject] | Reflector[CachedLNamespace] | LClusterReflector
 
 log = logging.getLogger(__name__)
 
@@ -117,10 +124,11 @@ class Controller:
         of_people = max(1, settings.concurrency // 4)
         recorder = EventRecorder(client, lnamespaces(conventions))
         outbox = BillingRecorder(client, conventions.names)
+        of_tenants = applier(max(1, settings.concurrency - of_people))
         self._tenants = LNamespaceReconciler(
             client,
             self._cache,
-            applier(max(1, settings.concurrency - of_people)),
+            of_tenants,
             recorder,
             outbox,
             conventions,
@@ -135,6 +143,15 @@ class Controller:
             applier(of_people),
             conventions,
             lambda name: self._queue.add(Tenant(name)),
+        )
+        self._lclusters = LClusterReconciler(
+            client,
+            self._cache,
+            of_tenants,
+            outbox,
+            conventions,
+            GatewayLocation(settings.gateway_url, settings.gateway_authorities),
+            parse_endpoints(settings.gateway_endpoints),
         )
         self._source = Reflector(
             client,
@@ -216,17 +233,18 @@ class Controller:
 
     def _is_urgent(self, key: WorkKey) -> bool:
         """Whether somebody may have to lose access: that must not wait for mass creations."""
+        if isinstance(key, TenantCluster):
+            cached = self._cache.lclusters.get(key.name)
+            return cached is None or cached.terminating or bool(cached.lcluster.status.charged)
         if not isinstance(key, Tenant):
             return False
         listed = self._cache.tenant(key.name)
         return listed is None or listed.terminating or bool(listed.lns.status.namespace_uid)
 
-    def _make_reflectors(
-        self, client: Client, conventions: Conventions
-    ) -> list[Reflector[ObservedObject] | Reflector[CachedLNamespace]]:
+    def _make_reflectors(self, client: Client, conventions: Conventions) -> list[AnyReflector]:
         managed_metadata = conventions.managed_metadata
         read_object = partial(read_observed, managed=managed_metadata)
-        reflectors: list[Reflector[ObservedObject] | Reflector[CachedLNamespace]] = [
+        reflectors: list[AnyReflector] = [
             # All Namespaces, not just ours: one that is not ours is a Conflict until it goes.
             Reflector(
                 client,
@@ -239,6 +257,10 @@ class Controller:
             )
             for kind, store in self._cache.objects.items()
         ]
+        if self._settings.lclusters == "yes":
+            lclusters = self._cache.lclusters
+            told = (self._watch_failed, self._queue.hurry)
+            reflectors += lcluster_reflectors(client, lclusters, conventions, *told)
         return [*reflectors, self._source]
 
     async def _work(self, *, urgent: bool) -> None:
@@ -276,6 +298,8 @@ class Controller:
     async def _dispatch(self, key: WorkKey, failed_before: int) -> Outcome:
         if isinstance(key, Departed):
             return await self._deletions.reconcile(key)
+        if isinstance(key, TenantCluster):
+            return await self._lclusters.reconcile(key.name, failed_before)
         if isinstance(key, Person):
             return await self._people.reconcile(key, failed_before)
         return await self._tenants.reconcile(key.name, failed_before)

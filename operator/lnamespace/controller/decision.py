@@ -45,7 +45,7 @@ from lnamespace.controller.status import (
 )
 from lnamespace.errors import ClusterError
 from lnamespace.kube.objects import Key
-from lnamespace.kube.plan import Action, Create, Delete, plan_actions
+from lnamespace.kube.plan import Action, Create, Delete, plan_actions, resource_changed
 from lnamespace.kube.resources import PROFILE_RESOURCES, ROLE_BINDING, Resource
 from lnamespace.kube.state import DesiredObject
 from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING, USERS_BINDING
@@ -318,7 +318,7 @@ def _anybody_in(observation: Observation) -> bool:
 
 
 def _is_of_profile(action: Action) -> bool:
-    return not isinstance(action, Delete) and action.desired.resource in PROFILE_RESOURCES
+    return not isinstance(action, Delete) and resource_changed(action) in PROFILE_RESOURCES
 
 
 def _lets_in(action: Action, namespace: str) -> bool:

@@ -1,4 +1,4 @@
-"""Kubernetes Events about LNamespaces.
+"""Kubernetes Events about LNamespaces and LClusters.
 
 Only changes of readiness that need somebody are worth one; that all went well is not, for it
 would cost a write for every LNamespace.
@@ -14,7 +14,8 @@ from lnamespace.controller.status import BEING_DELETED, LIMIT_EXCEEDED, READY
 from lnamespace.errors import ClusterError
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import EVENT, Resource
-from lnamespace.model.lnamespace import LNamespace, Status
+from lnamespace.model.lcluster import LCluster
+from lnamespace.model.lnamespace import LNamespace, TenantObject, TenantStatus
 
 EVENTS_NAMESPACE = "default"
 """Where Kubernetes keeps the events of cluster-scoped objects."""
@@ -23,13 +24,13 @@ log = logging.getLogger(__name__)
 
 
 class EventRecorder:
-    """Posts Events about LNamespaces; one that cannot be posted is logged and forgotten."""
+    """Posts Events about the objects of one kind; each that cannot be posted is logged."""
 
     def __init__(self, client: Client, resource: Resource) -> None:
         self._client = client
         self._resource = resource
 
-    async def record(self, lns: LNamespace, new: Status) -> None:
+    async def record(self, lns: LNamespace | LCluster, new: TenantStatus) -> None:
         """Post an Event if the new status needs somebody's attention, or needs it no more."""
         before, after = lns.status.condition(READY), new.condition(READY)
         if after is None or (before and before.reason == after.reason):
@@ -41,7 +42,7 @@ class EventRecorder:
         kind = "Normal" if after.status == "True" else "Warning"
         await self._post(lns, kind, after.reason, after.message)
 
-    async def _post(self, lns: LNamespace, kind: str, reason: str, message: str) -> None:
+    async def _post(self, lns: TenantObject, kind: str, reason: str, message: str) -> None:
         now = datetime.now(UTC)
         event = {
             "apiVersion": "v1",

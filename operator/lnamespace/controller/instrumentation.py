@@ -12,9 +12,10 @@ from prometheus_client import Counter as Total
 from prometheus_client import Gauge
 
 from lnamespace.controller.cache import Tenant, WorkKey
+from lnamespace.controller.lclusters.cache import TenantCluster
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.controller.status import READY, is_ready
-from lnamespace.kube.plan import Action, Delete
+from lnamespace.kube.plan import Action, resource_changed
 from lnamespace.kube.reflector import WatchActivity
 from lnamespace.kube.resources import resource_of
 from lnamespace.metrics.controller import ControllerMetrics
@@ -27,6 +28,7 @@ DEFECT = "Defect"
 PENDING = "Pending"
 """The reason of an LNamespace without a status."""
 
+_KINDS = {Tenant: "LNamespace", TenantCluster: "LCluster"}
 _VERBS = {"POST": "create", "GET": "get", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -63,7 +65,7 @@ class Instrumentation:
 
     def reconciled(self, key: WorkKey, result: str, seconds: float) -> None:
         """Count a reconcile by its result, and measure its duration."""
-        kind = "LNamespace" if isinstance(key, Tenant) else type(key).__name__
+        kind = _KINDS.get(type(key), type(key).__name__)
         self.metrics.reconciles.labels(kind, result).inc()
         self.metrics.reconcile_seconds.labels(kind).observe(seconds)
         if result == DONE:
@@ -117,8 +119,7 @@ class Instrumentation:
     def repaired(self, actions: Iterable[Action]) -> None:
         """Count actions that repair drift."""
         for action in actions:
-            resource = action.resource if isinstance(action, Delete) else action.desired.resource
-            self.metrics.drift.labels(resource.plural).inc()
+            self.metrics.drift.labels(resource_changed(action).plural).inc()
 
     # --- gauges
 

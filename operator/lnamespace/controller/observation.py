@@ -22,7 +22,7 @@ class Lifecycle(Enum):
     """What an LNamespace is to this controller."""
 
     GONE = "there is none of that name"
-    OTHER_CLASS = "it is for controllers of another class"
+    OTHER_CLASS = "it is for controllers of another class, or the namespace of an LCluster"
     TERMINATING = "it is being deleted and waits for somebody's finalizer"
     UNREADABLE = "its spec cannot be read"
     ACTIVE = "it is to be made as its spec says"

@@ -49,7 +49,7 @@ class Observer:
         """
         self.cache.settle(name)
         cached = self.cache.tenant(name)
-        lifecycle = self._lifecycle(cached)
+        lifecycle = self._lifecycle(name, cached)
         if lifecycle in (Lifecycle.OTHER_CLASS, Lifecycle.UNREADABLE):
             return Observation(name, self.conventions, lifecycle, cached)
         await self.applier.refresh(self._places(name))
@@ -68,9 +68,12 @@ class Observer:
             profiles=self.profiles(),
         )
 
-    def _lifecycle(self, cached: CachedLNamespace | None) -> Lifecycle:
+    def _lifecycle(self, name: str, cached: CachedLNamespace | None) -> Lifecycle:
         if cached is None:
-            return Lifecycle.GONE
+            # In a tenant's cluster somebody may run an operator like this one, which gives its
+            # objects the names and labels that ours have.
+            held = self.cache.lclusters.holds(name)
+            return Lifecycle.OTHER_CLASS if held else Lifecycle.GONE
         if self.cache.ours(cached) is None:
             return Lifecycle.OTHER_CLASS
         if cached.terminating:
@@ -101,12 +104,19 @@ class Observer:
 
     def _with_position(self, seen: Observation) -> Observation:
         lns = seen.lns
-        problem = name_problem(lns.name, RESERVED_NAMES + self.reserved) or ""
+        problem = name_problem(lns.name, RESERVED_NAMES + self.reserved) or self._held(lns.name)
         if problem or seen.ownership is not Ownership.ABSENT:
             return dataclasses.replace(seen, name_problem=problem)
         position = self.cache.place(lns)
         message = "" if position is QueuePosition.HOLDS else self.cache.exceeded(lns, position)
         return dataclasses.replace(seen, position=position, quota_message=message)
+
+    def _held(self, name: str) -> str:
+        """Return why an LCluster lets nobody have the name; empty if none does."""
+        held = self.cache.lclusters.claimant(name)
+        return (
+            f'"{held.prefix}" is the beginning of the names of LCluster {held.name}' if held else ""
+        )
 
     def _sudoers(self, lns: LNamespace) -> dict[Subject, SudoerState]:
         problems, states = self.cache.people.problems, {}

@@ -82,7 +82,7 @@ class BillingRecorder:
         An LNamespace that waited for another Namespace of its name pays from the moment when it has
         its own: the owner of the other one paid until then.
         """
-        failures = await self._make(lns.uid, self._due(lns, now))
+        failures = await self.create(lns.uid, self._due(lns, now))
         if not failures:
             self.forget(lns.uid)
         return failures
@@ -93,12 +93,12 @@ class BillingRecorder:
         The publisher waits for the Namespace, should this process end meanwhile.
         """
         lns, at = deleted.lns, deleted.at
-        return await self._make(lns.uid, (*pending_records(lns, at), pending_deletion(lns, at)))
+        return await self.create(lns.uid, (*pending_records(lns, at), pending_deletion(lns, at)))
 
     async def close(self, deleted: DeletedLNamespace) -> list[ClusterError]:
         """Record that an LNamespace is gone, and before that what had not been recorded."""
         lns, at = deleted.lns, deleted.at
-        failures = await self._make(lns.uid, (*self._due(lns, at), deletion(lns, at)))
+        failures = await self.create(lns.uid, (*self._due(lns, at), deletion(lns, at)))
         if not failures:
             self.told.discard(lns.uid)
             self.forget(lns.uid)
@@ -116,7 +116,7 @@ class BillingRecorder:
             return tuple(_not_before(record, begun) for record in records)
         return records
 
-    async def _make(self, uid: str, records: Iterable[BillingRecord]) -> list[ClusterError]:
+    async def create(self, uid: str, records: Iterable[BillingRecord]) -> list[ClusterError]:
         """Create records one after the other: no later one may exist without an earlier one."""
         path = billingrecords(self.names).path()
         for record in records:

@@ -22,7 +22,8 @@ from lnamespace.controller.status import (
 )
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.client import Client
-from lnamespace.model.lnamespace import LNamespace, Spec, Status
+from lnamespace.kube.resources import Resource
+from lnamespace.model.lnamespace import LNamespace, Spec, Status, TenantObject, TenantStatus
 
 
 @dataclass(frozen=True)
@@ -85,19 +86,13 @@ class Reporter:
         """
         if new == lns.status:
             return []
-        path = lnamespaces(self.conventions).path(lns.name, subresource="status")
-        # A UID in a merge patch is ignored on `/status`: one that was deleted and made anew by its
-        # name would have had its predecessor's status, and with it the Namespace.
-        operations = (
-            {"op": "test", "path": "/metadata/uid", "value": lns.uid},
-            {"op": "add", "path": "/status", "value": new},
-        )
         try:
-            answer = read_lnamespace(await self.client.patch_json(path, operations))
-        except NotFound:
-            return []
+            found = await replace_status(self.client, lnamespaces(self.conventions), lns, new)
         except ClusterError as error:
             return [error]
+        if found is None:
+            return []
+        answer = read_lnamespace(found)
         if is_ready(answer.lns):
             self.instrumentation.ready(lns)
         # Compared with what is known by now: the watch may have told of a change meanwhile that the
@@ -107,6 +102,29 @@ class Reporter:
         self.cache.lnamespaces.learn(answer, news=news)
         await self.recorder.record(lns, new)
         return []
+
+
+async def replace_status(
+    client: Client, resource: Resource, of: TenantObject, new: TenantStatus
+) -> bytes | None:
+    """Write the status of an object; return the object then, or None if it is gone.
+
+    Raises
+    ------
+    ClusterError
+        The status could not be written.
+    """
+    path = resource.path(of.name, subresource="status")
+    # A UID in a merge patch is ignored on `/status`: one that was deleted and made anew by its
+    # name would have had its predecessor's status, and with it the Namespace.
+    operations = (
+        {"op": "test", "path": "/metadata/uid", "value": of.uid},
+        {"op": "add", "path": "/status", "value": new},
+    )
+    try:
+        return await client.patch_json(path, operations)
+    except NotFound:
+        return None
 
 
 def _is_worth_writing(result: ReconcileResult, failed_before: int) -> bool:

@@ -39,7 +39,9 @@ class CachedLNamespace(msgspec.Struct, frozen=True):
         return self.lns.metadata.deletion_timestamp is not msgspec.UNSET
 
 
-class _Undecoded(msgspec.Struct, frozen=True):
+class UndecodedHead(msgspec.Struct, frozen=True):
+    """The metadata of an LNamespace or LCluster, and its other parts undecoded."""
+
     metadata: Metadata
     spec: msgspec.Raw = msgspec.Raw(b"{}")
     status: msgspec.Raw = msgspec.Raw(b"{}")
@@ -49,7 +51,7 @@ class _Class(msgspec.Struct, frozen=True, rename="camel"):
     class_name: str = ""
 
 
-_head = msgspec.json.Decoder(_Undecoded)
+_head = msgspec.json.Decoder(UndecodedHead)
 _class = msgspec.json.Decoder(_Class)
 _status = msgspec.json.Decoder(Status)
 
@@ -70,11 +72,17 @@ def _without_spec(raw: bytes | msgspec.Raw) -> LNamespace:
 
     The lists are not known then, which is not the same as empty lists.
     """
-    head = answers.decode(_head, raw)
-    return LNamespace(head.metadata, Spec(class_name=_class_of(head.spec)), _status_of(head.status))
+    head = decode_head(raw)
+    return LNamespace(head.metadata, Spec(class_name=class_of(head.spec)), _status_of(head.status))
 
 
-def _class_of(spec: msgspec.Raw) -> str:
+def decode_head(raw: bytes | msgspec.Raw) -> UndecodedHead:
+    """Decode the metadata of an object whose other parts may be of any form."""
+    return answers.decode(_head, raw)
+
+
+def class_of(spec: msgspec.Raw) -> str:
+    """Return the class that a spec names; empty if it cannot be read."""
     try:
         return _class.decode(spec).class_name
     except msgspec.DecodeError:

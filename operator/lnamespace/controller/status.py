@@ -12,6 +12,7 @@ from lnamespace.access.ownership import Ownership
 from lnamespace.errors import ClusterError
 from lnamespace.kube.plan import Action
 from lnamespace.ledger.outbox.record import newest_generation
+from lnamespace.model.lcluster import LCluster
 from lnamespace.model.lnamespace import Condition, Counts, LNamespace, Recorded, Status
 
 READY = "Ready"
@@ -135,7 +136,7 @@ def build_status(lns: LNamespace, result: ReconcileResult, now: datetime) -> Sta
         sudo_user=result.sudo_user,
         counts=count_entries(result.entries),
         recorded=Recorded(newest_generation(lns)) if billing.holds else lns.status.recorded,
-        conditions=tuple(_condition(lns, t, verdict, now) for t, verdict in verdicts.items()),
+        conditions=tuple(condition_of(lns, t, verdict, now) for t, verdict in verdicts.items()),
     )
 
 
@@ -150,7 +151,7 @@ def build_unreadable_status(lns: LNamespace, problem: str, now: datetime) -> Sta
     return msgspec.structs.replace(
         lns.status,
         observed_generation=lns.metadata.generation,
-        conditions=(_condition(lns, READY, verdict, now),),
+        conditions=(condition_of(lns, READY, verdict, now),),
     )
 
 
@@ -164,10 +165,12 @@ def build_terminating_status(
     held = ", ".join(lns.metadata.finalizers) or "none"
     message = f"It is being deleted: it goes with the last of its finalizers ({held})."
     verdict = Verdict(False, BEING_DELETED, message[:1024])
-    access = _failed(tuple(failures), "Access could not be taken away") if failures else verdict
+    access = (
+        failed_verdict(tuple(failures), "Access could not be taken away") if failures else verdict
+    )
     verdicts = {READY: verdict, NAMESPACE_READY: verdict, ACCESS_READY: access}
     billing = lns.status.condition(BILLING_RECORDED)
-    conditions = tuple(_condition(lns, t, one, now) for t, one in verdicts.items())
+    conditions = tuple(condition_of(lns, t, one, now) for t, one in verdicts.items())
     return msgspec.structs.replace(
         lns.status,
         observed_generation=lns.metadata.generation,
@@ -176,7 +179,7 @@ def build_terminating_status(
     )
 
 
-def is_ready(lns: LNamespace) -> bool:
+def is_ready(lns: LNamespace | LCluster) -> bool:
     """Return whether the status says that the present generation is Ready."""
     ready = lns.status.condition(READY)
     return (
@@ -196,7 +199,7 @@ def _namespace(lns: LNamespace, result: ReconcileResult) -> Verdict:
         case Ownership.OURS:
             return Verdict(True, "Created", "The namespace is there.")
         case Ownership.ABSENT:
-            return _failed(result.failures, "The namespace could not be created")
+            return failed_verdict(result.failures, "The namespace could not be created")
         case Ownership.TERMINATING:
             return Verdict(
                 False,
@@ -226,7 +229,7 @@ def _profile(result: ReconcileResult) -> Verdict | None:
         message = f"{result.profile_problem} What there is stays as it is (docs/profiles.md)."
         return Verdict(False, "UnknownProfile", message[:1024])
     if result.profile_failures:
-        return _failed(result.profile_failures, "The guard rails could not be made")
+        return failed_verdict(result.profile_failures, "The guard rails could not be made")
     if not result.has_profile:
         return None
     return Verdict(True, "InPlace", "The guard rails are as the profile says.")
@@ -243,7 +246,7 @@ def _access(result: ReconcileResult) -> Verdict:
     if result.ownership in (Ownership.FOREIGN, Ownership.PREDECESSOR):
         return Verdict(False, "NamespaceNotReady", "Nobody has access before the namespace is.")
     if result.failures:
-        return _failed(result.failures, "Access could not be made as listed")
+        return failed_verdict(result.failures, "Access could not be made as listed")
     if result.ownership is Ownership.ABSENT:
         return Verdict(False, "NamespaceNotReady", "Nobody has access before the namespace is.")
     if result.entries.problems:
@@ -257,11 +260,12 @@ def _billing(result: ReconcileResult) -> Verdict:
     if result.ownership not in (Ownership.OURS, Ownership.TERMINATING):
         return Verdict(False, "NamespaceNotReady", "There is nothing to pay for yet.")
     if result.unrecorded:
-        return _failed(result.unrecorded, "Who pays could not be recorded")
+        return failed_verdict(result.unrecorded, "Who pays could not be recorded")
     return Verdict(True, "Recorded", "Who pays is recorded for the ledger.")
 
 
-def _failed(failures: tuple[ClusterError, ...], what: str) -> Verdict:
+def failed_verdict(failures: Sequence[ClusterError], what: str) -> Verdict:
+    """Return the verdict on what failed, or has not been done yet where nothing did."""
     if not failures:
         return Verdict(False, "Progressing", f"{what} yet.")
     worst = next((f for f in failures if not f.retryable), failures[0])
@@ -272,7 +276,10 @@ def _joined(prefix: str, parts: Iterable[str]) -> str:
     return (prefix + "; ".join(parts))[:1024]
 
 
-def _condition(lns: LNamespace, type_: str, verdict: Verdict, now: datetime) -> Condition:
+def condition_of(
+    lns: LNamespace | LCluster, type_: str, verdict: Verdict, now: datetime
+) -> Condition:
+    """Return a condition, which has changed now if its status has."""
     value = "True" if verdict.holds else "False"
     known = lns.status.condition(type_)
     since = known.last_transition_time if known and known.status == value else now

@@ -1,0 +1,135 @@
+"""The LClusters, and which Namespaces have names that belong to each."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lnamespace.controller.lclusters.definitions import CachedDefinition
+from lnamespace.controller.lclusters.resource import CachedLCluster
+from lnamespace.kube.objects import Key
+from lnamespace.kube.state import ObservedObject
+from lnamespace.kube.store import Store
+from lnamespace.model.lcluster import SYSTEM_NAMESPACES, LCluster, tenant_of_name
+from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, Names
+
+
+@dataclass(frozen=True)
+class TenantCluster:
+    """The key under which one LCluster is reconciled."""
+
+    name: str
+
+
+class LClusterCache:
+    """The store of LClusters; changes of them and of their objects add keys to the queue."""
+
+    def __init__(
+        self,
+        names: Names,
+        namespaces: Store[ObservedObject],
+        enqueue: Callable[[TenantCluster], None],
+    ) -> None:
+        self._names = names
+        self._namespaces = namespaces
+        self._enqueue = enqueue
+        self._with_prefix: dict[str, set[str]] = {}
+        """The Namespaces that a watch has told of and the prefix of a tenant begins, by tenant.
+
+        No listener is called for what we write ourselves, so values are read from the store.
+        """
+        self.lclusters: Store[CachedLCluster] = Store(self._lcluster_changed)
+        self.definitions: Store[CachedDefinition] = Store(self._definition_changed)
+        self._groups: dict[str, dict[Key, str]] = {}
+        """The API groups of each tenant's CustomResourceDefinitions."""
+
+    def get(self, name: str) -> CachedLCluster | None:
+        """Return the LCluster of that name; None where there is none."""
+        return self.lclusters.get(("", name))
+
+    def ours(self, cached: CachedLCluster | None) -> LCluster | None:
+        """Return the LCluster if it is of our class, or None."""
+        return cached.lcluster if cached and cached.of_class(self._names.class_name) else None
+
+    def namespaces_of(self, name: str) -> tuple[ObservedObject, ...]:
+        """Return the Namespaces that the prefix of an LCluster begins, by name."""
+        ours = {f"{name}-{namespace}" for namespace in SYSTEM_NAMESPACES}
+        known = sorted(ours | self._with_prefix.get(name, set()))
+        return tuple(found for each in known if (found := self._namespaces.get(("", each))))
+
+    def groups_of(self, name: str) -> frozenset[str]:
+        """Return the API groups that an LCluster has CustomResourceDefinitions of."""
+        return frozenset(self._groups.get(name, {}).values())
+
+    def holds(self, namespace: str) -> bool:
+        """Return whether a Namespace's name belongs to an LCluster, so that it is no LNamespace's.
+
+        An LCluster that was refused holds no names.
+        """
+        found = self._namespaces.get(("", namespace))
+        labelled = found is not None and self._names.lcluster_label in found.labels
+        return labelled or self.claimant(namespace) is not None
+
+    def claimant(self, namespace: str) -> LCluster | None:
+        """Return the LCluster that has claimed the beginning of a Namespace's name, or None."""
+        cached = self.get(tenant_of_name(namespace))
+        if cached and self._names.lcluster_finalizer in cached.lcluster.metadata.finalizers:
+            return cached.lcluster
+        return None
+
+    def keys(self) -> Iterator[TenantCluster]:
+        """Return the keys of all LClusters."""
+        for cached in self.lclusters:
+            yield TenantCluster(cached.lcluster.name)
+
+    def leftovers(self) -> Iterator[TenantCluster]:
+        """Return the keys of the LClusters that Namespaces say they belong to."""
+        labels = (found.labels.get(self._names.lcluster_label) for found in self._namespaces)
+        for name in sorted({label for label in labels if label}):
+            yield TenantCluster(name)
+
+    def concerned(self, namespace: str, name: str) -> TenantCluster | None:
+        """Return the key of the LCluster that an RBAC object belongs to; None if to none."""
+        if name == CLUSTER_ACCOUNT_BINDING and (tenant := tenant_of_name(namespace)):
+            return TenantCluster(tenant)
+        if not namespace and (tenant := self._names.lcluster_of(name) or ""):
+            return TenantCluster(tenant)
+        return None
+
+    def namespace_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
+        """Take in a change of any Namespace."""
+        seen = new or old
+        tenant = tenant_of_name(seen.key[1]) if seen else ""
+        if seen is None or not tenant:
+            return
+        self._index(tenant, seen.key[1], there=new is not None)
+        labelled = any(each and self._names.lcluster_label in each.labels for each in (old, new))
+        if labelled or self.get(tenant):
+            self._enqueue(TenantCluster(tenant))
+
+    def _index(self, tenant: str, name: str, *, there: bool) -> None:
+        known = self._with_prefix.setdefault(tenant, set())
+        if there:
+            known.add(name)
+        else:
+            known.discard(name)
+        if not known:
+            del self._with_prefix[tenant]
+
+    def _definition_changed(
+        self, old: CachedDefinition | None, new: CachedDefinition | None
+    ) -> None:
+        for tenant in {each.tenant for each in (old, new) if each and each.tenant}:
+            before = self.groups_of(tenant)
+            groups = self._groups.setdefault(tenant, {})
+            if old:
+                groups.pop(old.key, None)
+            if new and new.tenant == tenant:
+                groups[new.key] = new.group
+            if not groups:
+                del self._groups[tenant]
+            if self.groups_of(tenant) != before:
+                self._enqueue(TenantCluster(tenant))
+
+    def _lcluster_changed(self, old: CachedLCluster | None, new: CachedLCluster | None) -> None:
+        for lcluster in (self.ours(old), self.ours(new)):
+            if lcluster is not None:
+                self._enqueue(TenantCluster(lcluster.name))

@@ -1,0 +1,125 @@
+"""Decide what to do about one LCluster: from an observation to actions. Pure.
+
+A reconcile decides twice, because bindings need the Namespaces that the first step makes:
+:func:`decide_lcluster`, then :func:`decide_cluster_grants`.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from lnamespace.access.entries import ActiveEntries, active_entries
+from lnamespace.access.lcluster import (
+    account_binding,
+    cluster_editor_objects,
+    cluster_grant_refs,
+    custom_resource_objects,
+    custom_resource_refs,
+    namespace_mark,
+    system_namespaces,
+)
+from lnamespace.controller.lclusters.observation import LClusterObservation
+from lnamespace.controller.observation import Lifecycle
+from lnamespace.controller.status import NOBODY, RESERVED_NAME, Refusal
+from lnamespace.kube.plan import Action, Create, Delete, Write, plan_actions
+from lnamespace.kube.resources import NAMESPACE
+from lnamespace.kube.state import ObservedObject
+
+
+@dataclass(frozen=True)
+class LClusterDecision:
+    """What is to be done about one LCluster first.
+
+    Parameters
+    ----------
+    claim
+        The finalizer is to be written before anything else.
+    actions
+        What comes then.
+    entries
+        The entries of the lists that count.
+    refusal
+        Why the LCluster gets nothing; None where it gets what it asks for.
+    """
+
+    now: datetime
+    claim: bool = False
+    actions: tuple[Write, ...] = ()
+    entries: ActiveEntries = NOBODY
+    refusal: Refusal | None = None
+
+
+def decide_lcluster(observation: LClusterObservation, now: datetime) -> LClusterDecision:
+    """Return what is to be done first.
+
+    An LCluster that is gone, or terminating, loses its grants. Of one that is terminating the
+    Namespaces are deleted; of one that is gone they stay, should we ever be wrong.
+    """
+    match observation.lifecycle:
+        case Lifecycle.OTHER_CLASS | Lifecycle.UNREADABLE:
+            return LClusterDecision(now)
+        case Lifecycle.GONE:
+            return LClusterDecision(now, actions=_revocations(observation))
+        case Lifecycle.TERMINATING:
+            ending = _endings(observation) if observation.holds_finalizer else ()
+            return LClusterDecision(now, actions=(*_revocations(observation), *ending))
+        case Lifecycle.ACTIVE:
+            return _decide_active(observation, now)
+
+
+def decide_cluster_grants(observation: LClusterObservation) -> tuple[Action, ...]:
+    """Return the actions that make the tenant's account what it is in each of its Namespaces."""
+    lcluster, conventions = observation.lcluster, observation.conventions
+    bindings = (
+        account_binding(lcluster, namespace.key[1], conventions)
+        for namespace in observation.own
+        if not namespace.terminating
+    )
+    return plan_actions(bindings, observation.get)
+
+
+def _decide_active(observation: LClusterObservation, now: datetime) -> LClusterDecision:
+    lcluster, conventions = observation.lcluster, observation.conventions
+    entries = active_entries(lcluster.spec, now)
+    editors = cluster_editor_objects(lcluster, entries, conventions)
+    grants = plan_actions(editors, observation.get)
+    if problem := observation.name_problem:
+        message = f"The name is refused: {problem}. Delete this LCluster and choose another."
+        return LClusterDecision(
+            now, actions=grants, entries=entries, refusal=Refusal(RESERVED_NAME, message)
+        )
+    if observation.failures:
+        return LClusterDecision(now, actions=grants, entries=entries)
+    there = (namespace.key[1] for namespace in observation.namespaces)
+    missing = map(Create, system_namespaces(lcluster, conventions, there))
+    marks = (
+        namespace_mark(lcluster, namespace, conventions)
+        for namespace in observation.own
+        if not namespace.terminating
+    )
+    return LClusterDecision(
+        now,
+        claim=not observation.holds_finalizer,
+        actions=(*missing, *filter(None, marks), *grants, *_custom_resources(observation)),
+        entries=entries,
+    )
+
+
+def _custom_resources(observation: LClusterObservation) -> tuple[Action, ...]:
+    conventions = observation.conventions
+    wanted = custom_resource_objects(observation.lcluster, observation.groups, conventions)
+    refs = custom_resource_refs(observation.name, conventions)
+    return plan_actions(wanted, observation.get, refs)
+
+
+def _revocations(observation: LClusterObservation) -> tuple[Action, ...]:
+    namespaces = (namespace.key[1] for namespace in observation.namespaces)
+    places = cluster_grant_refs(observation.name, namespaces, observation.conventions)
+    return plan_actions((), observation.get, places)
+
+
+def _endings(observation: LClusterObservation) -> tuple[Action, ...]:
+    return tuple(_ending(each) for each in observation.own if not each.terminating)
+
+
+def _ending(namespace: ObservedObject) -> Action:
+    return Delete(NAMESPACE, namespace)

@@ -1,0 +1,33 @@
+"""The CustomResourceDefinitions of tenants: which API groups are whose."""
+
+import msgspec
+
+from lnamespace.kube import answers
+from lnamespace.kube.metadata import PartialObject
+from lnamespace.kube.objects import Key
+from lnamespace.model.lcluster import tenant_of_name
+from lnamespace.model.names import Names
+
+_decoder = msgspec.json.Decoder(PartialObject)
+
+
+class CachedDefinition(msgspec.Struct, frozen=True):
+    """A CustomResourceDefinition of a tenant, of which only the group is kept."""
+
+    key: Key
+    version: int
+    tenant: str
+    group: str
+
+
+def read_definition(raw: bytes | msgspec.Raw, names: Names) -> CachedDefinition:
+    """Read a definition; ``tenant`` is empty unless both its label and its group say which.
+
+    The name of a definition is its plural and its group, which the API server sees to.
+    """
+    metadata = answers.decode(_decoder, raw).metadata
+    _, _, group = metadata.name.partition(".")
+    tenant = metadata.labels.get(names.lcluster_label, "")
+    if tenant_of_name(group) != tenant:
+        tenant = ""
+    return CachedDefinition(metadata.key, metadata.version, tenant, group)

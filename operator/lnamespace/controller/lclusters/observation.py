@@ -1,0 +1,88 @@
+"""What is known of one LCluster at one moment: the input of a decision. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.lcluster import NamespaceOwner, namespace_owner
+from lnamespace.controller.lclusters.resource import CachedLCluster
+from lnamespace.controller.observation import Lifecycle
+from lnamespace.errors import ClusterError
+from lnamespace.kube.objects import Key
+from lnamespace.kube.resources import Resource
+from lnamespace.kube.state import ObservedObject
+from lnamespace.model.lcluster import LCluster
+
+
+@dataclass(frozen=True)
+class LClusterObservation:
+    """Everything that a decision about one LCluster goes by, besides the time.
+
+    Parameters
+    ----------
+    cached
+        The LCluster; None if and only if it is gone.
+    namespaces
+        The Namespaces that the prefix of the LCluster begins, whoever's they are.
+    objects
+        What stands where grants of the LCluster may be; None where nothing stands.
+    groups
+        The API groups of the tenant's CustomResourceDefinitions.
+    name_problem
+        Why the LCluster may not have its name; empty where it may, or has it already.
+    failures
+        Why it could not be found out whether the name is free.
+    """
+
+    name: str
+    conventions: Conventions
+    lifecycle: Lifecycle
+    cached: CachedLCluster | None = None
+    namespaces: tuple[ObservedObject, ...] = ()
+    objects: Mapping[tuple[Resource, Key], ObservedObject | None] = field(default_factory=dict)
+    groups: frozenset[str] = frozenset()
+    name_problem: str = ""
+    failures: tuple[ClusterError, ...] = ()
+
+    @property
+    def lcluster(self) -> LCluster:
+        """Return the LCluster, where there is one."""
+        if self.cached is None:
+            raise LookupError(f"there is no LCluster {self.name}")
+        return self.cached.lcluster
+
+    @property
+    def holds_finalizer(self) -> bool:
+        """Return whether the LCluster has our finalizer, and so may have made something."""
+        return self.conventions.names.lcluster_finalizer in self.lcluster.metadata.finalizers
+
+    @property
+    def established(self) -> bool:
+        """Return whether the LCluster has its name: a Namespace bears its UID, as nobody writes.
+
+        The finalizer alone does not show it, since whoever creates an LCluster can write it.
+        """
+        uid, key = self.lcluster.uid, self.conventions.names.lcluster_annotation
+        marked = any(found.annotations.get(key) == uid for found in self.namespaces)
+        return marked and self.holds_finalizer
+
+    def get(self, resource: Resource, key: Key) -> ObservedObject | None:
+        """Return the object that stands there; raise KeyError for what was not observed."""
+        return self.objects[resource, key]
+
+    def owned_by(self, owner: NamespaceOwner) -> Iterator[ObservedObject]:
+        """Return the Namespaces of one owner."""
+        for found in self.namespaces:
+            if namespace_owner(self.lcluster, found, self.conventions) is owner:
+                yield found
+
+    @property
+    def own(self) -> tuple[ObservedObject, ...]:
+        """Return the Namespaces of the tenant."""
+        return tuple(self.owned_by(NamespaceOwner.OURS))
+
+    @property
+    def others(self) -> tuple[ObservedObject, ...]:
+        """Return the Namespaces that have the tenant's prefix and are not the tenant's."""
+        foreign = self.owned_by(NamespaceOwner.FOREIGN)
+        return (*self.owned_by(NamespaceOwner.PREDECESSOR), *foreign)

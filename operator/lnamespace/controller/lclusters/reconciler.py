@@ -1,0 +1,143 @@
+"""Reconcile LClusters: observe, decide, execute, report."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from lnamespace.access.conventions import Conventions, lcluster_resource
+from lnamespace.controller.cache import Cache
+from lnamespace.controller.events import EventRecorder
+from lnamespace.controller.lclusters.api_service import TenantApiService
+from lnamespace.controller.lclusters.charges import TenantCharges
+from lnamespace.controller.lclusters.decision import LClusterDecision, decide_lcluster
+from lnamespace.controller.lclusters.executor import LClusterExecutor
+from lnamespace.controller.lclusters.gateway_endpoints import GatewayEndpoints
+from lnamespace.controller.lclusters.location import GatewayLocation
+from lnamespace.controller.lclusters.observation import LClusterObservation
+from lnamespace.controller.lclusters.observer import LClusterObserver
+from lnamespace.controller.lclusters.resource import CachedLCluster, read_lcluster
+from lnamespace.controller.lclusters.status import (
+    LClusterResult,
+    build_lcluster_status,
+    build_terminating_lcluster_status,
+    build_unreadable_lcluster_status,
+)
+from lnamespace.controller.lclusters.taken_names import TakenNames
+from lnamespace.controller.observation import Lifecycle
+from lnamespace.controller.outbox import BillingRecorder
+from lnamespace.controller.outcome import PATIENCE, Outcome
+from lnamespace.controller.reconciler import utc_now
+from lnamespace.controller.report import replace_status
+from lnamespace.errors import ClusterError
+from lnamespace.kube.apply import Applier
+from lnamespace.kube.client import Client
+from lnamespace.kube.prefixed import PrefixedObjects
+from lnamespace.model.lcluster import LCluster, LClusterSpec, LClusterStatus
+
+SWEEP_AGAIN = timedelta(seconds=2)
+"""When to look again at what has yet to go of a tenant. No watch tells of cluster-scoped kinds."""
+
+
+@dataclass(frozen=True)
+class LClusterReconciler:
+    """Reconciles LClusters, one at a time; many may run at once for different names.
+
+    Parameters
+    ----------
+    location
+        Where people reach the gateway.
+    """
+
+    client: Client
+    cache: Cache
+    applier: Applier
+    outbox: BillingRecorder
+    conventions: Conventions
+    location: GatewayLocation = field(default_factory=GatewayLocation)
+    endpoints: GatewayEndpoints = field(default_factory=GatewayEndpoints)
+    clock: Callable[[], datetime] = utc_now
+
+    async def reconcile(self, name: str, failed_before: int = 0) -> Outcome:
+        """Make the cluster as the LCluster of that name says; return what could not be done."""
+        seen = await self._observer.observe(name)
+        decision = decide_lcluster(seen, self.clock())
+        seen, result = await self._executor.execute(seen, decision)
+        return await self._report(seen, decision, result, failed_before)
+
+    async def _report(
+        self,
+        seen: LClusterObservation,
+        decision: LClusterDecision,
+        result: LClusterResult,
+        failed_before: int,
+    ) -> Outcome:
+        """Write the status if it says anything new; return the failures."""
+        failures = [*result.failures, *(result.charges.failures if result.charges else ())]
+        second = decision.now.replace(microsecond=0)
+        changes_at = None
+        match seen.lifecycle:
+            case Lifecycle.OTHER_CLASS | Lifecycle.GONE:
+                return Outcome(failures)
+            case Lifecycle.UNREADABLE:
+                problem = seen.cached.problem if seen.cached else ""
+                new = build_unreadable_lcluster_status(seen.lcluster, problem, second)
+            case Lifecycle.TERMINATING:
+                if not result.remaining and not failures:
+                    return Outcome()
+                new = build_terminating_lcluster_status(seen, result, second)
+                changes_at = decision.now + SWEEP_AGAIN if result.remaining else None
+            case Lifecycle.ACTIVE:
+                changes_at = decision.entries.changes_at
+                if failed_before < PATIENCE and failures and all(f.retryable for f in failures):
+                    return Outcome(failures, changes_at)
+                new = build_lcluster_status(seen, result, self.location, second)
+        failures += await self._write(seen.lcluster, new)
+        return Outcome(failures, changes_at)
+
+    async def _write(self, lcluster: LCluster, new: LClusterStatus) -> list[ClusterError]:
+        """Write the status if it differs, and post an Event if somebody is needed."""
+        if new == lcluster.status:
+            return []
+        resource = lcluster_resource(self.conventions.names)
+        try:
+            answer = await replace_status(self.client, resource, lcluster, new)
+        except ClusterError as error:
+            return [error]
+        if answer is None:
+            return []
+        read = read_lcluster(answer)
+        known = self.cache.lclusters.get(lcluster.name)
+        news = known is None or _inputs(known) != _inputs(read)
+        self.cache.lclusters.lclusters.learn(read, news=news)
+        await EventRecorder(self.client, resource).record(lcluster, new)
+        return []
+
+    @cached_property
+    def _objects(self) -> PrefixedObjects:
+        return PrefixedObjects(self.client, self.conventions.names.lcluster_label)
+
+    @cached_property
+    def _observer(self) -> LClusterObserver:
+        return LClusterObserver(
+            self.cache, self.applier, TakenNames(self._objects), self.conventions
+        )
+
+    @cached_property
+    def _executor(self) -> LClusterExecutor:
+        return LClusterExecutor(
+            self.client,
+            self.cache,
+            self._observer,
+            self.applier,
+            self._objects,
+            TenantCharges(self.outbox),
+            TenantApiService(self.client, self.endpoints),
+            self.conventions,
+        )
+
+
+def _inputs(cached: CachedLCluster) -> tuple[LClusterSpec, tuple[str, ...], bool]:
+    """Return what a reconcile goes by, besides the status that it writes itself."""
+    meta = cached.lcluster.metadata
+    return cached.lcluster.spec, meta.finalizers, cached.terminating

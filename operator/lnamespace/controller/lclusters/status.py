@@ -1,0 +1,172 @@
+"""Build the status of an LCluster and its conditions from the result of a reconcile. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from lnamespace.access.entries import ActiveEntries
+from lnamespace.access.lcluster import NamespaceOwner
+from lnamespace.controller.lclusters.charges import ChargeResult
+from lnamespace.controller.lclusters.location import GatewayLocation
+from lnamespace.controller.lclusters.observation import LClusterObservation
+from lnamespace.controller.status import (
+    ACCESS_READY,
+    BEING_DELETED,
+    BILLING_RECORDED,
+    CONFLICT,
+    NOBODY,
+    READY,
+    TERMINATING,
+    Refusal,
+    Verdict,
+    condition_of,
+    count_entries,
+    failed_verdict,
+)
+from lnamespace.errors import ClusterError
+from lnamespace.ledger.outbox.record import newest_generation
+from lnamespace.model.lcluster import ChargedNamespace, LCluster, LClusterStatus
+from lnamespace.model.lnamespace import Condition, Counts, Recorded
+
+NAMESPACES_READY = "NamespacesReady"
+NAMED = 5
+"""How many objects a message names."""
+
+
+@dataclass(frozen=True)
+class LClusterResult:
+    """What a reconcile came to.
+
+    Parameters
+    ----------
+    failures
+        What failed, billing apart.
+    charges
+        What the ledger knows; None where nothing was recorded.
+    remaining
+        What has yet to go of a tenant whose LCluster is being deleted.
+    """
+
+    entries: ActiveEntries = NOBODY
+    refusal: Refusal | None = None
+    failures: tuple[ClusterError, ...] = ()
+    charges: ChargeResult | None = None
+    remaining: tuple[str, ...] = ()
+
+
+def build_lcluster_status(
+    seen: LClusterObservation, result: LClusterResult, location: GatewayLocation, now: datetime
+) -> LClusterStatus:
+    """Return the status; equal to the present one if nothing but the time has changed."""
+    lcluster, refused = seen.lcluster, _refused(result)
+    namespaces = refused or _namespaces(seen, result)
+    access = refused or _access(result)
+    billing = refused or _billing(result)
+    ready = next((v for v in (namespaces, access, billing) if not v.holds), None)
+    verdicts = {
+        READY: ready or Verdict(True, "Ready", "The cluster can be used as listed."),
+        NAMESPACES_READY: namespaces,
+        ACCESS_READY: access,
+        BILLING_RECORDED: billing,
+    }
+    recorded = Recorded(newest_generation(lcluster))
+    return LClusterStatus(
+        observed_generation=lcluster.metadata.generation,
+        counts=count_entries(result.entries),
+        recorded=recorded if billing.holds else lcluster.status.recorded,
+        conditions=_conditions(lcluster, verdicts, now),
+        address="" if refused else location.address(lcluster.name),
+        ca_bundle="" if refused else location.ca_bundle,
+        namespaces=0 if refused else len(seen.own),
+        charged=_charged(lcluster, result),
+    )
+
+
+def build_unreadable_lcluster_status(
+    lcluster: LCluster, problem: str, now: datetime
+) -> LClusterStatus:
+    """Return the status of an LCluster whose spec cannot be read: what there is stays."""
+    verdict = Verdict(False, "InvalidSpec", f"The spec cannot be read: {problem}."[:1024])
+    return msgspec.structs.replace(
+        lcluster.status,
+        observed_generation=lcluster.metadata.generation,
+        conditions=_conditions(lcluster, {READY: verdict}, now),
+    )
+
+
+def build_terminating_lcluster_status(
+    seen: LClusterObservation, result: LClusterResult, now: datetime
+) -> LClusterStatus:
+    """Return the status of an LCluster that is being deleted."""
+    lcluster = seen.lcluster
+    message = f"It is being deleted. There is still: {_listed(result.remaining)}."
+    verdict = Verdict(False, BEING_DELETED, message[:1024])
+    if result.failures:
+        verdict = failed_verdict(result.failures, "Not everything could be deleted")
+    return msgspec.structs.replace(
+        lcluster.status,
+        observed_generation=lcluster.metadata.generation,
+        counts=Counts(),
+        namespaces=len(seen.own),
+        charged=_charged(lcluster, result),
+        conditions=_conditions(lcluster, {READY: verdict, NAMESPACES_READY: verdict}, now),
+    )
+
+
+def _conditions(
+    lcluster: LCluster, verdicts: dict[str, Verdict], now: datetime
+) -> tuple[Condition, ...]:
+    return tuple(condition_of(lcluster, t, verdict, now) for t, verdict in verdicts.items())
+
+
+def _refused(result: LClusterResult) -> Verdict | None:
+    refusal = result.refusal
+    return Verdict(False, refusal.reason, refusal.message[:1024]) if refusal else None
+
+
+def _namespaces(seen: LClusterObservation, result: LClusterResult) -> Verdict:
+    lcluster = seen.lcluster
+    if others := [found.key[1] for found in seen.others]:
+        earlier = any(True for _ in seen.owned_by(NamespaceOwner.PREDECESSOR))
+        whose = "of an earlier LCluster of this name" if earlier else "not this LCluster's"
+        message = f"Namespaces have its prefix and are {whose}: {_listed(others)}."
+        return Verdict(False, CONFLICT, message[:1024])
+    own = {found.key[1]: found for found in seen.own}
+    if any(
+        found.terminating for found in own.values() if found.key[1] in lcluster.system_namespaces
+    ):
+        message = "A namespace that every cluster has is being deleted; it is made anew then."
+        return Verdict(False, TERMINATING, message)
+    missing = [name for name in lcluster.system_namespaces if name not in own]
+    if missing:
+        return failed_verdict(result.failures, f"Not all namespaces exist ({_listed(missing)})")
+    return Verdict(True, "Created", "The namespaces that every cluster has are there.")
+
+
+def _access(result: LClusterResult) -> Verdict:
+    if result.failures:
+        return failed_verdict(result.failures, "Access could not be made as listed")
+    if result.entries.problems:
+        message = "Left out: " + "; ".join(result.entries.problems)
+        return Verdict(False, "InvalidSubject", message[:1024])
+    return Verdict(True, "AsListed", "Everybody has the access that the lists give.")
+
+
+def _billing(result: LClusterResult) -> Verdict:
+    charges = result.charges or ChargeResult()
+    if charges.failures:
+        return failed_verdict(charges.failures, "Who pays could not be recorded")
+    if not charges.charged:
+        return Verdict(False, "NamespacesNotReady", "There is nothing to pay for yet.")
+    return Verdict(True, "Recorded", "Who pays for each namespace is recorded for the ledger.")
+
+
+def _charged(lcluster: LCluster, result: LClusterResult) -> tuple[ChargedNamespace, ...]:
+    return result.charges.charged if result.charges else lcluster.status.charged
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return (", ".join(names[:NAMED]) or "nothing") + more
