@@ -1,0 +1,66 @@
+"""What of the platform the objects of tenants may use."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from lnamespace.errors import SettingsError
+
+_FIELDS = {
+    "csiDrivers": "csi_drivers",
+    "provisioners": "provisioners",
+    "ingressControllers": "ingress_controllers",
+    "runtimeHandlers": "runtime_handlers",
+    "highestPriority": "highest_priority",
+    "podSecurity": "pod_security",
+}
+POD_SECURITY_LEVELS = ("privileged", "baseline", "restricted")
+"""The levels of the Pod Security Standards, the laxest first."""
+
+
+@dataclass(frozen=True)
+class Allowances:
+    """What the platform's owner lets objects of tenants act with; nothing by default.
+
+    Parameters
+    ----------
+    csi_drivers
+        Drivers that PersistentVolumes of tenants may name. Whoever may use a driver may name
+        every volume that it knows.
+    provisioners
+        Provisioners that StorageClasses of tenants may name.
+    ingress_controllers
+        Controllers that IngressClasses of tenants may name.
+    runtime_handlers
+        Handlers of the nodes that RuntimeClasses of tenants may name.
+    highest_priority
+        The highest value that a PriorityClass of a tenant has upstream.
+    pod_security
+        The least strict level of Pod Security that is enforced in the tenants' namespaces.
+    """
+
+    csi_drivers: frozenset[str] = frozenset()
+    provisioners: frozenset[str] = frozenset()
+    ingress_controllers: frozenset[str] = frozenset()
+    runtime_handlers: frozenset[str] = frozenset()
+    highest_priority: int = 1000
+    pod_security: str = "baseline"
+
+
+def decode_allowances(text: str) -> Allowances:
+    """Read allowances from JSON; keys that only admission policies go by are left out.
+
+    Raises
+    ------
+    SettingsError
+        It is no JSON, or a value is of another type.
+    """
+    try:
+        written = msgspec.json.decode(text, type=dict[str, list[str] | int | str])
+        known = {_FIELDS[key]: value for key, value in written.items() if key in _FIELDS}
+        found = msgspec.convert(known, Allowances)
+    except ValueError as error:
+        raise SettingsError(f"--gateway-allow: {error}") from error
+    if found.pod_security not in POD_SECURITY_LEVELS:
+        raise SettingsError(f"--gateway-allow: podSecurity: {found.pod_security} is no level")
+    return found

@@ -1,0 +1,42 @@
+"""Objects of the kinds that are confined: decoded entirely, as any field may be one of power."""
+
+from typing import Any
+
+from msgspec import Raw
+from msgspec.json import Decoder, encode
+
+from lnamespace.translate.confinement import confine, confines, restore
+from lnamespace.translate.metadata import name_of
+from lnamespace.translate.plans import Encoded, Foreign, Scope
+from lnamespace.translate.status import bad_request
+
+_decode = Decoder(dict[str, Any]).decode
+_decode_members = Decoder(dict[str, Raw]).decode
+
+
+def confined_up(members: Encoded, subresource: str, scope: Scope) -> Encoded:
+    """Return an object in upstream spelling, confined to its tenant."""
+    if not confines(scope.resource):
+        return members
+    try:
+        return confine(scope.resource, subresource, _decode(encode(members)), scope.view)
+    except RecursionError as error:
+        raise bad_request("the object is nested too deeply") from error
+
+
+def restored(members: Encoded, scope: Scope) -> Encoded:
+    """Return an object of a confined kind in upstream spelling, as its tenant wrote it."""
+    if not _may_differ(members, scope):
+        return members
+    try:
+        body = restore(scope.resource, _decode(encode(members)), scope.view)
+    except RecursionError as error:
+        raise Foreign from error  # no tenant wrote it through the gateway
+    return _decode_members(encode(body))
+
+
+def _may_differ(members: Encoded, scope: Scope) -> bool:
+    """Tell whether an object may have been confined; of claims, most name the platform's class."""
+    if scope.resource.namespaced:
+        return scope.mark in bytes(members.get("spec", b""))
+    return name_of(members) not in scope.published

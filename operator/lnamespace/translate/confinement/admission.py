@@ -1,0 +1,268 @@
+"""Webhooks and admission policies of a tenant see requests about the tenant's objects only.
+
+A namespaceSelector is not enough: the API server does not ask it about cluster-scoped objects. So
+each webhook and each policy has one more match condition, which all others are ANDed with.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from lnamespace.translate.confinement.rules import (
+    OWN_PREFIX,
+    ConfinedBody,
+    Form,
+    Object,
+    Path,
+    parents,
+)
+from lnamespace.translate.view import View
+
+CONDITION = OWN_PREFIX + "tenant"
+"""The name of the gateway's own match condition."""
+
+DIRECTIVES = "$setElementOrder/matchConditions"
+_RETAIN = "$retainKeys"
+_OF_OTHERS = re.compile(r"\bserviceAccount(\s|//[^\n]*\n)*\(")
+
+
+def expression(view: View) -> str:
+    """Return CEL that is true for requests about the tenant's own objects.
+
+    What the platform keeps in the tenant's namespaces is not the tenant's, by its name.
+    """
+    name = "has(request.name) && request.name"
+    definition = (
+        "request.resource.resource == 'customresourcedefinitions' "
+        f"&& {name}.matches('^[a-z0-9-]+[.]{view.prefix}')"
+    )
+    return (
+        f"(has(request.namespace) && request.namespace != '' "
+        f"? request.namespace.startsWith('{view.prefix}') "
+        f": {name}.startsWith('{view.prefix}') || {definition}) "
+        f"&& !({name}.startsWith('lcluster:'))"
+    )
+
+
+def condition(view: View) -> Object:
+    """Return the match condition that confines a webhook or a policy."""
+    return {"name": CONDITION, "expression": expression(view)}
+
+
+def confine_matching(
+    holder: Object, conditions: Object, selector: str, subject: ConfinedBody
+) -> None:
+    """Add the tenant to a selector in `holder` and a condition to those in `conditions`."""
+    _confine_selector(holder, selector, subject)
+    _confine_conditions(conditions, subject)
+
+
+def _confine_selector(holder: Object, key: str, subject: ConfinedBody) -> None:
+    written = holder.get(key)
+    found: Object = written if isinstance(written, dict) else {}
+    match_labels = found.get("matchLabels")
+    wanted = {subject.view.tenant_label: subject.view.tenant}
+    holder[key] = found | {
+        "matchLabels": (match_labels if isinstance(match_labels, dict) else {}) | wanted
+    }
+
+
+def _confine_conditions(holder: Object, subject: ConfinedBody) -> None:
+    own = condition(subject.view)
+    written = holder.get("matchConditions")
+    if isinstance(written, list):
+        holder["matchConditions"] = [each for each in written if not _is_own(each)] + [own]
+    elif "matchConditions" in holder and subject.form is Form.STRATEGIC:
+        holder["matchConditions"] = [{"$patch": "replace"}, own]
+    else:
+        holder["matchConditions"] = [own]
+    if isinstance(order := holder.get(DIRECTIVES), list):
+        holder[DIRECTIVES] = [each for each in order if not _is_own(each)] + [{"name": CONDITION}]
+
+
+def _is_own(element: Any) -> bool:
+    return isinstance(element, dict) and element.get("name") == CONDITION
+
+
+def restore_matching(holder: Object, conditions: Object, selector: str, view: View) -> None:
+    """Undo :func:`confine_matching`."""
+    found = holder.get(selector)
+    if isinstance(found, dict) and isinstance(found.get("matchLabels"), dict):
+        rest = dict(found["matchLabels"])
+        rest.pop(view.tenant_label, None)
+        found["matchLabels"] = rest
+        if not rest:
+            del found["matchLabels"]
+    written = conditions.get("matchConditions")
+    if isinstance(written, list):
+        conditions["matchConditions"] = [each for each in written if not _is_own(each)]
+        if not conditions["matchConditions"]:
+            del conditions["matchConditions"]
+
+
+def _refuse_own_keys(body: Object, where: str, subject: ConfinedBody) -> None:
+    if _RETAIN in body:
+        raise subject.refuse(f"{where}.{_RETAIN}", "list the fields to change instead")
+    selector = body.get("objectSelector")
+    if isinstance(selector, dict) and OWN_PREFIX in repr(selector):
+        raise subject.refuse(f"{where}.objectSelector", f"{OWN_PREFIX} is reserved")
+
+
+@dataclass(frozen=True)
+class ConfinedWebhooks:
+    """The webhooks of a configuration, each confined to its tenant."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the path of the webhooks."""
+        return (("webhooks", "*"),)
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Confine each webhook; in a patch also one that is only mentioned."""
+        webhooks = subject.body.get("webhooks")
+        for number, webhook in enumerate(webhooks if isinstance(webhooks, list) else ()):
+            if isinstance(webhook, dict) and not _only_directs(webhook, subject):
+                self._confine_one(webhook, f"webhooks[{number}]", subject)
+
+    def _confine_one(self, webhook: Object, where: str, subject: ConfinedBody) -> None:
+        _refuse_own_keys(webhook, where, subject)
+        confine_client(webhook, f"{where}.clientConfig", subject)
+        confine_matching(webhook, webhook, "namespaceSelector", subject)
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Take away what confines each webhook."""
+        webhooks = subject.body.get("webhooks")
+        for webhook in webhooks if isinstance(webhooks, list) else ():
+            if isinstance(webhook, dict):
+                restore_matching(webhook, webhook, "namespaceSelector", subject.view)
+
+
+def _only_directs(element: Object, subject: ConfinedBody) -> bool:
+    return subject.form is Form.STRATEGIC and element.get("$patch") in ("delete", "replace")
+
+
+def confine_client(holder: Object, field: str, subject: ConfinedBody) -> None:
+    """Refuse a webhook's client that is no Service of the tenant.
+
+    Whoever answers a webhook is called by the API server itself. This is also the place at which
+    the gateway can put itself between the API server and the tenant's Service.
+    """
+    config = holder.get("clientConfig")
+    if not isinstance(config, dict):
+        return
+    if config.get("url"):
+        raise subject.refuse(f"{field}.url", "use a Service of this cluster")
+    service = config.get("service")
+    if isinstance(service, dict) and "namespace" in service:
+        namespace = service["namespace"]
+        if not isinstance(namespace, str) or not namespace.startswith(subject.view.prefix):
+            raise subject.refuse(f"{field}.service.namespace", "no such namespace")
+
+
+PARAMETER_KINDS = frozenset({("v1", "ConfigMap"), ("v1", "Secret")})
+"""The kinds of Kubernetes' own that may be parameters: namespaced, so that no name is foreign."""
+
+
+@dataclass(frozen=True)
+class ConfinedPolicy:
+    """The requests that an admission policy is about."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the paths of what selects requests."""
+        return (("spec", "matchConditions"), ("spec", "matchConstraints"), ("spec", "paramKind"))
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Confine the policy to requests about the tenant's objects."""
+        for spec in parents(subject.body, ("spec", "matchConditions")):
+            self._confine_spec(spec, subject)
+
+    def _confine_spec(self, spec: Object, subject: ConfinedBody) -> None:
+        _refuse_own_keys(spec, "spec", subject)
+        self._check_parameters(spec, subject)
+        everything = subject.form is not Form.MERGE
+        if everything or "matchConditions" in spec:
+            _confine_conditions(spec, subject)
+        if everything or "matchConstraints" in spec:
+            constraints = spec.get("matchConstraints")
+            if isinstance(constraints, dict):
+                _refuse_own_keys(constraints, "spec.matchConstraints", subject)
+                _confine_selector(constraints, "namespaceSelector", subject)
+
+    def _check_parameters(self, spec: Object, subject: ConfinedBody) -> None:
+        kind = spec.get("paramKind")
+        if not isinstance(kind, dict):
+            return
+        version = kind.get("apiVersion")
+        own = isinstance(version, str) and version.startswith(subject.view.prefix)
+        if not own and (version, kind.get("kind")) not in PARAMETER_KINDS:
+            raise subject.refuse(
+                "spec.paramKind", "parameters are ConfigMaps, Secrets and custom resources"
+            )
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Take away what confines the policy."""
+        for spec in parents(subject.body, ("spec", "matchConditions")):
+            constraints = spec.get("matchConstraints")
+            holder = constraints if isinstance(constraints, dict) else {}
+            restore_matching(holder, spec, "namespaceSelector", subject.view)
+
+
+@dataclass(frozen=True)
+class ConfinedPolicyBinding:
+    """A binding names a policy of the tenant, and parameters in the tenant's namespaces."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the paths of what a binding refers to."""
+        return (("spec", "policyName"), ("spec", "paramRef"))
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Refuse a policy or a parameter that is not the tenant's."""
+        prefix = subject.view.prefix
+        for spec in parents(subject.body, ("spec", "policyName")):
+            policy = spec.get("policyName")
+            if isinstance(policy, str) and not policy.startswith(prefix):
+                raise subject.refuse("spec.policyName", "no such policy")
+            reference = spec.get("paramRef")
+            namespace = reference.get("namespace") if isinstance(reference, dict) else None
+            if isinstance(namespace, str) and namespace and not namespace.startswith(prefix):
+                raise subject.refuse("spec.paramRef.namespace", "no such namespace")
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Leave the binding as it is."""
+
+
+@dataclass(frozen=True)
+class PolicyExpressions:
+    """Expressions cannot ask what ServiceAccounts of others may do in the platform's cluster.
+
+    ``authorizer`` itself answers about who sends the request, which is the tenant's own account.
+    """
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the paths of the expressions."""
+        return (("spec",), ("webhooks", "*", "matchConditions"))
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Refuse an expression that asks the authorizer about a ServiceAccount."""
+        for text in _expressions(subject.body):
+            if _OF_OTHERS.search(text):
+                raise subject.refuse("expression", "authorizer.serviceAccount is not available")
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Leave the expressions as they are."""
+
+
+def _expressions(value: Any) -> list[str]:
+    if isinstance(value, list):
+        return [text for each in value for text in _expressions(each)]
+    if not isinstance(value, dict):
+        return []
+    own = [
+        value[key]
+        for key in ("expression", "messageExpression", "valueExpression")
+        if isinstance(value.get(key), str)
+    ]
+    return own + [text for each in value.values() for text in _expressions(each)]

@@ -1,0 +1,91 @@
+"""Which encoding a client is answered in when it asks for objects.
+
+The API server is always asked for JSON. A client is answered in protobuf only if it takes nothing
+else: JSON is what was translated.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from lnamespace.translate.negotiation import AcceptClause, accept_clauses
+from lnamespace.translate.request import ResourceRequest
+from lnamespace.translate.status import not_acceptable
+
+JSON = "application/json"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding raises at a body that is no JSON, no UTF-8, or nested deeper than we read."""
+
+_READ = ("get", "list", "watch")
+_WITHOUT_TABLES = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+"""API groups of what is asked and never kept: their objects have no table."""
+_REFUSAL = (
+    "only the following media types are accepted: application/json, "
+    "application/vnd.kubernetes.protobuf"
+)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How a client is answered, and what the API server is asked for.
+
+    Parameters
+    ----------
+    accept
+        The header Accept of the request upstream.
+    """
+
+    protobuf: bool
+    accept: str = JSON
+
+
+def encoding_of(request: ResourceRequest, accept: str) -> Encoding:
+    """Return how to answer a request.
+
+    Parameters
+    ----------
+    accept
+        All of the client's headers Accept, joined by commas; empty: anything.
+
+    Raises
+    ------
+    Refused
+        The client takes nothing that can be given.
+    """
+    clauses = [
+        each
+        for each in accept_clauses(accept)
+        if each.quality > 0 and _is_plain(each) and _has_form(request, each)
+    ]
+    json = [each for each in clauses if each.covers(JSON)]
+    # Custom resources are not in the table of Kubernetes' own types.
+    protobuf = (
+        [] if request.resource.custom else [each for each in clauses if each.covers(PROTOBUF)]
+    )
+    chosen = json or protobuf
+    if not chosen:
+        raise not_acceptable(_REFUSAL)
+    wanted = [each for each in chosen if request.verb in _READ or not each.transforms]
+    asked = ", ".join(dict.fromkeys(_asked(each) for each in wanted)) or JSON
+    return Encoding(not json, asked)
+
+
+def _asked(clause: AcceptClause) -> str:
+    transforms = clause.transforms
+    if "as" not in transforms:
+        return JSON
+    return JSON + "".join(f";{name}={transforms[name]}" for name in sorted(transforms))
+
+
+def _has_form(request: ResourceRequest, clause: AcceptClause) -> bool:
+    """Return whether there is such a form of the objects as is asked for."""
+    tables = clause.transforms.get("as") == "Table"
+    return not (tables and request.resource.group in _WITHOUT_TABLES)
+
+
+def _is_plain(clause: AcceptClause) -> bool:
+    """Return whether what is copied into another header is words."""
+    values = clause.transforms.values()
+    return all(value.replace(".", "").replace("-", "").isalnum() for value in values)

@@ -1,0 +1,71 @@
+"""Answers of kind Status: failures, and the success of a deletion."""
+
+from dataclasses import dataclass
+
+from lnamespace.translate.plans import Encoded, Scope, list_of, object_of, text_of
+from lnamespace.translate.resources import ResourceType
+from lnamespace.translate.texts import text_down
+from lnamespace.translate.view import View
+
+
+def status_down(members: Encoded, scope: Scope) -> Encoded:
+    """Translate a Status in place and return it."""
+    details = object_of(members.get("details", b"null"))
+    texts = _Texts(scope.view)
+    if details is not None:
+        members["details"], texts = _details_down(details, scope)
+    texts.translate(members, "message")
+    return members
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Translate the texts of one Status; its details tell what they are about."""
+
+    view: View
+    group: str = ""
+    kept: str = ""
+    renamed: tuple[str, str] = ("", "")
+
+    def translate(self, members: Encoded, key: str) -> None:
+        """Translate one member in place."""
+        text = text_of(members.get(key, b"null"))
+        if text is not None:
+            upstream, below = self.renamed
+            text = text.replace(f'"{upstream}"', f'"{below}"') if upstream else text
+            members[key] = text_down(self.view, text, self.group, self.kept)
+
+
+def _details_down(details: Encoded, scope: Scope) -> tuple[Encoded, _Texts]:
+    """Return the details in tenant spelling, and how the texts are translated."""
+    view = scope.view
+    group = view.group_down(text_of(details.get("group", b"null")) or "") or ""
+    if group:
+        details["group"] = group
+    name = text_of(details.get("name", b"null"))
+    resource = _resource(details, group, scope)
+    below = name and resource and view.name_down(resource, name)
+    if below:
+        details["name"] = below
+    kept = name if name and resource is not None and resource.namespaced else ""
+    texts = _Texts(view, group, kept, (name or "", below or name or ""))
+    causes = list_of(details.get("causes", b"null"))
+    if causes is not None:
+        details["causes"] = [_cause_down(each, texts) for each in causes]
+    return details, texts
+
+
+def _resource(details: Encoded, group: str, scope: Scope) -> ResourceType | None:
+    """Return the type that is told of: errors say the plural in ``kind``, deletions too."""
+    kind = text_of(details.get("kind", b"null")) or ""
+    resources = scope.view.resources
+    return resources.by_plural(group, kind) or resources.by_kind(group, kind)
+
+
+def _cause_down(value: object, texts: _Texts) -> object:
+    cause = object_of(value)
+    if cause is None:
+        return value
+    for key in ("message", "field"):
+        texts.translate(cause, key)
+    return cause

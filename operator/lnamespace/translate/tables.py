@@ -1,0 +1,185 @@
+"""Tables, which the API server prints of objects for people.
+
+A row has its object, or the metadata of it, besides the cells: the object tells whose the row is.
+In a watch only the first table has the names of its columns, so every cell of a kind that prints
+translated names is read as names where the columns are not told.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Raw, ValidationError
+from msgspec.json import Decoder, encode
+
+from lnamespace.translate.plans import Encoded, Foreign, Scope, list_of, object_of, text_of
+from lnamespace.translate.spellings import PLATFORMS_ROLES
+from lnamespace.translate.texts import (
+    cell_down,
+    object_down,
+    signer_cell_down,
+    text_down,
+    user_cell_down,
+)
+from lnamespace.translate.view import View, is_provisioned
+
+ItemDown = Callable[[Encoded], Encoded]
+"""Returns an object in tenant spelling; raises Foreign for another's."""
+
+_decode_rows = Decoder(list[dict[str, Raw]]).decode
+_decode_columns = Decoder(list[dict[str, Raw]]).decode
+
+NAME = "Name"
+CLAIM = "Claim"
+PRINTED_NAMES: dict[tuple[str, str], frozenset[str]] = {
+    ("", "persistentvolumeclaims"): frozenset({"Volume", "StorageClass", "VolumeAttributesClass"}),
+    ("", "persistentvolumes"): frozenset({CLAIM, "StorageClass", "VolumeAttributesClass"}),
+    ("", "resourcequotas"): frozenset({"Request", "Limit"}),
+    ("networking.k8s.io", "ingresses"): frozenset({"Class"}),
+    ("networking.k8s.io", "ingressclasses"): frozenset({"Controller", "Parameters"}),
+    ("networking.k8s.io", "ipaddresses"): frozenset({"ParentRef"}),
+    ("apps", "controllerrevisions"): frozenset({"Controller"}),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): frozenset({"PriorityLevel"}),
+    ("node.k8s.io", "runtimeclasses"): frozenset({"Handler"}),
+    ("storage.k8s.io", "storageclasses"): frozenset({"Provisioner"}),
+    ("storage.k8s.io", "volumeattachments"): frozenset({"Attacher", "PV", "Node"}),
+    ("storage.k8s.io", "volumeattributesclasses"): frozenset({"DriverName"}),
+    **{
+        ("rbac.authorization.k8s.io", plural): frozenset(
+            {"Role", "Users", "Groups", "ServiceAccounts"}
+        )
+        for plural in ("rolebindings", "clusterrolebindings")
+    },
+    **{
+        ("admissionregistration.k8s.io", f"{what}admissionpolic{end}"): frozenset(
+            {"ParamKind", "PolicyName", "ParamRef"}
+        )
+        for what in ("validating", "mutating")
+        for end in ("ies", "ybindings")
+    },
+}
+"""The columns that show names, by resource; ``Name`` shows the object's own."""
+PRINTED_USERS = {
+    ("certificates.k8s.io", "certificatesigningrequests"): {
+        "SignerName": signer_cell_down,
+        "Requestor": user_cell_down,
+    },
+}
+KNOWN_COLUMNS = {
+    ("certificates.k8s.io", "certificatesigningrequests"): [NAME, "Age", "SignerName", "Requestor"],
+}
+"""The first columns of kinds that print what no tenant may see, where columns are not told."""
+EVENTS = frozenset({("", "events"), ("events.k8s.io", "events")})
+
+
+def table_down(members: Encoded, scope: Scope, item_down: ItemDown) -> Encoded:
+    """Translate a table in place, without the rows of others, and return it."""
+    try:
+        rows = _decode_rows(members["rows"])
+    except (KeyError, ValidationError):
+        return members
+    key = (scope.resource.group, scope.resource.plural)
+    cells_down = _cells_down(_column_names(members) or KNOWN_COLUMNS.get(key, []), scope)
+    if scope.resource.custom:
+        rows = [each | _printed_metadata(each, scope) for each in rows]
+    shown = (each for each in rows if _has_object(each) or _is_own(each, scope))
+    members["rows"] = [row for each in shown if (row := _row(each, item_down, cells_down))]
+    return members
+
+
+def _printed_metadata(row: Encoded, scope: Scope) -> Encoded:
+    """Return the cells of a custom resource, of which any may print its metadata or its version.
+
+    A cell counts as such if it is the whole value: columns of data print the data.
+    """
+    cells = list_of(row.get("cells", b"null"))
+    if cells is None or scope.mark not in bytes(row["cells"]):
+        return {}
+    item = object_of(row.get("object", b"null")) or {}
+    namespace = text_of((object_of(item.get("metadata", b"{}")) or {}).get("namespace", b"null"))
+    versions = f"{scope.view.prefix}{scope.resource.group}/"
+
+    def printed(value: Any) -> Any:
+        text = text_of(value)
+        if text is not None and text.startswith(versions):
+            return scope.view.api_version_down(text)
+        return scope.view.namespace_down(text) or text if text and text == namespace else value
+
+    return {"cells": Raw(encode([printed(each) for each in cells]))}
+
+
+def _has_object(row: Encoded) -> bool:
+    return bytes(row.get("object", b"null")) != b"null"
+
+
+def _is_own(row: Encoded, scope: Scope) -> bool:
+    """Tell by its first cell, the name of most kinds, whether a row without an object is shown."""
+    cells = list_of(row.get("cells", b"[]")) or [Raw(b"null")]
+    name = (text_of(cells[0]) or "").partition(" ")[0]
+    if scope.resource.namespaced:
+        return not name.startswith(PLATFORMS_ROLES)
+    if not name or is_provisioned(name):
+        return False
+    return scope.view.name_down(scope.resource, name) is not None
+
+
+def _column_names(members: Encoded) -> list[str]:
+    try:
+        columns = _decode_columns(members.get("columnDefinitions", b"[]"))
+    except ValidationError:
+        return []
+    return [text_of(each.get("name", b"null")) or "" for each in columns]
+
+
+def _row(row: Encoded, item_down: ItemDown, cells_down: Callable[[Any], Any]) -> Encoded | None:
+    item = object_of(row.get("object", b"null"))
+    try:
+        if item is not None:
+            row["object"] = item_down(item)
+        row["cells"] = cells_down(row.get("cells", Raw(b"[]")))
+    except Foreign:
+        return None
+    return row
+
+
+def _cells_down(columns: list[str], scope: Scope) -> Callable[[Any], Any]:
+    """Return what translates the cells of one row."""
+    spellers = _spellers(scope)
+    if not spellers:
+        return lambda cells: cells
+    anything = spellers.get("Message", cell_down)
+
+    def printed(index: int, value: Any) -> Any:
+        first = NAME if index == 0 and NAME in spellers else ""
+        column = columns[index] if index < len(columns) else first
+        spell = spellers.get(column) if column else anything
+        text = None if spell is None else text_of(value)
+        return value if spell is None or text is None else spell(scope.view, text)
+
+    def cells_down(value: Any) -> Any:
+        if scope.mark not in bytes(value):
+            return value
+        cells = list_of(value)
+        return value if cells is None else [printed(*each) for each in enumerate(cells)]
+
+    return cells_down
+
+
+def _spellers(scope: Scope) -> Mapping[str, Callable[[View, str], str]]:
+    """Return how the cells of each column are translated that print names."""
+    key = (scope.resource.group, scope.resource.plural)
+    if key in EVENTS:
+        return {"Message": text_down, "Object": object_down}
+    names = PRINTED_NAMES.get(key, frozenset())
+    spellers = dict.fromkeys(names, cell_down) | PRINTED_USERS.get(key, {})
+    return spellers if scope.resource.namespaced else spellers | {NAME: _name_speller(scope)}
+
+
+def _name_speller(scope: Scope) -> Callable[[View, str], str]:
+    """Return what translates the name of an object, which may have a remark behind it."""
+
+    def spelled(view: View, text: str) -> str:
+        name, blank, remark = text.partition(" ")
+        below = view.name_down(scope.resource, name)
+        return f"{below or name}{blank}{remark}"
+
+    return spelled
