@@ -1,0 +1,75 @@
+"""Let a write do what was judged: no other reading of its body, no other object that it meets.
+
+What a patch of a Role or a binding grants depends on the object that it meets. The gateway asks the
+API server for the result (``dryRun=All``), judges it, and sends the patch on so that it meets that
+very object or fails with a Conflict.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from lnamespace.translate.encodings import UNREADABLE
+from lnamespace.translate.status import bad_request
+
+JSON_PATCH = "application/json-patch+json"
+_DIRECTIVES = frozenset({"$patch", "$retainKeys"})
+
+
+def pinned_body(content_type: str, body: bytes, pin: Mapping[str, str]) -> bytes:
+    """Return the body of a patch or an update that fits one object only.
+
+    Parameters
+    ----------
+    pin
+        Members of ``metadata``: the ``resourceVersion`` of the object, or its ``uid`` if any
+        version is good.
+    content_type
+        Without parameters: that of one of the four patch types, or JSON for an update.
+    body
+        JSON, also in a server-side apply.
+
+    Raises
+    ------
+    Refused
+        BadRequest if the body cannot be read, or has directives about ``metadata`` as a whole.
+    """
+    if content_type == JSON_PATCH:
+        operations = _decoded(body, list[Any])
+        # `add` replaces a member; as the last operation it is not undone.
+        added = [
+            {"op": "add", "path": f"/metadata/{key}", "value": value} for key, value in pin.items()
+        ]
+        return msgspec.json.encode([*operations, *added])
+    members = _decoded(body, dict[str, Any])
+    metadata = members.get("metadata", {})
+    if not isinstance(metadata, dict) or _DIRECTIVES & metadata.keys():
+        raise bad_request("metadata cannot be replaced as a whole")
+    # Another uid that the client names is a condition of its own, and no object is without one.
+    kept = {key: each for key, each in metadata.items() if key == "uid" and each}
+    return msgspec.json.encode(members | {"metadata": metadata | dict(pin) | kept})
+
+
+def encoded_anew(body: bytes) -> bytes:
+    """Return JSON with each member once.
+
+    Of members that stand twice the last one counts. The API server, which is written in Go, may put
+    both together where we see one.
+
+    Raises
+    ------
+    Refused
+        BadRequest if the body is no JSON object.
+    """
+    try:
+        return msgspec.json.encode(msgspec.json.decode(body, type=dict[str, Any]))
+    except UNREADABLE as error:
+        raise bad_request(f"error decoding body: {error}") from error
+
+
+def _decoded(patch: bytes, shape: Any) -> Any:
+    try:
+        return msgspec.json.decode(patch, type=shape)
+    except UNREADABLE as error:
+        raise bad_request(f"error decoding body: {error}") from error
