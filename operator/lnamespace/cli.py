@@ -44,15 +44,23 @@ def arguments_parser() -> argparse.ArgumentParser:
     )
     settings.add_options(webhook, "webhook")
     webhook.set_defaults(run=_webhook)
+    gateway = commands.add_parser(
+        "gateway",
+        help="show every LCluster's tenant a cluster of its own, until told to stop",
+        description="Answers the tenants of LClusters as an API server of their own would, from "
+        "the platform's cluster. Every option is also an environment variable, given in brackets.",
+    )
+    settings.add_options(gateway, "gateway")
+    gateway.set_defaults(run=_gateway)
     ledger = commands.add_parser("ledger", help="who pays for which namespace, for ever")
     add_commands(ledger)
     ledger.set_defaults(run=_ledger)
     render = commands.add_parser("render", help="print what the code generates")
     render.add_argument(
         "what",
-        choices=["crd", "billingrecords", "samples"],
-        help="the CustomResourceDefinition of LNamespaces, or of BillingRecords; or samples of "
-        "objects, into files",
+        choices=["crd", "lclusters", "billingrecords", "samples"],
+        help="the CustomResourceDefinition of LNamespaces, LClusters or BillingRecords; or samples "
+        "of objects, into files",
     )
     render.add_argument("directory", nargs="?", help="where samples go ['docs/resource-samples']")
     settings.add_options(render, "render")
@@ -141,6 +149,15 @@ def _webhook(chosen: Settings, _: argparse.Namespace) -> int:
     return 0
 
 
+def _gateway(chosen: Settings, _: argparse.Namespace) -> int:
+    from lnamespace.gateway import process
+    from lnamespace.runtime import logs
+
+    logs.configure(chosen.log_format, chosen.log_level)
+    process.run(chosen)
+    return 0
+
+
 def _ledger(chosen: Settings, arguments: argparse.Namespace) -> int:
     from lnamespace.ledger.commands import dispatch
 
@@ -154,9 +171,14 @@ def _render(chosen: Settings, arguments: argparse.Namespace) -> int:
         raise SettingsError(f"render {arguments.what} prints; a folder is for samples")
     from lnamespace.ledger.outbox.crd import billingrecords_crd
     from lnamespace.model.crd import build_crd, to_yaml
+    from lnamespace.model.lcluster_crd import build_lcluster_crd
     from lnamespace.model.names import Names
 
-    generate = {"crd": build_crd, "billingrecords": billingrecords_crd}[arguments.what]
+    generate = {
+        "crd": build_crd,
+        "lclusters": build_lcluster_crd,
+        "billingrecords": billingrecords_crd,
+    }[arguments.what]
     print(to_yaml(generate(Names(chosen.api_group_suffix))), end="")
     return 0
 

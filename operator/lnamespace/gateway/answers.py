@@ -1,0 +1,66 @@
+"""Answer a client: with what the API server answered, or with a refusal of the gateway's own."""
+
+from http import HTTPStatus
+from http.client import responses
+
+from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.http.server import Exchange
+from lnamespace.translate.bodies import answer_down
+from lnamespace.translate.headers import headers_down
+from lnamespace.translate.status import ApiStatus, Refused, too_many_requests
+
+JSON = "application/json"
+
+
+class UpstreamRefused(Exception):
+    """The API server answered a request of ours by an error, which is the client's answer."""
+
+    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
+        super().__init__(f"answered {status}")
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+async def answer_json(call: TenantCall, status: int, headers: Headers, body: bytes) -> None:
+    """Answer with JSON of the API server, in tenant spelling and the client's encoding."""
+    if status >= 400 and not _is_json(headers):
+        body = _status_of(status)
+    translated = answer_down(call.request, JSON, body, call.view) if body else b""
+    await answer_encoded(call, status, headers, translated)
+
+
+def _is_json(headers: Headers) -> bool:
+    types = [value for name, value in headers if name == "content-type"]
+    return not types or types[0].startswith(JSON)
+
+
+def _status_of(status: int) -> bytes:
+    """Return a Status instead of a text: priority and fairness refuses by text, for one.
+
+    The text may be of anything between here and the API server: nobody can translate it.
+    """
+    phrase = responses.get(status, "Unknown Error")
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return too_many_requests("too many requests, please try again later").status.encode()
+    return ApiStatus(status, phrase.replace(" ", ""), f"the API server answered: {phrase}").encode()
+
+
+async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: bytes) -> None:
+    """Answer with JSON in tenant spelling, in the client's encoding."""
+    encoded = await call.encoding.encode(body)
+    content_type = ("Content-Type", call.encoding.content_type)
+    down = headers_down(headers, call.view, call.base)
+    await call.exchange.answer(status, (content_type, *down), encoded)
+
+
+async def refuse(exchange: Exchange, refused: Refused) -> None:
+    """Answer with a refusal in Kubernetes' words."""
+    headers = [("Content-Type", JSON)]
+    patience = (refused.status.details or {}).get("retryAfterSeconds")
+    if patience:
+        headers.append(("Retry-After", str(patience)))
+    if refused.status.code == 401:
+        headers.append(("WWW-Authenticate", 'Bearer realm="kubernetes"'))
+    await exchange.answer(refused.status.code, headers, refused.status.encode())

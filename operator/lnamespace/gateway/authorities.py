@@ -1,0 +1,176 @@
+"""The CAs that issue the certificates of people inside an LCluster: one for each, below one root.
+
+The listener trusts the root, so it takes a new LCluster's certificates from their first second on.
+The key of an LCluster's CA is derived from the root's and the LCluster's UID: nothing is stored for
+it, and an LCluster that is made anew under an old name takes none of the old one's certificates.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.x509.oid import NameOID
+
+ROOT_LIFE = timedelta(days=3650)
+CLOCKS_DIFFER = timedelta(minutes=5)
+"""For which a certificate is valid before it is made."""
+
+_PURPOSE = b"CA of an LCluster\0"
+_COMMON_NAME = "LCluster "
+_CURVE = ec.SECP256R1()
+_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+"""The number of points of the curve (FIPS 186-5, P-256)."""
+
+
+@dataclass(frozen=True)
+class TenantIdentity:
+    """Which LCluster a CA is of; by the UID, one made anew is another."""
+
+    name: str
+    uid: str
+
+    @property
+    def distinguished_name(self) -> x509.Name:
+        """Return the subject of its CA, by which certificates name their issuer."""
+        return x509.Name(
+            [
+                x509.NameAttribute(NameOID.COMMON_NAME, _COMMON_NAME + self.name),
+                x509.NameAttribute(NameOID.USER_ID, self.uid),
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class TenantAuthority:
+    """The CA of one LCluster."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey = field(repr=False)
+
+
+@dataclass(frozen=True)
+class RootAuthority:
+    """The CA that certifies those of all LClusters."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey = field(repr=False)
+
+    @property
+    def pem(self) -> str:
+        """Return its certificate."""
+        return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+    def tenant_authority(self, identity: TenantIdentity) -> TenantAuthority:
+        """Return the CA of an LCluster."""
+        return _derived_authority(self, identity)
+
+    def issuer_of(self, certificate: x509.Certificate) -> TenantIdentity | None:
+        """Return whose CA issued a certificate; None if it is a login of the platform."""
+        identity = _named_issuer(certificate)
+        if identity is None:
+            return None
+        try:
+            certificate.verify_directly_issued_by(self.tenant_authority(identity).certificate)
+        except (ValueError, TypeError, InvalidSignature):
+            return None
+        return identity
+
+
+def make_root(now: datetime) -> RootAuthority:
+    """Make a root with a new key."""
+    key = ec.generate_private_key(_CURVE)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "LClusters")])
+    builder = _authority(name, name, key, path_length=1)
+    builder = builder.serial_number(x509.random_serial_number())
+    builder = builder.not_valid_before(now - CLOCKS_DIFFER).not_valid_after(now + ROOT_LIFE)
+    return RootAuthority(builder.sign(key, hashes.SHA256()), key)
+
+
+def read_root(certificate: bytes, key: bytes) -> RootAuthority:
+    """Read a root from PEM.
+
+    Raises
+    ------
+    ValueError
+        It is none, or the key is not the certificate's.
+    """
+    held = serialization.load_pem_private_key(key, None)
+    read = x509.load_pem_x509_certificate(certificate)
+    if not isinstance(held, ec.EllipticCurvePrivateKey) or held.public_key() != read.public_key():
+        raise ValueError("the key is not the certificate's")
+    return RootAuthority(read, held)
+
+
+def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Return a private key as PEM."""
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _derived_authority(root: RootAuthority, identity: TenantIdentity) -> TenantAuthority:
+    secret = root.key.private_numbers().private_value.to_bytes(32, "big")
+    info = _PURPOSE + identity.uid.encode()
+    # Sixteen bytes more than the order has, so that no key is likelier than another.
+    derived = HKDF(hashes.SHA256(), 48, salt=None, info=info).derive(secret)
+    key = ec.derive_private_key(int.from_bytes(derived, "big") % (_ORDER - 1) + 1, _CURVE)
+    builder = _authority(identity.distinguished_name, root.certificate.subject, key, path_length=0)
+    serial = int.from_bytes(hashlib.sha256(info).digest()[:16], "big") | 1
+    builder = (
+        builder.serial_number(serial)
+        .not_valid_before(root.certificate.not_valid_before_utc)
+        .not_valid_after(root.certificate.not_valid_after_utc)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(root.key.public_key()),
+            critical=False,
+        )
+    )
+    return TenantAuthority(builder.sign(root.key, hashes.SHA256()), key)
+
+
+def _authority(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, path_length: int
+) -> x509.CertificateBuilder:
+    usage = x509.KeyUsage(
+        digital_signature=False,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=True,
+        crl_sign=True,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    public = key.public_key()
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(public)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=path_length), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+    )
+
+
+def _named_issuer(certificate: x509.Certificate) -> TenantIdentity | None:
+    """Return which LCluster's CA a certificate names; whether that issued it is not said."""
+    issuer = certificate.issuer
+    common = issuer.get_attributes_for_oid(NameOID.COMMON_NAME)
+    uids = issuer.get_attributes_for_oid(NameOID.USER_ID)
+    if len(common) != 1 or len(uids) != 1:
+        return None
+    name = str(common[0].value)
+    if not name.startswith(_COMMON_NAME):
+        return None
+    return TenantIdentity(name.removeprefix(_COMMON_NAME), str(uids[0].value))

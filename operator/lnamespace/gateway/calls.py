@@ -1,0 +1,111 @@
+"""One request of a tenant on its way through the gateway."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.http.server import Exchange
+from lnamespace.gateway.upstream import Acting
+from lnamespace.translate.protobuf.envelope import from_json_in_steps, watch_frame
+from lnamespace.translate.request import ResourceRequest
+from lnamespace.translate.view import View
+
+STREAMED = frozenset({"exec", "attach", "portforward", "proxy", "log"})
+"""Subresources whose answers are no objects."""
+
+
+class AnswerEncoding(Protocol):
+    """How a client wants to be answered: by JSON, or by protobuf."""
+
+    content_type: str
+    stream_content_type: str
+
+    async def encode(self, answer: bytes) -> bytes:
+        """Return an answer, given as JSON."""
+
+    def encode_event(self, event: bytes) -> bytes:
+        """Return an event of a watch, given as JSON, with what ends it."""
+
+
+class ProtobufEncoding:
+    """Answer by Kubernetes' protobuf."""
+
+    content_type = "application/vnd.kubernetes.protobuf"
+    stream_content_type = "application/vnd.kubernetes.protobuf;stream=watch"
+
+    async def encode(self, answer: bytes) -> bytes:
+        """Return an answer in its envelope; let others run meanwhile if it is a long list."""
+        steps = from_json_in_steps(answer)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return bytes(end.value)
+            await asyncio.sleep(0)
+
+    def encode_event(self, event: bytes) -> bytes:
+        """Return an event with its length before it."""
+        return watch_frame(event)
+
+
+class JsonEncoding:
+    """Answer by JSON, as the API server did."""
+
+    content_type = "application/json"
+    stream_content_type = "application/json"
+
+    async def encode(self, answer: bytes) -> bytes:
+        """Return an answer as it is."""
+        return answer
+
+    def encode_event(self, event: bytes) -> bytes:
+        """Return an event as a line."""
+        return event + b"\n"
+
+
+@dataclass(frozen=True)
+class TenantCall:
+    """What somebody asked for, in tenant spelling, after they were allowed to.
+
+    Parameters
+    ----------
+    person
+        Who made the request, for the platform's audit log; not whom they act as.
+    headers
+        What goes upstream of the client's headers.
+    base
+        What the paths of this cluster begin with at the address that the client uses.
+    pin
+        Of the metadata of the one object that a write may meet, its resource version or its uid;
+        empty: any.
+    """
+
+    exchange: Exchange
+    request: ResourceRequest
+    view: View
+    person: str
+    headers: Headers = ()
+    encoding: AnswerEncoding = field(default_factory=JsonEncoding)
+    base: str = ""
+    pin: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def acting(self) -> Acting:
+        """Return who acts upstream: for what RBAC gives to the tenant's account that, else us.
+
+        That are its namespaces and its own API groups.
+        """
+        if self.request.resource.namespaced or self.request.resource.custom:
+            return Acting(self.view.tenant, self.person)
+        return Acting()
+
+    @property
+    def over_namespaces(self) -> bool:
+        """Return whether objects of all the tenant's namespaces are asked for."""
+        return self.request.resource.namespaced and not self.request.namespace
+
+    def parameter(self, name: str) -> str:
+        """Return a parameter of the query; empty without it."""
+        return next((value for key, value in self.request.query if key == name), "")

@@ -1,0 +1,138 @@
+"""The gateway's TLS: its serving certificate, and the CAs whose client certificates it takes."""
+
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from lnamespace.errors import SettingsError
+from lnamespace.gateway.authorities import RootAuthority, TenantIdentity
+
+
+@dataclass(frozen=True)
+class CertificateName:
+    """Who a client certificate says its holder is: its common name and its organizations."""
+
+    user: str
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ClientCertificates:
+    """The CAs whose client certificates are taken.
+
+    Parameters
+    ----------
+    platform
+        PEM of the CAs of the platform's own logins (``--client-ca-file`` of the API server).
+    root
+        The root of the CAs of LClusters; None: they have none.
+    """
+
+    platform: str
+    root: RootAuthority | None = None
+
+    @property
+    def pem(self) -> str:
+        """Return all of them."""
+        return self.platform + ("\n" + self.root.pem if self.root else "")
+
+    def issuer_of(self, certificate: x509.Certificate) -> TenantIdentity | None:
+        """Return whose own CA issued a certificate; None if it is a login of the platform.
+
+        That one of all CAs issued it has been checked by TLS. A tenant's CA issues no other CAs.
+        """
+        return self.root.issuer_of(certificate) if self.root else None
+
+
+def read_certificate(der: bytes) -> x509.Certificate:
+    """Read a client certificate."""
+    return x509.load_der_x509_certificate(der)
+
+
+def certificate_name(certificate: x509.Certificate) -> CertificateName:
+    """Return who a certificate is for, as the API server reads it."""
+    names = [str(each.value) for each in _values(certificate, NameOID.COMMON_NAME)]
+    groups = [str(each.value) for each in _values(certificate, NameOID.ORGANIZATION_NAME)]
+    return CertificateName(names[-1] if names else "", tuple(groups))
+
+
+def _values(certificate: x509.Certificate, oid: x509.ObjectIdentifier) -> Sequence[Any]:
+    return certificate.subject.get_attributes_for_oid(oid)
+
+
+class ServerContext:
+    """The TLS context of the listener; what it serves and takes may change while it listens.
+
+    A changed context holds from the next handshake on: open connections stay as they are.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._clients = ClientCertificates("")
+        self._served = self._read()
+        self._current = self._build()
+        self.entry = self._bare()
+        self.entry.sni_callback = self._choose
+
+    def use(self, clients: ClientCertificates) -> None:
+        """Take the client certificates of these CAs from now on."""
+        self._clients = clients
+        self._current = self._build()
+
+    def reload(self) -> None:
+        """Read the serving certificate again.
+
+        Raises
+        ------
+        SettingsError
+            There is none, or it cannot be read.
+        """
+        if (read := self._read()) != self._served:
+            self._current = self._build()
+            self._served = read
+
+    def _read(self) -> tuple[bytes, bytes]:
+        try:
+            return (self._directory / "tls.crt").read_bytes(), self.private_key()
+        except OSError as error:
+            raise SettingsError(f"--gateway-certificate-directory: {error}") from error
+
+    def private_key(self) -> bytes:
+        """Return the private key of the serving certificate, which all replicas share."""
+        return (self._directory / "tls.key").read_bytes()
+
+    def _build(self) -> ssl.SSLContext:
+        context = self._bare()
+        if self._clients.pem.strip():
+            context.load_verify_locations(cadata=self._clients.pem)
+        return context
+
+    def _bare(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # OpenSSL takes the mode of the context with which a handshake began, and the CAs of the
+        # one that was chosen.
+        context.verify_mode = ssl.CERT_OPTIONAL
+        context.set_alpn_protocols(["http/1.1"])
+        # A resumed session would keep the client certificate with which it began.
+        context.options |= ssl.OP_NO_TICKET
+        context.num_tickets = 0
+        try:
+            context.load_cert_chain(self._directory / "tls.crt", self._directory / "tls.key")
+        except (OSError, ssl.SSLError) as error:
+            raise SettingsError(
+                f"--gateway-certificate-directory: no tls.crt and tls.key in "
+                f"{self._directory}: {error}"
+            ) from error
+        return context
+
+    def _choose(
+        self, secured: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: ssl.SSLContext
+    ) -> None:
+        secured.context = self._current
+        secured.lnamespace_server_name = name or ""  # type: ignore[union-attr]

@@ -1,0 +1,273 @@
+"""Serve discovery, OpenAPI and the other paths that are no objects."""
+
+import time
+from dataclasses import dataclass
+from email.utils import formatdate
+
+import msgspec
+
+from lnamespace.gateway.documents import FreshDocument, TaggedDocument, fetch
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.http.server import Exchange
+from lnamespace.gateway.openapi import OpenApiDocuments
+from lnamespace.gateway.served import ServedApi, ServedApis
+from lnamespace.gateway.upstream import Upstream
+from lnamespace.kube.answers import error_of
+from lnamespace.translate.discovery_documents import (
+    api_versions,
+    group_document,
+    group_list,
+    resource_list_down,
+    served_paths,
+)
+from lnamespace.translate.discovery_formats import JSON, DiscoveryFormat, discovery_format
+from lnamespace.translate.negotiation import acceptable
+from lnamespace.translate.openapi_v2_protobuf import ACCEPTED, CONTENT_TYPE
+from lnamespace.translate.published import Published
+from lnamespace.translate.request import PathRequest
+from lnamespace.translate.service_paths import (
+    ISSUER_PATH,
+    PathKind,
+    ServicePath,
+    forwarded_paths,
+    forwarded_target,
+    issuer_down,
+    service_path,
+)
+from lnamespace.translate.status import method_not_allowed, no_such_path, not_acceptable
+
+_PRIVATE = ("Cache-Control", "no-cache, private")
+_TEXT = ("Content-Type", "text/plain; charset=utf-8")
+_NOT_FOUND_TEXT = b"404 page not found\n"
+_YEAR = 365 * 24 * 3600
+_FORWARDED_HEADERS = frozenset({"content-type", "cache-control", "x-content-type-options"})
+_LARGE = 128 * 1024
+"""Bytes from which kube-apiserver compresses an answer."""
+_PRETTY_CLIENTS = ("curl", "Wget", "Mozilla/5.0")
+"""Clients of people, to whom kube-apiserver writes JSON that people can read."""
+
+
+@dataclass(frozen=True)
+class DocumentRequest:
+    """What a client asks for at a path that is no object.
+
+    Parameters
+    ----------
+    address
+        Host and port at which the client reaches its cluster.
+    base
+        What the paths of this cluster begin with at this address; empty by host.
+    """
+
+    path: ServicePath
+    request: PathRequest
+    headers: Headers
+    address: str
+    base: str = ""
+
+    def header(self, name: str) -> str:
+        """Return the values of a header, joined by commas."""
+        return ",".join(value for key, value in self.headers if key == name)
+
+    def parameter(self, name: str) -> str | None:
+        """Return the first value of a query parameter, or None."""
+        return next((value for key, value in self.request.query if key == name), None)
+
+    @property
+    def pretty(self) -> bool:
+        """Return whether JSON is to be indented."""
+        asked = self.parameter("pretty")
+        if asked is not None:
+            return asked not in {"0", "false", "False", "FALSE", "f", "F"}
+        return self.header("user-agent").startswith(_PRETTY_CLIENTS)
+
+    @property
+    def accepts_gzip(self) -> bool:
+        """Return whether the answer may be compressed."""
+        codings = (each.strip() for each in self.header("accept-encoding").split(","))
+        return any(each == "gzip" or each.startswith("gzip;q=1") for each in codings)
+
+
+@dataclass(frozen=True)
+class DocumentAnswer:
+    """An answer in whole."""
+
+    status: int
+    headers: Headers
+    body: bytes = b""
+
+
+class DiscoveryDocuments:
+    """Answer requests for paths that are no objects, for all tenants."""
+
+    def __init__(self, upstream: Upstream, published: Published) -> None:
+        self._upstream = upstream
+        self._apis = ServedApis(upstream, published)
+        self._openapi = OpenApiDocuments(upstream)
+        self._root = FreshDocument(upstream, "/")
+
+    async def serve(
+        self, exchange: Exchange, request: PathRequest, tenant: str, address: str, base: str = ""
+    ) -> None:
+        """Answer a client.
+
+        Raises
+        ------
+        Refused
+            If there is nothing at the path for tenants.
+        ClusterError
+            The API server does not answer.
+        """
+        path = service_path(request.path)
+        asked = DocumentRequest(path, request, exchange.request.headers, address, base)
+        answer = await self.answer(asked, tenant)
+        await exchange.answer(answer.status, answer.headers, answer.body)
+
+    async def answer(self, asked: DocumentRequest, tenant: str) -> DocumentAnswer:
+        """Return the answer to a request of a tenant."""
+        if asked.request.verb not in {"get", "head"}:
+            raise method_not_allowed()
+        match asked.path.kind:
+            case PathKind.FORWARDED:
+                return await self._forwarded(asked)
+            case PathKind.ISSUER:
+                return await self._issuer(asked)
+        return await self._served(asked, await self._apis.of(tenant))
+
+    async def _served(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
+        match asked.path.kind:
+            case PathKind.ROOT:
+                return await self._paths(served)
+            case PathKind.OPENAPI_V2:
+                return await self._swagger(asked, served)
+            case PathKind.OPENAPI_V3_INDEX:
+                body, media_type = await self._openapi.index(served)
+                return DocumentAnswer(200, (("Content-Type", media_type), _PRIVATE), body)
+            case PathKind.OPENAPI_V3:
+                return await self._openapi_document(asked, served)
+            case PathKind.RESOURCES:
+                return await self._resources(asked, served)
+        return _discovery(asked, served)
+
+    async def _resources(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
+        group = served.group(asked.path.group)
+        if group is None:
+            return _no_page()
+        if asked.path.version not in {each.version for each in group.versions}:
+            raise no_such_path()
+        format_ = discovery_format(asked.header("accept"), aggregated=False)
+        names = served.paths.groups
+        upstream = names.up(group.name)
+        target = f"/apis/{upstream}/" if upstream else "/api/"
+        found = await fetch(self._upstream, target + asked.path.version, (("accept", JSON),))
+        if found.status == 404:
+            raise no_such_path()  # The last definition of the group went just now.
+        if found.status != 200:
+            raise error_of(found.status, found.body, found.value("retry-after"))
+        body = resource_list_down(found.body, names, served.paths.resources)
+        return _json(asked, format_, body)
+
+    async def _paths(self, served: ServedApi) -> DocumentAnswer:
+        further = forwarded_paths((await self._root.read()).body)
+        body = served_paths(served.groups, further)
+        return DocumentAnswer(200, (("Content-Type", JSON), _PRIVATE), _indented(body))
+
+    async def _swagger(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
+        media_type = acceptable(asked.header("accept"), (JSON, *ACCEPTED))
+        if media_type is None:
+            types = ", ".join((JSON, *ACCEPTED))
+            raise not_acceptable(f"only the following media types are accepted: {types}")
+        headers = (("Vary", "Accept"), _PRIVATE)
+        if media_type == JSON:
+            return _tagged(asked, await self._openapi.swagger(served), JSON, headers)
+        document = await self._openapi.swagger_protobuf(served)
+        return _tagged(asked, document, CONTENT_TYPE, headers)
+
+    async def _openapi_document(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
+        location = await self._openapi.location(asked.path.path, served)
+        if location is None:
+            return DocumentAnswer(404, (_PRIVATE,))
+        if acceptable(asked.header("accept"), (JSON,)) is None:
+            raise not_acceptable(f"only the following media types are accepted: {JSON}")
+        known = asked.parameter("hash")
+        vary = ("Vary", "Accept")
+        if known and known != location.hash:
+            url = f"{asked.base}/openapi/v3/{asked.path.path}?hash={location.hash}"
+            return DocumentAnswer(301, (("Location", url), vary, _PRIVATE))
+        document = await self._openapi.document(location, served)
+        return _tagged(asked, document, JSON, (vary, *(_immutable() if known else (_PRIVATE,))))
+
+    async def _forwarded(self, asked: DocumentRequest) -> DocumentAnswer:
+        accept = (("accept", asked.header("accept") or "*/*"),)
+        target = forwarded_target(asked.path, asked.request.query)
+        found = await fetch(self._upstream, target, accept)
+        # 500 is a failed health check; what else is refused would be refused to the gateway.
+        if found.status in {403, 404}:
+            raise no_such_path()
+        if found.status not in {200, 406, 500}:
+            raise error_of(found.status, found.body, found.value("retry-after"))
+        headers = tuple(each for each in found.headers if each[0] in _FORWARDED_HEADERS)
+        return DocumentAnswer(found.status, headers, found.body)
+
+    async def _issuer(self, asked: DocumentRequest) -> DocumentAnswer:
+        found = await fetch(self._upstream, ISSUER_PATH)
+        if found.status in {403, 404}:
+            raise no_such_path()
+        if found.status != 200:
+            raise error_of(found.status, found.body, found.value("retry-after"))
+        headers = tuple(each for each in found.headers if each[0] in _FORWARDED_HEADERS)
+        body = issuer_down(found.body, f"https://{asked.address}{asked.base}")
+        return DocumentAnswer(200, headers, body)
+
+
+def _discovery(asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
+    kind = asked.path.kind
+    format_ = discovery_format(asked.header("accept"), aggregated=kind is not PathKind.GROUP)
+    if kind is PathKind.GROUP:
+        group = served.group(asked.path.group)
+        return _json(asked, format_, group_document(group)) if group else _no_page()
+    core = kind is PathKind.CORE_VERSIONS
+    if format_ is DiscoveryFormat.AGGREGATED:
+        document = served.core_document if core else served.groups_document
+        return _tagged(
+            asked, document, format_.value, (("Vary", "Accept"), ("Cache-Control", "public"))
+        )
+    body = api_versions(asked.address) if core else group_list(served.groups)
+    return _json(asked, format_, body)
+
+
+def _no_page() -> DocumentAnswer:
+    """Return the answer of kube-apiserver to a path of a group that it does not have."""
+    headers = (_TEXT, ("X-Content-Type-Options", "nosniff"), _PRIVATE)
+    return DocumentAnswer(404, headers, _NOT_FOUND_TEXT)
+
+
+def _json(asked: DocumentRequest, format_: DiscoveryFormat, body: bytes) -> DocumentAnswer:
+    headers = (("Content-Type", format_.value), _PRIVATE)
+    return DocumentAnswer(200, headers, _indented(body) if asked.pretty else body)
+
+
+def _indented(body: bytes) -> bytes:
+    return msgspec.json.format(body.rstrip(b"\n"), indent=2) + b"\n"
+
+
+def _tagged(
+    asked: DocumentRequest, document: TaggedDocument, media_type: str, headers: Headers
+) -> DocumentAnswer:
+    """Return a document, or 304 if the client has it."""
+    tagged = (("ETag", document.etag), *headers)
+    known = {each.strip().removeprefix("W/") for each in asked.header("if-none-match").split(",")}
+    if document.etag in known:
+        return DocumentAnswer(304, tagged)
+    headers = (("Content-Type", media_type), *tagged)
+    if asked.pretty and media_type == DiscoveryFormat.AGGREGATED.value:
+        return DocumentAnswer(200, headers, _indented(document.body))
+    if len(document.body) > _LARGE and asked.accepts_gzip:
+        headers = (*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
+        return DocumentAnswer(200, headers, document.compressed)
+    return DocumentAnswer(200, headers, document.body)
+
+
+def _immutable() -> Headers:
+    expires = formatdate(time.time() + _YEAR, usegmt=True)
+    return (("Cache-Control", "public, immutable"), ("Expires", expires))

@@ -1,0 +1,136 @@
+"""Forward a tenant's requests for objects, and translate the answers."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import msgspec
+
+from lnamespace.gateway.answers import JSON, answer_json
+from lnamespace.gateway.calls import STREAMED, TenantCall
+from lnamespace.gateway.grants import send_until_granted
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.listing import Lister
+from lnamespace.gateway.made import answer_made
+from lnamespace.gateway.namespaces import TenantNamespaces
+from lnamespace.gateway.streams import pass_on, splice
+from lnamespace.gateway.upstream import Upstream
+from lnamespace.gateway.volumes import confirm_own_volume
+from lnamespace.gateway.watching import Watcher
+from lnamespace.rbac.pinning import pinned_body
+from lnamespace.translate.bodies import media_type_of, request_up
+from lnamespace.translate.headers import headers_down, proxied_headers_down
+from lnamespace.translate.made_objects import is_made
+from lnamespace.translate.resources import GroupResource
+from lnamespace.translate.status import not_found
+from lnamespace.translate.targets import manager_of, refuse_foreign_write, upstream_target
+
+NAMESPACES = GroupResource("", "namespaces")
+GRANT_SECONDS = 10.0
+"""How long a request waits until a new namespace can be worked in."""
+
+
+class _CreatedMeta(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _Created(msgspec.Struct, frozen=True):
+    metadata: _CreatedMeta
+
+
+@dataclass(frozen=True)
+class Forwarder:
+    """Carry a call to the platform's API server, and its answer back."""
+
+    upstream: Upstream
+    lister: Lister
+    watcher: Watcher
+
+    async def forward(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
+        """Answer a call.
+
+        Raises
+        ------
+        Refused
+            The request cannot be carried out; nothing has been answered.
+        ClusterError
+            The API server does not answer.
+        """
+        request = call.request
+        if is_made(request):
+            await answer_made(call)
+        elif request.verb == "watch":
+            await self.watcher.watch(call, namespaces)
+        elif request.verb == "list":
+            await self.lister.answer(call, namespaces)
+        else:
+            await self._await_namespace(call, namespaces)
+            if request.subresource in STREAMED:
+                await self._stream(call)
+            else:
+                await self._plain(call, namespaces)
+
+    async def _await_namespace(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
+        """Wait until the tenant may act in a namespace that is new; refuse one that is not."""
+        request = call.request
+        if not request.resource.namespaced:
+            return
+        namespace = call.view.namespace_up(request.namespace)
+        if namespace not in namespaces:
+            if request.verb == "create" and not request.name:
+                raise not_found(NAMESPACES, request.namespace)
+            raise not_found(request.resource.group_resource, request.name)
+        await namespaces.usable(namespace, GRANT_SECONDS)
+
+    async def _plain(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
+        sent = call.exchange.request
+        refuse_foreign_write(call.request, call.view)
+        await confirm_own_volume(self.upstream, call)
+        headers, body = call.headers, b""
+        if sent.body:
+            content_type = sent.value("content-type")
+            content_type, body = request_up(call.request, content_type, sent.body, call.view)
+            if call.pin:
+                body = pinned_body(media_type_of(content_type), body, call.pin)
+            headers = (*headers, ("content-type", content_type))
+        manager = manager_of(sent.value("user-agent"), sent.value("content-type"))
+        target = upstream_target(call.request, call.view, default_manager=manager)
+        send = partial(self.upstream.send, sent.method, target, call.acting, headers, body)
+        fresh = partial(namespaces.fresh, call.view.namespace_up(call.request.namespace))
+        response, refusal = await send_until_granted(send, fresh)
+        answer = await response.read() if refusal is None else refusal
+        if _creates_namespace(call) and response.status == 201:
+            created = msgspec.json.decode(answer, type=_Created).metadata.name
+            await namespaces.usable(created, GRANT_SECONDS)
+        await answer_json(call, response.status, response.headers, answer)
+
+    async def _stream(self, call: TenantCall) -> None:
+        sent = call.exchange.request
+        target = upstream_target(call.request, call.view)
+        headers = call.headers
+        if sent.upgrade:
+            headers = (*headers, ("connection", "Upgrade"), ("upgrade", sent.value("upgrade")))
+        if sent.body:
+            headers = (*headers, ("content-type", sent.value("content-type")))
+        response = await self.upstream.send(sent.method, target, call.acting, headers, sent.body)
+        if response.status == 101:
+            await splice(call.exchange, response, _switching(response.headers))
+        elif response.status >= 400 and response.value("content-type").startswith(JSON):
+            await answer_json(call, response.status, response.headers, await response.read())
+        else:
+            content_type = ("Content-Type", response.value("content-type"))
+            proxied = call.request.subresource == "proxy"
+            pick = proxied_headers_down if proxied else headers_down
+            down = (content_type, *pick(response.headers, call.view, call.base))
+            await pass_on(call.exchange, response, down)
+
+
+def _creates_namespace(call: TenantCall) -> bool:
+    request = call.request
+    is_namespace = request.resource.group_resource == NAMESPACES
+    return is_namespace and request.verb == "create" and not request.subresource
+
+
+def _switching(headers: Headers) -> Headers:
+    """Return the headers by which an answer 101 agrees on a protocol."""
+    names = ("connection", "upgrade", "x-stream-protocol-version")
+    return tuple(each for each in headers if each[0] in names or each[0].startswith("sec-websock"))

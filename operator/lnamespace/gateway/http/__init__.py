@@ -1,0 +1,10 @@
+"""HTTP/1.1 in both directions, on asyncio's own transports and llhttp's parser.
+
+A request costs a tenth of a millisecond here, where a framework takes three times that
+(docs/decisions/0042-gateway-transport.md).
+
+- :mod:`~lnamespace.gateway.http.messages`: headers, requests, heads of answers.
+- :mod:`~lnamespace.gateway.http.server`: the connections of clients.
+- :mod:`~lnamespace.gateway.http.upstream`: connections to the platform's API server.
+- :mod:`~lnamespace.gateway.http.flow`: what both share: a slow reader slows its writer.
+"""

@@ -1,0 +1,114 @@
+"""Flow control: a slow reader slows its writer."""
+
+import asyncio
+import time
+
+HIGH_WATER = 256 * 1024
+"""Bytes that wait for a reader before the other side is asked to pause."""
+
+
+class WriteGate:
+    """Wait while a transport's buffer is full."""
+
+    def __init__(self) -> None:
+        self._waiter: asyncio.Future[None] | None = None
+        self._broken: Exception | None = None
+        self.closed_since = 0.0
+        """Since when the gate is closed, in seconds of the monotonic clock; 0 if it is open."""
+
+    def pause(self) -> None:
+        """Close the gate: the transport asks to write no more."""
+        self.closed_since = time.monotonic()
+
+    def resume(self) -> None:
+        """Open the gate."""
+        self.closed_since = 0.0
+        self._wake()
+
+    def break_(self, error: Exception) -> None:
+        """Let all waiters fail: the connection is gone."""
+        self._broken = error
+        self._wake()
+
+    async def passed(self) -> None:
+        """Return when more may be written.
+
+        Raises
+        ------
+        ConnectionError
+            The connection is gone.
+        """
+        while self.closed_since and self._broken is None:
+            self._waiter = self._waiter or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._waiter)
+        if self._broken:
+            raise self._broken
+
+    def _wake(self) -> None:
+        if self._waiter and not self._waiter.done():
+            self._waiter.set_result(None)
+        self._waiter = None
+
+
+class Chunks:
+    """Chunks of a body between a protocol that receives them and a task that takes them.
+
+    ``transport`` is asked to pause while too much waits.
+    """
+
+    def __init__(self, transport: asyncio.ReadTransport) -> None:
+        self._transport = transport
+        self._waiting: list[bytes] = []
+        self._size = 0
+        self._paused = False
+        self._ended = False
+        self._error: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Return whether everything has arrived."""
+        return self._ended
+
+    def put(self, data: bytes) -> None:
+        """Take a chunk in."""
+        self._waiting.append(data)
+        self._size += len(data)
+        if self._size > HIGH_WATER and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def end(self, error: Exception | None = None) -> None:
+        """Note the end of the body, or why it will not come."""
+        self._ended = True
+        self._error = self._error or error
+        self._wake()
+
+    async def take(self) -> bytes:
+        """Return everything that has arrived; empty at the end of the body.
+
+        Raises
+        ------
+        ConnectionError
+            The rest will not come.
+        """
+        while not self._waiting and not self._ended:
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        if self._waiting:
+            data = b"".join(self._waiting)
+            self._waiting.clear()
+            self._size = 0
+            if self._paused:
+                self._paused = False
+                self._transport.resume_reading()
+            return data
+        if self._error:
+            raise self._error
+        return b""
+
+    def _wake(self) -> None:
+        if self._waiter and not self._waiter.done():
+            self._waiter.set_result(None)
+        self._waiter = None

@@ -1,0 +1,283 @@
+"""Connections to the platform's API server, which are kept and used again."""
+
+import asyncio
+import ssl
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import httptools
+
+from lnamespace.errors import Unreachable
+from lnamespace.gateway.http.flow import Chunks, WriteGate
+from lnamespace.gateway.http.messages import Headers, encode_request_head
+
+_IDLE = 60.0
+"""Seconds after which an unused connection is not used again; the API server closes it later."""
+_CONNECT = 10.0
+_KEPT = 64
+
+
+@dataclass(frozen=True)
+class UpstreamAddress:
+    """Where the API server is."""
+
+    host: str
+    port: int
+    context: ssl.SSLContext | None
+    server_name: str = ""
+
+
+class UpstreamResponse:
+    """An answer whose head has arrived."""
+
+    def __init__(self, connection: "UpstreamConnection", status: int, headers: Headers) -> None:
+        self._connection = connection
+        self._chunks = connection.chunks
+        self._closed = False
+        self.status = status
+        self.headers = headers
+
+    def value(self, name: str) -> str:
+        """Return the first value of a header; empty without one."""
+        return next((value for key, value in self.headers if key == name), "")
+
+    async def take(self) -> bytes:
+        """Return what has arrived of the body; empty at its end.
+
+        Raises
+        ------
+        Unreachable
+            The connection broke.
+        """
+        try:
+            data = await self._chunks.take()
+        except ConnectionError as error:
+            raise Unreachable(str(error)) from error
+        if not data:
+            self.close()
+        return data
+
+    async def read(self) -> bytes:
+        """Return the whole body.
+
+        Raises
+        ------
+        Unreachable
+            The connection broke.
+        """
+        first = await self.take()
+        if not first or self._chunks.ended:
+            rest = await self.take() if first else b""
+            return first + rest if rest else first
+        parts = [first]
+        while data := await self.take():
+            parts.append(data)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Let go of the connection: it is used again if the answer has arrived in whole.
+
+        Only once: afterwards it may carry another answer.
+        """
+        if not self._closed:
+            self._closed = True
+            self._connection.release()
+
+    @property
+    def tunnel(self) -> tuple[asyncio.Transport, Chunks, WriteGate]:
+        """Return the connection as it is, after an answer 101."""
+        return self._connection.transport, self._chunks, self._connection.gate
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """Send requests and parse answers, one at a time."""
+
+    transport: asyncio.Transport
+    chunks: Chunks
+
+    def __init__(self, pool: "UpstreamPool") -> None:
+        self._pool = pool
+        self.gate = WriteGate()
+        self.since = time.monotonic()
+        self.lost = False
+        self._head: asyncio.Future[UpstreamResponse] | None = None
+        self._headers: list[tuple[str, str]] = []
+        self._reusable = self._switched = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Note the transport."""
+        self.transport = cast(asyncio.Transport, transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let what waits fail."""
+        self.lost = True
+        error = ConnectionResetError(f"connection to the API server lost: {exc}")
+        self.gate.break_(error)
+        if self._head and not self._head.done():
+            self._head.set_exception(error)
+        elif hasattr(self, "chunks") and not self.chunks.ended:
+            self.chunks.end(None if self._switched else error)
+        self._pool.lost(self)
+
+    def pause_writing(self) -> None:
+        """Wait before more is written."""
+        self.gate.pause()
+
+    def resume_writing(self) -> None:
+        """Write on."""
+        self.gate.resume()
+
+    async def exchange(self, head: bytes, body: bytes, *, bodiless: bool) -> UpstreamResponse:
+        """Send a request; return when the head of the answer has arrived.
+
+        ``bodiless``: the answer to HEAD has no body, whatever its headers say.
+        """
+        self._parser = httptools.HttpResponseParser(self)
+        self._bodiless = bodiless
+        self._headers = []
+        self._reusable = self._switched = False
+        self.chunks = Chunks(self.transport)
+        self._head = asyncio.get_running_loop().create_future()
+        self.transport.write(head + body if body else head)
+        await self.gate.passed()
+        return await self._head
+
+    def data_received(self, data: bytes) -> None:
+        """Parse an answer, or pass on what comes through a tunnel."""
+        if self._switched:
+            self.chunks.put(data)
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._switched = True
+            if rest := data[upgrade.args[0] :]:
+                self.chunks.put(rest)
+        except httptools.HttpParserError:
+            self.transport.abort()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header in."""
+        self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
+
+    def on_headers_complete(self) -> None:
+        """Wake who waits for the answer."""
+        status = self._parser.get_status_code()
+        if status == 101:
+            self._switched = True
+        if self._head and not self._head.done():
+            self._head.set_result(UpstreamResponse(self, status, tuple(self._headers)))
+        if self._bodiless:
+            self.chunks.end()
+
+    def on_body(self, part: bytes) -> None:
+        """Take a part of the body in."""
+        self.chunks.put(part)
+
+    def on_message_complete(self) -> None:
+        """Note that the answer is whole."""
+        if not self._switched:
+            self._reusable = self._parser.should_keep_alive() and not self._bodiless
+            self.chunks.end()
+
+    def release(self) -> None:
+        """Go back to the pool, or close if an answer is unread."""
+        if self._reusable and not self.lost and not self.transport.is_closing():
+            self._reusable = False
+            self._head = None
+            self.since = time.monotonic()
+            self._pool.put_back(self)
+        elif self._head is not None:
+            self.transport.abort()
+
+
+class UpstreamPool:
+    """Keep connections to one API server."""
+
+    def __init__(self, endpoint: UpstreamAddress) -> None:
+        self._endpoint = endpoint
+        self._free: list[UpstreamConnection] = []
+        self._open: set[UpstreamConnection] = set()
+        host, port = endpoint.host, endpoint.port
+        self.authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    async def send(
+        self, method: str, target: str, headers: Iterable[tuple[str, str]], body: bytes = b""
+    ) -> UpstreamResponse:
+        """Send a request; return when the head of the answer has arrived.
+
+        A GET is sent once more where a kept connection turns out to be closed.
+
+        Raises
+        ------
+        Unreachable
+            There is no answer; a write may have been carried out all the same.
+        """
+        sized = [("Host", self.authority), *headers]
+        if body or method in ("POST", "PUT", "PATCH"):
+            sized.append(("Content-Length", str(len(body))))
+        head = encode_request_head(method, target, sized)
+        connection = self._kept()
+        if connection and method in ("GET", "HEAD"):
+            try:
+                return await connection.exchange(head, body, bodiless=method == "HEAD")
+            except ConnectionError:
+                connection = None
+            except BaseException:
+                connection.transport.abort()
+                raise
+        connection = connection or await self._connect()
+        try:
+            return await connection.exchange(head, body, bodiless=method == "HEAD")
+        except ConnectionError as error:
+            raise Unreachable(str(error)) from error
+        except BaseException:
+            connection.transport.abort()
+            raise
+
+    def put_back(self, connection: UpstreamConnection) -> None:
+        """Keep a connection for the next request."""
+        if len(self._free) < _KEPT:
+            self._free.append(connection)
+        else:
+            connection.transport.abort()
+
+    def lost(self, connection: UpstreamConnection) -> None:
+        """Forget a connection that is closed."""
+        self._open.discard(connection)
+        if connection in self._free:
+            self._free.remove(connection)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._free.clear()
+        for connection in list(self._open):
+            connection.transport.abort()
+
+    def _kept(self) -> UpstreamConnection | None:
+        while self._free:
+            connection = self._free.pop()  # The newest: the others grow old and are closed.
+            if time.monotonic() - connection.since < _IDLE and not connection.lost:
+                return connection
+            connection.transport.abort()
+        return None
+
+    async def _connect(self) -> UpstreamConnection:
+        endpoint = self._endpoint
+        secure: dict[str, Any] = {}
+        if endpoint.context:
+            secure = {
+                "ssl": endpoint.context,
+                "server_hostname": endpoint.server_name or endpoint.host,
+            }
+        try:
+            async with asyncio.timeout(_CONNECT):
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    lambda: UpstreamConnection(self), endpoint.host, endpoint.port, **secure
+                )
+        except (OSError, TimeoutError, ssl.SSLError) as error:
+            raise Unreachable(f"cannot connect to the API server: {error!r}") from error
+        self._open.add(connection)
+        return connection

@@ -1,0 +1,49 @@
+"""How much one tenant may ask at once: without a bound, one would take the gateway from all."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lnamespace.gateway.calls import STREAMED
+from lnamespace.translate.request import PathRequest, ResourceRequest
+from lnamespace.translate.status import too_many_requests
+
+
+class InFlight:
+    """Count what is under way of each tenant: requests, and streams such as `kubectl exec`.
+
+    Watches are counted by what they open upstream (:mod:`~lnamespace.gateway.watching`).
+
+    Parameters
+    ----------
+    most
+        How many requests, and as many streams, one tenant may have under way here.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._running: Counter[tuple[str, bool]] = Counter()
+
+    @contextmanager
+    def counted(self, tenant: str, request: ResourceRequest | PathRequest) -> Iterator[None]:
+        """Count a request for as long as it is under way.
+
+        Raises
+        ------
+        Refused
+            TooManyRequests; clients try again a second later.
+        """
+        if request.verb == "watch":
+            yield
+            return
+        key = tenant, isinstance(request, ResourceRequest) and request.subresource in STREAMED
+        if self._running[key] >= self._most:
+            what = "streams open" if key[1] else "requests under way"
+            raise too_many_requests(f"this LCluster has too many {what}")
+        self._running[key] += 1
+        try:
+            yield
+        finally:
+            self._running[key] -= 1
+            if not self._running[key]:
+                del self._running[key]

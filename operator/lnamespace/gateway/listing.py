@@ -1,0 +1,127 @@
+"""Answer lists: of one namespace, of all of a tenant's, of cluster-scoped objects."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import msgspec
+
+from lnamespace.gateway.answers import UpstreamRefused, answer_json
+from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.grants import send_until_granted
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.lists import PageRequest, list_all, list_page
+from lnamespace.gateway.merging import merge_pages
+from lnamespace.gateway.namespaces import TenantNamespaces
+from lnamespace.gateway.parts import Part, list_parts, nothing_of
+from lnamespace.gateway.sealing import TokenSealer
+from lnamespace.gateway.upstream import Upstream
+from lnamespace.translate.continuation import ListPosition
+from lnamespace.translate.request import Query
+from lnamespace.translate.status import bad_request
+
+_GRANT_SECONDS = 10.0
+_END_SECONDS = 1.0
+"""How long a list waits to learn that a namespace that refuses it is being deleted."""
+
+
+@dataclass(frozen=True)
+class Lister:
+    """Answer lists from as many lists upstream as they are made of."""
+
+    upstream: Upstream
+    sealer: TokenSealer
+
+    async def answer(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
+        """Answer a list.
+
+        Raises
+        ------
+        Refused
+            The list cannot be had.
+        ClusterError
+            The API server does not answer.
+        """
+        parts = list_parts(call.request, namespaces.all(), call.view)
+        for part in parts:
+            if part.name in namespaces:
+                await namespaces.usable(part.name, _GRANT_SECONDS)
+        try:
+            body = await self._list(call, parts, namespaces)
+        except* UpstreamRefused as group:
+            refused = group.exceptions[0]
+            while isinstance(refused, ExceptionGroup):
+                refused = refused.exceptions[0]
+            await answer_json(call, refused.status, refused.headers, refused.body)
+        else:
+            await answer_json(call, 200, (), body)
+
+    async def _list(
+        self, call: TenantCall, parts: Sequence[Part], namespaces: TenantNamespaces
+    ) -> bytes:
+        async def fetch(page: PageRequest) -> bytes:
+            return await self._fetch(call, parts, page, namespaces)
+
+        limit, token = call.parameter("limit"), call.parameter("continue")
+        if not limit.isdecimal() or int(limit) == 0:
+            if token:
+                raise bad_request("continue needs a limit")
+            if len(parts) == 1:
+                return await fetch(PageRequest(parts[0].name))
+            return await list_all(fetch, _names(parts))
+        start = self.sealer.unseal(call, token) if token else None
+        pages, rest = await list_page(fetch, _names(parts), int(limit), start)
+        return merge_pages(pages, self.sealer.seal(call, rest) if rest else "")
+
+    async def _fetch(
+        self,
+        call: TenantCall,
+        parts: Sequence[Part],
+        page: PageRequest,
+        namespaces: TenantNamespaces,
+    ) -> bytes:
+        part = next(each for each in parts if each.name == page.namespace)
+        status, headers, body = await self._get(call, part, page, namespaces)
+        if (
+            status == 403
+            and call.over_namespaces
+            and await namespaces.ends(part.name, _END_SECONDS)
+        ):
+            part = replace(part, request=nothing_of(part.request))
+            status, headers, body = await self._get(call, part, page, namespaces)
+        if status != 200:
+            raise UpstreamRefused(status, headers, self.resealed(call, part, body))
+        return body
+
+    def resealed(self, call: TenantCall, part: Part, refusal: bytes) -> bytes:
+        """Return a refusal with our own token, if it has one by which an old list goes on."""
+        status = msgspec.json.decode(refusal) if refusal.startswith(b"{") else {}
+        token = status.get("metadata", {}).get("continue", "")
+        if not token:
+            return refusal
+        status["metadata"]["continue"] = self.sealer.seal(call, ListPosition(part.name, token, ""))
+        return msgspec.json.encode(status)
+
+    async def _get(
+        self, call: TenantCall, part: Part, page: PageRequest, namespaces: TenantNamespaces
+    ) -> tuple[int, Headers, bytes]:
+        target = part.target(call.view, _parameters(page), page.continue_)
+        send = partial(self.upstream.send, "GET", target, call.acting, call.headers)
+        response, refusal = await send_until_granted(send, partial(namespaces.fresh, part.name))
+        body = await response.read() if refusal is None else refusal
+        return response.status, response.headers, body
+
+
+def _names(parts: Sequence[Part]) -> list[str]:
+    return [part.name for part in parts]
+
+
+def _parameters(page: PageRequest) -> Query:
+    """Return the parameters in which a part differs from what the client asked for."""
+    exact: Query = ()
+    if page.version:
+        exact = (("resourceVersion", page.version), ("resourceVersionMatch", "Exact"))
+    elif page.continue_:
+        exact = (("resourceVersion", ""), ("resourceVersionMatch", ""))
+    limit = (("limit", str(page.limit)),) if page.limit else ()
+    return (*exact, *limit, ("continue", ""))

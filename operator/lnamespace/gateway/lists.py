@@ -1,0 +1,72 @@
+"""Lists over all namespaces of a tenant: one list of each, all at one resource version."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from lnamespace.gateway.merging import ListedPart, merge_pages, read_page
+from lnamespace.translate.continuation import ListPosition
+
+_AT_A_TIME = 8
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """One list of one namespace.
+
+    Parameters
+    ----------
+    version
+        The resource version that the list must have exactly; empty: as the client asked.
+    limit
+        The most items; 0: all.
+    continue_
+        The API server's own token, where the list of this namespace goes on.
+    """
+
+    namespace: str
+    version: str = ""
+    limit: int = 0
+    continue_: str = ""
+
+
+Fetch = Callable[[PageRequest], Awaitable[bytes]]
+"""Return one list as JSON; raises what ends the whole."""
+
+
+async def list_all(fetch: Fetch, namespaces: Sequence[str]) -> bytes:
+    """Return everything, at the version of the first namespace's list."""
+    first = read_page(await fetch(PageRequest(namespaces[0])))
+    turns = asyncio.Semaphore(_AT_A_TIME)
+
+    async def one(namespace: str) -> ListedPart:
+        async with turns:
+            request = PageRequest(namespace, first.metadata.resource_version)
+            return read_page(await fetch(request))
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(namespace)) for namespace in namespaces[1:]]
+    return merge_pages([first, *(task.result() for task in tasks)])
+
+
+async def list_page(
+    fetch: Fetch, namespaces: Sequence[str], limit: int, start: ListPosition | None
+) -> tuple[list[ListedPart], ListPosition | None]:
+    """Return the next items, ``limit`` of them, and where the rest begins; None if it is empty."""
+    pages: list[ListedPart] = []
+    version, continue_ = (start.version, start.upstream) if start else ("", "")
+    left = limit
+    remaining = [each for each in namespaces if start is None or each >= start.part]
+    for index, namespace in enumerate(remaining):
+        # A token of the API server has its version in itself and takes no other.
+        exact = "" if continue_ else version
+        page = read_page(await fetch(PageRequest(namespace, exact, left, continue_)))
+        pages.append(page)
+        version = version or page.metadata.resource_version
+        continue_ = page.metadata.continue_
+        left -= page.count
+        if continue_:
+            return pages, ListPosition(namespace, continue_, version)
+        if left <= 0 and index + 1 < len(remaining):
+            return pages, ListPosition(remaining[index + 1], "", version)
+    return pages, None

@@ -1,0 +1,157 @@
+"""Who asks: a login of the platform, a tenant's own certificate, or a tenant's ServiceAccount."""
+
+import hashlib
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from lnamespace.errors import ClusterError
+from lnamespace.gateway.certificates import (
+    ClientCertificates,
+    certificate_name,
+    read_certificate,
+)
+from lnamespace.gateway.http.messages import HttpRequest
+from lnamespace.gateway.upstream import Acting, Upstream
+from lnamespace.translate.status import unauthorized
+
+_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+_TOKEN_SECONDS = 10.0
+"""How long an answer about a token holds: a token that was revoked works for as long."""
+_TOKENS = 10_000
+
+
+@dataclass(frozen=True)
+class Login:
+    """Somebody who has shown who they are.
+
+    Parameters
+    ----------
+    tenant
+        The tenant whose own CA issued the certificate; empty for a login of the platform, whose
+        ``user`` may be a ServiceAccount of a tenant's namespace in upstream spelling.
+    lcluster_uid
+        The UID of that tenant's LCluster: one made anew under its name is another.
+    """
+
+    user: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    tenant: str = ""
+    lcluster_uid: str = ""
+
+
+class _ReviewedUser(msgspec.Struct, frozen=True):
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = {}
+
+
+class _ReviewStatus(msgspec.Struct, frozen=True):
+    authenticated: bool = False
+    user: _ReviewedUser = _ReviewedUser()
+
+
+class _Review(msgspec.Struct, frozen=True):
+    status: _ReviewStatus = _ReviewStatus()
+
+
+class Authenticator:
+    """Find out who sent a request. A credential that is wrong is never passed over for another."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+        self._certificates: OrderedDict[bytes, Login] = OrderedDict()
+        self._tokens: OrderedDict[bytes, tuple[float, Login | None]] = OrderedDict()
+        self._clients = ClientCertificates("")
+
+    def use(self, clients: ClientCertificates) -> None:
+        """Know the logins that these CAs certify."""
+        self._clients = clients
+        self._certificates.clear()
+
+    async def login(self, request: HttpRequest, certificate: bytes, token: str = "") -> Login:
+        """Return who sent a request.
+
+        Parameters
+        ----------
+        certificate
+            The DER of the connection's client certificate, checked by TLS; empty without one.
+        token
+            A bearer token that came by another way than the header Authorization.
+
+        Raises
+        ------
+        Refused
+            Nobody, or two different people.
+        """
+        tokens = [_bearer(value) for value in request.values("authorization")]
+        tokens += [token] if token else []
+        by_certificate = self._by_certificate(certificate) if certificate else None
+        if not tokens:
+            if by_certificate is None:
+                raise unauthorized()
+            return by_certificate
+        if len(tokens) > 1:
+            raise unauthorized()
+        by_token = await self._by_token(tokens[0])
+        if by_token is None or (by_certificate and by_certificate.user != by_token.user):
+            raise unauthorized()
+        return by_token
+
+    def _by_certificate(self, der: bytes) -> Login:
+        known = self._certificates.get(der)
+        if known:
+            return known
+        certificate = read_certificate(der)
+        name = certificate_name(certificate)
+        if not name.user:
+            raise unauthorized()
+        found = Login(name.user, name.groups)
+        if issuer := self._clients.issuer_of(certificate):
+            found = replace(found, tenant=issuer.name, lcluster_uid=issuer.uid)
+        self._certificates[der] = found
+        if len(self._certificates) > _TOKENS:
+            self._certificates.popitem(last=False)
+        return found
+
+    async def _by_token(self, token: str) -> Login | None:
+        key = hashlib.sha256(token.encode()).digest()
+        known = self._tokens.get(key)
+        if known and known[0] > time.monotonic():
+            return known[1]
+        found = await self._review(token) if token else None
+        self._tokens[key] = (time.monotonic() + _TOKEN_SECONDS, found)
+        self._tokens.move_to_end(key)
+        if len(self._tokens) > _TOKENS:
+            self._tokens.popitem(last=False)
+        return found
+
+    async def _review(self, token: str) -> Login | None:
+        question: dict[str, Any] = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenReview",
+            "spec": {"token": token},
+        }
+        headers = (("content-type", "application/json"), ("accept", "application/json"))
+        body = msgspec.json.encode(question)
+        response = await self._upstream.send("POST", _REVIEWS, Acting(), headers, body)
+        answer = await response.read()
+        if response.status != 201:
+            raise ClusterError("a token cannot be reviewed", status=response.status)
+        status = msgspec.json.decode(answer, type=_Review).status
+        if not status.authenticated:
+            return None
+        user = status.user
+        return Login(user.username, user.groups, user.uid, tuple(user.extra.items()))
+
+
+def _bearer(value: str) -> str:
+    """Return the token of a header Authorization; anything else is a token that nobody has."""
+    scheme, _, token = value.strip().partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""

@@ -1,0 +1,49 @@
+"""Answer requests for objects that the gateway makes itself: nodes, addresses, APIServices."""
+
+import asyncio
+import random
+
+from lnamespace.gateway.answers import answer_encoded
+from lnamespace.gateway.calls import TenantCall
+from lnamespace.translate.made_objects import MadeObjects, made_of
+from lnamespace.translate.status import forbidden
+from lnamespace.translate.targets import READ_VERBS
+
+_WATCH_SECONDS = 1800
+"""The shortest watch of a client that names no time, as of kube-apiserver."""
+
+
+async def answer_made(call: TenantCall) -> None:
+    """Answer a request for objects that the gateway makes itself.
+
+    Raises
+    ------
+    Refused
+        There is no such object, or the request would write.
+    """
+    request = call.request
+    if request.verb not in READ_VERBS:
+        why = "it is published by the platform and read-only"
+        raise forbidden(request.resource.group_resource, request.name, why)
+    accept = ",".join(call.exchange.request.values("accept"))
+    objects = made_of(request, call.view, accept)
+    if request.verb == "watch":
+        await _watch(call, objects)
+    else:
+        await answer_encoded(call, 200, (), objects.one() if request.name else objects.all())
+
+
+async def _watch(call: TenantCall, objects: MadeObjects) -> None:
+    """Send the first events; nothing else happens until the client's time is over."""
+    encoding, exchange = call.encoding, call.exchange
+    events = list(objects.events())
+    await exchange.start(200, (("Content-Type", encoding.stream_content_type),))
+    for event in events:
+        await exchange.send(encoding.encode_event(event))
+    await asyncio.sleep(_seconds(call.parameter("timeoutSeconds")))
+    await exchange.end()
+
+
+def _seconds(asked: str) -> float:
+    known = int(asked[:9]) if asked.isdecimal() else 0
+    return known or _WATCH_SECONDS * (1 + random.random())

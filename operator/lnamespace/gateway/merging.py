@@ -1,0 +1,193 @@
+"""Merge lists and watches of several namespaces into those of a whole cluster; pure.
+
+A watch of one API server tells events in the order of their resource versions. A merged watch
+does not: the event of one namespace may arrive before an older one of another. A client goes on
+at the last resource version that it saw, so each place in a merged watch has to be known by how
+far every namespace had come (:class:`ResumeLog`).
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_REMEMBERED_EVENTS = 2000
+_REMEMBERED_WATCHES = 500
+
+
+class _EventMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _EventObject(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    metadata: _EventMeta = _EventMeta()
+    code: int = 0
+
+
+class EventHead(msgspec.Struct, frozen=True):
+    """What is read of an event before it is translated."""
+
+    type: str
+    object: _EventObject
+
+    @property
+    def version(self) -> str:
+        """Return the resource version that a watch may go on from after this event."""
+        return self.object.metadata.resource_version
+
+    @property
+    def ends_initial_events(self) -> bool:
+        """Return whether everything that was there before the watch has been told."""
+        return INITIAL_EVENTS_END in (self.object.metadata.annotations or {})
+
+
+_head = msgspec.json.Decoder(EventHead)
+
+
+def read_event(line: bytes) -> EventHead:
+    """Read the head of an event.
+
+    Raises
+    ------
+    ValueError
+        It is not an event.
+    """
+    return _head.decode(line)
+
+
+def bookmark(like: EventHead, version: str, *, ends_initial_events: bool = False) -> bytes:
+    """Return a BOOKMARK of the same kind at a resource version."""
+    metadata: dict[str, object] = {"resourceVersion": version, "creationTimestamp": None}
+    if ends_initial_events:
+        metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
+    found = {
+        "kind": like.object.kind,
+        "apiVersion": like.object.api_version,
+        "metadata": metadata,
+    }
+    return msgspec.json.encode({"type": "BOOKMARK", "object": found})
+
+
+@dataclass
+class Frontier:
+    """How far each namespace of a merged watch has come, by resource version."""
+
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def advance(self, namespace: str, version: str) -> None:
+        """Note the newest version that a namespace has told."""
+        if version:
+            self.versions[namespace] = version
+
+    def leave(self, namespace: str) -> None:
+        """Forget a namespace."""
+        self.versions.pop(namespace, None)
+
+    def behind(self, namespaces: Iterable[str]) -> str:
+        """Return the version up to which every namespace has told everything; empty if unknown."""
+        known = [self.versions.get(each, "") for each in namespaces]
+        if not known or not all(each.isdecimal() for each in known):
+            return ""
+        return min(known, key=int)
+
+
+class ResumeLog:
+    """Remember in which order merged watches came to know resource versions.
+
+    A key is everything that makes two watches alike: tenant, resource, selectors.
+    """
+
+    def __init__(self) -> None:
+        self._logs: OrderedDict[str, deque[tuple[str, str]]] = OrderedDict()
+
+    def note(self, key: str, namespace: str, version: str) -> None:
+        """Note that a namespace has come to a version: it began there, or told it."""
+        log = self._logs.get(key)
+        if log is None:
+            log = self._logs[key] = deque(maxlen=_REMEMBERED_EVENTS)
+            if len(self._logs) > _REMEMBERED_WATCHES:
+                self._logs.popitem(last=False)
+        self._logs.move_to_end(key)
+        log.append((namespace, version))
+
+    def places(self, key: str, version: str, namespaces: Iterable[str]) -> dict[str, str]:
+        """Return where to go on in each namespace for a client that saw ``version`` last.
+
+        What other namespaces had told when the version was first told is what the client has seen
+        at least. Where nothing is known of that, the version is that of a list, or of another
+        replica's watch: every namespace goes on at it.
+        """
+        places = dict.fromkeys(namespaces, version)
+        reached: dict[str, str] = {}
+        for namespace, told in self._logs.get(key, ()):
+            reached[namespace] = told
+            if told == version:
+                return {each: reached.get(each, version) for each in places}
+        return places
+
+
+class _PartMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+    remaining_item_count: int | None = None
+
+
+_NULL = msgspec.Raw(b"null")
+
+
+class ListedPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A list of any kind, or a Table; its items stay as bytes."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: _PartMeta = _PartMeta()
+    column_definitions: msgspec.Raw = _NULL
+    rows: list[msgspec.Raw] | None = None
+    items: list[msgspec.Raw] | None = None
+
+    @property
+    def count(self) -> int:
+        """Return how many items there are."""
+        return len(self.rows or ()) + len(self.items or ())
+
+
+_page = msgspec.json.Decoder(ListedPart)
+
+
+def read_page(body: bytes) -> ListedPart:
+    """Read a page of a list.
+
+    Raises
+    ------
+    ValueError
+        It is not one.
+    """
+    return _page.decode(body)
+
+
+def merge_pages(pages: Sequence[ListedPart], continue_: str = "") -> bytes:
+    """Return one list of the items of all pages, at the resource version of the first.
+
+    Column definitions are those of the first page that has any: the API server leaves them out of
+    later pages.
+    """
+    first = pages[0]
+    merged: dict[str, object] = {"kind": first.kind, "apiVersion": first.api_version}
+    metadata: dict[str, object] = {"resourceVersion": first.metadata.resource_version}
+    if continue_:
+        metadata["continue"] = continue_
+    if len(pages) == 1 and first.metadata.remaining_item_count is not None:
+        metadata["remainingItemCount"] = first.metadata.remaining_item_count
+    merged["metadata"] = metadata
+    if first.kind == "Table":
+        columns = (page.column_definitions for page in pages)
+        merged["columnDefinitions"] = next((each for each in columns if each != _NULL), _NULL)
+        merged["rows"] = [row for page in pages for row in page.rows or ()]
+    else:
+        merged["items"] = [item for page in pages for item in page.items or ()]
+    return msgspec.json.encode(merged)

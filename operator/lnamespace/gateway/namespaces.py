@@ -1,0 +1,163 @@
+"""The tenants that there are: their LClusters, namespaces, RBAC, kept current by watches."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from lnamespace.kube.answers import version_of
+from lnamespace.kube.objects import Key
+
+NamespaceListener = Callable[[str, bool], None]
+"""Called with a namespace in upstream spelling, and whether it is there."""
+
+
+_FRESH_SECONDS = 10.0
+"""How long the API server may take to know of a RoleBinding that its watches told."""
+
+
+class _WatchedMeta(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    namespace: str = ""
+    resource_version: str = "0"
+    labels: dict[str, str] = {}
+    deletion_timestamp: str = ""
+
+
+class _WatchedHead(msgspec.Struct, frozen=True):
+    metadata: _WatchedMeta
+
+
+@dataclass(frozen=True)
+class WatchedObject:
+    """An object of the platform's cluster: its metadata, and all of it as JSON."""
+
+    namespace: str
+    name: str
+    version: int
+    labels: dict[str, str] = field(compare=False)
+    raw: bytes = field(compare=False)
+    terminating: bool = field(default=False, compare=False)
+
+    @property
+    def key(self) -> Key:
+        """Return its namespace and name."""
+        return self.namespace, self.name
+
+
+_object = msgspec.json.Decoder(_WatchedHead)
+
+
+def read_watched(raw: bytes | msgspec.Raw) -> WatchedObject:
+    """Read an object.
+
+    Raises
+    ------
+    ValueError
+        It has no metadata.
+    """
+    metadata = _object.decode(raw).metadata
+    version = version_of(metadata.resource_version)
+    ends = bool(metadata.deletion_timestamp)
+    place = metadata.namespace, metadata.name
+    return WatchedObject(*place, version, metadata.labels, bytes(raw), ends)
+
+
+class TenantNamespaces:
+    """The namespaces of one tenant in upstream spelling, and which of them it may act in."""
+
+    def __init__(self) -> None:
+        self._there: set[str] = set()
+        self._granted: dict[str, float] = {}
+        """When each namespace was granted, by the monotonic clock."""
+        self._terminating: set[str] = set()
+        self._listeners: set[NamespaceListener] = set()
+        self._changed = asyncio.Event()
+
+    def __contains__(self, namespace: object) -> bool:
+        return namespace in self._there
+
+    def all(self) -> list[str]:
+        """Return those with anything to list in them, in the order in which the API server lists.
+
+        One that is being deleted loses the tenant's RoleBinding on the way, and is as good as gone.
+        """
+        return sorted(each for each in self._there if not self.closed(each))
+
+    def closed(self, namespace: str) -> bool:
+        """Return whether a namespace is being deleted, and the tenant can do nothing in it."""
+        return namespace in self._terminating and namespace not in self._granted
+
+    def add(self, namespace: str, *, terminating: bool = False) -> None:
+        """Take a namespace in, or note that it is being deleted."""
+        closed = self.closed(namespace)
+        if terminating:
+            self._terminating.add(namespace)
+        if namespace not in self._there:
+            self._there.add(namespace)
+            self._tell(namespace, there=True)
+        self._tell_closed(namespace, closed)
+
+    def remove(self, namespace: str) -> None:
+        """Forget a namespace."""
+        if namespace in self._there:
+            self._there.discard(namespace)
+            self._terminating.discard(namespace)
+            self._tell(namespace, there=False)
+
+    def grant(self, namespace: str, *, granted: bool) -> None:
+        """Note whether the tenant's account is bound in a namespace."""
+        closed = self.closed(namespace)
+        if granted:
+            self._granted.setdefault(namespace, time.monotonic())
+        else:
+            self._granted.pop(namespace, None)
+        self._tell_closed(namespace, closed)
+        self._wake()
+
+    def fresh(self, namespace: str) -> bool:
+        """Return whether the API server may not know yet of the tenant's rights in a namespace."""
+        granted = self._granted.get(namespace)
+        return granted is not None and time.monotonic() - granted < _FRESH_SECONDS
+
+    async def usable(self, namespace: str, seconds: float) -> bool:
+        """Wait until a new namespace can be worked in; return whether it can."""
+        try:
+            async with asyncio.timeout(seconds):
+                while namespace not in self._there or namespace not in self._granted:
+                    if self.closed(namespace):
+                        return False
+                    await self._changed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def ends(self, namespace: str, seconds: float) -> bool:
+        """Return whether a namespace is closed or gone, or is so within some seconds."""
+        try:
+            async with asyncio.timeout(seconds):
+                while namespace in self._there and not self.closed(namespace):
+                    await self._changed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def listen(self, listener: NamespaceListener) -> Callable[[], None]:
+        """TenantCall ``listener`` at each change; return what ends that."""
+        self._listeners.add(listener)
+        return lambda: self._listeners.discard(listener)
+
+    def _tell_closed(self, namespace: str, was_closed: bool) -> None:
+        if self.closed(namespace) and not was_closed:
+            self._tell(namespace, there=False)
+
+    def _tell(self, namespace: str, *, there: bool) -> None:
+        for listener in list(self._listeners):
+            listener(namespace, there)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()

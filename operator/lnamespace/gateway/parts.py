@@ -1,0 +1,87 @@
+"""The requests upstream that one list or watch of a tenant is made of; pure.
+
+A list over all namespaces is one list of each. A list of a cluster-scoped resource with published
+objects is one of the tenant's own and one of the platform's.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from lnamespace.translate.request import Query, ResourceRequest
+from lnamespace.translate.resources import ServingPolicy
+from lnamespace.translate.selectors import FieldTerm
+from lnamespace.translate.targets import PERSISTENT_VOLUMES, ListedObjects, upstream_target
+from lnamespace.translate.view import View
+
+_EMPTY_IN = "default"
+"""A namespace that every tenant has: what is asked of one that is not there is asked of it, by a
+selector that nothing in it meets."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One request upstream.
+
+    Parameters
+    ----------
+    name
+        The namespace in upstream spelling, or which cluster-scoped objects are meant.
+    """
+
+    name: str
+    request: ResourceRequest
+    listed: ListedObjects = ListedObjects.OWN
+
+    def target(self, view: View, parameters: Query = (), continue_: str = "") -> str:
+        """Return the URL upstream; ``parameters`` replace those of the client."""
+        request = with_parameters(self.request, parameters)
+        return upstream_target(request, view, listed=self.listed, upstream_continue=continue_)
+
+
+def with_parameters(request: ResourceRequest, parameters: Query) -> ResourceRequest:
+    """Return a request with other values of some parameters; an empty value takes one away."""
+    names = {name for name, _ in parameters}
+    kept = tuple(each for each in request.query if each[0] not in names)
+    return replace(request, query=(*kept, *(each for each in parameters if each[1])))
+
+
+def namespace_part(request: ResourceRequest, namespace: str, view: View) -> Part:
+    """Return the part of one namespace, in upstream spelling, of a request over all of them."""
+    return Part(namespace, replace(request, namespace=namespace.removeprefix(view.prefix)))
+
+
+def cluster_parts(request: ResourceRequest) -> list[Part]:
+    """Return the parts of a list or watch of a cluster-scoped resource."""
+    resource = request.resource
+    own = Part(ListedObjects.OWN, request)
+    platform = Part(ListedObjects.PLATFORM, request, ListedObjects.PLATFORM)
+    if resource.policy is ServingPolicy.SHARED:
+        return [platform]
+    # What a provisioner made for a claim of the tenant bears no label of it.
+    provisioned = resource.group_resource == PERSISTENT_VOLUMES
+    return [own, platform] if resource.publishes or provisioned else [own]
+
+
+def list_parts(request: ResourceRequest, there: Sequence[str], view: View) -> list[Part]:
+    """Return the parts of a list; ``there`` are the tenant's namespaces, in upstream spelling."""
+    if not request.resource.namespaced:
+        return cluster_parts(request)
+    if not request.namespace:
+        return [namespace_part(request, each, view) for each in there]
+    upstream = view.namespace_up(request.namespace)
+    if upstream in there:
+        return [Part(upstream, request)]
+    return [Part(upstream, nothing_of(request))]
+
+
+def nothing_of(request: ResourceRequest) -> ResourceRequest:
+    """Return a request that lists nothing, as a namespace that is not there does."""
+    selectors = [value for name, value in request.query if name == "fieldSelector" and value]
+    selectors.append(str(FieldTerm("metadata.namespace", request.namespace)))
+    asked = with_parameters(request, (("fieldSelector", ",".join(selectors)),))
+    return replace(asked, namespace=_EMPTY_IN)
+
+
+def names_of(parts: Iterable[Part]) -> list[str]:
+    """Return the names of parts."""
+    return [part.name for part in parts]

@@ -1,0 +1,189 @@
+"""The process ``lnamespace gateway``: its parts, its start and its graceful end."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lnamespace.errors import ClusterError, SettingsError
+from lnamespace.gateway.authorities import RootAuthority
+from lnamespace.gateway.certificates import ClientCertificates, ServerContext
+from lnamespace.gateway.discovery import DiscoveryDocuments
+from lnamespace.gateway.forwarding import Forwarder
+from lnamespace.gateway.http.server import HttpServer
+from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
+from lnamespace.gateway.in_flight import InFlight
+from lnamespace.gateway.listing import Lister
+from lnamespace.gateway.logins import Authenticator
+from lnamespace.gateway.merging import ResumeLog
+from lnamespace.gateway.reviewing import Reviewer
+from lnamespace.gateway.role_writes import RoleWriteGuard
+from lnamespace.gateway.sealing import TokenSealer, derive_key
+from lnamespace.gateway.serving import Gateway
+from lnamespace.gateway.signer import Signer, shared_root
+from lnamespace.gateway.tenants import Tenants
+from lnamespace.gateway.upstream import Upstream
+from lnamespace.gateway.watching import Watcher
+from lnamespace.kube.client import Access, Client, connect
+from lnamespace.metrics.gateway import GatewayMetrics
+from lnamespace.model.names import Names
+from lnamespace.runtime.listener import Address
+from lnamespace.runtime.probes import Probes, serve_probes
+from lnamespace.runtime.signals import exit_at_next_signal, stop_event
+from lnamespace.settings import Settings
+from lnamespace.translate.allowances import decode_allowances
+from lnamespace.translate.published import Published
+
+_CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+
+_CERTIFICATE_SECONDS = 10.0
+
+log = logging.getLogger(__name__)
+
+
+def run(settings: Settings) -> None:
+    """Serve tenants until a signal asks to end.
+
+    Raises
+    ------
+    LNamespaceError
+        The gateway cannot run; the message says why.
+    """
+    asyncio.run(_serve(settings))
+
+
+async def _serve(settings: Settings) -> None:
+    names = Names(settings.api_group_suffix)
+    metrics = GatewayMetrics.new(names.group)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(
+            connect(Access(settings.kubeconfig, settings.context))
+        )
+        target = client.target()
+        pool = UpstreamPool(
+            UpstreamAddress(target.host, target.port, target.context, target.server_name)
+        )
+        upstream = Upstream(pool, client.token)
+        stack.callback(upstream.close)
+        context = ServerContext(Path(settings.gateway_certificate_directory))
+        authenticator = Authenticator(upstream)
+        root = await _root(settings, client)
+        clients = ClientCertificates(await _platform_authorities(settings, client), root)
+        authenticator.use(clients)
+        context.use(clients)
+        sealer = TokenSealer((derive_key(context.private_key()),))
+        tenants = Tenants(client, upstream, names, decode_allowances(settings.gateway_allow))
+        await stack.enter_async_context(_running(tenants.run()))
+        await tenants.synced()
+        if root:
+            signer = Signer(client, names.lcluster_label, tenants, root)
+            await stack.enter_async_context(_running(signer.run()))
+        gateway = Gateway(
+            settings.gateway_host,
+            tenants,
+            authenticator,
+            Forwarder(upstream, Lister(upstream, sealer), Watcher(upstream, ResumeLog())),
+            Reviewer(upstream),
+            RoleWriteGuard(upstream),
+            DiscoveryDocuments(upstream, Published()),
+            InFlight(settings.gateway_requests_in_flight),
+            metrics,
+        )
+        server = HttpServer(gateway.handle)
+        await _listen(settings, server, context)
+        probes = Probes(
+            partial(_problem, tenants, server), partial(_measure, tenants, server, metrics)
+        )
+        await stack.enter_async_context(serve_probes(settings.health_listen, probes))
+        await stack.enter_async_context(_running(_keep_certificate(context)))
+        await _serve_until_stopped(settings, server)
+
+
+async def _serve_until_stopped(settings: Settings, server: HttpServer) -> None:
+    """Serve until SIGTERM or SIGINT, then for the drain time; end at once at a second signal."""
+    await stop_event().wait()
+    exit_at_next_signal()
+    server.draining = True
+    log.info("stopping", extra={"drain_seconds": settings.drain_seconds})
+    await asyncio.sleep(settings.drain_seconds)
+    await server.stop()
+    log.info("stopped")
+
+
+def _problem(tenants: Tenants, server: HttpServer) -> str | None:
+    """Return why no client should come here now, or None."""
+    if server.draining:
+        return "stopping"
+    return None if tenants.current else "the caches are not complete"
+
+
+def _measure(tenants: Tenants, server: HttpServer, metrics: GatewayMetrics) -> bytes:
+    """Return all metrics in Prometheus' text format."""
+    metrics.connections.set(server.connections)
+    metrics.tenants.set(len(tenants))
+    return metrics.text()
+
+
+async def _keep_certificate(context: ServerContext) -> None:
+    """Serve a renewed certificate soon after it is there."""
+    while True:
+        await asyncio.sleep(_CERTIFICATE_SECONDS)
+        try:
+            context.reload()
+        except SettingsError as error:
+            log.warning("the certificate cannot be read", extra={"error": str(error)})
+
+
+async def _listen(settings: Settings, server: HttpServer, context: ServerContext) -> None:
+    try:
+        address = Address.parse(settings.gateway_listen)
+        host, port = await server.start(address.host, address.port, context.entry)
+    except ValueError as error:
+        raise SettingsError(f"--gateway-listen: {error}") from error
+    except OSError as error:
+        raise SettingsError(f"--gateway-listen: cannot listen: {error}") from error
+    log.info("listening", extra={"address": str(Address(host, port))})
+
+
+async def _root(settings: Settings, client: Client) -> RootAuthority | None:
+    """Return what signs the certificates of LClusters; None where nothing does."""
+    secret = settings.gateway_signer_secret
+    return await shared_root(client, secret) if secret else None
+
+
+async def _platform_authorities(settings: Settings, client: Client) -> str:
+    """Return the CAs by which the platform's API server knows its people."""
+    if settings.gateway_client_ca_file:
+        return _read(settings.gateway_client_ca_file)
+    try:
+        body = await client.get(_CLIENT_CA)
+    except ClusterError as error:
+        raise SettingsError(f"--gateway-client-ca-file is empty, and {error}") from error
+    return msgspec.json.decode(body, type=_ConfigMap).data.get("client-ca-file", "")
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError as error:
+        raise SettingsError(f"--gateway-client-ca-file: {error}") from error
+
+
+class _ConfigMap(msgspec.Struct, frozen=True):
+    data: dict[str, str] = {}
+
+
+@asynccontextmanager
+async def _running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

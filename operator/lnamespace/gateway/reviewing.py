@@ -1,0 +1,65 @@
+"""Answer access reviews and token reviews for a tenant's own world."""
+
+from collections.abc import Container
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lnamespace.gateway.answers import JSON, answer_encoded, answer_json
+from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.upstream import Acting, Upstream
+from lnamespace.rbac.attributes import User
+from lnamespace.rbac.authorizer import Authorizer
+from lnamespace.rbac.reviews import AUTHENTICATION, AUTHORIZATION, ReviewAnswers
+from lnamespace.rbac.token_reviews import token_review_down
+from lnamespace.translate.bodies import media_type_of
+from lnamespace.translate.request_json import json_of_body
+from lnamespace.translate.resources import GroupResource
+
+TOKEN_REVIEWS = GroupResource(AUTHENTICATION, "tokenreviews")
+REVIEW_GROUPS = (AUTHENTICATION, AUTHORIZATION)
+_REVIEWS_PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
+
+
+@dataclass(frozen=True)
+class Reviewer:
+    """Answer the kinds by which clients ask who somebody is and what they may do."""
+
+    upstream: Upstream
+
+    async def answer(
+        self, call: TenantCall, authorizer: Authorizer, user: User, namespaces: Container[str]
+    ) -> bool:
+        """Answer a review; return whether the call was one.
+
+        Parameters
+        ----------
+        namespaces
+            The tenant's, in upstream spelling.
+        """
+        request, sent = call.request, call.exchange.request
+        resource = request.resource.group_resource
+        if request.verb != "create" or request.subresource or resource.group not in REVIEW_GROUPS:
+            return False
+        media_type = media_type_of(sent.value("content-type"))
+        body = json_of_body(request, media_type, sent.body)
+        if resource == TOKEN_REVIEWS:
+            await self._review_token(call, body, namespaces)
+            return True
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        found = ReviewAnswers(authorizer, user, now).answer(resource, request.namespace, body)
+        if found is None:
+            return False
+        await answer_encoded(call, 201, (), found)
+        return True
+
+    async def _review_token(
+        self, call: TenantCall, body: bytes, namespaces: Container[str]
+    ) -> None:
+        headers = (*call.headers, ("content-type", JSON))
+        response = await self.upstream.send("POST", _REVIEWS_PATH, Acting(), headers, body)
+        answer = await response.read()
+        if response.status != 201:
+            await answer_json(call, response.status, response.headers, answer)
+            return
+        down = token_review_down(answer, call.view, namespaces)
+        await answer_encoded(call, 201, response.headers, down)

@@ -1,0 +1,87 @@
+"""What the API server asks its authorizer besides the request, asked for a tenant's people."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+
+from lnamespace.gateway.answers import JSON, UpstreamRefused
+from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.upstream import Upstream
+from lnamespace.rbac.attributes import Attributes, User
+from lnamespace.rbac.authorizer import Authorizer
+from lnamespace.rbac.secondary import (
+    confirm_connection,
+    confirm_existing,
+    confirm_signer,
+    may_create,
+    needs_signer,
+)
+from lnamespace.translate.bodies import answer_down, media_type_of
+from lnamespace.translate.targets import upstream_target
+
+
+class ObjectIdentity(msgspec.Struct, frozen=True, rename="camel"):
+    """The members of metadata that say which object it is, and which version of it."""
+
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Identified(msgspec.Struct, frozen=True):
+    metadata: ObjectIdentity = ObjectIdentity()
+
+
+async def confirm_secondary(
+    upstream: Upstream, call: TenantCall, authorizer: Authorizer, user: User, attributes: Attributes
+) -> Mapping[str, str]:
+    """Refuse what needs a further right that a user does not have.
+
+    Returns
+    -------
+    Mapping[str, str]
+        What pins a write to the object that is there, if its writer may create none.
+
+    Raises
+    ------
+    Refused
+        The user does not have it.
+    UpstreamRefused
+        The object that it depends on cannot be read.
+    """
+    confirm_connection(authorizer, user, attributes)
+    media_type = media_type_of(call.exchange.request.value("content-type"))
+    pin = {}
+    if not may_create(authorizer, user, attributes, media_type):
+        there = await stored_object(upstream, call)
+        confirm_existing(authorizer, user, attributes, exists=bool(there))
+        pin = {"uid": identity_of(there).uid}
+    if needs_signer(attributes):
+        stored = await stored_object(upstream, call)
+        if stored:
+            confirm_signer(authorizer, user, attributes, stored)
+    return pin
+
+
+async def stored_object(upstream: Upstream, call: TenantCall) -> bytes:
+    """Return the object that a call is about in tenant spelling; empty if there is none.
+
+    Raises
+    ------
+    UpstreamRefused
+        It cannot be read.
+    """
+    request = replace(call.request, verb="get", subresource="", query=())
+    target = upstream_target(request, call.view)
+    response = await upstream.send("GET", target, call.acting, call.headers)
+    body = await response.read()
+    if response.status == 404:
+        return b""
+    if response.status != 200:
+        raise UpstreamRefused(response.status, (), body)
+    return answer_down(request, JSON, body, call.view)
+
+
+def identity_of(body: bytes) -> ObjectIdentity:
+    """Return which object and which version an object in JSON is."""
+    return msgspec.json.decode(body, type=_Identified).metadata

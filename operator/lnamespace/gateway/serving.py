@@ -1,0 +1,266 @@
+"""One request from its head to its answer: who asks, for which tenant, what, and may they."""
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass, replace
+
+from lnamespace.errors import ClusterError
+from lnamespace.gateway.answers import UpstreamRefused, answer_json, refuse
+from lnamespace.gateway.calls import STREAMED, JsonEncoding, ProtobufEncoding, TenantCall
+from lnamespace.gateway.discovery import DiscoveryDocuments
+from lnamespace.gateway.doors import Destination, find_destination
+from lnamespace.gateway.forwarding import Forwarder
+from lnamespace.gateway.http.server import Exchange
+from lnamespace.gateway.impersonating import acting_user
+from lnamespace.gateway.in_flight import InFlight
+from lnamespace.gateway.logins import Authenticator, Login
+from lnamespace.gateway.people import audited_name, tenant_of_account, user_of
+from lnamespace.gateway.reviewing import REVIEW_GROUPS, Reviewer
+from lnamespace.gateway.role_writes import RoleWriteGuard
+from lnamespace.gateway.tenant import ServedTenant
+from lnamespace.gateway.tenants import Tenants
+from lnamespace.metrics.gateway import GatewayMetrics
+from lnamespace.model.lcluster import Suspension
+from lnamespace.rbac.attributes import User, access_denied, request_attributes
+from lnamespace.translate.encodings import encoding_of
+from lnamespace.translate.headers import headers_up
+from lnamespace.translate.request import PathRequest, ResourceRequest, parse_request
+from lnamespace.translate.status import ApiStatus, Refused, internal_error
+from lnamespace.translate.targets import CONNECTIONS
+from lnamespace.translate.websocket import websocket_token
+
+_READ = frozenset({"get", "list", "watch"})
+_VERBS = _READ | {"create", "update", "patch", "delete", "deletecollection"}
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request of somebody who has access to a tenant's cluster."""
+
+    exchange: Exchange
+    destination: Destination
+    tenant: ServedTenant
+    login: Login
+    user: User
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """Serve every tenant a cluster of its own.
+
+    Parameters
+    ----------
+    host
+        The gateway's own host; ``acme.HOST`` is tenant ``acme``.
+    """
+
+    host: str
+    tenants: Tenants
+    authenticator: Authenticator
+    forwarder: Forwarder
+    reviewer: Reviewer
+    guard: RoleWriteGuard
+    documents: DiscoveryDocuments
+    in_flight: InFlight
+    metrics: GatewayMetrics
+
+    async def handle(self, exchange: Exchange) -> None:
+        """Answer one request, and count it."""
+        began = time.perf_counter()
+        try:
+            await self._answer(exchange)
+        finally:
+            verb = exchange.verb if exchange.verb in _VERBS else "other"
+            self.metrics.requests.labels(verb, str(exchange.status)).inc()
+            if not exchange.streamed:
+                self.metrics.seconds.labels(verb).observe(time.perf_counter() - began)
+
+    async def _answer(self, exchange: Exchange) -> None:
+        try:
+            await self._serve(exchange)
+        except Refused as refused:
+            if exchange.answered:
+                raise ConnectionAbortedError from refused
+            await refuse(exchange, refused)
+        except ClusterError as error:
+            log.warning("the API server failed", extra={"error": str(error)})
+            if exchange.answered:
+                raise ConnectionAbortedError from error
+            await refuse(exchange, _unavailable())
+        except ConnectionError:
+            raise  # the client has gone
+        except Exception as error:
+            log.exception("a request failed")
+            if exchange.answered:
+                raise ConnectionAbortedError from error
+            await refuse(exchange, internal_error("the gateway's log has more"))
+
+    async def _serve(self, exchange: Exchange) -> None:
+        asked = await self._admit(exchange)
+        request = await self._parse(asked)
+        exchange.verb = request.verb
+        with self.in_flight.counted(asked.tenant.name, request):
+            await self._serve_request(asked, request)
+
+    async def _serve_request(self, asked: Asked, request: ResourceRequest | PathRequest) -> None:
+        exchange = asked.exchange
+        asked = self._authorized(asked, request)
+        if isinstance(request, PathRequest):
+            base, tenant = asked.destination.base, asked.tenant.name
+            address = exchange.request.value("host")
+            await self.documents.serve(exchange, request, tenant, address, base)
+            return
+        call = _call(asked, request)
+        authorizer, user = asked.tenant.authorizer, asked.user
+        if await self.reviewer.answer(call, authorizer, user, asked.tenant.namespaces):
+            return
+        attributes = request_attributes(request)
+        try:
+            pin = await self.guard.confirm(call, authorizer, user, attributes)
+        except UpstreamRefused as refused:
+            await answer_json(call, refused.status, refused.headers, refused.body)
+            return
+        await self._while_allowed(asked, request, replace(call, pin=pin))
+
+    async def _admit(self, exchange: Exchange) -> Asked:
+        """Return who asks, and for which tenant."""
+        connection, request = exchange.connection, exchange.request
+        destination = find_destination(connection.server_name, request.target, self.host)
+        token = websocket_token(request.headers) or ""
+        login = await self.authenticator.login(request, connection.certificate, token)
+        name = destination.tenant or login.tenant or tenant_of_account(login)
+        if not name:
+            raise _no_tenant(self.host)
+        tenant = self.tenants.get(name)
+        user = _user(login, tenant) if tenant else None
+        if tenant is None or user is None:
+            # The same words whether there is such an LCluster or not.
+            raise _not_listed(login, name)
+        return Asked(exchange, destination, tenant, login, user)
+
+    async def _parse(self, asked: Asked) -> ResourceRequest | PathRequest:
+        """Return what is asked for; a kind that is not known may have come just now."""
+        method, target = asked.exchange.request.method, asked.destination.target
+        tenant = asked.tenant
+        try:
+            return parse_request(method, target, tenant.view.resources, tenant.name)
+        except Refused as refused:
+            if refused.status.code != 404:
+                raise
+        await self.tenants.discovery.refresh()
+        return parse_request(method, target, tenant.view.resources, tenant.name)
+
+    def _authorized(self, asked: Asked, request: ResourceRequest | PathRequest) -> Asked:
+        """Return what is asked as whom its sender acts as, if they may do it.
+
+        Raises
+        ------
+        Refused
+            They may not.
+        """
+        attributes = request_attributes(request)
+        authorizer = asked.tenant.authorizer
+        headers = asked.exchange.request.headers
+        user = acting_user(authorizer, asked.user, headers, attributes)
+        decision = authorizer.allows(user, attributes)
+        if not decision.allowed:
+            raise access_denied(user, attributes, decision.reason)
+        refuse_suspended(asked.tenant, request)
+        return replace(asked, user=user)
+
+    async def _while_allowed(
+        self, asked: Asked, request: ResourceRequest, call: TenantCall
+    ) -> None:
+        """Forward a call; end a watch or a stream when its caller loses the right to it."""
+        forward = self.forwarder.forward(call, asked.tenant.namespaces)
+        # A log that was followed went on after its reader was off the list: it has no upgrade.
+        if request.verb != "watch" and request.subresource not in STREAMED:
+            await forward
+            return
+        work = asyncio.ensure_future(forward)
+        try:
+            while not work.done():
+                change = asyncio.ensure_future(asked.tenant.changed())
+                await asyncio.wait((work, change), return_when=asyncio.FIRST_COMPLETED)
+                change.cancel()
+                if not work.done():
+                    self._still_admitted(asked, request)
+            await work
+        finally:
+            work.cancel()
+
+    def _still_admitted(self, asked: Asked, request: ResourceRequest) -> None:
+        tenant = self.tenants.get(asked.tenant.name)
+        user = _user(asked.login, tenant) if tenant else None
+        if tenant is not asked.tenant or user is None:
+            raise _not_listed(asked.login, asked.tenant.name)
+        self._authorized(replace(asked, user=user), request)
+
+
+def _user(login: Login, tenant: ServedTenant) -> User | None:
+    if login.tenant and login.lcluster_uid != tenant.cluster.uid:
+        return None  # a certificate of an earlier LCluster of this name
+    return user_of(login, tenant.entries(), tenant.view, tenant.namespaces)
+
+
+def _call(asked: Asked, request: ResourceRequest) -> TenantCall:
+    sent = asked.exchange.request
+    view = replace(asked.tenant.view, in_pod=request.in_pod)
+    encoding = encoding_of(request, ",".join(sent.values("accept")))
+    return TenantCall(
+        asked.exchange,
+        request,
+        view,
+        audited_name(asked.login),
+        headers_up(request, sent.headers, encoding.accept),
+        ProtobufEncoding() if encoding.protobuf else JsonEncoding(),
+        asked.destination.base,
+    )
+
+
+def _no_tenant(host: str) -> Refused:
+    message = (
+        "the server could not find the requested resource: no LCluster is named by the host or the "
+        f"path; use https://NAME.{host or 'HOST'} or https://{host or 'HOST'}/clusters/NAME"
+    )
+    return Refused(ApiStatus(404, "NotFound", message, {}))
+
+
+def _not_listed(login: Login, tenant: str) -> Refused:
+    message = (
+        f'forbidden: User "{login.user}" is not listed in the users of LCluster "{tenant}": '
+        f"ask one of its managers to add you, by `kubectl lns grant lc/{tenant}` on the platform's "
+        "cluster"
+    )
+    return Refused(ApiStatus(403, "Forbidden", message, {}))
+
+
+def refuse_suspended(tenant: ServedTenant, request: ResourceRequest | PathRequest) -> None:
+    """Refuse what a suspended LCluster does not answer.
+
+    Raises
+    ------
+    Refused
+        It is closed, or it is only read and the request is more than a read.
+    """
+    suspended = tenant.cluster.spec.suspend
+    reads = request.verb in _READ
+    if isinstance(request, ResourceRequest):
+        # A WebSocket opens by GET what changes a container as well.
+        reads = reads and request.subresource not in CONNECTIONS - {"log"}
+        reads = reads or request.resource.group in REVIEW_GROUPS
+    if suspended is Suspension.CLOSED:
+        message = f'LCluster "{tenant.name}" is closed: ask the platform team to open it'
+        raise Refused(ApiStatus(403, "Forbidden", message, {}))
+    if suspended is Suspension.READ_ONLY and not reads:
+        message = f'LCluster "{tenant.name}" is suspended: it can be read, and not written'
+        raise Refused(ApiStatus(403, "Forbidden", message, {}))
+
+
+def _unavailable() -> Refused:
+    message = "the platform's API server does not answer; try again"
+    details = {"retryAfterSeconds": 1}
+    return Refused(ApiStatus(503, "ServiceUnavailable", message, details))

@@ -1,0 +1,46 @@
+"""Streams that are passed on byte for byte: logs, proxied answers, exec, attach, port-forward."""
+
+import asyncio
+from collections.abc import Iterable
+
+from lnamespace.gateway.http.flow import Chunks, WriteGate
+from lnamespace.gateway.http.messages import encode_response_head
+from lnamespace.gateway.http.server import Exchange
+from lnamespace.gateway.http.upstream import UpstreamResponse
+
+
+async def pass_on(
+    exchange: Exchange, response: UpstreamResponse, headers: Iterable[tuple[str, str]]
+) -> None:
+    """Answer with a body as it comes."""
+    await exchange.start(response.status, headers)
+    try:
+        while data := await response.take():
+            await exchange.send(data)
+    finally:
+        response.close()
+    await exchange.end()
+
+
+async def splice(
+    exchange: Exchange, response: UpstreamResponse, headers: Iterable[tuple[str, str]]
+) -> None:
+    """Join both connections after an answer 101, until either ends."""
+    upstream, from_upstream, upstream_gate = response.tunnel
+    client, from_client = await exchange.switch(encode_response_head(101, headers))
+    gate = exchange.connection.gate
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_copy(from_upstream, client, gate))
+            group.create_task(_copy(from_client, upstream, upstream_gate))
+    except* ConnectionError:
+        pass
+    finally:
+        upstream.abort()
+
+
+async def _copy(source: Chunks, target: asyncio.Transport, gate: WriteGate) -> None:
+    while data := await source.take():
+        target.write(data)
+        await gate.passed()
+    target.close()

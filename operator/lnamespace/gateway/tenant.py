@@ -1,0 +1,90 @@
+"""One tenant: its LCluster, its names, its namespaces, and what its people may do."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from lnamespace.access.entries import ActiveEntries, active_entries
+from lnamespace.gateway.namespaces import TenantNamespaces, WatchedObject
+from lnamespace.gateway.roles import TenantRoles
+from lnamespace.kube.objects import Key
+from lnamespace.model.lcluster import LCluster
+from lnamespace.rbac.authorizer import Authorizer
+from lnamespace.rbac.objects import RbacRole
+from lnamespace.translate.view import View
+
+
+class ServedTenant:
+    """What the gateway knows of one tenant."""
+
+    def __init__(self, cluster: LCluster, view: View, published: Mapping[str, RbacRole]) -> None:
+        self.namespaces = TenantNamespaces()
+        self.cluster = cluster
+        self._view = view
+        self._published = published
+        self._roles = TenantRoles(view, published)
+        self._entries: ActiveEntries | None = None
+        self._changed = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        """Return the name of the LCluster."""
+        return self.cluster.name
+
+    @property
+    def view(self) -> View:
+        """Return the names of the tenant."""
+        return self._view
+
+    def entries(self) -> ActiveEntries:
+        """Return who is listed now."""
+        now = datetime.now(UTC)
+        known = self._entries
+        if known is None or (known.changes_at and known.changes_at <= now):
+            known = self._entries = active_entries(self.cluster.spec, now)
+        return known
+
+    @property
+    def authorizer(self) -> Authorizer:
+        """Return what decides about requests now."""
+        return self._roles.authorizer
+
+    def use(self, cluster: LCluster) -> None:
+        """Take in the LCluster as it is now."""
+        self.cluster = cluster
+        self._entries = None
+        self._wake()
+
+    def end(self) -> None:
+        """Let everybody's watches and streams end: the LCluster is gone."""
+        self._wake()
+
+    def see(self, view: View, published: Mapping[str, RbacRole]) -> None:
+        """Take in other names: a CustomResourceDefinition came or went."""
+        if view != self._view or published is not self._published:
+            self._view, self._published = view, published
+            self._roles.see(view, published)
+            self._wake()
+
+    def put(self, plural: str, item: WatchedObject) -> None:
+        """Take in a Role or a binding."""
+        self._roles.put(plural, item)
+        self._wake()
+
+    def remove(self, plural: str, key: Key) -> None:
+        """Forget a Role or a binding."""
+        self._roles.remove(plural, key)
+        self._wake()
+
+    async def changed(self) -> None:
+        """Return after the next change of what anybody may do, or when an entry expires."""
+        expires = self.entries().changes_at
+        left = (expires - datetime.now(UTC)).total_seconds() if expires else None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await self._changed.wait()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -1,0 +1,222 @@
+"""Watches over several namespaces of a tenant, as one.
+
+Each namespace has a watch of its own upstream. Namespaces join and leave. Whatever loses a
+namespace's place ends the whole by 410, so that the client lists again.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+from lnamespace.errors import Forbidden, NotFound
+from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.merging import EventHead, Frontier, ResumeLog, bookmark, read_event
+from lnamespace.kube.answers import error_of
+from lnamespace.translate.status import expired
+
+_WAITING_EVENTS = 1000
+_GRANT_PAUSE = 0.1
+_SHORTEST, _LONGEST = 1800, 3600
+"""Seconds that a watch lasts whose client asked for no time, as the API server has it."""
+
+
+@dataclass(frozen=True)
+class MemberRequest:
+    """The watch of one namespace: from a version, or from what is there now if it is empty."""
+
+    namespace: str
+    version: str
+    initial_events: bool
+    seconds: int
+
+
+@dataclass(frozen=True)
+class WatchRequest:
+    """What a client asked for.
+
+    Parameters
+    ----------
+    key
+        Everything that makes two watches alike.
+    version
+        ``resourceVersion``.
+    initial_events
+        ``sendInitialEvents=true``: what is there comes first, then a bookmark that says so.
+    """
+
+    key: str
+    version: str = ""
+    initial_events: bool = False
+    bookmarks: bool = False
+    seconds: int = 0
+
+
+Open = Callable[[MemberRequest], Awaitable[UpstreamResponse]]
+"""Open the watch of one namespace."""
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A line that a namespace told; ``error`` ends the whole."""
+
+    namespace: str
+    line: bytes = b""
+    error: Exception | None = None
+
+
+async def event_lines(response: UpstreamResponse) -> AsyncIterator[bytes]:
+    """Yield the events of a watch as they come, without their line ends."""
+    rest = b""
+    while data := await response.take():
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            if line:
+                yield line
+
+
+class MergedWatch:
+    """One watch of a client over namespaces that join and leave."""
+
+    def __init__(self, request: WatchRequest, open_: Open, log: ResumeLog) -> None:
+        self._request = request
+        self._open = open_
+        self._log = log
+        self._queue: asyncio.Queue[_Told] = asyncio.Queue(_WAITING_EVENTS)
+        self._members: dict[str, asyncio.Task[None]] = {}
+        self._frontier = Frontier()
+        self._replaying: set[str] = set()
+        self._owes_end = request.initial_events
+        self._left: set[str] = set()
+        self._bookmarked = "0"
+        seconds = request.seconds or random.randint(_SHORTEST, _LONGEST)
+        self._until = time.monotonic() + seconds
+
+    def begin(self, namespaces: Iterable[str]) -> None:
+        """Watch the namespaces that there are now."""
+        named = list(namespaces)
+        if self._request.initial_events:
+            self._replaying = set(named)
+        version = self._request.version
+        resumes = version not in ("", "0")
+        places = self._log.places(self._request.key, version, named) if resumes else {}
+        for namespace in named:
+            self._start(namespace, places.get(namespace, version), self._request.initial_events)
+
+    def join(self, namespace: str) -> None:
+        """Watch a new namespace, from all that is in it."""
+        if namespace not in self._members or namespace in self._left:
+            self._left.discard(namespace)
+            self._start(namespace, "", initial_events=False)
+
+    def leave(self, namespace: str) -> None:
+        """Expect nothing more of a namespace that is gone; its last events may still come."""
+        self._left.add(namespace)
+        self._frontier.leave(namespace)
+        self._replaying.discard(namespace)
+
+    def close(self) -> None:
+        """End all watches upstream."""
+        for task in self._members.values():
+            task.cancel()
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Yield the events in upstream spelling until the time is over.
+
+        Raises
+        ------
+        Refused
+            The place is lost: the client has to list again.
+        ClusterError
+            The API server does not answer.
+        """
+        while (left := self._until - time.monotonic()) > 0:
+            try:
+                async with asyncio.timeout(left):
+                    told = await self._queue.get()
+            except TimeoutError:
+                return
+            if told.error:
+                raise told.error
+            if line := self._next(told):
+                yield line
+
+    def _next(self, told: _Told) -> bytes:
+        """Note what was told, and return the line for the client, if there is one."""
+        head = read_event(told.line)
+        if told.namespace not in self._left:
+            self._frontier.advance(told.namespace, head.version)
+        self._log.note(self._request.key, told.namespace, head.version)
+        if head.type != "BOOKMARK":
+            return told.line
+        return self._bookmark(told.namespace, head)
+
+    def _bookmark(self, namespace: str, head: EventHead) -> bytes:
+        behind = self._frontier.behind(self._frontier.versions)
+        if head.ends_initial_events:
+            self._replaying.discard(namespace)
+        if self._replaying:
+            return b""
+        if self._owes_end:
+            # Not only after the last one that had to end: a namespace may have left before.
+            self._owes_end = False
+            return self._send_bookmark(head, behind, ends=True)
+        if not self._request.bookmarks or not behind:
+            return b""
+        if int(behind) <= int(self._bookmarked):
+            return b""
+        return self._send_bookmark(head, behind, ends=False)
+
+    def _send_bookmark(self, head: EventHead, version: str, *, ends: bool) -> bytes:
+        self._bookmarked = version or self._bookmarked
+        self._log.note(self._request.key, "", version)
+        return bookmark(head, version, ends_initial_events=ends)
+
+    def _start(self, namespace: str, version: str, initial_events: bool) -> None:
+        if version not in ("", "0"):
+            self._frontier.advance(namespace, version)
+            self._log.note(self._request.key, namespace, version)
+        follow = self._follow(namespace, version, initial_events)
+        self._members[namespace] = asyncio.create_task(follow)
+
+    async def _follow(self, namespace: str, version: str, initial_events: bool) -> None:
+        try:
+            while namespace not in self._left:
+                seconds = max(int(self._until - time.monotonic()), 1) + 30
+                request = MemberRequest(namespace, version, initial_events, seconds)
+                response = await self._opened(request)
+                if response is None:
+                    return
+                try:
+                    async for line in event_lines(response):
+                        head = _read_member_event(line)
+                        version = head.version or version
+                        initial_events = initial_events and not head.ends_initial_events
+                        await self._queue.put(_Told(namespace, line))
+                finally:
+                    response.close()
+        except Exception as error:  # noqa: BLE001 - who reads the queue raises it
+            await self._queue.put(_Told(namespace, error=error))
+
+    async def _opened(self, request: MemberRequest) -> UpstreamResponse | None:
+        """Return the watch, as soon as the tenant may watch in a namespace that is new.
+
+        None if the namespace goes before.
+        """
+        while request.namespace not in self._left:
+            response = await self._open(request)
+            if response.status == 200:
+                return response
+            error = error_of(response.status, await response.read())
+            if not isinstance(error, Forbidden | NotFound):
+                raise error
+            await asyncio.sleep(_GRANT_PAUSE)
+        return None
+
+
+def _read_member_event(line: bytes) -> EventHead:
+    head = read_event(line)
+    if head.type == "ERROR":
+        raise expired("too old resource version: the watch lost its place")
+    return head

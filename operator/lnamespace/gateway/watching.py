@@ -1,0 +1,172 @@
+"""Answer watches: of one namespace, of all of a tenant's, of cluster-scoped objects."""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+
+import msgspec
+
+from lnamespace.errors import ClusterError
+from lnamespace.gateway.answers import answer_json
+from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.grants import send_until_granted
+from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.merging import ResumeLog
+from lnamespace.gateway.namespaces import TenantNamespaces
+from lnamespace.gateway.parts import Part, cluster_parts, namespace_part
+from lnamespace.gateway.upstream import Upstream
+from lnamespace.gateway.watches import MemberRequest, MergedWatch, WatchRequest, event_lines
+from lnamespace.translate.bodies import event_down
+from lnamespace.translate.request import Query
+from lnamespace.translate.status import ApiStatus, Refused, too_many_requests
+
+_GRANT_SECONDS = 10.0
+_AT_ONCE = 1000
+"""Watches upstream that one tenant may have: each is a connection, with its buffers."""
+
+
+@dataclass(frozen=True)
+class Watcher:
+    """Answer watches from as many watches upstream as they are made of."""
+
+    upstream: Upstream
+    log: ResumeLog
+    running: Counter[str] = field(default_factory=Counter)
+    """Watches upstream by tenant."""
+
+    async def watch(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
+        """Answer a watch until its time is over or the client is gone.
+
+        Raises
+        ------
+        Refused
+            The watch cannot be had; nothing has been answered.
+        ClusterError
+            The API server does not answer; nothing has been answered.
+        """
+        tenant, spaces = call.view.tenant, max(len(namespaces.all()), 1)
+        size = spaces if call.over_namespaces else 1
+        if self.running[tenant] + size > _AT_ONCE:
+            raise too_many_requests("this LCluster has too many watches open", 5)
+        self.running[tenant] += size
+        try:
+            await self._watch(call, namespaces)
+        finally:
+            self.running[tenant] -= size
+
+    async def _watch(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
+        request = call.request
+        single = call.view.namespace_up(request.namespace) if request.namespace else ""
+        if single in namespaces or not request.resource.namespaced:
+            parts = [Part(single, request)] if single else cluster_parts(request)
+            if len(parts) == 1:
+                if single:
+                    await namespaces.usable(single, _GRANT_SECONDS)
+                await self._single(call, parts[0], namespaces)
+            else:
+                await self._merged(call, {part.name: part for part in parts}, None, "")
+        else:
+            wanted = [single] if single else namespaces.all()
+            there = [each for each in wanted if each in namespaces]
+            parts_by_name = {each: namespace_part(request, each, call.view) for each in there}
+            await self._merged(call, parts_by_name, namespaces, single)
+
+    async def _single(self, call: TenantCall, part: Part, namespaces: TenantNamespaces) -> None:
+        target = part.target(call.view)
+        send = partial(self.upstream.send, "GET", target, call.acting, call.headers)
+        response, refusal = await send_until_granted(send, partial(namespaces.fresh, part.name))
+        if response.status != 200:
+            body = await response.read() if refusal is None else refusal
+            await answer_json(call, response.status, response.headers, body)
+            return
+        try:
+            await _send(call, event_lines(response))
+        finally:
+            response.close()
+
+    async def _merged(
+        self,
+        call: TenantCall,
+        parts: dict[str, Part],
+        namespaces: TenantNamespaces | None,
+        only: str,
+    ) -> None:
+        """Answer from several watches; ``only``: no other namespace may join."""
+
+        async def open_member(member: MemberRequest) -> UpstreamResponse:
+            part = parts[member.namespace]
+            target = part.target(call.view, _parameters(member))
+            return await self.upstream.send("GET", target, call.acting, call.headers)
+
+        def follow(namespace: str, there: bool) -> None:
+            if only and namespace != only:
+                return
+            if there:
+                parts[namespace] = namespace_part(call.request, namespace, call.view)
+                merged.join(namespace)
+            else:
+                merged.leave(namespace)
+
+        merged = MergedWatch(_watch_request(call), open_member, self.log)
+        stop = namespaces.listen(follow) if namespaces else None
+        try:
+            merged.begin(parts)
+            await _send(call, merged.lines())
+        finally:
+            merged.close()
+            if stop:
+                stop()
+
+
+async def _send(call: TenantCall, lines: AsyncIterator[bytes]) -> None:
+    """Answer with the events as they come, and by an ERROR event with what ends them early."""
+    encoding = call.encoding
+    await call.exchange.start(200, (("Content-Type", encoding.stream_content_type),))
+    try:
+        async with aclosing(lines) as open_lines:  # type: ignore[type-var]
+            async for line in open_lines:
+                event = event_down(call.request, "application/json", line, call.view)
+                if event is not None:
+                    await call.exchange.send(encoding.encode_event(event))
+    except Refused as refused:
+        await call.exchange.send(encoding.encode_event(_error(refused.status)))
+    except ClusterError:
+        # As the API server ends a watch when it stops: the client goes on at its place.
+        pass
+    await call.exchange.end()
+
+
+def _error(status: ApiStatus) -> bytes:
+    return msgspec.json.encode({"type": "ERROR", "object": msgspec.Raw(status.encode())})
+
+
+def _watch_request(call: TenantCall) -> WatchRequest:
+    seconds = call.parameter("timeoutSeconds")
+    selectors = (call.parameter("labelSelector"), call.parameter("fieldSelector"))
+    request = call.request
+    key = (call.view.tenant, request.resource.group, request.resource.plural, request.namespace)
+    return WatchRequest(
+        "\n".join((*key, *selectors)),
+        call.parameter("resourceVersion"),
+        initial_events=_is_true(call.parameter("sendInitialEvents")),
+        bookmarks=_is_true(call.parameter("allowWatchBookmarks")),
+        seconds=int(seconds) if seconds.isdecimal() else 0,
+    )
+
+
+def _is_true(value: str) -> bool:
+    return value in ("1", "t", "T", "true", "TRUE", "True")
+
+
+def _parameters(member: MemberRequest) -> Query:
+    initial = "true" if member.initial_events else ""
+    match = "NotOlderThan" if member.initial_events else ""
+    return (
+        ("resourceVersion", member.version),
+        ("timeoutSeconds", str(member.seconds)),
+        ("allowWatchBookmarks", "true"),
+        ("sendInitialEvents", initial),
+        ("resourceVersionMatch", match),
+    )
