@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 
 PROGRAMS = {
+    "kubectl-create-lc": ("create", "main_lcluster"),
+    "kubectl-create-lcluster": ("create", "main_lcluster"),
     "kubectl-create-lnamespace": ("create", "main"),
     "kubectl-create-lns": ("create", "main"),
     "kubectl-lns": ("lns", "main"),
     "kubectl-sudo": ("sudo", "main"),
+    "kubectl_complete-create-lc": ("complete", "create_lcluster"),
+    "kubectl_complete-create-lcluster": ("complete", "create_lcluster"),
     "kubectl_complete-create-lnamespace": ("complete", "create"),
     "kubectl_complete-create-lns": ("complete", "create"),
     "kubectl_complete-lns": ("complete", "lns"),

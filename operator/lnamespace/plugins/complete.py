@@ -14,14 +14,24 @@ from lnamespace.plugins.entry import leave, run
 from lnamespace.plugins.errors import PluginError
 from lnamespace.plugins.flags import (
     CONNECTION,
+    CREATE_CLUSTER_FLAGS,
     CREATE_FLAGS,
     POLICIES,
     CommandLine,
+    Flags,
     FlagTable,
     scan,
 )
 from lnamespace.plugins.kubectl import Kubectl
-from lnamespace.plugins.lnamespaces import collection, name_of, path, read_name
+from lnamespace.plugins.lnamespaces import (
+    LCLUSTER,
+    LNAMESPACE,
+    collection,
+    name_of,
+    path,
+    read_target,
+    typed,
+)
 from lnamespace.plugins.lns import ALIASES, CREATE, FLAGS, SUBCOMMANDS
 from lnamespace.plugins.processes import become_kubectl
 from lnamespace.plugins.subjects import LISTS, entries
@@ -46,6 +56,7 @@ OUTPUTS = {
     "describe": ("json", "yaml"),
     "ledger": ("table", "csv", "json"),
     "whoami": ("json",),
+    "kubeconfig": ("json", "yaml"),
 }  # of all others: CHANGED
 SUMMARIES = {
     "create": "Create an LNamespace",
@@ -59,6 +70,7 @@ SUMMARIES = {
     "set": "Change who pays, the profile, or the protection against deletion",
     "ledger": "Who pays, since when, and why",
     "whoami": "Who the cluster says you are",
+    "kubeconfig": "A context that leads to an LCluster",
 }
 NAMED = ("describe", "grant", "revoke", "extend", "leave", "prune", "set", "ledger")
 
@@ -71,6 +83,11 @@ def lns() -> int:
 def create() -> int:
     """Complete `kubectl create lns`."""
     return leave(run(quietly(_create), "kubectl create lns"))
+
+
+def create_lcluster() -> int:
+    """Complete `kubectl create lcluster`."""
+    return leave(run(quietly(_create_lcluster), "kubectl create lcluster"))
 
 
 def sudo() -> int:
@@ -101,8 +118,15 @@ def _sudo(argv: list[str]) -> int:
 
 
 def _create(argv: list[str]) -> int:
-    flags = CREATE_FLAGS.valued | CREATE_FLAGS.switches | CREATE_FLAGS.optional
-    return _offer(argv, flags, CREATE_FLAGS.valued, CHANGED)
+    return _offer_flags(argv, CREATE_FLAGS)
+
+
+def _create_lcluster(argv: list[str]) -> int:
+    return _offer_flags(argv, CREATE_CLUSTER_FLAGS)
+
+
+def _offer_flags(argv: list[str], known: Flags) -> int:
+    return _offer(argv, known.valued | known.switches | known.optional, known.valued, CHANGED)
 
 
 def _lns(argv: list[str]) -> int:
@@ -116,7 +140,7 @@ def _lns(argv: list[str]) -> int:
         return _offer(argv, flags, FLAGS.valued, OUTPUTS.get(ALIASES.get(name, name), CHANGED))
     if not line.words:
         return _print(f"{name}\t{SUMMARIES[name]}" for name in _starting(SUMMARIES, current))
-    return _print(_starting(_names(line), current))
+    return _print(_starting(_names(line, current), current))
 
 
 def _takes_value(flag: str) -> bool:
@@ -124,20 +148,26 @@ def _takes_value(flag: str) -> bool:
     return flag.startswith("-") and "=" not in flag and name in FLAGS.valued
 
 
-def _names(line: CommandLine) -> Sequence[str]:
+def _names(line: CommandLine, current: str) -> Sequence[str]:
     """Return names of LNamespaces, or of those who are on the lists of one."""
     words = line.words
     kubectl = Kubectl((*connection(line, CONNECTION - {"user"}), "--request-timeout=3s"))
-    if words[0] in NAMED and len(words) == 1:
-        reply = kubectl.start_get(collection()).reply()
+    if words[0] == "kubeconfig" and len(words) == 1:
+        reply = kubectl.start_get(collection(LCLUSTER)).reply()
         return [] if reply.code else [name_of(item) for item in reply.document()["items"]]
+    if words[0] in NAMED and len(words) == 1:
+        kind = LCLUSTER if current.startswith(f"{LCLUSTER.short}/") else LNAMESPACE
+        reply = kubectl.start_get(collection(kind)).reply()
+        found = [] if reply.code else reply.document()["items"]
+        return [typed(name_of(item), kind) for item in found]
     if words[0] in ("revoke", "extend"):
-        reply = kubectl.start_get(path(read_name(words[1]))).reply()
+        kind, name = read_target(words[1])
+        reply = kubectl.start_get(path(name, kind)).reply()
         spec = {} if reply.code else reply.document()["spec"]
-        found = (subject for field in LISTS.values() for subject in entries(spec, field))
+        subjects = (subject for field in LISTS.values() for subject in entries(spec, field))
         return [
             name
-            for name in (item.identity.spelling for item in found)
+            for name in (item.identity.spelling for item in subjects)
             if name and name not in words
         ]
     return []

@@ -1,4 +1,4 @@
-"""`kubectl create lns`: a namespace of one's own, usable when the command returns."""
+"""`kubectl create lns` and `kubectl create lcluster`: usable when the command returns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 import sys
 
 from lnamespace.plugins.entry import INTERRUPTED, leave, run
-from lnamespace.plugins.flags import CREATE_FLAGS, dry_run, parse
+from lnamespace.plugins.flags import CREATE_CLUSTER_FLAGS, CREATE_FLAGS, dry_run, parse
+from lnamespace.plugins.lnamespaces import LCLUSTER, LNAMESPACE, ResourceKind
 from lnamespace.plugins.processes import Process, executable
 from lnamespace.plugins.terminal import say
 from lnamespace.plugins.values import TYPE_CHECKING
@@ -21,21 +22,42 @@ STRICT = b"; if you choose to ignore these errors, turn validation off with --va
 
 
 def main() -> int:
-    """Run the console script."""
+    """Run the console script of LNamespaces."""
     return leave(run(create_lnamespace, "kubectl create lns"))
 
 
+def main_lcluster() -> int:
+    """Run the console script of LClusters."""
+    return leave(run(create_lcluster, "kubectl create lcluster"))
+
+
 def create_lnamespace(argv: list[str]) -> int:
-    """Create, then wait."""
+    """Create an LNamespace, then wait until its namespace can be used."""
     arguments = parse(argv, CREATE_FLAGS)
     if arguments.given("help"):
         from lnamespace.plugins.help import CREATE
 
         print(CREATE, end="")
         return 0
+    return create_object(arguments, LNAMESPACE)
+
+
+def create_lcluster(argv: list[str]) -> int:
+    """Create an LCluster, then wait until a context of the kubeconfig leads to it."""
+    arguments = parse(argv, CREATE_CLUSTER_FLAGS)
+    if arguments.given("help"):
+        from lnamespace.plugins.help_lclusters import CREATE_LCLUSTER
+
+        print(CREATE_LCLUSTER, end="")
+        return 0
+    return create_object(arguments, LCLUSTER)
+
+
+def create_object(arguments: Arguments, kind: ResourceKind) -> int:
+    """Create an object of a kind, then wait."""
     process = start(arguments)
     try:
-        creation, body = _read(arguments)
+        creation, body = _read(arguments, kind)
     except BaseException:  # it has been told nothing yet
         process.kill()
         process.wait()
@@ -57,15 +79,15 @@ def start(arguments: Arguments) -> Process:
     return Process([*command, *arguments.connection], fed=True, shows=True)
 
 
-def _read(arguments: Arguments) -> tuple[Creation, bytes]:
+def _read(arguments: Arguments, kind: ResourceKind) -> tuple[Creation, bytes]:
     """Return what the command line says, and the object to send."""
     from datetime import UTC, datetime
 
-    from lnamespace.plugins.creation import lnamespace, read
+    from lnamespace.plugins.creation import read, requested
     from lnamespace.plugins.documents import dumps
 
-    creation = read(arguments, datetime.now(UTC))
-    return creation, dumps(lnamespace(creation)).encode()
+    creation = read(arguments, datetime.now(UTC), kind)
+    return creation, dumps(requested(creation)).encode()
 
 
 def submit(process: Process, creation: Creation, body: bytes) -> int:
@@ -112,21 +134,33 @@ def _tell(data: bytes) -> None:
 
 def wait(creation: Creation) -> int:
     """Wait as long as was asked; an interruption leaves the object to the operator."""
-    from lnamespace.plugins.kubectl import Kubectl, caller
     from lnamespace.plugins.lnamespaces import advised
+    from lnamespace.plugins.waiting import described
+
+    try:
+        if creation.kind == LCLUSTER:
+            from lnamespace.plugins.kubeconfig import wait_for_context
+
+            wait_for_context(creation)
+        else:
+            _wait_for_namespace(creation)
+    except KeyboardInterrupt:
+        say(
+            f'{creation.kind.kind} "{creation.name}" exists and goes on by itself; '
+            f"see: {advised(described(creation.name, creation.kind))}"
+        )
+        return INTERRUPTED
+    return 0
+
+
+def _wait_for_namespace(creation: Creation) -> None:
+    """Return when the LNamespace is ready, and who is its user can work in the namespace."""
+    from lnamespace.plugins.kubectl import Kubectl, caller
     from lnamespace.plugins.subjects import covering, entries
     from lnamespace.plugins.waiting import wait_ready, wait_usable
 
     kubectl = Kubectl(creation.connection)
-    try:
-        asked = kubectl.start_whoami()
-        lns = wait_ready(kubectl, creation.name, creation.timeout)
-        if covering(entries(lns["spec"], "users"), caller(asked.reply())):
-            wait_usable(kubectl, creation.name)
-    except KeyboardInterrupt:
-        say(
-            f'LNamespace "{creation.name}" exists and goes on by itself; '
-            f"see: {advised(f'kubectl lns describe {creation.name}')}"
-        )
-        return INTERRUPTED
-    return 0
+    asked = kubectl.start_whoami()
+    lns = wait_ready(kubectl, creation.name, creation.timeout)
+    if covering(entries(lns["spec"], "users"), caller(asked.reply())):
+        wait_usable(kubectl, creation.name)

@@ -1,4 +1,4 @@
-"""From a `kubectl create lns` command line to the object that is sent: pure, built as data."""
+"""From the command line of a creation to the object that is sent: pure, built as data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from datetime import datetime
 
 from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.flags import BILLING, POLICIES, Arguments, dry_run, keyed, one_of
-from lnamespace.plugins.lnamespaces import KIND, VERSION, Object, check_name, group
+from lnamespace.plugins.lnamespaces import (
+    LNAMESPACE,
+    VERSION,
+    Object,
+    ResourceKind,
+    check_name,
+    group,
+)
 from lnamespace.plugins.subjects import LISTS, ListEntry, manifest, parse_duration, parse_subject
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
@@ -30,14 +37,15 @@ class Creation(NamedTuple):
     dry_run: str
     output: str
     connection: tuple[str, ...]
+    kind: ResourceKind = LNAMESPACE
 
 
-def read(arguments: Arguments, now: datetime) -> Creation:
+def read(arguments: Arguments, now: datetime, kind: ResourceKind = LNAMESPACE) -> Creation:
     """Check all that can be checked before anything is sent."""
     if len(arguments.words) != 1:
         raise UsageError(f"exactly one NAME is required, got {len(arguments.words)}")
     return Creation(
-        name=check_name(arguments.words[0]),
+        name=check_name(arguments.words[0], kind),
         lists=_lists(arguments, now),
         billing=_billing(arguments),
         labels=_keyed(arguments, "label"),
@@ -49,6 +57,7 @@ def read(arguments: Arguments, now: datetime) -> Creation:
         dry_run=dry_run(arguments),
         output=arguments.one("output"),
         connection=arguments.connection,
+        kind=kind,
     )
 
 
@@ -82,7 +91,7 @@ def _keyed(arguments: Arguments, flag: str) -> dict[str, str]:
     return dict(keyed(flag, text) for text in arguments.all(flag))
 
 
-def lnamespace(creation: Creation) -> Object:
+def requested(creation: Creation) -> Object:
     """Return the object to send: what was said, and nothing else. The cluster fills in the rest."""
     spec: dict[str, Any] = {
         field: [manifest(item) for item in items]
@@ -100,7 +109,7 @@ def lnamespace(creation: Creation) -> Object:
     labels = dict(creation.labels)
     return {
         "apiVersion": f"{group()}/{VERSION}",
-        "kind": KIND,
+        "kind": creation.kind.kind,
         "metadata": {"name": creation.name} | ({"labels": labels} if labels else {}),
         "spec": spec,
     }

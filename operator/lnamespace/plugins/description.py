@@ -11,12 +11,13 @@ from lnamespace.plugins.errors import UsageError
 from lnamespace.plugins.flags import Arguments, one_of
 from lnamespace.plugins.kubectl import Kubectl, caller, missing
 from lnamespace.plugins.lnamespaces import (
+    LCLUSTER,
     Object,
     conditions,
     current,
     name_of,
     path,
-    read_name,
+    read_target,
     ready,
     sudo_identity,
 )
@@ -31,6 +32,10 @@ from lnamespace.plugins.subjects import (
     human,
 )
 from lnamespace.plugins.terminal import GREEN, RED, colours, paint, printable, render
+from lnamespace.plugins.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MEANING = {
     "user": "works in the namespace",
@@ -46,21 +51,25 @@ BILLING = {
 
 
 def describe(arguments: Arguments) -> int:
-    """Show one LNamespace."""
+    """Show one LNamespace or LCluster."""
     if len(arguments.words) != 2:
         raise UsageError("exactly one NAME is required")
     output = one_of(arguments, "output", ("json", "yaml", ""), "")
-    name = read_name(arguments.words[1])
+    kind, name = read_target(arguments.words[1])
     kubectl = Kubectl(arguments.connection)
-    who, found = kubectl.start_whoami(), kubectl.start_get(path(name))
+    who, found = kubectl.start_whoami(), kubectl.start_get(path(name, kind))
     me, reply = caller(who.reply()), found.reply()
     if reply.code:
-        raise missing(reply, kubectl, name)
+        raise missing(reply, kubectl, name, kind)
     lns = reply.document()
     if output == "json":
         print(json.dumps(lns, indent=4, ensure_ascii=False))
     elif output == "yaml":
         print(kubectl.as_yaml(lns), end="")
+    elif kind == LCLUSTER:
+        from lnamespace.plugins.description_lcluster import render_lcluster
+
+        print(render_lcluster(lns, me, datetime.now(UTC), colours(sys.stdout)), end="")
     else:
         print(render_page(lns, me, datetime.now(UTC), colours(sys.stdout)), end="")
     return 0
@@ -71,36 +80,46 @@ def render_page(lns: Object, me: Caller, now: datetime, colour: bool) -> str:
     return "".join(
         (
             _facts(lns, now),
-            _ready(lns, colour),
-            _billing(lns),
-            "Access:\n" + _indented(access_table(lns, now)),
+            ready_lines(lns, colour),
+            billing_lines(lns),
+            "Access:\n" + indented(access_table(lns, now)),
             _sudo(lns, me, now),
             _audit(lns),
         )
     )
 
 
-def _line(label: str, value: str) -> str:
+def fact(label: str, value: str) -> str:
+    """Return one line of the page."""
     return f"{label + ':':<13}{printable(value)}\n"
 
 
 def _facts(lns: Object, now: datetime) -> str:
-    spec, metadata = lns["spec"], lns["metadata"]
+    spec = lns["spec"]
     uid = lns.get("status", {}).get("namespaceUID")
-    created = str(metadata.get("creationTimestamp") or "<unknown>")
     policy = str(spec.get("deletionPolicy") or "Delete")
-    return "".join(
+    return requested_lines(lns, now) + "".join(
         (
-            _line("Name", name_of(lns)),
-            _line("Requester", str(spec.get("requester") or "<none>")),
-            _line("Created", f"{created} ({age(created, now)} ago)"),
-            _line("Namespace", f"{name_of(lns)} (UID {uid})" if uid else "<none yet>"),
-            _line("Deletion", policy + (", protected" if spec.get("deletionProtection") else "")),
+            fact("Namespace", f"{name_of(lns)} (UID {uid})" if uid else "<none yet>"),
+            fact("Deletion", policy + (", protected" if spec.get("deletionProtection") else "")),
         )
     )
 
 
-def _ready(lns: Object, colour: bool) -> str:
+def requested_lines(lns: Object, now: datetime) -> str:
+    """Return its name, who asked for it, and when."""
+    created = str(lns["metadata"].get("creationTimestamp") or "<unknown>")
+    return "".join(
+        (
+            fact("Name", name_of(lns)),
+            fact("Requester", str(lns["spec"].get("requester") or "<none>")),
+            fact("Created", f"{created} ({age(created, now)} ago)"),
+        )
+    )
+
+
+def ready_lines(lns: Object, colour: bool) -> str:
+    """Return whether it is ready, and its conditions."""
     summary = ready(lns)
     status = summary.status if summary else "Unknown"
     told = "Ready:       " + paint(printable(status), GREEN if status == "True" else RED, colour)
@@ -110,10 +129,11 @@ def _ready(lns: Object, colour: bool) -> str:
         (item.type, item.status, item.reason, item.message or "<none>") for item in conditions(lns)
     ]
     table = render(("CONDITION", "STATUS", "REASON", "MESSAGE"), found) if found else ""
-    return f"{told}\n{_indented(table)}"
+    return f"{told}\n{indented(table)}"
 
 
-def _billing(lns: Object) -> str:
+def billing_lines(lns: Object) -> str:
+    """Return who pays for it."""
     billing = lns["spec"].get("billing") or {}
     lines = [f"{label}: {billing[key]}" for key, label in BILLING.items() if billing.get(key)]
     lines += [f"{key}={value}" for key, value in sorted((billing.get("labels") or {}).items())]
@@ -122,10 +142,10 @@ def _billing(lns: Object) -> str:
     )
 
 
-def access_table(lns: Object, now: datetime) -> str:
+def access_table(lns: Object, now: datetime, meaning: Mapping[str, str] = MEANING) -> str:
     """Return every entry of every list as a table."""
     rows = [
-        (_name(entry), entry.identity.kind, role, _until(entry, now), MEANING[role])
+        (_name(entry), entry.identity.kind, role, _until(entry, now), meaning[role])
         for role, field in LISTS.items()
         for entry in entries(lns["spec"], field)
     ]
@@ -175,5 +195,6 @@ def _audit(lns: Object) -> str:
     )
 
 
-def _indented(table: str) -> str:
+def indented(table: str) -> str:
+    """Return the lines of a table below a heading."""
     return "".join(f"  {line}\n" for line in table.splitlines())

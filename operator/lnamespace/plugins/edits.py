@@ -35,7 +35,17 @@ from lnamespace.plugins.flags import (
     one_of,
 )
 from lnamespace.plugins.kubectl import Kubectl, Reply, caller, missing
-from lnamespace.plugins.lnamespaces import Object, advised, path, qualified, read_name
+from lnamespace.plugins.lnamespaces import (
+    LCLUSTER,
+    LNAMESPACE,
+    Object,
+    ResourceKind,
+    advised,
+    path,
+    qualified,
+    read_target,
+    typed,
+)
 from lnamespace.plugins.roles import active, refusal, whom_to_ask
 from lnamespace.plugins.subjects import (
     LISTS,
@@ -131,8 +141,11 @@ def set_command(arguments: Arguments) -> int:
     if len(arguments.words) != 2 or values == Values():
         told = ", ".join(f"--{flag}" for flag in (*flags, "billing-label", "deletion-protection"))
         raise UsageError(f"write kubectl lns set NAME, and what: {told}")
+    target = _target(arguments)
+    if target.kind == LCLUSTER and (unknown := SETTINGS.keys() & values.texts.keys()):
+        raise UsageError(f"an LCluster has no --{min(unknown)}")
     edit: Edit = lambda spec: set_values(spec, values)  # noqa: E731 - one line says it
-    return change(_target(arguments), edit)
+    return change(target, edit)
 
 
 def _label(text: str) -> tuple[str, str | None]:
@@ -168,8 +181,9 @@ def _checked(spec: Spec, changed: Change, arguments: Arguments, now: datetime) -
     """Return the change, unless it would leave nobody who could take it back."""
     if locks_out(spec, changed.spec, now) and not arguments.switch("force"):
         raise PluginError(
-            "that would leave no manager and no sudoer, so nobody could change this LNamespace "
-            "any more; grant somebody else first (a cluster administrator may insist: --force)"
+            "that would leave no manager and no sudoer, so nobody could change this "
+            f"{read_target(arguments.words[1])[0].kind} any more; grant somebody else first "
+            "(a cluster administrator may insist: --force)"
         )
     return changed
 
@@ -178,13 +192,15 @@ def _target(arguments: Arguments) -> EditOptions:
     if len(arguments.words) < 2:
         raise UsageError("exactly one NAME is required")
     waits = arguments.switch("wait", default=True)
+    kind, name = read_target(arguments.words[1])
     return EditOptions(
-        name=read_name(arguments.words[1]),
+        name=name,
         dry_run=dry_run(arguments),
         output=one_of(arguments, "output", ("json", "yaml", "name", ""), ""),
         timeout=parse_duration(arguments.one("timeout", "30s")).total_seconds() if waits else 0,
         kubectl=Kubectl(arguments.connection),
         argv=arguments.line.argv,
+        kind=kind,
     )
 
 
@@ -201,6 +217,12 @@ class EditOptions(NamedTuple):
     timeout: float  # seconds to wait until it is in force; 0: do not wait
     kubectl: Kubectl
     argv: tuple[str, ...]  # as typed, to be repeated in advice
+    kind: ResourceKind = LNAMESPACE
+
+    @property
+    def qualified(self) -> str:
+        """The object as kubectl writes it."""
+        return qualified(self.name, self.kind)
 
 
 def change(target: EditOptions, edit: Edit) -> int:
@@ -211,7 +233,7 @@ def change(target: EditOptions, edit: Edit) -> int:
         if changed.problems:
             raise PluginError(f"{target.name}: nothing was changed: {'; '.join(changed.problems)}")
         if not changed.words:
-            return _tell(target, lns, (f"{qualified(target.name)} unchanged",))
+            return _tell(target, lns, (f"{target.qualified} unchanged",))
         before, lns = lns, {**lns, "spec": changed.spec}
         reply = _write(target, lns)
         if reply is None:
@@ -222,7 +244,7 @@ def change(target: EditOptions, edit: Edit) -> int:
             raise _explained(target, reply)
         # Two that met once must not meet again: each waits for a time of its own.
         time.sleep((os.urandom(1)[0] / 255) * 0.05 * (attempt + 1))
-    raise PluginError(f'others keep changing LNamespace "{target.name}"; try again')
+    raise PluginError(f'others keep changing {target.kind.kind} "{target.name}"; try again')
 
 
 def _written(target: EditOptions, before: Object, reply: Reply, words: Sequence[str]) -> int:
@@ -230,14 +252,14 @@ def _written(target: EditOptions, before: Object, reply: Reply, words: Sequence[
     _pass_on_warnings(reply)
     stored: Object = reply.document()
     if target.timeout and target.dry_run == "none":
-        wait_in_force(target.kubectl, before, stored, target.timeout)
+        wait_in_force(target.kubectl, before, stored, target.timeout, target.kind)
     return _tell(target, stored, words)
 
 
 def _read(target: EditOptions) -> Object:
-    reply = target.kubectl.start_get(path(target.name)).reply()
+    reply = target.kubectl.start_get(path(target.name, target.kind)).reply()
     if reply.code:
-        raise missing(reply, target.kubectl, target.name)
+        raise missing(reply, target.kubectl, target.name, target.kind)
     lns: Object = reply.document()
     return lns
 
@@ -249,7 +271,7 @@ def _write(target: EditOptions, lns: Object) -> Reply | None:
     query = "?fieldManager=kubectl-lns&fieldValidation=Strict"
     if target.dry_run == "server":
         query += "&dryRun=All"
-    return target.kubectl.run("replace", "--raw", path(target.name) + query, "-f", "-", body=lns)
+    return target.kubectl.start_raw("replace", path(target.name, target.kind) + query, lns).reply()
 
 
 def _pass_on_warnings(reply: Reply) -> None:
@@ -265,10 +287,10 @@ def _tell(target: EditOptions, lns: Object, words: Sequence[str]) -> int:
     elif target.output == "yaml":
         print(target.kubectl.as_yaml(lns), end="")
     elif target.output == "name":
-        print(qualified(target.name))
+        print(target.qualified)
     else:
         for line in words:
-            told = line if line.startswith(qualified(target.name)) else f"{target.name}: {line}"
+            told = line if line.startswith(target.qualified) else f"{target.name}: {line}"
             print(printable(told) + DRY_RUN_SUFFIX[target.dry_run])
     return 0
 
@@ -288,9 +310,10 @@ def _advice(target: EditOptions, lns: Object, me: Caller, now: datetime) -> str:
     flags = {flag.split("=")[0].lstrip("-") for flag in target.kubectl.connection}
     if covering(active(entries(lns["spec"], "managers"), now), me):
         return "You are a manager of it, but that is not in force: " + advised(
-            f"kubectl lns describe {target.name}"
+            f"kubectl lns describe {typed(target.name, target.kind)}"
         )
-    if refusal(lns, me, now) is None and not flags & IMPERSONATION:
+    # Sudo is for what is in an LCluster; its sudoers change it as managers do.
+    if target.kind == LNAMESPACE and refusal(lns, me, now) is None and not flags & IMPERSONATION:
         return f"You are a sudoer of it; try: {advised(f'kubectl sudo {repeated}')}"
     asked = whom_to_ask(lns, me, now)
     return f"{asked[0].upper()}{asked[1:]} {advised(f'kubectl {repeated}')}"

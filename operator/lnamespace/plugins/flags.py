@@ -180,10 +180,16 @@ SHORTS_OF = {
 }
 
 # Our own plugins by their words, and their flags that take a value.
-OUR_PLUGINS = (("lns",), ("create", "lns"), ("create", "lnamespace"))
+OUR_PLUGINS = (
+    ("lns",),
+    ("create", "lns"),
+    ("create", "lnamespace"),
+    ("create", "lc"),
+    ("create", "lcluster"),
+)
 OURS = words(
-    "billing-label cost-center deletion-policy environment for manager owner profile sudoer team"
-    " timeout until"
+    "billing-label cost-center deletion-policy environment for gateway gateway-ca manager name"
+    " owner profile sudoer team timeout until"
 )
 
 BUILTIN = words(
@@ -325,4 +331,7 @@ CREATE_FLAGS = Flags(
     switches=frozenset(("deletion-protection", "wait")),
     optional=frozenset(("dry-run",)),
     shorts={"o": "output"},
+)
+CREATE_CLUSTER_FLAGS = CREATE_FLAGS._replace(
+    valued=CREATE_FLAGS.valued - {"profile", "deletion-policy"}
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lnamespace.plugins.help_lclusters import KUBECONFIG
+
 LNS = """\
 Your LNamespaces: namespaces with a list of users, managers and sudoers.
 
@@ -17,6 +19,7 @@ Commands:
   set        Change who pays, the profile, or the protection against deletion
   ledger     Who pays for one, since when, and why
   whoami     Who the cluster says you are, and what that gives you
+  kubeconfig A context that leads to an LCluster, with the login that you have
 
 Examples:
   kubectl lns list
@@ -26,7 +29,10 @@ Examples:
   # As a sudoer who is no manager
   kubectl sudo lns grant team-a --user bob@example.com
 
-See also: kubectl create lns --help, kubectl sudo --help
+NAME is an LNamespace; describe, grant, revoke, extend, leave, prune and set take lc/NAME for an
+LCluster.
+
+See also: kubectl create lns --help, kubectl create lcluster --help, kubectl sudo --help
 
 Usage:
   kubectl lns COMMAND [options]
@@ -281,6 +287,9 @@ Run a kubectl command as a sudoer of one namespace.
 The rights are those of NAME's sudoers: everything inside the namespace NAME, and changes to the
 LNamespace NAME. You need to be on its list of sudoers; see: kubectl lns list
 
+In a context that leads to an LCluster, the rights are those of its cluster-admin, for who is a
+sudoer of the LCluster, and no namespace is needed.
+
 The namespace is taken from -n, else from the LNamespace that the command names, else from the
 files that it is given, else from the current context.
 
@@ -320,4 +329,5 @@ HELP_OF = {
     "set": SET,
     "ledger": LEDGER,
     "whoami": WHOAMI,
+    "kubeconfig": KUBECONFIG,
 }

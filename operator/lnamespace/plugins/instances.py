@@ -21,7 +21,7 @@ def find(error: NotHere) -> tuple[str, bool]:
 
 def api_groups(kubectl: Kubectl) -> list[str]:
     """Return the API groups that have LNamespaces, of all that the cluster has."""
-    reply = kubectl.run("get", "--raw", "/apis")
+    reply = kubectl.start_get("/apis").reply()
     if reply.code:
         return []
     return [name for name in _candidates(reply.document()) if _has_lnamespaces(kubectl, name)]
@@ -38,7 +38,7 @@ def _candidates(listing: Any) -> list[str]:
 
 
 def _has_lnamespaces(kubectl: Kubectl, name: str) -> bool:
-    reply = kubectl.run("get", "--raw", f"/apis/{name}/{VERSION}")
+    reply = kubectl.start_get(f"/apis/{name}/{VERSION}").reply()
     resources = [] if reply.code else reply.document().get("resources") or ()
     return any(resource["name"] == "lnamespaces" for resource in resources)
 
@@ -65,4 +65,4 @@ def _chosen(error: NotHere, present: list[str]) -> str:
 
 
 def _has(kubectl: Kubectl, name: str, lns: str) -> bool:
-    return kubectl.run("get", "--raw", f"/apis/{name}/{VERSION}/lnamespaces/{lns}").code == 0
+    return kubectl.start_get(f"/apis/{name}/{VERSION}/lnamespaces/{lns}").reply().code == 0

@@ -6,13 +6,20 @@ which resources the cluster has, which on a cold cache costs more than all the r
 
 from __future__ import annotations
 
+from lnamespace.plugins.base_path import (
+    UNNAMED,
+    find_base_path,
+    forget_base_path,
+    known_base_path,
+)
 from lnamespace.plugins.documents import dumps, loads
 from lnamespace.plugins.errors import KubectlError, NotHere, PluginError
-from lnamespace.plugins.lnamespaces import KIND, advised, group
+from lnamespace.plugins.lnamespaces import LNAMESPACE, RESOURCE_KINDS, ResourceKind, advised, group
 from lnamespace.plugins.processes import Process, executable
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from lnamespace.plugins.subjects import Caller
@@ -80,24 +87,36 @@ def no_door(err: str) -> bool:
 
 
 def elsewhere(err: str) -> bool:
-    """Return whether LNamespaces may be in another API group than the one that was asked.
+    """Return whether the objects may be in another API group than the one that was asked.
 
-    kubectl knows no such kind; or it still knows one that is gone, which is then forbidden.
+    kubectl knows no such kind; or it still knows one that is gone, which is then forbidden; or
+    the group has other kinds, and kubectl looks for the definition of this one.
     """
-    unknown = f'no matches for kind "{KIND}" in version "{group()}/'
-    return unknown in err or f"lnamespaces.{group()} is forbidden" in err
+    return any(
+        f'no matches for kind "{one.kind}" in version "{group()}/' in err
+        or f"{one.plural}.{group()} is forbidden" in err
+        for one in RESOURCE_KINDS
+    ) or ("failed to check CRD" in err and "validating data" in err)
 
 
 class Call(NamedTuple):
-    """A kubectl that is running; several may at once."""
+    """A kubectl that is running; several may at once.
+
+    ``elsewhere`` takes the words of a failure; if the request went to a wrong path by them, it
+    sends it to the right one.
+    """
 
     process: Process
     body: bytes
+    elsewhere: Callable[[str], Call | None] | None = None
 
     def reply(self) -> Reply:
         """Wait for the answer."""
         out, err, code = self.process.communicate(self.body)
-        return Reply(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+        told = err.decode("utf-8", "replace")
+        if code and self.elsewhere and (call := self.elsewhere(told)):
+            return call.reply()
+        return Reply(code, out.decode("utf-8", "replace"), told)
 
 
 class Kubectl(NamedTuple):
@@ -116,7 +135,28 @@ class Kubectl(NamedTuple):
 
     def start_get(self, path: str) -> Call:
         """Ask for one path."""
-        return self.start("get", "--raw", path)
+        return self.start_raw("get", path)
+
+    def start_raw(self, verb: str, path: str, body: object = None) -> Call:
+        """Begin to get, create or replace at one path.
+
+        Some versions of kubectl put the path of the server's address in front of it, others do not.
+        """
+        base = known_base_path(self.connection)
+
+        def elsewhere(told: str) -> Call | None:
+            if base and (f'"{base}/' in told or NO_SUCH_API in told):
+                forget_base_path(self.connection)
+                return self._start_at(verb, path, body)
+            if not base and UNNAMED in told and (found := find_base_path(self)):
+                return self._start_at(verb, found + path, body)
+            return None
+
+        return self._start_at(verb, base + path, body)._replace(elsewhere=elsewhere)
+
+    def _start_at(self, verb: str, path: str, body: object) -> Call:
+        from_input = () if body is None else ("-f", "-")
+        return self.start(verb, "--raw", path, *from_input, body=body)
 
     def start_whoami(self) -> Call:
         """Ask the API server who we are; the login on this machine means nothing to it."""
@@ -141,7 +181,7 @@ class Kubectl(NamedTuple):
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": attributes},
         }
-        return self.start("create", "--raw", ACCESS_REVIEWS, "-f", "-", body=review)
+        return self.start_raw("create", ACCESS_REVIEWS, review)
 
 
 def allowed(reply: Reply) -> bool:
@@ -159,16 +199,19 @@ def caller(reply: Reply) -> Caller:
     return Caller(info["username"], tuple(info.get("groups") or ()))
 
 
-def missing(reply: Reply, kubectl: Kubectl, name: str = "") -> PluginError:
-    """Return why LNamespaces, or the one of that name, could not be read.
+def missing(
+    reply: Reply, kubectl: Kubectl, name: str = "", kind: ResourceKind = LNAMESPACE
+) -> PluginError:
+    """Return why the objects of a kind, or the one of that name, could not be read.
 
     Of an API group that does not exist, who has no rights is told that it is forbidden.
     """
     if reply.api_missing:
-        told = PluginError(f"this cluster has no LNamespaces (API group {group()})")
+        told = PluginError(f"this cluster has no {kind.kind}s (API group {group()})")
         return NotHere(told, kubectl.connection)
     if reply.reason == "NotFound":
-        told = PluginError(f'no LNamespace "{name}" (list yours: {advised("kubectl lns list")})')
+        listing = "kubectl lns list" if kind == LNAMESPACE else f"kubectl get {kind.short}"
+        told = PluginError(f'no {kind.kind} "{name}" (list yours: {advised(listing)})')
         return NotHere(told, kubectl.connection, name)
     if reply.reason == "Forbidden":
         return NotHere(reply.failure(), kubectl.connection, name)

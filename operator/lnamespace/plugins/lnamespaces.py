@@ -1,4 +1,4 @@
-"""Reading LNamespace objects, and the addresses they have on the API server.
+"""Reading LNamespaces and LClusters, and the addresses they have on the API server.
 
 Objects stay plain JSON: they are shown and sent back whole, with fields this version does not know.
 """
@@ -27,8 +27,29 @@ LABEL_RULE = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 LABEL_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 LABEL_LENGTH = 63
 
+CLUSTER_NAME_MIN, CLUSTER_NAME_MAX = 2, 20
+CLUSTER_NAME_CHARACTERS = LABEL_CHARACTERS - {"-"}  # the dash ends it in names of its objects
+
 # Reasons of Ready=False that stay until somebody changes something.
 TERMINAL_REASONS = frozenset(("Conflict", "ReservedName", "InvalidSpec", "LimitExceeded"))
+
+
+class ResourceKind(NamedTuple):
+    """A kind of objects that people create: an LNamespace or an LCluster."""
+
+    kind: str
+    plural: str
+    short: str
+
+    @property
+    def singular(self) -> str:
+        """The name of one, as kubectl writes and takes it."""
+        return self.kind.lower()
+
+
+LNAMESPACE = ResourceKind(KIND, "lnamespaces", "lns")
+LCLUSTER = ResourceKind("LCluster", "lclusters", "lc")
+RESOURCE_KINDS = (LNAMESPACE, LCLUSTER)
 
 
 def group() -> str:
@@ -36,28 +57,28 @@ def group() -> str:
     return f"{GROUP_PREFIX}{os.environ.get(SUFFIX_VARIABLE) or DEFAULT_SUFFIX}"
 
 
-def collection() -> str:
-    """Return the path of all LNamespaces."""
-    return f"/apis/{group()}/{VERSION}/lnamespaces"
+def collection(kind: ResourceKind = LNAMESPACE) -> str:
+    """Return the path of all objects of a kind."""
+    return f"/apis/{group()}/{VERSION}/{kind.plural}"
 
 
-def path(name: str) -> str:
-    """Return the path of one LNamespace; the name must have passed `check_name`."""
-    return f"{collection()}/{name}"
+def path(name: str, kind: ResourceKind = LNAMESPACE) -> str:
+    """Return the path of one object; the name must have passed `check_name`."""
+    return f"{collection(kind)}/{name}"
 
 
-def qualified(name: str) -> str:
+def qualified(name: str, kind: ResourceKind = LNAMESPACE) -> str:
     """Return the name as kubectl writes it in its own messages."""
-    return f"lnamespace.{group()}/{name}"
+    return f"{kind.singular}.{group()}/{name}"
 
 
-def resource() -> str:
+def resource(kind: ResourceKind = LNAMESPACE) -> str:
     """Return the resource as kubectl takes it, of this instance and no other.
 
     `kubectl delete lns tina` deletes the default instance's LNamespace, whichever was meant.
     """
     default = f"{GROUP_PREFIX}{DEFAULT_SUFFIX}"
-    return "lns" if group() == default else f"lnamespaces.{group()}"
+    return kind.short if group() == default else f"{kind.plural}.{group()}"
 
 
 def advised(command: str) -> str:
@@ -66,19 +87,36 @@ def advised(command: str) -> str:
     return command if suffix == DEFAULT_SUFFIX else f"{SUFFIX_VARIABLE}={suffix} {command}"
 
 
-def read_name(word: str) -> str:
+def read_name(word: str, kind: ResourceKind = LNAMESPACE) -> str:
     """Return the name on a command line, also as `kubectl get -o name` writes it."""
-    kind, slash, name = word.partition("/")
+    prefix, slash, name = word.partition("/")
     if not slash:
-        return check_name(word)
-    plain, _, its_group = kind.partition(".")
-    if plain.lower() not in ("lns", "lnamespace", "lnamespaces") or its_group not in ("", group()):
-        raise UsageError(f'"{word}" is no LNamespace of {group()}; write its name')
-    return check_name(name)
+        return check_name(word, kind)
+    plain, _, its_group = prefix.partition(".")
+    known = (kind.short, kind.singular, kind.plural)
+    if plain.lower() not in known or its_group not in ("", group()):
+        raise UsageError(f'"{word}" is no {kind.kind} of {group()}; write its name')
+    return check_name(name, kind)
 
 
-def name_fault(name: str) -> str | None:
+def read_target(word: str) -> tuple[ResourceKind, str]:
+    """Return the kind and the name on a command line: `lc/NAME` is an LCluster, else it is none."""
+    prefix, slash, _ = word.partition("/")
+    plain = prefix.partition(".")[0].lower()
+    ours = (LCLUSTER.short, LCLUSTER.singular, LCLUSTER.plural)
+    kind = LCLUSTER if slash and plain in ours else LNAMESPACE
+    return kind, read_name(word, kind)
+
+
+def typed(name: str, kind: ResourceKind) -> str:
+    """Return how our own commands take an object: what `read_target` reads."""
+    return name if kind == LNAMESPACE else f"{kind.short}/{name}"
+
+
+def name_fault(name: str, kind: ResourceKind = LNAMESPACE) -> str | None:
     """Return what is wrong with a name, in Kubernetes' own words; None for a good one."""
+    if kind == LCLUSTER:
+        return _cluster_name_fault(name)
     if len(name) > LABEL_LENGTH:
         return "must be no more than 63 bytes"
     if not name or set(name) - LABEL_CHARACTERS or "-" in (name[0], name[-1]):
@@ -90,12 +128,22 @@ def name_fault(name: str) -> str | None:
     return None
 
 
-def check_name(name: str) -> str:
-    """Return the name, known to be safe in a path; anything else cannot be an LNamespace's name."""
-    fault = name_fault(name)
+def _cluster_name_fault(name: str) -> str | None:
+    known = CLUSTER_NAME_MIN <= len(name) <= CLUSTER_NAME_MAX
+    if not known or set(name) - CLUSTER_NAME_CHARACTERS or not name[0].isalpha():
+        return (
+            f"must be {CLUSTER_NAME_MIN} to {CLUSTER_NAME_MAX} lower case letters and digits, "
+            "a letter first"
+        )
+    return None
+
+
+def check_name(name: str, kind: ResourceKind = LNAMESPACE) -> str:
+    """Return the name, known to be safe in a path; anything else can be no object's name."""
+    fault = name_fault(name, kind)
     if fault:
         raise KubectlError(
-            f'The {KIND} "{name}" is invalid: metadata.name: Invalid value: "{name}": {fault}'
+            f'The {kind.kind} "{name}" is invalid: metadata.name: Invalid value: "{name}": {fault}'
         )
     return name
 

@@ -40,6 +40,11 @@ SUBCOMMANDS: Mapping[str, Subcommand] = {
     "prune": _edit("prune_command"),
     "ledger": Subcommand("ledger", "show_ledger", frozenset(("output", "exact"))),
     "whoami": Subcommand("whoami", "show_caller", frozenset(("output",))),
+    "kubeconfig": Subcommand(
+        "kubeconfig",
+        "kubeconfig_command",
+        frozenset(("output", "force", "name", "gateway", "gateway-ca", "sni")),
+    ),
 }
 ALIASES = {"ls": "list", "get": "list"}
 CREATE = "create"  # a command of its own, kubectl create lns, which kubectl knows from 1.31 on
@@ -54,13 +59,25 @@ FLAGS = Flags(
             "billing-label",
             "for",
             "until",
+            "name",
+            "gateway",
+            "gateway-ca",
             "output",
             "selector",
             "timeout",
         )
     ),
     switches=frozenset(
-        ("all", "force", "exact", "ignore-not-found", "deletion-protection", "wait", "watch")
+        (
+            "all",
+            "force",
+            "exact",
+            "ignore-not-found",
+            "deletion-protection",
+            "sni",
+            "wait",
+            "watch",
+        )
     ),
     optional=frozenset(("dry-run",)),
     shorts={"o": "output", "A": "all", "l": "selector", "w": "watch"},

@@ -113,6 +113,7 @@ def is_plugin(name: str) -> bool:
 
 # `kubectl sudo !!` puts the last command behind ours, with its own first words.
 REPEATED = frozenset(("kubectl", "k", "sudo"))
+OF_LCLUSTERS = ("lc/", "lcluster/", "lclusters/")  # how a name of one begins
 LNAMESPACES = frozenset(("lns", "lnamespace", "lnamespaces"))
 NAMESPACES = frozenset(("ns", "namespace", "namespaces"))
 # Where the resource stands among the words, for commands of more than one word.
@@ -178,6 +179,13 @@ def parse(argv: Sequence[str], is_plugin: Callable[[str], bool]) -> SudoCommand:
     command = SudoCommand(line, count_plugin_words(first_words(line), is_plugin))
     if command.ours and any(o.name == "user" for piece in leading(line) for o in piece.options):
         raise UsageError("--user before a plugin would be read as a person; choose with --context")
+    if line.words[:1] == ("lns",) and any(
+        word.startswith(OF_LCLUSTERS) for word in line.words[2:3]
+    ):
+        raise UsageError(
+            "sudo is for what is in an LCluster; its managers and sudoers change the LCluster "
+            f"without it: kubectl {' '.join(line.words)}"
+        )
     return command
 
 

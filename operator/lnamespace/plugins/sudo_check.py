@@ -1,4 +1,4 @@
-"""Whether somebody may sudo in a namespace, and as whom; asked of the API server.
+"""Whether somebody may sudo in a namespace or an LCluster, and as whom; asked of the API server.
 
 The checks are for the words of a refusal, and to find out which way of sudo it is: a group besides
 oneself, or one account that stands for the LNamespace. They grant nothing: the API server decides.
@@ -10,7 +10,7 @@ import os
 from datetime import UTC, datetime
 
 from lnamespace.plugins.errors import KubectlError, NotHere, PluginError
-from lnamespace.plugins.kubectl import Call, Kubectl, allowed, caller, missing
+from lnamespace.plugins.kubectl import Call, Kubectl, Reply, allowed, caller, missing
 from lnamespace.plugins.lnamespaces import (
     Impersonation,
     check_name,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # What kubectl says where there is no kubeconfig, or none that names a current context.
 POD_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 MANIFEST_BYTES = 4 * 2**20  # so much of a file is looked at for its namespace
+LCLUSTER_GROUP = "lcluster:users"  # of all that the lists of an LCluster let in
 NO_CONTEXT = "current-context must exist"
 
 
@@ -42,13 +43,37 @@ def checked(command: SudoCommand) -> tuple[str, ...]:
     """Return kubectl's flags for acting as a sudoer, or raise the reason for a refusal."""
     # A plugin may mean something else by -f.
     files = () if command.plugin_words else command.files
-    named = command.namespace or file_namespace(files)
+    unclear = PluginError(
+        "which namespace? Neither the command nor the current context names one; "
+        "say it with -n: kubectl sudo -n NAMESPACE COMMAND"
+    )
     kubectl = Kubectl(command.connection)
-    who = kubectl.start_whoami()
-    namespace = check_name(named or context_namespace(kubectl))
-    found = kubectl.start_get(path(namespace))
-    me = caller(who.reply())
+    try:
+        named = command.namespace or file_namespace(files)
+        who = kubectl.start_whoami()
+        namespace = named or context_namespace(kubectl)
+    except SeveralNamespaces as error:
+        unclear, namespace, who = error, "", kubectl.start_whoami()
+    found = kubectl.start_get(path(check_name(namespace))) if namespace else None
+    asked = who.reply()
+    if in_lcluster(asked):
+        from lnamespace.plugins.sudo_lcluster import permitted_within
+
+        me = caller(asked)
+        return permitted_within(kubectl, me, found).flags(me.username)
+    if found is None:
+        raise unclear
+    me = caller(asked)
     return permitted(kubectl, namespace, me, found).flags(me.username)
+
+
+def in_lcluster(asked: Reply) -> bool:
+    """Return whether the answer to `start_whoami` is that of a gateway for LClusters."""
+    return not asked.code and LCLUSTER_GROUP in caller(asked).groups
+
+
+class SeveralNamespaces(PluginError):
+    """The files of a command are for several namespaces; in an LCluster they may be."""
 
 
 def file_namespace(files: Sequence[str]) -> str:
@@ -60,7 +85,7 @@ def file_namespace(files: Sequence[str]) -> str:
     paths = [path for file in files for path in _paths(file)]
     found = sorted(set().union(*(namespaces(_content(path)) for path in paths)))
     if len(found) > 1:
-        raise PluginError(
+        raise SeveralNamespaces(
             f"the files are for several namespaces ({', '.join(found)}), and sudo is for one: "
             "apply them one by one"
         )
@@ -173,19 +198,13 @@ def _allowed(kubectl: Kubectl, namespace: str, me: Caller) -> Impersonation:
 
 
 def context_namespace(kubectl: Kubectl) -> str:
-    """Return the namespace of the current context, or of the pod that this runs in."""
+    """Return the namespace of the current context, or of the pod that this runs in, or nothing."""
     reply = kubectl.run(
         "config", "view", "--minify", "-o", "jsonpath={.contexts[0].context.namespace}"
     )
     if reply.code and NO_CONTEXT not in reply.err:
         raise reply.failure()
-    namespace = pod_namespace() if reply.code else reply.out.strip()
-    if not namespace:
-        raise PluginError(
-            "which namespace? Neither the command nor the current context names one; "
-            "say it with -n: kubectl sudo -n NAMESPACE COMMAND"
-        )
-    return namespace
+    return pod_namespace() if reply.code else reply.out.strip()
 
 
 def pod_namespace() -> str:

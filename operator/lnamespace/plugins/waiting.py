@@ -1,4 +1,4 @@
-"""Waiting until an LNamespace can be used, or a change of it is in force."""
+"""Waiting until an LNamespace or an LCluster can be used, or a change of it is in force."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import time
 from lnamespace.plugins.errors import PluginError
 from lnamespace.plugins.kubectl import Kubectl, Reply
 from lnamespace.plugins.lnamespaces import (
+    LNAMESPACE,
     TERMINAL_REASONS,
     Object,
+    ResourceKind,
     StatusCondition,
     advised,
     conditions,
@@ -18,6 +20,7 @@ from lnamespace.plugins.lnamespaces import (
     path,
     ready,
     resource,
+    typed,
 )
 from lnamespace.plugins.terminal import Progress
 from lnamespace.plugins.values import NamedTuple
@@ -25,9 +28,10 @@ from lnamespace.plugins.watching import TICK, observe
 
 ACCESS_DEADLINE = 5.0
 NOT_SEEN = "the operator has not looked at it yet"
+ADOPTED = ", or ask a cluster administrator to have the namespace adopted"
 ADVICE = {
     "Conflict": "Nothing was taken over. Remove this with `kubectl delete {resource} {name}` and"
-    " choose another name, or ask a cluster administrator to have the namespace adopted.",
+    " choose another name{adopted}.",
     "ReservedName": "Remove this one with `kubectl delete {resource} {name}` and choose another"
     " name.",
     "LimitExceeded": "It is made by itself as soon as another one is gone. To remove this one:"
@@ -67,32 +71,40 @@ def _worded(condition: StatusCondition) -> str:
     return ": ".join(filter(None, (condition.reason or condition.type, condition.message)))
 
 
-def wait_ready(kubectl: Kubectl, name: str, timeout: float) -> Object:
+def wait_ready(
+    kubectl: Kubectl, name: str, timeout: float, kind: ResourceKind = LNAMESPACE
+) -> Object:
     """Return it when it is ready; raise with the reason when it will not be, or not in time."""
     progress = Progress(sys.stderr)
     started = time.monotonic()
     text = NOT_SEEN
     try:
-        for lns in observe(kubectl, name, started + timeout):
+        for lns in observe(kubectl, name, started + timeout, kind):
             if lns is not None:
                 state = standing(lns)
                 if state.ready:
                     return lns
                 if state.reason:
-                    raise PluginError(_hopeless(name, state))
+                    raise PluginError(_hopeless(name, state, kind))
                 text = state.text
             progress.show(f"{name}: {text}  {int(time.monotonic() - started)}s")
     finally:
         progress.clear()
     raise PluginError(
-        f'LNamespace "{name}" is not ready after {timeout:g}s: {text}\n'
-        f"It goes on by itself; see: {advised(f'kubectl lns describe {name}')}"
+        f'{kind.kind} "{name}" is not ready after {timeout:g}s: {text}\n'
+        f"It goes on by itself; see: {advised(described(name, kind))}"
     )
 
 
-def _hopeless(name: str, state: Standing) -> str:
-    advice = ADVICE[state.reason].format(name=name, resource=resource())
-    return f'LNamespace "{name}" cannot become ready: {state.text}\n{advice}'
+def described(name: str, kind: ResourceKind) -> str:
+    """Return the command that shows one object and why it is not ready."""
+    return f"kubectl lns describe {typed(name, kind)}"
+
+
+def _hopeless(name: str, state: Standing, kind: ResourceKind) -> str:
+    adopted = ADOPTED if kind == LNAMESPACE else ""
+    advice = ADVICE[state.reason].format(name=name, resource=resource(kind), adopted=adopted)
+    return f'{kind.kind} "{name}" cannot become ready: {state.text}\n{advice}'
 
 
 class Trouble(NamedTuple):
@@ -105,7 +117,13 @@ class Trouble(NamedTuple):
 LASTING = ("InvalidSubject", "SudoNotReady")  # reasons of AccessReady that are about some entries
 
 
-def wait_in_force(kubectl: Kubectl, before: Object, stored: Object, timeout: float) -> None:
+def wait_in_force(
+    kubectl: Kubectl,
+    before: Object,
+    stored: Object,
+    timeout: float,
+    kind: ResourceKind = LNAMESPACE,
+) -> None:
     """Return when a change that is stored is in force; raise with the reason if it is not.
 
     ``before`` and ``stored`` are the LNamespace as it was read and as the API server answered the
@@ -115,7 +133,7 @@ def wait_in_force(kubectl: Kubectl, before: Object, stored: Object, timeout: flo
     name, progress, started = name_of(stored), Progress(sys.stderr), time.monotonic()
     try:
         while True:
-            trouble = _trouble(kubectl.start_get(path(name)).reply(), before, stored)
+            trouble = _trouble(kubectl.start_get(path(name, kind)).reply(), before, stored)
             if not trouble:
                 return
             waited = time.monotonic() - started
@@ -126,8 +144,8 @@ def wait_in_force(kubectl: Kubectl, before: Object, stored: Object, timeout: flo
     finally:
         progress.clear()
     raise PluginError(
-        f'the change of LNamespace "{name}" is stored, but not in force: {trouble.text}\n'
-        f"See: {advised(f'kubectl lns describe {name}')}"
+        f'the change of {kind.kind} "{name}" is stored, but not in force: {trouble.text}\n'
+        f"See: {advised(described(name, kind))}"
     )
 
 

@@ -10,10 +10,18 @@ import os
 import select
 import time
 
+from lnamespace.plugins.base_path import known_base_path
 from lnamespace.plugins.documents import JsonStream
 from lnamespace.plugins.errors import KubectlError, PluginError
 from lnamespace.plugins.kubectl import Kubectl
-from lnamespace.plugins.lnamespaces import Object, collection, name_of, path
+from lnamespace.plugins.lnamespaces import (
+    LNAMESPACE,
+    Object,
+    ResourceKind,
+    collection,
+    name_of,
+    path,
+)
 from lnamespace.plugins.processes import Process, executable
 from lnamespace.plugins.values import TYPE_CHECKING
 
@@ -44,16 +52,18 @@ class WatchBackoff:
         time.sleep(max(min(seconds, LONGEST_PAUSE, at_most), 0))
 
 
-def observe(kubectl: Kubectl, name: str, deadline: float) -> Iterator[Object | None]:
+def observe(
+    kubectl: Kubectl, name: str, deadline: float, kind: ResourceKind = LNAMESPACE
+) -> Iterator[Object | None]:
     """Yield every state of the object until the deadline, and None each second in between."""
     backoff, version = WatchBackoff(), ""
     while (left := deadline - time.monotonic()) > 0:
         query = f"?watch=true&fieldSelector=metadata.name%3D{name}&timeoutSeconds={int(left) + 1}"
         seen = False
         try:
-            for event in _events(kubectl, collection() + _from(query, version), deadline):
+            for event in _events(kubectl, collection(kind) + _from(query, version), deadline):
                 if event and event.get("type") == "DELETED":
-                    raise _deleted(name)
+                    raise _deleted(name, kind)
                 if event is None or event.get("type") in STATES:
                     seen = seen or event is not None
                     yield event and event["object"]
@@ -64,9 +74,9 @@ def observe(kubectl: Kubectl, name: str, deadline: float) -> Iterator[Object | N
         if time.monotonic() >= deadline:
             return
         # Deleted while nobody watched, it would never be in the next watch.
-        reply = kubectl.start_get(path(name)).reply()
+        reply = kubectl.start_get(path(name, kind)).reply()
         if reply.reason == "NotFound":
-            raise _deleted(name)
+            raise _deleted(name, kind)
         version = ""
         if not reply.code:
             lns: Object = reply.document()
@@ -74,8 +84,8 @@ def observe(kubectl: Kubectl, name: str, deadline: float) -> Iterator[Object | N
             yield lns
 
 
-def _deleted(name: str) -> PluginError:
-    return PluginError(f'LNamespace "{name}" was deleted while waiting for it')
+def _deleted(name: str, kind: ResourceKind) -> PluginError:
+    return PluginError(f'{kind.kind} "{name}" was deleted while waiting for it')
 
 
 def changes(kubectl: Kubectl, listed: Object, query: str) -> Iterator[Object]:
@@ -148,7 +158,8 @@ def _events(kubectl: Kubectl, path_and_query: str, deadline: float) -> Iterator[
         resource version is too old.
 
     """
-    process = Process([executable(), "get", "--raw", path_and_query, *kubectl.connection])
+    asked = known_base_path(kubectl.connection) + path_and_query
+    process = Process([executable(), "get", "--raw", asked, *kubectl.connection])
     ended = False
     try:
         for event in _read(process, deadline):

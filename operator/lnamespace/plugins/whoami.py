@@ -104,7 +104,7 @@ def _asked(kubectl: Kubectl) -> Questions:
         _creation(kubectl, nothing, {}),
         _creation(kubectl, nothing, {"billing": {"costCenter": nothing}}),
         _creation(kubectl, nothing, {"profile": nothing}),
-        kubectl.start("create", "--raw", RULES_REVIEWS, "-f", "-", body=review),
+        kubectl.start_raw("create", RULES_REVIEWS, review),
     )
 
 
@@ -115,7 +115,7 @@ def _creation(kubectl: Kubectl, name: str, spec: Object) -> Call:
         "metadata": {"name": name},
         "spec": spec,
     }
-    return kubectl.start("create", "--raw", f"{collection()}?dryRun=All", "-f", "-", body=lns)
+    return kubectl.start_raw("create", f"{collection()}?dryRun=All", lns)
 
 
 def cost_centers(plain: Reply, other: Reply) -> Choices:

@@ -1,0 +1,236 @@
+"""`kubectl lns kubeconfig`: a context that leads to an LCluster, with the login one already has.
+
+All that is written is written by `kubectl config`, which knows which of several files an entry
+belongs to. Where the gateway is, the LCluster's status says, or the flags --gateway and
+--gateway-ca. A person's login is sent there, so it must be https.
+"""
+
+from __future__ import annotations
+
+import time
+
+from lnamespace.plugins.errors import PluginError, UsageError
+from lnamespace.plugins.flags import Arguments, one_of
+from lnamespace.plugins.gateway import GatewayAddress, by_name, by_path, read_certificates
+from lnamespace.plugins.kubectl import Call, Kubectl, caller, missing
+from lnamespace.plugins.lnamespaces import LCLUSTER, Object, advised, path, read_name
+from lnamespace.plugins.terminal import say
+from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from lnamespace.plugins.creation import Creation
+
+USABLE_DEADLINE, PAUSE = 5.0, 0.1  # seconds
+NAMESPACES = "/api/v1/namespaces?limit=1"
+
+
+class KubeconfigContext(NamedTuple):
+    """A context of a kubeconfig: its name, what it leads to, and as whom."""
+
+    name: str
+    gateway: GatewayAddress
+    user: str  # an entry of the kubeconfig
+    proxy: str = ""
+
+
+def kubeconfig_command(arguments: Arguments) -> int:
+    """Add a context for one LCluster, or print it."""
+    if len(arguments.words) != 2:
+        raise UsageError("exactly one NAME is required")
+    output = one_of(arguments, "output", ("json", "yaml", ""), "")
+    name = read_name(arguments.words[1], LCLUSTER)
+    kubectl = Kubectl(arguments.connection)
+    viewed, found = start_view(arguments.connection), kubectl.start_get(path(name, LCLUSTER))
+    config, reply = viewed.reply().document(), found.reply()
+    if reply.code:
+        raise missing(reply, kubectl, name, LCLUSTER)
+    wanted = context_of(reply.document(), config, arguments)
+    if output:
+        print(_printed(wanted, output), end="")
+        return 0
+    if not arguments.switch("force"):
+        check_free(config, wanted)
+    merge(Kubectl(_files(arguments.connection)), config, wanted)
+    print(_told(name, wanted))
+    say(f"Use it with: kubectl --context {wanted.name} get ns")
+    return 0
+
+
+def start_view(connection: tuple[str, ...]) -> Call:
+    """Begin to read the kubeconfig; kubectl leaves out what is secret in it."""
+    return Kubectl(_files(connection)).start("config", "view", "-o", "json")
+
+
+def _files(connection: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the flags that say which kubeconfig; the others lead to a cluster."""
+    return tuple(flag for flag in connection if flag.startswith("--kubeconfig="))
+
+
+def context_of(lcluster: Object, config: Mapping[str, Any], arguments: Arguments) -> Any:
+    """Return the context that leads to an LCluster, with the login of the one that is used now.
+
+    Raises
+    ------
+    PluginError
+        Where nothing says the gateway's address, or there is no login in the kubeconfig.
+
+    """
+    name = str(lcluster["metadata"]["name"])
+    base = _login(config, arguments.one("context"))
+    return KubeconfigContext(
+        name=arguments.one("name") or name,
+        gateway=_address(lcluster, name, arguments),
+        user=base["user"],
+        proxy=str(_entry(config, "cluster", str(base.get("cluster"))).get("proxy-url") or ""),
+    )
+
+
+def _address(lcluster: Object, name: str, arguments: Arguments) -> GatewayAddress:
+    status = lcluster.get("status", {})
+    server = arguments.one("gateway") or str(status.get("address") or "")
+    if not server:
+        raise PluginError(
+            f'the status of LCluster "{name}" does not say where it is served: this cluster has no '
+            "gateway for LClusters, or it has just begun; where you know its address: "
+            + advised(f"kubectl lns kubeconfig {name} --gateway https://HOST --gateway-ca FILE")
+        )
+    if file := arguments.one("gateway-ca"):
+        certificates = read_certificates(file)
+    else:
+        certificates = str(status.get("caBundle") or "")
+    choose = by_name if arguments.switch("sni") else by_path
+    given = bool(arguments.one("gateway"))
+    return choose(server, name, given)._replace(ca=certificates)
+
+
+def _login(config: Mapping[str, Any], context: str) -> dict[str, Any]:
+    """Return the context whose login is taken over."""
+    chosen = context or str(config.get("current-context") or "")
+    found = _entry(config, "context", chosen)
+    if not found.get("user"):
+        why = f'context "{chosen}" of the kubeconfig has no user' if found else "there is none"
+        raise PluginError(
+            f"a context with your login is needed, and {why}; choose one with --context "
+            "(kubectl config get-contexts), or print the entry: -o yaml --context CONTEXT"
+        )
+    return found
+
+
+def _entry(config: Mapping[str, Any], kind: str, name: str) -> dict[str, Any]:
+    """Return a context or a cluster of a kubeconfig by its name; empty where there is none."""
+    for item in config.get(f"{kind}s") or ():
+        if item.get("name") == name:
+            return dict(item.get(kind) or {})
+    return {}
+
+
+def check_free(config: Mapping[str, Any], wanted: KubeconfigContext) -> None:
+    """Refuse to replace entries of these names that lead to something else.
+
+    Raises
+    ------
+    PluginError
+        With the ways out: to replace them, or another name.
+
+    """
+    cluster = _entry(config, "cluster", wanted.name)
+    context = _entry(config, "context", wanted.name)
+    other = ""
+    if cluster and not _is_same(cluster, wanted.gateway):
+        other = f'a cluster "{wanted.name}" that leads to {cluster.get("server")}'
+    elif context and context.get("cluster") != wanted.name:
+        other = f'a context "{wanted.name}" that leads to cluster "{context.get("cluster")}"'
+    if other:
+        raise PluginError(
+            f"your kubeconfig has {other}; nothing was changed. Choose another name with "
+            "--name CONTEXT, or replace it with --force"
+        )
+
+
+def _is_same(cluster: Mapping[str, Any], gateway: GatewayAddress) -> bool:
+    found = (str(cluster.get("server") or ""), str(cluster.get("tls-server-name") or ""))
+    return found == (gateway.server, gateway.tls_server_name)
+
+
+def merge(kubectl: Kubectl, config: Mapping[str, Any], wanted: KubeconfigContext) -> None:
+    """Write the context and its cluster by `kubectl config`."""
+    if _entry(config, "cluster", wanted.name):  # nothing of the old one stays, such as its CA
+        _run(kubectl, "unset", f"clusters.{wanted.name}")
+    gateway = wanted.gateway
+    flags = [f"--server={gateway.server}"]
+    if gateway.tls_server_name:
+        flags.append(f"--tls-server-name={gateway.tls_server_name}")
+    if wanted.proxy:
+        flags.append(f"--proxy-url={wanted.proxy}")
+    if not gateway.ca:
+        _run(kubectl, "set-cluster", wanted.name, *flags)
+    else:
+        from tempfile import NamedTemporaryFile
+
+        with NamedTemporaryFile(suffix=".pem") as file:  # kubectl reads it twice: no pipe
+            file.write(gateway.certificates)
+            file.flush()
+            flags += (f"--certificate-authority={file.name}", "--embed-certs=true")
+            _run(kubectl, "set-cluster", wanted.name, *flags)
+    _run(kubectl, "set-context", wanted.name, f"--cluster={wanted.name}", f"--user={wanted.user}")
+
+
+def _run(kubectl: Kubectl, *words: str) -> None:
+    reply = kubectl.run("config", *words)
+    if reply.code:
+        raise reply.failure()
+
+
+def _printed(wanted: KubeconfigContext, output: str) -> str:
+    """Return a kubeconfig with this context alone; the login stays where it is."""
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        kubectl = Kubectl((f"--kubeconfig={folder}/config",))
+        merge(kubectl, {}, wanted)
+        _run(kubectl, "use-context", wanted.name)
+        reply = kubectl.run("config", "view", "--raw", "-o", output)
+    if reply.code:
+        raise reply.failure()
+    return reply.out
+
+
+def _told(lcluster: str, wanted: KubeconfigContext) -> str:
+    return (
+        f'context "{wanted.name}" leads to LCluster "{lcluster}" ({wanted.gateway.shown}), '
+        f'with the login "{wanted.user}"'
+    )
+
+
+def wait_for_context(creation: Creation) -> None:
+    """Wait until an LCluster is ready, and let a context lead to it, if it is one's own."""
+    from lnamespace.plugins.flags import CREATE_CLUSTER_FLAGS, parse
+    from lnamespace.plugins.subjects import covering, entries
+    from lnamespace.plugins.waiting import wait_ready
+
+    name, kubectl = creation.name, Kubectl(creation.connection)
+    asked, viewed = kubectl.start_whoami(), start_view(creation.connection)
+    lcluster = wait_ready(kubectl, name, creation.timeout, LCLUSTER)
+    me, config = caller(asked.reply()), viewed.reply().document()
+    if not any(covering(entries(lcluster["spec"], on), me) for on in ("users", "sudoers")):
+        say(f"For its users: {advised(f'kubectl lns kubeconfig {name}')}")
+        return
+    wanted = context_of(lcluster, config, parse(creation.connection, CREATE_CLUSTER_FLAGS))
+    check_free(config, wanted)
+    files = _files(creation.connection)
+    merge(Kubectl(files), config, wanted)
+    _wait_answered(Kubectl((*files, f"--context={wanted.name}")))
+    say(_told(name, wanted))
+    say(f"Use it with: kubectl --context {wanted.name} get ns")
+
+
+def _wait_answered(kubectl: Kubectl) -> None:
+    """Return when the gateway answers; it learns of a new LCluster a moment after we do."""
+    deadline = time.monotonic() + USABLE_DEADLINE
+    while (reply := kubectl.start_get(NAMESPACES).reply()).code:
+        if time.monotonic() >= deadline:
+            raise reply.failure()
+        time.sleep(PAUSE)
