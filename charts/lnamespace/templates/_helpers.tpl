@@ -27,6 +27,11 @@ lns{{ if ne .Values.apiGroupSuffix "loblaw.digital" }}.{{ include "lnamespace.gr
 lnamespace-sudo{{ if ne .Values.apiGroupSuffix "loblaw.digital" }}-{{ sha256sum .Values.apiGroupSuffix | trunc 10 }}{{ end }}
 {{- end }}
 
+{{/* The namespace of the accounts that stand for LClusters: as in model/names.py. */}}
+{{- define "lnamespace.clustersNamespace" -}}
+lnamespace-clusters{{ if ne .Values.apiGroupSuffix "loblaw.digital" }}-{{ sha256sum .Values.apiGroupSuffix | trunc 10 }}{{ end }}
+{{- end }}
+
 {{/* The controller's Deployments and Leases: one for LNamespaces of no class, one for each class. Takes a
 dict of root and class. */}}
 {{- define "lnamespace.controllerName" -}}
@@ -48,13 +53,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 system:serviceaccount:{{ .Release.Namespace }}:{{ .Values.serviceAccount.name }}
 {{- end }}
 
-{{/* By which names it knows the other two processes. */}}
+{{/* By which names it knows the other processes. */}}
 {{- define "lnamespace.webhookUsername" -}}
 system:serviceaccount:{{ .Release.Namespace }}:{{ .Values.webhook.name }}
 {{- end }}
 
 {{- define "lnamespace.ledgerUsername" -}}
 system:serviceaccount:{{ .Release.Namespace }}:{{ .Values.ledger.name }}
+{{- end }}
+
+{{- define "lnamespace.gatewayUsername" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ .Values.gateway.name }}
+{{- end }}
+
+{{/* Where the gateway is, as kubeconfigs have it; empty where it has no host. */}}
+{{- define "lnamespace.gatewayUrl" -}}
+{{- with .Values.gateway.host }}https://{{ . }}{{ with $.Values.gateway.service.port }}{{ if ne (int .) 443 }}:{{ . }}{{ end }}{{ end }}{{ end }}
 {{- end }}
 
 {{/* A ServiceAccount as the subject of a binding. Takes a dict of root and name. */}}
@@ -206,7 +220,7 @@ subjects: {{- include "lnamespace.subject" . | nindent 2 }}
 {{- define "lnamespace.guards" -}}
 {{- $guards := list }}
 {{- $root := . }}
-{{- range $file := list "policy-billingrecords" "policy-bindings" "policy-controller" "policy-crd" "policy-guard-rails" "policy-lnamespaces" "policy-namespaces" "policy-webhook" "sudo" "webhook" }}
+{{- range $file := list "policy-billingrecords" "policy-bindings" "policy-controller" "policy-crd" "policy-gateway" "policy-gateway-kinds" "policy-guard-rails" "policy-lclusters" "policy-lclusters-objects" "policy-lclusters-pods" "policy-lnamespaces" "policy-namespaces" "policy-webhook" "sudo" "webhook" }}
 {{- range $text := regexSplit "(?m)^---$" (include (printf "%s/%s.yaml" $root.Template.BasePath $file) $root) -1 }}
 {{- $object := fromYaml $text }}
 {{- if hasPrefix "admissionregistration.k8s.io/" ($object.apiVersion | default "") }}

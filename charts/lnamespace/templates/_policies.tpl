@@ -12,6 +12,14 @@ spec:
   matchConditions:
     - name: the-controller
       expression: request.userInfo.username == '{{ include "lnamespace.username" .root }}'
+    {{- with .unless }}
+    - name: not-of-another-policy
+      expression: {{ printf "!(%s)" . | quote }}
+    {{- end }}
+    {{- with .only }}
+    - name: of-this-policy
+      expression: {{ . | quote }}
+    {{- end }}
   matchConstraints:
     resourceRules:
       - apiGroups: [{{ .group | quote }}]
@@ -22,15 +30,35 @@ spec:
 
 {{/* Which of the three ClusterRoles (and bindings) of the controller one is, by its name; else ''. */}}
 {{- define "lnamespace.sort" -}}
+{{- $parts := list "editor" "sudoer-impersonator" }}
+{{- if .Values.gateway.enabled }}{{ $parts = concat $parts (list "cluster-editor" "cluster-resources") }}{{ end }}
 - name: part
   expression: "(request.operation == 'DELETE' ? oldObject : object).metadata.name.split(':')"
 - name: sort
   expression: >-
     size(variables.part) != 3 || variables.part[0] != '{{ include "lnamespace.prefix" . }}' ? ''
-    : variables.part[2] in ['editor', 'sudoer-impersonator'] && variables.part[1].matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')
+    : variables.part[2] in {{ include "lnamespace.celList" $parts }} && variables.part[1].matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')
       ? variables.part[2]
     : variables.part[1].matches('^self-impersonator([.][-a-z0-9]+)?$') && variables.part[2].matches('^[a-z2-7]{52}$') ? 'self'
     : ''
+{{- end }}
+
+{{/* The LCluster of an object by its label, if the object's name begins as that LCluster's names do; else ''. Takes a
+dict of root and object. */}}
+{{- define "lnamespace.lclusterOf" -}}
+{{- $label := printf "%s/lcluster" (include "lnamespace.group" .root) -}}
+has({{ .object }}.metadata.labels) && '{{ $label }}' in {{ .object }}.metadata.labels
+&& {{ .object }}.metadata.labels['{{ $label }}'].matches('^[a-z][a-z0-9]{1,19}$')
+&& {{ .object }}.metadata.name.startsWith({{ .object }}.metadata.labels['{{ $label }}'] + '-') ? {{ .object }}.metadata.labels['{{ $label }}'] : ''
+{{- end }}
+
+{{/* Whether an RBAC object is one of an LCluster's own, which goes with it. */}}
+{{- define "lnamespace.sweeps" -}}
+{{- if .Values.gateway.enabled }}
+- name: sweeps
+  expression: >-
+    request.operation == 'DELETE' && ({{ include "lnamespace.lclusterOf" (dict "root" . "object" "oldObject") | nindent 4 }}) != ''
+{{- end }}
 {{- end }}
 
 {{/* Nothing holds what the controller writes up, and it goes with an LNamespace and with nothing else: the garbage

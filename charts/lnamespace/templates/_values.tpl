@@ -114,7 +114,7 @@ first. */}}
 {{- range .Values.controller.classNames }}
 {{- $_ := set $taken (printf "%s-%s" $account .) (printf "the controller of class %s" .) }}
 {{- end }}
-{{- range $path, $name := dict "webhook.name" .Values.webhook.name "ledger.name" .Values.ledger.name }}
+{{- range $path, $name := dict "webhook.name" .Values.webhook.name "ledger.name" .Values.ledger.name "gateway.name" .Values.gateway.name }}
 {{- with get $taken $name }}
 - {{ $path }}: {{ quote $name }} must be another name: it is taken by {{ . }}
 {{- end }}
@@ -170,6 +170,29 @@ first. */}}
 {{- end }}
 {{- end }}
 {{- include "lnamespace.mismatches" $checks }}
+{{- end }}
+
+{{/* What the gateway cannot serve. */}}
+{{- define "lnamespace.wrongGateway" -}}
+{{- if .enabled }}
+{{- if not .host }}
+- gateway.host: must be the host under which people reach the gateway, such as lclusters.example.com
+{{- end }}
+{{- if eq (int .port) (int .healthPort) }}
+- gateway.healthPort: {{ .healthPort }} must be another port than gateway.port
+{{- end }}
+{{- if and .networkPolicy.enabled (not .networkPolicy.from) }}
+- gateway.networkPolicy.from: must say where people come from: nobody could reach the gateway
+{{- end }}
+{{- if and .caBundle (not (hasPrefix "-----BEGIN CERTIFICATE-----" (trim .caBundle))) }}
+- gateway.caBundle: must be certificates in PEM
+{{- end }}
+{{- with .certManager.issuerRef }}
+{{- if not .name }}
+- gateway.certManager.issuerRef: {{ toJson . }} must have a name, and a kind where it is no Issuer; or be empty for one of our own
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* What the webhook would refuse to start with. */}}
@@ -247,6 +270,8 @@ first. */}}
   (list "serviceAccount.name" $v.serviceAccount.name $service $serviceWords)
   (list "webhook.name" $v.webhook.name $service $serviceWords)
   (list "ledger.name" $v.ledger.name $service $serviceWords)
+  (list "gateway.name" $v.gateway.name $service $serviceWords)
+  (list "gateway.host" ($v.gateway.host | default "example.com") (printf "^%s$" (include "lnamespace.dnsName" .)) "a DNS name in lower case, such as lclusters.example.com")
   (list "webhook.url" ($v.webhook.url | default "") `^(https://([^/?#@:\s\[\]]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?(/[^?#@\s]*)?)?$` "https://HOST or https://HOST:PORT, without user, query and fragment; or empty for the Service")
   (list "monitoring.prometheusRule.runbook" ($runbook | default "") `^(https?://[^\s#/][^\s#]*)?$` "the address of a page, such as https://docs.example.com/runbook.html; or empty")
   (list "monitoring.serviceMonitor.scrapeTimeout" ($v.monitoring.serviceMonitor.scrapeTimeout | default "1s") "^[1-9][0-9]*(s|m)$" "seconds or minutes, such as 10s; or empty")
@@ -283,6 +308,14 @@ first. */}}
 {{- include "lnamespace.wrongProfiles" $v }}
 {{- include "lnamespace.wrongLabelRules" (dict "path" "policies.protectedNamespaceLabels" "rules" $v.policies.protectedNamespaceLabels) }}
 {{- include "lnamespace.wrongLabelRules" (dict "path" "policies.foreignLabels" "rules" $v.policies.foreignLabels) }}
+{{- include "lnamespace.wrongLabelRules" (dict "path" "policies.aggregationLabels" "rules" $v.policies.aggregationLabels) }}
+{{- $allowed := list }}
+{{- range $list := list "csiDrivers" "provisioners" "ingressControllers" "runtimeHandlers" "priorityClasses" "tolerationKeys" "noEndpoints" }}
+{{- range $i, $name := get $v.gateway.allow $list }}
+{{- $allowed = append $allowed (list (printf "gateway.allow.%s[%d]" $list $i) $name "^[A-Za-z0-9._:/-]+$" "letters, digits, '.', '-', '_', ':' and '/'") }}
+{{- end }}
+{{- end }}
+{{- include "lnamespace.mismatches" $allowed }}
 {{- range $list := list "protectedNamespaceAnnotations" "foreignAnnotations" }}
 {{- include "lnamespace.wrongLabelRules" (dict "path" (printf "policies.%s" $list) "rules" (get $v.policies $list) "what" "an annotation") }}
 {{- end }}
@@ -290,11 +323,12 @@ first. */}}
 {{- include "lnamespace.wrongLabels" (dict "path" "commonLabels" "labels" $v.commonLabels) }}
 {{- include "lnamespace.keptLabels" (dict "path" "commonLabels" "labels" $v.commonLabels) }}
 {{- include "lnamespace.wrongLabels" (dict "path" "monitoring.prometheusRule.alertLabels" "labels" $v.monitoring.prometheusRule.alertLabels) }}
-{{- range $part := list "controller" "webhook" "ledger" }}
+{{- include "lnamespace.wrongGateway" $v.gateway }}
+{{- range $part := list "controller" "webhook" "ledger" "gateway" }}
 {{- include "lnamespace.wrongPod" (dict "path" $part "values" (get $v $part)) }}
 {{- include "lnamespace.labelsTwice" (dict "path" (printf "%s.podLabels" $part) "labels" (get $v $part).podLabels "common" $v.commonLabels) }}
 {{- end }}
-{{- range $path, $found := dict "serviceAccount.annotations" $v.serviceAccount.annotations "webhook.annotations" $v.webhook.annotations "ledger.annotations" $v.ledger.annotations }}
+{{- range $path, $found := dict "serviceAccount.annotations" $v.serviceAccount.annotations "webhook.annotations" $v.webhook.annotations "ledger.annotations" $v.ledger.annotations "gateway.annotations" $v.gateway.annotations "gateway.service.annotations" $v.gateway.service.annotations }}
 {{- include "lnamespace.wrongKeys" (dict "path" $path "keys" (keys ($found | default dict)) "what" "an annotation") }}
 {{- end }}
 {{- range $part := list "serviceMonitor" "prometheusRule" "dashboard" }}

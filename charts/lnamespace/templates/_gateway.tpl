@@ -1,0 +1,87 @@
+{{/* What the policies about the gateway and about LClusters have in common. */}}
+
+{{- define "lnamespace.lclusterLabel" -}}
+{{ include "lnamespace.group" . }}/lcluster
+{{- end }}
+
+{{/* What the platform lets objects of tenants act with. Takes a dict of root and key; a list in CEL. */}}
+{{- define "lnamespace.allowed" -}}
+{{ include "lnamespace.celList" (get .root.Values.gateway.allow .key) }}
+{{- end }}
+
+{{/* The levels of Pod Security that a Namespace of a tenant may enforce. */}}
+{{- define "lnamespace.podSecurityLevels" -}}
+{{ ternary "['restricted']" "['baseline', 'restricted']" (eq .Values.gateway.allow.podSecurity "restricted") }}
+{{- end }}
+
+{{/* Of which LCluster an object is that the gateway writes, by the label that all of them bear. */}}
+{{- define "lnamespace.tenantVariables" -}}
+- name: written
+  expression: "request.operation == 'DELETE' ? oldObject : object"
+- name: tenant
+  expression: >-
+    has(variables.written.metadata.labels) && '{{ include "lnamespace.lclusterLabel" . }}' in variables.written.metadata.labels
+    ? variables.written.metadata.labels['{{ include "lnamespace.lclusterLabel" . }}'] : ''
+- name: prefix
+  expression: "variables.tenant + '-'"
+{{- end }}
+
+{{/* A policy up to its variables, for what the gateway writes as itself. Takes a dict of root, name, group and
+resources. */}}
+{{- define "lnamespace.gatewayPolicy" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ .name }}
+  labels: {{- include "lnamespace.labels" .root | nindent 4 }}
+spec:
+  failurePolicy: Fail
+  matchConditions:
+    - name: the-gateway
+      expression: request.userInfo.username == '{{ include "lnamespace.gatewayUsername" .root }}'
+  matchConstraints:
+    resourceRules:
+      - apiGroups: [{{ .group | quote }}]
+        apiVersions: ["*"]
+        operations: [CREATE, UPDATE]
+        resources: [{{ range $i, $resource := .resources }}{{ if $i }}, {{ end }}{{ $resource }}, {{ $resource }}/*{{ end }}]
+  variables: {{- include "lnamespace.tenantVariables" .root | nindent 4 }}
+{{- end }}
+
+{{/* A policy up to its variables, for what is written into the Namespaces of LClusters. Takes a dict of root, name,
+group, resources and operations; without conditions, it is for everybody. */}}
+{{- define "lnamespace.tenantPolicy" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ .name }}
+  labels: {{- include "lnamespace.labels" .root | nindent 4 }}
+spec:
+  failurePolicy: Fail
+  {{- with .paramKind }}
+  paramKind: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .conditions }}
+  matchConditions: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  matchConstraints:
+    namespaceSelector:
+      matchExpressions:
+        - {key: {{ include "lnamespace.lclusterLabel" .root }}, operator: Exists}
+    resourceRules:
+      - apiGroups: [{{ .group | quote }}]
+        apiVersions: ["*"]
+        operations: {{ .operations | toJson }}
+        resources: {{ .resources | toJson }}
+  variables:
+    - name: tenant
+      expression: namespaceObject.metadata.labels['{{ include "lnamespace.lclusterLabel" .root }}']
+    - name: prefix
+      expression: "variables.tenant + '-'"
+{{- end }}
+
+{{/* Administrators, Kubernetes' own controllers and ours: who may do it in all namespaces. Takes verb and resource. */}}
+{{- define "lnamespace.notEverywhere" -}}
+!(request.operation == 'DELETE' ? ['delete'] : request.operation == 'CREATE' ? ['create'] : ['update', 'patch']).exists(verb,
+  authorizer.group(request.resource.group).resource(request.resource.resource).check(verb).allowed())
+{{- end }}
