@@ -16,7 +16,7 @@ VERSION_TESTS := $(addprefix tests/e2e/test_,$(addsuffix .py,oldest_kubectl vet 
 UNIT := $(BIN)/pytest -n $(or $(WORKERS),2) --dist worksteal tests/unit tests/ledger
 E2E := $(BIN)/pytest -n $(or $(WORKERS),4) --dist loadfile --no-loadscope-reorder $(or $(TESTS),tests/e2e)
 
-.PHONY: help demo test unit e2e thorough versions soak alerts lint bench mutations crds reference docs lock release clean
+.PHONY: help demo test unit e2e thorough versions soak conformance alerts lint bench mutations crds protobuf-schema reference docs lock release clean
 
 help: ## What can be made here
 	@sed -n 's/^\([a-z0-9_-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -74,14 +74,24 @@ soak: $(VENV) ## Everybody does what they like for MINUTES (60), and rights must
 	@$(BIN)/python -m tests.e2e.rights_model $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS)) $(if $(LAYOUT),--layout $(LAYOUT)) $(if $(REPLAY),--replay $(REPLAY))
 
+conformance: $(VENV) ## Kubernetes' own conformance specs, directly and through the gateway; ONLY='Watchers|Discovery'
+	@PYTHONPATH=hack $(BIN)/python -m conformance $(if $(ONLY),--only '$(ONLY)')
+
 mutations: $(VENV) ## Change the code in each small way, and tell what no unit test notices; OF='lnamespace.access.*'
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/mutations.txt
 	@$(BIN)/python hack/mutations $(if $(OF),'$(OF)')
 
 crds: $(VENV) ## Write the CustomResourceDefinitions and the samples from the code
 	@$(BIN)/lnamespace render crd > charts/lnamespace/files/crd.yaml
+	@$(BIN)/lnamespace render lclusters > charts/lnamespace/files/lclusters.yaml
 	@$(BIN)/lnamespace render billingrecords > charts/lnamespace/files/billingrecords.yaml
 	@$(BIN)/lnamespace render samples
+
+protobuf-schema: ## Write the table of Kubernetes' protobuf messages from its Go types, after an update of Kubernetes
+	@mkdir -p build
+	@cd hack/controlplane && CGO_ENABLED=0 GOFLAGS=-mod=readonly GOTOOLCHAIN=local GOWORK=off \
+		go run -trimpath ./protobufschema > ../../build/schema.json
+	@mv build/schema.json operator/lnamespace/translate/protobuf/schema.json
 
 reference: $(VENV) ## Write docs/reference from the code and the chart
 	@PYTHONPATH=hack $(BIN)/python -m docsite docs/reference

@@ -60,6 +60,12 @@ class Layout:
         """What the API server writes into its audit log, if there is such a file."""
         return self.directory / "audit-policy.yaml"
 
+    @property
+    def controllers(self) -> str:
+        """Which controllers run: those of the file ``controllers``, if there is one."""
+        file = self.directory / "controllers"
+        return file.read_text().strip() if file.exists() else ",".join(CONTROLLERS)
+
     def identities(self) -> dict[str, str]:
         """By name, the argument that only this cluster's process has; known without any port."""
         return {
@@ -76,7 +82,10 @@ def daemons(
     flags = {
         ETCD: _etcd(ports, pki),
         API_SERVER: (*_api_server(ports, pki), *_audit(layout), *release.flags),
-        CONTROLLER_MANAGER: (*_controller_manager(ports, pki), *release.flags),
+        CONTROLLER_MANAGER: (
+            *_controller_manager(ports, pki, layout.controllers),
+            *release.flags,
+        ),
     }
     listening, probes = _listening(ports), _probes(ports, pki)
     return [
@@ -169,14 +178,14 @@ def _audit(layout: Layout) -> tuple[str, ...]:
     return (f"--audit-policy-file={layout.audit_policy}", f"--audit-log-path={log}")
 
 
-def _controller_manager(ports: Ports, pki: Pki) -> tuple[str, ...]:
+def _controller_manager(ports: Ports, pki: Pki, controllers: str) -> tuple[str, ...]:
     server, authority = pki.pair("server"), pki.pair("ca")
     return (
         f"--bind-address={LOOPBACK}",
         f"--secure-port={ports.controller_manager}",
         f"--tls-cert-file={server.certificate}",
         f"--tls-private-key-file={server.key}",
-        f"--controllers={','.join(CONTROLLERS)}",
+        f"--controllers={controllers}",
         "--use-service-account-credentials",
         f"--service-account-private-key-file={pki.service_account_key}",
         f"--root-ca-file={pki.authority}",

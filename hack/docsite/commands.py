@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lnamespace.cli import arguments_parser
 from lnamespace.plugins import help as plugin_help
+from lnamespace.plugins.help_lclusters import CREATE_LCLUSTER
 from lnamespace.settings import Settings
 
 from docsite.markdown import block, code, page, prose, table
@@ -34,6 +35,7 @@ def plugins() -> str:
     """Return what the kubectl plugins say of themselves."""
     helps = {
         "create lns": plugin_help.CREATE,
+        "create lcluster": CREATE_LCLUSTER,
         "sudo": plugin_help.SUDO,
         "lns": plugin_help.LNS,
     }

@@ -24,6 +24,7 @@ CONTENTS = {
         "security",
         "security-tests",
         "sudo-layouts",
+        "lclusters",
         "payers",
         "ledger",
         "bigquery",

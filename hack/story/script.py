@@ -50,6 +50,7 @@ def story() -> Iterator[Chapter]:
     yield Chapter("Who pays", tuple(_pay()))
     yield Chapter("The end of team-a", tuple(_delete()))
     yield Chapter("The bill", tuple(_bill()))
+    yield Chapter("A cluster of one's own", (*_clusters(), *_same_names(), *_apart()))
 
 
 def _create() -> Iterator[Step]:
@@ -252,4 +253,103 @@ def _delete() -> Iterator[Step]:
         f"--all-namespaces --selector {OURS}",
         says="no resources found",
         within=10.0,
+    )
+
+
+def _clusters() -> Iterator[Step]:
+    yield Step(
+        "Alice's team wants a whole cluster: its own namespaces, definitions and roles. The "
+        "command returns when kubectl has a context for it, with the login that she has already.",
+        ALICE,
+        "kubectl create lcluster acme",
+        says='context "acme"',
+    )
+    yield Step(
+        "Bob's team has one too, on the same control plane.",
+        BOB,
+        "kubectl create lcluster beta --cost-center 5080",
+        says='context "beta"',
+    )
+    yield Step(
+        "Each begins with the namespaces of every cluster.",
+        ALICE,
+        "kubectl --context acme get namespaces",
+        says="kube-system",
+    )
+
+
+def _same_names() -> Iterator[Step]:
+    teams = ((ALICE, "acme", "v1"), (BOB, "beta", "v2"))
+    for who, context, version in teams:
+        yield Step(
+            "Both call a namespace prod.",
+            who,
+            f"kubectl --context {context} create namespace prod",
+            says="created",
+        )
+        yield Step(
+            f"Both define widgets; here they are in version {version}.",
+            who,
+            f"kubectl --context {context} apply -f widgets-{version}.yaml",
+            says="created",
+        )
+        yield Step(
+            "Nothing is seen of the other's version.",
+            who,
+            f"kubectl --context {context} get crd widgets.example.com -o "
+            "jsonpath={.spec.versions[*].name}",
+            says=version,
+        )
+    yield Step("A chart, such as people have it.", ALICE, "helm create shop", says="creating")
+    for who, context, _ in teams:
+        yield Step(
+            "Both install it under the same name, at the first try.",
+            who,
+            f"helm install shop ./shop --kube-context {context} --namespace shop "
+            "--create-namespace",
+            says="deployed",
+        )
+
+
+def _apart() -> Iterator[Step]:
+    yield Step(
+        "Bob may address Alice's cluster, as anybody may.",
+        BOB,
+        "kubectl lns kubeconfig acme",
+        says='context "acme"',
+    )
+    yield Step(
+        "He is told whom to ask, and nothing else.",
+        BOB,
+        "kubectl --context acme get namespaces",
+        says="is not listed",
+        refused=True,
+    )
+    yield Step(
+        "A cluster-wide role needs sudo.",
+        ALICE,
+        "kubectl --context acme create clusterrole deployer --verb=get --resource=pods",
+        says=REFUSED,
+        refused=True,
+    )
+    yield Step(
+        "With sudo she is the administrator of her cluster, for one command.",
+        ALICE,
+        "kubectl sudo --context acme create clusterrole deployer --verb=get --resource=pods",
+        says="created",
+    )
+    yield Step(
+        "The platform team sees both, under names that never meet.",
+        ADMIN,
+        "kubectl get namespaces,clusterroles --selector tenancy.loblaw.digital/lcluster",
+        says="acme-deployer",
+    )
+    yield Step("Alice is done with it.", ALICE, "kubectl delete lc acme", says="deleted")
+    yield Step(
+        "Nothing of it is left.",
+        ADMIN,
+        "kubectl get namespaces,clusterroles,customresourcedefinitions --selector "
+        "tenancy.loblaw.digital/lcluster=acme",
+        says="no resources found",
+        within=60.0,
     )

@@ -18,6 +18,7 @@ from .process import Process, StageError
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAYERS = Path(__file__).with_name("payers.yaml")
 CLOUD = Path(__file__).with_name("cloud.py")
+DEFINITIONS = tuple(Path(__file__).with_name(f"widgets-{each}.yaml") for each in ("v1", "v2"))
 CLUSTER_TOOL = REPOSITORY / "hack" / "cluster"
 NAMESPACE = "lnamespace-system"
 ADMIN = "admin"
@@ -75,9 +76,13 @@ class Stage:
         port = _free_port()
         self._helm_install(port)
         self._introduce_new_kind()
-        self.say("Starting webhook, controller and ledger, as the chart's ServiceAccounts.")
+        self.say(
+            "Starting webhook, controller, gateway and ledger, as the chart's ServiceAccounts."
+        )
         self._start_webhook(port)
-        self._start_controller()
+        gateway = _free_port()
+        self._start_controller(gateway)
+        self._start_gateway(gateway)
         self._start_ledger()
         self.say(f"Making users with certificates: {', '.join(people)}.")
         for person, groups in people.items():
@@ -163,6 +168,7 @@ class Stage:
         place = ["--namespace", NAMESPACE, "--create-namespace"]
         values = ["controller.deploy=false", "ledger.deploy=false", "webhook.deploy=false"]
         values.append(f"webhook.url=https://127.0.0.1:{port}")
+        values += ["gateway.enabled=true", "gateway.deploy=false", "gateway.host=localhost"]
         self._output(["helm", "install", "lnamespace", chart, *place, "--set", ",".join(values)])
         crd = "crd/lnamespaces.tenancy.loblaw.digital"
         self._output(["kubectl", "wait", "--for=condition=Established", crd, "--timeout=30s"])
@@ -197,9 +203,32 @@ class Stage:
         )
         return done.returncode == 0
 
-    def _start_controller(self) -> None:
-        controller = self._start("controller", "controller")
+    def _start_controller(self, gateway: int) -> None:
+        options = {
+            "LCLUSTERS": "yes",
+            "GATEWAY_URL": f"https://127.0.0.1:{gateway}",
+            "GATEWAY_AUTHORITIES": (self.directory / "pki" / "ca.crt").read_text(),
+        }
+        controller = self._start("controller", "controller", **options)
         controller.until(lambda: "caches are complete" in controller.tail())
+
+    def _start_gateway(self, port: int) -> None:
+        """Serve by the API server's certificate, which is good for this address."""
+        certificate = self.directory / "gateway"
+        certificate.mkdir(mode=0o700)
+        for ours, theirs in (("tls.crt", "server.crt"), ("tls.key", "server.key")):
+            shutil.copy(self.directory / "pki" / theirs, certificate / ours)
+        options = {
+            "GATEWAY_LISTEN": f"127.0.0.1:{port}",
+            "GATEWAY_HOST": "localhost",
+            "GATEWAY_CERTIFICATE_DIRECTORY": str(certificate),
+            "GATEWAY_SIGNER_SECRET": f"{NAMESPACE}/lnamespace-gateway-signer",
+            "DRAIN_SECONDS": "1",
+        }
+        gateway = self._start("gateway", "gateway", **options)
+        gateway.until(lambda: "listening" in gateway.tail())
+        for file in DEFINITIONS:
+            shutil.copy(file, self.directory)
 
     def _start_ledger(self) -> None:
         """Rows are written every second here, so that the story need not wait for them."""

@@ -1,0 +1,61 @@
+"""The command line of `make conformance`."""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import cast
+
+from tests.e2e.support.cluster import running
+
+from . import suite
+from .clusters import ConformanceCluster, tenant_kubeconfig
+from .comparison import Comparison, read_reasons
+
+EXCEPTIONS = suite.HERE / "exceptions.yaml"
+
+
+def main() -> int:
+    """Run the specs directly and through the gateway; fail if one passes only directly."""
+    arguments = _parser().parse_args()
+    executable = suite.ensure()
+    names = suite.specs(arguments.only)
+    output = Path(arguments.output).absolute()
+    with tempfile.TemporaryDirectory(prefix="lnamespace-conformance-") as folder:
+        compared = _compare(executable, names, Path(folder), output)
+    print("\n".join(compared.lines()))
+    (output / "results.json").write_text(
+        json.dumps({"direct": dict(compared.direct), "gateway": dict(compared.gateway)}, indent=2)
+    )
+    for spec in compared.outdated():
+        print(f"{EXCEPTIONS.name} says that this does not pass, and it does: {spec}")
+    return 1 if compared.failed else 0
+
+
+def _compare(executable: Path, names: list[str], folder: Path, output: Path) -> Comparison:
+    reports = Path(tempfile.mkdtemp(prefix="run-", dir=_made(output)))
+    with running(folder, ConformanceCluster) as cluster:
+        cluster = cast(ConformanceCluster, cluster)
+        admin = Path(cluster.environment["KUBECONFIG"])
+        tenant = tenant_kubeconfig(cluster)
+        print(f"Running {len(names)} specs directly; reports are in {reports}", flush=True)
+        direct = suite.run(executable, admin, names, reports / "direct")
+        print("Running them through the gateway", flush=True)
+        gateway = suite.run(executable, tenant, names, reports / "gateway")
+    return Comparison(names, direct, gateway, read_reasons(EXCEPTIONS))
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="make conformance",
+        description="Kubernetes' conformance specs that need no node: directly on a control plane, "
+        "and through the gateway as a tenant.",
+    )
+    parser.add_argument("--only", default="", help="a regular expression for the specs' names")
+    parser.add_argument("--output", default="build/conformance", help="where the reports go")
+    return parser

@@ -1,0 +1,33 @@
+"""A control plane with all controllers, the chart and our processes; a tenant's cluster in it."""
+
+import json
+from pathlib import Path
+
+import yaml
+
+from tests.e2e.support.gateway import GatewayCluster, LClusters
+from tests.e2e.support.people import People
+
+TENANT, PERSON = "acme", "alice"
+_DEFAULT_SERVICE = "/api/v1/namespaces/default/services/kubernetes"
+
+
+class ConformanceCluster(GatewayCluster):
+    """A cluster whose controllers all run, those that make pods too."""
+
+    def learn_kinds(self) -> None:
+        """Start the controllers anew: all of them, after the kinds of the chart are there."""
+        (self.folder / "controllers").write_text("*\n")
+        super().learn_kinds()
+
+
+def tenant_kubeconfig(cluster: ConformanceCluster) -> Path:
+    """Make an LCluster, and return a kubeconfig of its administrator."""
+    made = LClusters(cluster, People(cluster))
+    made.make(TENANT, PERSON, sudoers=(PERSON,))
+    resident = made.resident(TENANT, PERSON)
+    document = yaml.safe_load(resident.kubeconfig.read_text())
+    document["users"][0]["user"] |= {"as": PERSON, "as-groups": ["system:masters"]}
+    file = resident.kubeconfig.with_name("conformance.kubeconfig")
+    file.write_text(json.dumps(document))
+    return file
