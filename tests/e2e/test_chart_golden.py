@@ -32,6 +32,11 @@ CASES: dict[str, tuple[str, ...]] = {
         "--set=controller.deploy=false,webhook.deploy=false,ledger.deploy=false",
         "--set=webhook.url=https://10.1.2.3:8443",
     ),
+    "gateway": ("--set=gateway.enabled=true,gateway.host=lclusters.example.com",),
+    "gateway-elsewhere": (
+        "--set=gateway.enabled=true,gateway.host=lclusters.example.com,gateway.deploy=false",
+        "--set=gateway.certManager.enabled=true,gateway.fairness.create=false",
+    ),
     "without-hooks": ("--set=hooks=false,serviceAccount.create=false",),
     "all-options": ("--values", str(FOLDER / "all-options-values.yaml")),
 }

@@ -325,11 +325,12 @@ def remove(pair: Pair, instance: Instance) -> None:
     """What NOTES.txt tells: with the definitions go the LNamespaces and the namespaces."""
     pair.cluster.run(
         "kubectl", "annotate", "crd", f"lnamespaces.{instance.group}",
-        f"billingrecords.{instance.group}", f"{instance.group}/allow-deletion=true",
+        f"lclusters.{instance.group}", f"billingrecords.{instance.group}",
+        f"{instance.group}/allow-deletion=true",
     ).ok()  # fmt: skip
     pair.cluster.run(
         "kubectl", "delete", "crd", f"lnamespaces.{instance.group}",
-        f"billingrecords.{instance.group}",
+        f"lclusters.{instance.group}", f"billingrecords.{instance.group}",
     ).ok()  # fmt: skip
     pair.cluster.run(
         "kubectl", "delete", "validatingadmissionpolicy,validatingadmissionpolicybinding",

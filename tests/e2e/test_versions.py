@@ -328,7 +328,7 @@ def test_no_annotation_spoils_a_list_or_gives_anybody_anything(
         (OLDER, "", "Use v1beta1"),
         (OLDER, ".spec.billing", "Every other key is one of its billing.labels"),
         (OLDER, ".spec.users", "letter by letter"),
-        (OLDER, ".spec.sudoers", "for the length of a"),
+        (OLDER, ".spec.sudoers", "for one command"),
     ],
 )
 def test_kubectl_explains_both(version: str, field: str, words: str, kubectl: Kubectl) -> None:

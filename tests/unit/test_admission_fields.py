@@ -11,6 +11,7 @@ from lnamespace.admission.decisions.fields import (
     invalid_status,
     required,
 )
+from lnamespace.model.lnamespace import KIND
 from lnamespace.model.names import Names
 
 from tests.unit.support.admission import NAMES, json_values
@@ -43,7 +44,7 @@ from tests.unit.support.admission import NAMES, json_values
 )
 def test_errors_have_the_words_of_kubernetes(error: FieldError, text: str, cause: str) -> None:
     assert str(error) == text
-    (told,) = invalid_status(NAMES, "team-a", [error])["details"]["causes"]
+    (told,) = invalid_status(NAMES, KIND, "team-a", [error])["details"]["causes"]
     assert told == {"reason": cause, "message": error.body, "field": error.path}
     assert text == f"{error.path}: {told['message']}"
 
@@ -51,12 +52,12 @@ def test_errors_have_the_words_of_kubernetes(error: FieldError, text: str, cause
 def test_several_errors_stand_in_brackets() -> None:
     one, two = required("spec.a", "x"), forbidden("spec.b", "y")
     head = 'LNamespace.tenancy.loblaw.digital "team-a" is invalid: '
-    assert invalid_status(NAMES, "team-a", [one])["message"] == f"{head}{one}"
-    assert invalid_status(NAMES, "team-a", [one, two])["message"] == f"{head}[{one}, {two}]"
+    assert invalid_status(NAMES, KIND, "team-a", [one])["message"] == f"{head}{one}"
+    assert invalid_status(NAMES, KIND, "team-a", [one, two])["message"] == f"{head}[{one}, {two}]"
 
 
 def test_the_status_is_that_of_an_invalid_object() -> None:
-    told = invalid_status(Names("example.com"), "team-a", [required("spec.a", "x")])
+    told = invalid_status(Names("example.com"), KIND, "team-a", [required("spec.a", "x")])
     assert (told["code"], told["reason"], told["status"]) == (422, "Invalid", "Failure")
     details = told["details"]
     assert (details["name"], details["group"], details["kind"]) == (
@@ -68,7 +69,7 @@ def test_the_status_is_that_of_an_invalid_object() -> None:
 
 def test_a_message_with_very_many_errors_stays_short() -> None:
     errors = [invalid(f"spec.users[{i}].name", "x" * 10_000, "no") for i in range(1500)]
-    told = invalid_status(NAMES, "team-a", errors)
+    told = invalid_status(NAMES, KIND, "team-a", errors)
     assert len(told["message"]) < 10_000
     assert len(told["details"]["causes"]) == 1500
 

@@ -18,7 +18,7 @@ GUARDED = "tenancy.loblaw.digital/guarded"
 
 # What may be taken away by `null`: templates ask whether it is there.
 MAY_BE_MISSING = {
-    *("affinity", "annotations", "nodeSelector", "podAnnotations", "priorityClassName"),
+    *("caBundle", "affinity", "annotations", "nodeSelector", "podAnnotations", "priorityClassName"),
     *("resources", "tolerations", "labels", "storageClassName"),
     *("certManager.issuerRef", "networkPolicy.from", "webhook.url"),
     *("urlSecret", "urlSecret.key", "urlSecret.name"),

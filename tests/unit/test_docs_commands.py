@@ -68,6 +68,8 @@ def wrong(words: list[str]) -> str | None:
             return unknown_flag("lns", rest)
         case ["kubectl", "create", "lns" | "lnamespace", *rest]:
             return flags_that_are_not_in(HELP["create lns"], rest)
+        case ["kubectl", "create", "lc" | "lcluster", *rest]:
+            return flags_that_are_not_in(HELP["create lcluster"], rest)
         case _:
             return None
 

@@ -20,7 +20,7 @@ from lnamespace.plugins.changes import (
     revoke,
     set_values,
 )
-from lnamespace.plugins.creation import lnamespace, read
+from lnamespace.plugins.creation import read, requested
 from lnamespace.plugins.description import render_page
 from lnamespace.plugins.documents import JsonStream
 from lnamespace.plugins.errors import PluginError
@@ -117,7 +117,7 @@ def test_bad_names(name: str) -> None:
 
 
 def created(*argv: str) -> dict[str, Any]:
-    return lnamespace(read(parse(list(argv), CREATE_FLAGS), NOW))
+    return requested(read(parse(list(argv), CREATE_FLAGS), NOW))
 
 
 def test_what_is_not_said_is_not_sent() -> None:

@@ -135,6 +135,12 @@ def test_a_person_who_is_bound_is_no_connection(words: str) -> None:
     assert bound.with_flags(FLAGS)[-3:] == ("--user=carol", "--context", "c")
 
 
+def test_an_lcluster_is_changed_without_sudo() -> None:
+    with pytest.raises(UsageError, match="without it: kubectl lns grant lc/acme"):
+        command("lns", "grant", "lc/acme", "--user", "bob")
+    assert command("get", "pods", "lc/acme").line.words == ("get", "pods", "lc/acme")
+
+
 def test_files_are_found_as_kubectl_reads_them() -> None:
     assert command("apply", "-f", "a.yaml,b.yaml", "-f", "-").files == ("a.yaml", "b.yaml", "-")
     assert command("logs", "-f", "pod").files == ()

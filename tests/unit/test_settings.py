@@ -11,7 +11,7 @@ from lnamespace.settings import Settings, add_options, documented, items, load
 
 from tests.unit.support.strategies import tenants
 
-COMMANDS = ("controller", "webhook", "ledger")
+COMMANDS = ("controller", "webhook", "gateway", "ledger")
 
 
 def loaded(*argv: str, command: str = "controller", **environment: str) -> Settings:

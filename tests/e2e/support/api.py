@@ -3,12 +3,14 @@
 import base64
 import http.client
 import json
+import socket
 import ssl
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -63,8 +65,33 @@ class Unreachable(Exception):
 class _Connection(http.client.HTTPSConnection):
     """Closes when nobody has it any more: with its thread, or with its client."""
 
+    server_name = ""
+    """The name that the server's certificate must have, where that is not its host."""
+    tls: ssl.SSLContext
+
+    def connect(self) -> None:
+        if not self.server_name:
+            super().connect()
+            return
+        plain = socket.create_connection((self.host, self.port), self.timeout)
+        self.sock = self.tls.wrap_socket(plain, server_hostname=self.server_name)
+
     def __del__(self) -> None:
         self.close()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All that a server answered."""
+
+    status: int
+    headers: str
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        """Headers and body as text, whatever their encoding."""
+        return self.headers + "\n\n" + self.body.decode("latin-1")
 
 
 class Api:
@@ -75,6 +102,7 @@ class Api:
         document = yaml.safe_load(kubeconfig.read_text())
         cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
         self._address = urlsplit(cluster["server"])
+        self._server_name = cluster.get("tls-server-name", "")
         self._tls = ssl.create_default_context(cadata=_decoded(cluster))
         self._headers = headers
         if "token" in user:
@@ -89,6 +117,17 @@ class Api:
         headers += [("Impersonate-Group", group) for group in groups]
         headers += [(name.replace("_", "-"), value) for name, value in more.items()]
         return Api(self._kubeconfig, tuple(headers))
+
+    def with_headers(self, *headers: tuple[str, str]) -> "Api":
+        """The same person, with further headers of which some may have one name."""
+        return Api(self._kubeconfig, (*self._headers, *headers))
+
+    def with_token(self, token: str, file: Path) -> "Api":
+        """Whoever the token is of; the file becomes their kubeconfig."""
+        document = yaml.safe_load(self._kubeconfig.read_text())
+        document["users"][0]["user"] = {"token": token}
+        file.write_text(yaml.safe_dump(document))
+        return Api(file)
 
     def get(self, path: str, **query: str) -> Object:
         """Read an object or a list."""
@@ -136,6 +175,24 @@ class Api:
         """Read what is not JSON."""
         return self._request("GET", path, None, JSON).decode()
 
+    def send(self, method: str, path: str, body: bytes) -> bytes:
+        """Send JSON as it is written, and return the answer."""
+        return self._request(method, path, body, JSON)
+
+    def answer(
+        self, method: str, path: str, body: bytes = b"", headers: tuple[tuple[str, str], ...] = ()
+    ) -> Answer:
+        """Send a request on a connection of its own; return the answer, whatever it is."""
+        connection = self._connected()
+        connection.putrequest(method, self._address.path + path)
+        for name, value in (*self._headers, *headers):
+            connection.putheader(name, value.encode())
+        connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        lines = "\n".join(f"{name}: {value}" for name, value in answer.getheaders())
+        return Answer(answer.status, lines, answer.read())
+
     def _json(
         self, method: str, path: str, query: dict[str, str], body: Any = None, kind: str = JSON
     ) -> Object:
@@ -172,7 +229,9 @@ class Api:
 
     def _connected(self) -> _Connection:
         host, port = str(self._address.hostname), self._address.port
-        return _Connection(host, port, timeout=_ANSWER, context=self._tls)
+        connection = _Connection(host, port, timeout=_ANSWER, context=self._tls)
+        connection.server_name, connection.tls = self._server_name, self._tls
+        return connection
 
     def _exchange(
         self,
@@ -182,7 +241,7 @@ class Api:
         body: bytes | None,
         kind: str,
     ) -> bytes:
-        connection.putrequest(method, path)
+        connection.putrequest(method, self._address.path + path)
         for name, value in (("Accept", JSON), ("Content-Type", kind), *self._headers):
             connection.putheader(name, value.encode())
         connection.putheader("Content-Length", str(len(body or b"")))

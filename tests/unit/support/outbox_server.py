@@ -11,6 +11,7 @@ import msgspec
 from aiohttp import web
 from lnamespace.ledger.outbox.client import QueuedRecord, decode_queued
 from lnamespace.ledger.outbox.record import BillingRecord, manifest
+from lnamespace.model.lcluster import LCluster
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import Names
 
@@ -25,6 +26,8 @@ class OutboxServer:
     def __init__(self) -> None:
         self.records: dict[str, Any] = {}
         self.lnamespaces: list[LNamespace] = []
+        self.lclusters: list[LCluster] | None = None
+        """None where there is no such kind."""
         self.namespaces: dict[str, Any] = {"kube-system": {"metadata": {"uid": "this-cluster"}}}
         self.looks: list[str] = []
         self.namespace_looks = 0
@@ -92,6 +95,12 @@ class OutboxServer:
         meta = {"resourceVersion": str(self._version)}
         items = [msgspec.to_builtins(lns) for lns in self.lnamespaces]
         return web.json_response({"metadata": meta, "items": items})
+
+    async def list_lclusters(self, _: web.Request) -> web.Response:
+        if self.lclusters is None:
+            return web.json_response(failure(404), status=404)
+        items = [msgspec.to_builtins(lcluster) for lcluster in self.lclusters]
+        return web.json_response({"metadata": {"resourceVersion": "1"}, "items": items})
 
     async def get_lnamespace(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
@@ -186,6 +195,7 @@ async def outbox_server() -> AsyncIterator[OutboxServer]:
     app.router.add_post(f"{GROUP}/billingrecords", made.create)
     app.router.add_delete(f"{GROUP}/billingrecords/{{name}}", made.delete)
     app.router.add_get(f"{GROUP}/lnamespaces", made.list_lnamespaces)
+    app.router.add_get(f"{GROUP}/lclusters", made.list_lclusters)
     app.router.add_get(f"{GROUP}/lnamespaces/{{name}}", made.get_lnamespace)
     app.router.add_get("/api/v1/namespaces/{name}", made.get_namespace)
     runner = web.AppRunner(app, shutdown_timeout=0, access_log=None, handler_cancellation=True)

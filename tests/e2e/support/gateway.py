@@ -1,0 +1,247 @@
+"""A cluster with the gateway on it, and people who log in to LClusters through it."""
+
+import base64
+import datetime as dt
+import ipaddress
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from tests.e2e.support.api import GROUP, Api, ApiError, Object
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster
+from tests.e2e.support.commands import Result, environment, run
+from tests.e2e.support.people import People, Person
+from tests.e2e.support.processes import Controller, Process, free_port
+from tests.e2e.support.waiting import eventually
+
+GATEWAY_ACCOUNT = "lnamespace-gateway"
+HOST = "gateway.test"
+LCLUSTERS = f"/apis/{GROUP}/v1beta1/lclusters"
+
+
+class GatewayProcess(Process):
+    """`lnamespace gateway` on a port of this machine."""
+
+    words = ("gateway",)
+    defect = "Traceback"
+
+    def __init__(self, kubeconfig: Path, log: Path, port: int, certificates: Path) -> None:
+        self.health = free_port()
+        fixed = {
+            "LNAMESPACE_GATEWAY_LISTEN": f"127.0.0.1:{port}",
+            "LNAMESPACE_GATEWAY_HOST": HOST,
+            "LNAMESPACE_GATEWAY_CERTIFICATE_DIRECTORY": str(certificates),
+            "LNAMESPACE_GATEWAY_SIGNER_SECRET": f"{RELEASE_NAMESPACE}/{GATEWAY_ACCOUNT}-signer",
+            "LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}",
+            "LNAMESPACE_DRAIN_SECONDS": "1",
+        }
+        super().__init__(kubeconfig, log, **fixed)
+
+    def ready(self, log: str) -> bool:
+        """Whether it listens, after it has listed everything."""
+        return "listening" in log
+
+
+class GatewayCluster(Cluster):
+    """A control plane with the chart and its gateway, which runs outside of it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.port = free_port()
+        self.certificates = folder / "certificates"
+        make_certificates(self.certificates)
+
+    @property
+    def url(self) -> str:
+        """Where people reach the gateway."""
+        return f"https://127.0.0.1:{self.port}"
+
+    def helm(self, verb: str, *flags: str) -> None:
+        """Install or upgrade the chart with the gateway."""
+        values = ("enabled=true", "deploy=false", f"host={HOST}")
+        super().helm(verb, *(f"--set=gateway.{each}" for each in values), *flags)
+
+    @cached_property
+    def controller(self) -> Controller:
+        """The controller, which knows where the gateway is; not started."""
+        token = self.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
+        variables = {
+            "LNAMESPACE_LCLUSTERS": "yes",
+            "LNAMESPACE_GATEWAY_URL": self.url,
+            "LNAMESPACE_GATEWAY_AUTHORITIES": (self.certificates / "ca.crt").read_text(),
+        }
+        return Controller(token, self._logs / "controller.log", **variables)
+
+    @cached_property
+    def gateway(self) -> GatewayProcess:
+        """The gateway; not started."""
+        return self.another_gateway("gateway", self.port)
+
+    def another_gateway(self, name: str, port: int) -> GatewayProcess:
+        """A further gateway; not started."""
+        token = self.token(RELEASE_NAMESPACE, GATEWAY_ACCOUNT)
+        return GatewayProcess(token, self._logs / f"{name}.log", port, self.certificates)
+
+    @property
+    def ours(self) -> tuple[Process, ...]:
+        """Our processes on it, in the order in which they are started."""
+        return (self.webhook, self.controller, self.gateway)
+
+
+@dataclass(frozen=True)
+class Resident:
+    """Somebody inside an LCluster: with the login that they have on the platform's cluster."""
+
+    person: Person
+    kubeconfig: Path
+
+    @cached_property
+    def api(self) -> Api:
+        """Their requests, by the LCluster's own host name."""
+        return Api(self.kubeconfig)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What their shell has."""
+        return self.person.environment | {"KUBECONFIG": str(self.kubeconfig)}
+
+    def run(self, *command: str, stdin: str | None = None) -> Result:
+        """Run a command inside the LCluster."""
+        return run(*command, env=self.environment, stdin=stdin)
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> Result:
+        """Run kubectl inside the LCluster."""
+        return self.run("kubectl", *arguments, stdin=stdin)
+
+    @contextmanager
+    def reading(self, *arguments: str) -> Iterator[Iterator[str]]:
+        """Read the lines of a kubectl that goes on until nobody reads them any more."""
+        command = ("kubectl", *arguments)
+        env = environment(self.environment)
+        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            try:
+                yield iter(process.stdout)
+            finally:
+                process.kill()
+
+
+class LClusters:
+    """The LClusters of a cluster with a gateway."""
+
+    def __init__(self, cluster: GatewayCluster, people: People) -> None:
+        self.cluster = cluster
+        self._people = people
+
+    def make(self, name: str, *users: str, sudoers: tuple[str, ...] = ()) -> None:
+        """Create an LCluster, and wait until it is ready."""
+        spec = {
+            "users": [{"name": each} for each in users],
+            "sudoers": [{"name": each} for each in sudoers],
+            "managers": [{"name": "manager"}],
+        }
+        body = {
+            "apiVersion": f"{GROUP}/v1beta1",
+            "kind": "LCluster",
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+        self.cluster.admin.create(LCLUSTERS, body)
+        eventually(lambda: self.is_ready(name), what=f"LCluster {name} is not ready")
+
+    def is_ready(self, name: str) -> bool:
+        """Whether the LCluster says that it is ready."""
+        found = self.cluster.admin.get(f"{LCLUSTERS}/{name}")
+        conditions: list[Object] = found.get("status", {}).get("conditions", [])
+        return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+    def resident(self, name: str, user: str, *, by_path: bool = False) -> Resident:
+        """Return somebody who is let in to the LCluster."""
+        resident = self.person_without_access(name, user, by_path=by_path)
+        eventually(lambda: _admitted(resident), what=f"{user} is not let in to {name}")
+        return resident
+
+    def person_without_access(self, name: str, user: str, *, by_path: bool = False) -> Resident:
+        """Return somebody with a kubeconfig for the LCluster, who may not be let in."""
+        person = self._people.person(user)
+        document: dict[str, Any] = yaml.safe_load(person.kubeconfig.read_text())
+        authority = (self.cluster.certificates / "ca.crt").read_bytes()
+        server: dict[str, str] = {
+            "certificate-authority-data": base64.b64encode(authority).decode(),
+            "server": self.cluster.url,
+        }
+        if by_path:
+            server["server"] += f"/clusters/{name}"
+        else:
+            server["tls-server-name"] = f"{name}.{HOST}"
+        document["clusters"][0]["cluster"] = server
+        way = "path" if by_path else "host"
+        file = self.cluster.certificates / f"{name}-{user}-{way}.kubeconfig"
+        file.write_text(yaml.safe_dump(document))
+        return Resident(person, file)
+
+
+def _admitted(resident: Resident) -> bool:
+    result = resident.kubectl("get", "namespaces")
+    return result.code == 0
+
+
+def make_certificates(folder: Path) -> None:
+    """Make a CA, and a certificate for the gateway's host and all names below it."""
+    folder.mkdir()
+    authority, name = ec.generate_private_key(ec.SECP256R1()), _name("gateway tests")
+    basic = x509.BasicConstraints(ca=True, path_length=None)
+    root = _builder(name, name, authority).add_extension(basic, critical=True)
+    root_certificate = root.sign(authority, hashes.SHA256())
+    key = ec.generate_private_key(ec.SECP256R1())
+    alternatives = x509.SubjectAlternativeName(
+        [
+            x509.DNSName(HOST),
+            x509.DNSName(f"*.{HOST}"),
+            x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+        ]
+    )
+    leaf = _builder(_name(HOST), name, key).add_extension(alternatives, critical=False)
+    leaf_certificate = leaf.sign(authority, hashes.SHA256())
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "ca.crt").write_bytes(root_certificate.public_bytes(Encoding.PEM))
+    (folder / "tls.crt").write_bytes(leaf_certificate.public_bytes(Encoding.PEM))
+    (folder / "tls.key").write_bytes(pem)
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
+    now = dt.datetime.now(dt.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(hours=1))
+        .not_valid_after(now + dt.timedelta(days=2))
+    )
+
+
+def gone(api: Api, path: str) -> bool:
+    """Whether there is no such object."""
+    with suppress(ApiError):
+        api.get(path)
+        return False
+    return True

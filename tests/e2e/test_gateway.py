@@ -1,0 +1,249 @@
+"""Tenants' clusters as people have them: the gateway, by kubectl and plain requests."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.support.api import NAMESPACES, Api, ApiError, ns_path, refusal
+from tests.e2e.support.cluster import running
+from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
+from tests.e2e.support.people import People
+from tests.e2e.support.waiting import eventually
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    """Start a cluster of the file's own, with a gateway."""
+    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as own:
+        assert isinstance(own, GatewayCluster)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
+    """Return two LClusters with the same people."""
+    made = LClusters(cluster, people)
+    for name in ("acme", "beta"):
+        made.make(name, "alice", "bob", sudoers=("alice",))
+    return made
+
+
+@pytest.fixture(scope="module")
+def alice(lclusters: LClusters) -> Resident:
+    """Return a user and sudoer in acme."""
+    return lclusters.resident("acme", "alice")
+
+
+@pytest.fixture(scope="module")
+def beta(lclusters: LClusters) -> Resident:
+    """Return the same person in beta."""
+    return lclusters.resident("beta", "alice")
+
+
+@pytest.fixture(scope="module")
+def root(alice: Resident) -> Api:
+    """Return a sudoer of acme with sudo."""
+    return alice.api.acting("alice", "system:masters")
+
+
+def names_of(items: list[dict[str, dict[str, str]]]) -> list[str]:
+    return [item["metadata"]["name"] for item in items]
+
+
+def test_a_new_cluster_has_the_namespaces_of_every_cluster(alice: Resident) -> None:
+    names = names_of(alice.api.items(NAMESPACES))
+    assert {"default", "kube-system", "kube-public", "kube-node-lease"} <= set(names)
+    assert not [name for name in names if "acme" in name or "beta" in name]
+
+
+def test_two_tenants_have_namespaces_and_deployments_of_the_same_names(
+    alice: Resident, beta: Resident, cluster: GatewayCluster
+) -> None:
+    for resident, image in ((alice, "nginx:1"), (beta, "nginx:2")):
+        resident.kubectl("create", "namespace", "prod").ok()
+        resident.kubectl("-n", "prod", "create", "deployment", "web", f"--image={image}").ok()
+    for resident, image in ((alice, "nginx:1"), (beta, "nginx:2")):
+        path = "{.items[*].spec.template.spec.containers[0].image}"
+        out = resident.kubectl("get", "deployments", "-A", "-o", f"jsonpath={path}").ok()
+        assert out == image
+        assert resident.kubectl("-n", "prod", "get", "deploy", "web", "-o", "name").ok()
+    upstream = names_of(cluster.admin.items(NAMESPACES))
+    assert {"acme-prod", "beta-prod"} <= set(upstream)
+
+
+def test_both_ways_lead_to_the_same_cluster(lclusters: LClusters, alice: Resident) -> None:
+    by_path = lclusters.resident("acme", "alice", by_path=True)
+    by_host = alice.kubectl("get", "ns", "-o", "name").ok()
+    assert by_path.kubectl("get", "ns", "-o", "name").ok() == by_host
+
+
+def test_who_is_not_listed_is_told_whom_to_ask(lclusters: LClusters) -> None:
+    stranger = lclusters.person_without_access("acme", "mallory")
+    words = refusal(stranger.api.get, NAMESPACES)
+    assert "ask one of its managers" in words
+    missing = lclusters.person_without_access("nosuch", "mallory")
+    assert refusal(missing.api.get, NAMESPACES) == words.replace("acme", "nosuch")
+
+
+def test_an_object_of_another_tenant_is_not_found(alice: Resident, beta: Resident) -> None:
+    beta.kubectl("create", "ns", "only-here").ok()
+    assert "not found" in refusal(alice.api.get, ns_path("only-here"), status=404)
+    assert "not found" in refusal(
+        alice.api.create,
+        ns_path("only-here", "configmaps"),
+        {"metadata": {"name": "x"}},
+        status=404,
+    )
+    assert alice.api.items(ns_path("only-here", "configmaps")) == []
+
+
+def test_a_namespace_can_be_worked_in_as_soon_as_it_is_created(alice: Resident) -> None:
+    for number in range(10):
+        alice.api.create(NAMESPACES, {"metadata": {"name": f"quick-{number}"}})
+        body = {"metadata": {"name": "x"}, "data": {"a": "acme-prod"}}
+        made = alice.api.create(ns_path(f"quick-{number}", "configmaps"), body)
+        assert made["data"] == {"a": "acme-prod"}
+        assert made["metadata"]["namespace"] == f"quick-{number}"
+
+
+def test_users_need_sudo_for_cluster_roles(alice: Resident, root: Api) -> None:
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    body = {"metadata": {"name": "deployer"}, "rules": []}
+    assert "cannot create resource" in refusal(alice.api.create, path, body)
+    assert root.create(path, body)["metadata"]["name"] == "deployer"
+
+
+def may(root: Api, user: str, verb: str, resource: str, namespace: str) -> bool:
+    """Whether somebody may do something inside, as an access review says."""
+    attributes = {"verb": verb, "resource": resource, "namespace": namespace}
+    spec = {"user": user, "resourceAttributes": attributes}
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    answer = root.create(path, {"spec": spec})
+    return bool(answer["status"]["allowed"])
+
+
+def test_rights_inside_are_given_by_the_tenants_own_bindings(alice: Resident, root: Api) -> None:
+    alice.kubectl("create", "namespace", "team").ok()
+    assert not may(root, "carol", "list", "configmaps", "team")
+    alice.kubectl(
+        "-n", "team", "create", "rolebinding", "carol", "--clusterrole=view", "--user=carol"
+    ).ok()
+    eventually(
+        lambda: may(root, "carol", "list", "configmaps", "team"), what="the binding is ignored"
+    )
+    assert not may(root, "carol", "list", "secrets", "team")
+    assert not may(root, "carol", "list", "configmaps", "default")
+
+
+def test_nobody_grants_what_they_do_not_have(alice: Resident) -> None:
+    alice.kubectl("create", "namespace", "grants").ok()
+    words = alice.kubectl(
+        "-n", "grants", "create", "role", "rooted", "--verb=*", "--resource=nodes"
+    ).refused()
+    assert "attempting to grant RBAC permissions not currently held" in words
+    alice.kubectl("-n", "grants", "create", "role", "reader", "--verb=get", "--resource=pods").ok()
+    patch = '{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}'
+    assert (
+        "not currently held"
+        in alice.kubectl(
+            "-n", "grants", "patch", "role", "reader", "--type=merge", "-p", patch
+        ).refused()
+    )
+
+
+def definition(version: str) -> dict[str, Any]:
+    """Return the CustomResourceDefinition of widgets in one version."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    served = {
+        "name": version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+            "versions": [served],
+        },
+    }
+
+
+def test_two_tenants_define_one_kind_in_two_versions(alice: Resident, beta: Resident) -> None:
+    for resident, version in ((alice, "v1"), (beta, "v2")):
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        resident.api.create(path, definition(version))
+        resident.kubectl(
+            "wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=60s"
+        ).ok()
+        body = {
+            "apiVersion": f"example.com/{version}",
+            "kind": "Widget",
+            "metadata": {"name": "one"},
+        }
+        resident.kubectl("apply", "-f", "-", stdin=json.dumps(body)).ok()
+        shown = "jsonpath={.apiVersion} {.metadata.name}"
+        assert (
+            resident.kubectl("get", "widget", "one", "-o", shown).ok()
+            == f"{body['apiVersion']} one"
+        )
+    groups = alice.kubectl("api-versions").ok()
+    assert "example.com/v1" in groups
+    assert "example.com/v2" not in groups
+
+
+def test_a_chart_is_installed_by_each_tenant_at_the_first_try(
+    alice: Resident, beta: Resident, tmp_path: Path
+) -> None:
+    for resident in (alice, beta):
+        resident.run("helm", "create", str(tmp_path / "shop")).ok()
+        install = ("helm", "install", "shop", str(tmp_path / "shop"), "-n", "shop")
+        resident.run(*install, "--create-namespace").ok()
+        assert "deployed" in resident.run("helm", "list", "-n", "shop").ok()
+
+
+def test_a_watch_over_all_namespaces_tells_of_new_ones_and_of_no_others(
+    alice: Resident, beta: Resident
+) -> None:
+    with alice.reading("get", "configmaps", "-A", "--watch-only", "--no-headers") as lines:
+        beta.kubectl("create", "ns", "seen").ok()
+        beta.kubectl("-n", "seen", "create", "configmap", "foreign").ok()
+        alice.kubectl("create", "ns", "seen").ok()
+        alice.kubectl("-n", "seen", "create", "configmap", "ours").ok()
+        told = [next(lines).split()[:2] for _ in range(2)]
+        alice.kubectl("-n", "seen", "delete", "configmap", "ours").ok()
+    assert sorted(told) == [["seen", "kube-root-ca.crt"], ["seen", "ours"]]
+
+
+def test_a_token_of_a_tenants_pod_shows_nothing_of_others_at_the_platforms_api_server(
+    alice: Resident, cluster: GatewayCluster, tmp_path: Path
+) -> None:
+    token = alice.kubectl("create", "token", "default").ok().strip()
+    stolen = cluster.admin.with_token(token, tmp_path / "stolen.kubeconfig")
+    for path in (NAMESPACES, "/api/v1/configmaps", ns_path("beta-default", "configmaps")):
+        assert "is forbidden" in refusal(stolen.get, path)
+    inside = Resident(alice.person, alice.kubeconfig).api.with_token(token, tmp_path / "inside")
+    assert "is forbidden" in refusal(inside.get, ns_path("default", "configmaps"))
+
+
+def test_revocation_ends_access_and_watches(lclusters: LClusters) -> None:
+    lclusters.make("fleeting", "dave")
+    dave = lclusters.resident("fleeting", "dave")
+    admin = lclusters.cluster.admin
+    admin.patch("/apis/tenancy.loblaw.digital/v1beta1/lclusters/fleeting", {"spec": {"users": []}})
+
+    def refused() -> bool:
+        try:
+            dave.api.get(NAMESPACES)
+        except ApiError as error:
+            return error.status == 403
+        return False
+
+    eventually(refused, what="a former user is let in")

@@ -1,0 +1,219 @@
+"""A hostile tenant: what it tries through the gateway, and what it must not learn or change.
+
+Evidence is what is upstream, and what the other tenant has; never what the attacker was answered.
+"""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.e2e.support.api import JSON, NAMESPACES, RBAC, Api, ns_path, rbac_path, refusal
+from tests.e2e.support.cluster import running
+from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
+from tests.e2e.support.people import People
+from tests.e2e.support.walks import WANTED, Step, errors, planted, reads, walk
+
+CANARY = "zyzzyva"
+"""A word that is nowhere but in what belongs to the other tenant."""
+ATTACKER, VICTIM = "quokka", "zyzzyvas"
+WORDS = (CANARY, ATTACKER, "lnamespace-clusters")
+SENT = (("Content-Type", JSON),)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    """Start a cluster of the file's own, with a gateway."""
+    with running(tmp_path_factory.mktemp("attacks"), GatewayCluster) as own:
+        assert isinstance(own, GatewayCluster)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
+    """Return the LClusters of the attacker and of the victim."""
+    made = LClusters(cluster, people)
+    made.make(ATTACKER, "alice", "bob", sudoers=("alice",))
+    made.make(VICTIM, "alice", sudoers=("alice",))
+    return made
+
+
+@pytest.fixture(scope="module")
+def bob(lclusters: LClusters) -> Resident:
+    """Return a user of the attacker's cluster who is no sudoer."""
+    return lclusters.resident(ATTACKER, "bob")
+
+
+@pytest.fixture(scope="module")
+def root(lclusters: LClusters) -> Api:
+    """Return a sudoer of the attacker's cluster with sudo."""
+    return lclusters.resident(ATTACKER, "alice").api.acting("alice", "system:masters")
+
+
+@pytest.fixture(scope="module")
+def victim(lclusters: LClusters) -> Api:
+    """Return a sudoer of the victim's cluster, in which everything bears the canary word."""
+    api = lclusters.resident(VICTIM, "alice").api.acting("alice", "system:masters")
+    api.create(NAMESPACES, {"metadata": {"name": CANARY}})
+    for path, body in planted(CANARY):
+        api.create(path, body)
+    return api
+
+
+def test_no_answer_has_a_word_of_another_tenant_or_the_own_prefix(
+    victim: Api, bob: Resident, root: Api
+) -> None:
+    assert victim.get(ns_path(CANARY, "secrets", CANARY))["metadata"]["name"] == CANARY
+    found = walk(bob.api, [*reads(bob.api), *errors()], WORDS)
+    assert not found.leaks, found.leaks[:5]
+    assert found.steps > 300
+    assert found.codes >= WANTED
+    assert not walk(root, errors(), WORDS).leaks
+
+
+def test_a_walk_sees_a_leak_that_is_planted(cluster: GatewayCluster, bob: Resident) -> None:
+    path = ns_path(f"{ATTACKER}-default", "configmaps")
+    cluster.admin.create(path, {"metadata": {"name": "planted"}, "data": {"a": CANARY}})
+    try:
+        found = walk(bob.api, [Step("GET", "/api/v1/configmaps")], WORDS)
+    finally:
+        cluster.admin.delete(f"{path}/planted")
+    assert found.leaks
+
+
+def test_what_only_the_other_tenant_has_is_answered_as_what_nobody_has(
+    victim: Api, root: Api
+) -> None:
+    del victim
+    nobody = "zzzzzzz"
+    groups = "/apis/{0}.example.com/v1/{0}s"
+    paths = [
+        groups,
+        groups + "/{0}",
+        "/apis/{0}.example.com",
+        "/openapi/v3/apis/{0}.example.com/v1",
+    ]
+    paths += [
+        f"{NAMESPACES}/{{0}}{more}" for more in ("", "/secrets", "/secrets/{0}", "/pods/{0}/log")
+    ]
+    for path, body in planted("{0}"):
+        del body
+        paths += [f"{path}/{{0}}", f"{path}?fieldSelector=metadata.name%3D{{0}}"]
+    for path in paths:
+        for upstream in ("{0}", VICTIM + "-{0}"):
+            spelled = path.replace("{0}", upstream)
+            theirs = root.answer("GET", spelled.replace("{0}", CANARY))
+            none = root.answer("GET", spelled.replace("{0}", nobody))
+            assert theirs.status == none.status, spelled
+            told = [_timeless(each.body).replace(CANARY, nobody) for each in (theirs, none)]
+            assert told[0] == told[1], spelled
+
+
+def _timeless(body: bytes) -> str:
+    """Return an answer without its resource version."""
+    try:
+        read = json.loads(body)
+    except ValueError:
+        return body.decode("latin-1")
+    read.get("metadata", {}).pop("resourceVersion", None)
+    return json.dumps(read)
+
+
+def test_nobody_reaches_the_binding_of_the_tenants_account(
+    cluster: GatewayCluster, bob: Resident, root: Api
+) -> None:
+    space = f"{ATTACKER}-default"
+    upstream = rbac_path("rolebindings", "lcluster:account", space)
+    before = cluster.admin.get(upstream)
+    path = rbac_path("rolebindings", "", "default")
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
+    hidden = {"metadata": {"name": "lcluster:account"}, "roleRef": role, "subjects": []}
+    stem = {"metadata": {"generateName": "lcluster:"}, "roleRef": role, "subjects": []}
+    for api in (bob.api, root):
+        for method in ("GET", "PUT", "PATCH", "DELETE"):
+            kind = "application/merge-patch+json" if method == "PATCH" else JSON
+            body = b"" if method in ("GET", "DELETE") else json.dumps(hidden).encode()
+            headers = (("Content-Type", kind),)
+            answer = api.answer(method, f"{path}/lcluster:account", body, headers)
+            assert answer.status in (403, 404)
+        for made in (hidden, stem):
+            assert api.answer("POST", path, json.dumps(made).encode(), SENT).status == 403
+        api.answer("DELETE", path)
+        api.answer("DELETE", f"{path}?fieldSelector=metadata.name%3Dlcluster:account")
+    after = cluster.admin.items(rbac_path("rolebindings", "", space))
+    named = [each for each in after if each["metadata"]["name"].startswith("lcluster:")]
+    assert [each["metadata"]["uid"] for each in named] == [before["metadata"]["uid"]]
+    assert named[0]["subjects"] == before["subjects"]
+
+
+def test_a_binding_to_all_who_are_authenticated_reaches_no_other_tenant(
+    cluster: GatewayCluster, victim: Api, root: Api, lclusters: LClusters
+) -> None:
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    groups = ("system:authenticated", "system:serviceaccounts", "system:masters")
+    subjects = [
+        {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": each} for each in groups
+    ]
+    body = {"metadata": {"name": "all"}, "roleRef": role, "subjects": subjects}
+    root.create(f"{RBAC}/clusterrolebindings", body)
+    root.create(rbac_path("rolebindings", "", "default"), body)
+    spec = {
+        "user": f"system:serviceaccount:{VICTIM}-default:default",
+        "groups": ["system:authenticated", "system:serviceaccounts"],
+        "resourceAttributes": {"verb": "get", "resource": "secrets", "namespace": ""},
+    }
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    for namespace in ("", "kube-system", f"{ATTACKER}-default", f"{VICTIM}-default"):
+        spec["resourceAttributes"] = {"verb": "get", "resource": "secrets", "namespace": namespace}
+        assert not cluster.admin.create(path, {"spec": spec})["status"]["allowed"]
+    assert victim.items(ns_path(CANARY, "secrets"))
+    stranger = lclusters.person_without_access(ATTACKER, "mallory")
+    assert "not listed" in refusal(stranger.api.get, NAMESPACES)
+
+
+def test_a_service_accounts_token_gives_nothing_of_others_at_the_api_server(
+    cluster: GatewayCluster, bob: Resident
+) -> None:
+    token = bob.api.create(ns_path("default", "serviceaccounts", "default/token"), {"spec": {}})
+    file = cluster.certificates / "stolen.kubeconfig"
+    stolen = cluster.admin.with_token(token["status"]["token"], file)
+    kinds = ("namespaces", "secrets", "nodes", "persistentvolumes", "configmaps")
+    paths = [f"/api/v1/{each}" for each in kinds]
+    paths += [ns_path(f"{VICTIM}-default", "secrets"), f"{RBAC}/clusterroles"]
+    assert [stolen.answer("GET", path).status for path in paths] == [403] * len(paths)
+
+
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [
+        ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "[" * 100_000),
+        ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", '{"spec":' * 100_000),
+        (rbac_path("clusterroles"), '{"rules":' * 100_000),
+        (ns_path("default", "configmaps"), '{"data":' * 100_000),
+    ],
+)
+def test_a_body_nested_too_deep_is_refused_and_fails_nothing(
+    path: str, sent: str, root: Api, cluster: GatewayCluster
+) -> None:
+    before = cluster.gateway.position
+    assert root.answer("POST", path, sent.encode(), SENT).status == 400
+    assert "Traceback" not in cluster.gateway.log(before)
+
+
+def test_a_tenant_that_asks_too_much_at_once_waits_alone(
+    root: Api, victim: Api, cluster: GatewayCluster
+) -> None:
+    cluster.gateway.stop()
+    cluster.gateway.start({"LNAMESPACE_GATEWAY_REQUESTS_IN_FLIGHT": "1"})
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(root.answer, "GET", "/api/v1/secrets") for _ in range(200)]
+        others = {victim.answer("GET", NAMESPACES).status for _ in range(20)}
+        answers = [each.result() for each in asked]
+    assert {each.status for each in answers} == {200, 429}
+    refused = next(each for each in answers if each.status == 429)
+    assert "Retry-After: 1" in refused.headers
+    assert others == {200}
+    assert root.answer("GET", "/api/v1/secrets").status == 200
+    cluster.gateway.stop()
+    cluster.gateway.start()

@@ -1,0 +1,240 @@
+"""Client certificates that people ask for, and approve, inside an LCluster."""
+
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.e2e.support.api import NAMESPACES
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, running
+from tests.e2e.support.gateway import (
+    GATEWAY_ACCOUNT,
+    HOST,
+    LCLUSTERS,
+    GatewayCluster,
+    LClusters,
+    Resident,
+)
+from tests.e2e.support.people import People
+from tests.e2e.support.waiting import eventually
+
+SIGNER = "kubernetes.io/kube-apiserver-client"
+SUDO = ("--as=alice", "--as-group=system:masters")
+CERTIFICATE = "jsonpath={.status.certificate}"
+CONDITIONS = "jsonpath={.status.conditions[*].type}"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    """Start a cluster of the file's own, with a gateway."""
+    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as own:
+        assert isinstance(own, GatewayCluster)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
+    """Make two LClusters with the same sudoer."""
+    made = LClusters(cluster, people)
+    for name in ("acme", "beta"):
+        made.make(name, "alice", sudoers=("alice",))
+    return made
+
+
+@pytest.fixture(scope="module")
+def alice(lclusters: LClusters) -> Resident:
+    """Return the sudoer in acme."""
+    return lclusters.resident("acme", "alice")
+
+
+@dataclass(frozen=True)
+class Applicant:
+    """Somebody who asks for a certificate inside an LCluster, with a key of their own."""
+
+    resident: Resident
+    user: str
+    groups: tuple[str, ...] = ()
+    signer: str = SIGNER
+    usages: tuple[str, ...] = ("client auth",)
+
+    def asks(self) -> "Asked":
+        """Ask for a certificate."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        parts = [x509.NameAttribute(NameOID.COMMON_NAME, self.user)]
+        parts += [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in self.groups]
+        asked = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(parts))
+        pem = asked.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        name = f"csr-{uuid4().hex[:8]}"
+        body = {
+            "apiVersion": "certificates.k8s.io/v1",
+            "kind": "CertificateSigningRequest",
+            "metadata": {"name": name},
+            "spec": {
+                "request": base64.b64encode(pem).decode(),
+                "signerName": self.signer,
+                "usages": list(self.usages),
+                "expirationSeconds": 3600,
+            },
+        }
+        self.resident.kubectl(*SUDO, "create", "-f", "-", stdin=json.dumps(body)).ok()
+        encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+        return Asked(
+            self.resident,
+            name,
+            key.private_bytes(encoding, form, serialization.NoEncryption()),
+        )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request for a certificate inside an LCluster."""
+
+    resident: Resident
+    name: str
+    key: bytes
+
+    def approve(self) -> None:
+        """Approve it, by kubectl."""
+        self.resident.kubectl(*SUDO, "certificate", "approve", self.name).ok()
+
+    def has(self, condition: str) -> bool:
+        """Return whether it has a condition."""
+        return condition in self.shown(CONDITIONS)
+
+    def shown(self, what: str) -> str:
+        """Return a part of it."""
+        return self.resident.kubectl(*SUDO, "get", "csr", self.name, "-o", what).ok()
+
+    def login(self, folder: Path) -> Resident:
+        """Return the holder of the certificate, as soon as it is signed."""
+        eventually(lambda: self.shown(CERTIFICATE), what="nobody signed")
+        document = yaml.safe_load(self.resident.kubeconfig.read_text())
+        document["users"][0]["user"] = {
+            "client-certificate-data": self.shown(CERTIFICATE),
+            "client-key-data": base64.b64encode(self.key).decode(),
+        }
+        file = folder / f"{self.name}.kubeconfig"
+        file.write_text(yaml.safe_dump(document))
+        return Resident(self.resident.person, file)
+
+
+def certified(resident: Resident, folder: Path, user: str, *groups: str) -> Resident:
+    asked = Applicant(resident, user, groups).asks()
+    asked.approve()
+    return asked.login(folder)
+
+
+def moved(resident: Resident, name: str, server: dict[str, str]) -> Resident:
+    """Return somebody with the same login at another server."""
+    document = yaml.safe_load(resident.kubeconfig.read_text())
+    document["clusters"][0]["cluster"] = server
+    file = resident.kubeconfig.with_suffix(f".{name}")
+    file.write_text(yaml.safe_dump(document))
+    return Resident(resident.person, file)
+
+
+def server_of(resident: Resident) -> dict[str, str]:
+    document = yaml.safe_load(resident.kubeconfig.read_text())
+    server: dict[str, str] = document["clusters"][0]["cluster"]
+    return server
+
+
+def test_an_approved_request_becomes_a_login_with_the_rights_that_the_lcluster_gives_it(
+    alice: Resident, tmp_path: Path
+) -> None:
+    asked = Applicant(alice, "robot", ("devs",)).asks()
+    assert asked.shown(CERTIFICATE) == ""
+    asked.approve()
+    robot = asked.login(tmp_path)
+    who = json.loads(robot.kubectl("auth", "whoami", "-o", "json").ok())["status"]["userInfo"]
+    assert (who["username"], who["groups"]) == ("robot", ["devs", "system:authenticated"])
+    assert 'User "robot" cannot list' in robot.kubectl("get", "pods").err
+    binding = ("create", "rolebinding", "devs", "--clusterrole=view", "--group=devs")
+    alice.kubectl(*SUDO, *binding).ok()
+    eventually(lambda: robot.kubectl("get", "pods").code == 0)
+    assert 'User "robot" cannot' in robot.kubectl("create", "configmap", "c").err
+
+
+def test_a_certificate_of_an_lcluster_is_nobody_elsewhere(
+    alice: Resident, cluster: GatewayCluster, tmp_path: Path
+) -> None:
+    robot = certified(alice, tmp_path, "alice")
+    there = moved(robot, "beta", server_of(robot) | {"tls-server-name": f"beta.{HOST}"})
+    refused = there.kubectl("get", "namespaces")
+    assert "not listed" in refused.err, refused
+    upstream = yaml.safe_load(Path(cluster.environment["KUBECONFIG"]).read_text())["clusters"][0][
+        "cluster"
+    ]
+    platform = moved(robot, "platform", upstream)
+    assert "logged in" in platform.kubectl("get", "namespaces").err
+
+
+def test_a_certificate_for_masters_or_servers_is_not_signed_and_the_request_says_why(
+    alice: Resident,
+) -> None:
+    for applicant in (
+        Applicant(alice, "eve", ("system:masters",)),
+        Applicant(alice, "eve", usages=("client auth", "server auth")),
+    ):
+        asked = applicant.asks()
+        asked.approve()
+        eventually(partial(asked.has, "Failed"), what="not refused")
+        assert asked.shown(CERTIFICATE) == ""
+
+
+def test_nobody_signs_what_is_denied_or_for_another_signer(alice: Resident, tmp_path: Path) -> None:
+    denied = Applicant(alice, "eve").asks()
+    alice.kubectl(*SUDO, "certificate", "deny", denied.name).ok()
+    other = Applicant(alice, "eve", signer="example.com/mine").asks()
+    other.approve()
+    # Signed after them, so they have been looked at.
+    certified(alice, tmp_path, "later")
+    assert denied.shown(CERTIFICATE) == other.shown(CERTIFICATE) == ""
+
+
+def test_an_lcluster_made_anew_takes_no_certificates_of_the_old_one(
+    lclusters: LClusters, cluster: GatewayCluster, tmp_path: Path
+) -> None:
+    lclusters.make("gone", "alice", sudoers=("alice",))
+    robot = certified(lclusters.resident("gone", "alice"), tmp_path, "robot")
+    assert robot.kubectl("auth", "whoami").ok()
+    cluster.admin.delete(f"{LCLUSTERS}/gone")
+    eventually(lambda: cluster.admin.find(f"{LCLUSTERS}/gone") is None, what="not deleted")
+    lclusters.make("gone", "alice", sudoers=("alice",))
+    assert lclusters.resident("gone", "alice").api.items(NAMESPACES)
+    assert "not listed" in robot.kubectl("get", "namespaces").err
+
+
+def test_all_gateways_take_the_certificates_that_one_of_them_signed(
+    alice: Resident, cluster: GatewayCluster, tmp_path: Path
+) -> None:
+    robot = certified(alice, tmp_path, "robot")
+    cluster.gateway.stop()
+    cluster.gateway.start()
+    assert "robot" in robot.kubectl("auth", "whoami").ok()
+
+
+def test_a_root_that_is_deleted_is_made_anew_and_takes_all_certificates_with_it(
+    alice: Resident, cluster: GatewayCluster, tmp_path: Path
+) -> None:
+    robot = certified(alice, tmp_path, "robot")
+    name = f"{GATEWAY_ACCOUNT}-signer"
+    cluster.run("kubectl", "-n", RELEASE_NAMESPACE, "delete", "secret", name).ok()
+    cluster.helm("upgrade")
+    assert robot.kubectl("auth", "whoami").ok()
+    cluster.gateway.stop()
+    cluster.gateway.start()
+    # The listener breaks the handshake off: what kubectl reads of that depends on who is faster.
+    assert robot.kubectl("auth", "whoami").code == 1
+    again = certified(alice, tmp_path, "robot")
+    assert "robot" in again.kubectl("auth", "whoami").ok()

@@ -1,0 +1,271 @@
+"""Requests through the gateway have the answers of a plain cluster."""
+
+import base64
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from tests.e2e.support.api import APPLY, JSON_PATCH, MERGE, NAMESPACES, RBAC, Api, ApiError, refusal
+from tests.e2e.support.cluster import running
+from tests.e2e.support.comparison import Comparison
+from tests.e2e.support.gateway import GatewayCluster, LClusters
+from tests.e2e.support.people import People
+from tests.e2e.support.waiting import eventually
+
+STRATEGIC = "application/strategic-merge-patch+json"
+HERE = f"{NAMESPACES}/same"
+MAPS = f"{HERE}/configmaps"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/same/deployments"
+POLICIES = "/apis/networking.k8s.io/v1/namespaces/same/networkpolicies"
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = "/apis/same.example.com/v1/namespaces/same/widgets"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    """Start a cluster of the file's own, with a gateway."""
+    with running(tmp_path_factory.mktemp("comparison"), GatewayCluster) as own:
+        assert isinstance(own, GatewayCluster)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def alice(cluster: GatewayCluster, people: People) -> Api:
+    """Return a user and sudoer of an LCluster."""
+    lclusters = LClusters(cluster, people)
+    lclusters.make("acme", "alice", sudoers=("alice",))
+    return lclusters.resident("acme", "alice").api
+
+
+@pytest.fixture
+def clusters(cluster: GatewayCluster, alice: Api) -> Comparison:
+    """Return the platform's own cluster beside the LCluster on it."""
+    # Who writes names a manager; else it is what sent the request upstream.
+    agent = ("User-Agent", "comparison/1")
+    inside = alice.with_headers(
+        agent, ("Impersonate-User", "alice"), ("Impersonate-Group", "system:masters")
+    )
+    return Comparison(cluster.admin.with_headers(agent), inside)
+
+
+def ask_about_namespaces(clusters: Comparison) -> None:
+    ask = clusters.ask
+    ask("POST", NAMESPACES, {"metadata": {"name": "same", "labels": {"a": "b"}}})
+    ask("GET", HERE)
+    ask("GET", f"{NAMESPACES}?fieldSelector=metadata.name=same")
+    ask("GET", f"{NAMESPACES}?labelSelector=kubernetes.io/metadata.name+in+(same,other)")
+    ask("PATCH", HERE, {"metadata": {"labels": {"c": "d"}}}, MERGE)
+    ask("PATCH", HERE, {"metadata": {"labels": {"c": None}}}, STRATEGIC)
+    ask("PATCH", HERE, [{"op": "add", "path": "/metadata/labels/e", "value": "f"}], JSON_PATCH)
+    ask("PATCH", HERE, [{"op": "test", "path": "/metadata/name", "value": "x"}], JSON_PATCH)
+    applied = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "same"}}
+    labelled = {**applied, "metadata": {"name": "same", "labels": {"q": "r"}}}
+    ask("PATCH", f"{HERE}?fieldManager=m", labelled, APPLY)
+    ask("PATCH", f"{HERE}?fieldManager=m", applied, APPLY)
+    ask("PATCH", HERE, applied, APPLY)
+    ask("PUT", f"{HERE}/finalize", {**applied, "spec": {"finalizers": ["kubernetes"]}})
+    ask("POST", NAMESPACES, {"metadata": {"name": "same"}})
+    ask("POST", NAMESPACES, {"metadata": {"name": "Bad_x"}})
+    ask("DELETE", NAMESPACES)
+
+
+def ask_about_config_maps(clusters: Comparison) -> None:
+    ask, one = clusters.ask, f"{MAPS}/c"
+    ask("POST", MAPS, {"metadata": {"name": "c"}, "data": {"a": "acme-x"}})
+    ask("POST", MAPS, {"metadata": {"name": "c"}})
+    ask("POST", MAPS, {"metadata": {"name": "C_"}})
+    ask("POST", MAPS, {"metadata": {"name": "d", "namespace": "other"}})
+    for query in (
+        "limit=1",
+        "fieldSelector=metadata.name=c",
+        "fieldSelector=metadata.name!=c",
+        "fieldSelector=metadata.namespace=same",
+        "fieldSelector=spec.x=c",
+        "fieldSelector=a",
+        "labelSelector=a=b=c",
+        "labelSelector=a,,b",
+        "labelSelector=a+in+(b",
+        "labelSelector=@",
+        "labelSelector=a>b",
+        "labelSelector=a+in+()",
+        "resourceVersion=abc",
+        "timeoutSeconds=x",
+    ):
+        ask("GET", f"{MAPS}?{query}")
+    ask("PATCH", one, {"data": {"b": "c"}}, MERGE)
+    ask("PATCH", one, {"data": {"$patch": "replace", "k": "v"}}, STRATEGIC)
+    ask("PATCH", f"{MAPS}/nope", {"data": None}, MERGE)
+    ask("PATCH", one, [{"op": "copy", "from": "/data/k", "path": "/data/z"}], JSON_PATCH)
+    ask("PATCH", one, [{"op": "remove", "path": "/data/nope"}], JSON_PATCH)
+    ask("PATCH", one, {"metadata": {"finalizers": ["a/b"]}}, STRATEGIC)
+    ask("PATCH", one, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a/b"]}}, STRATEGIC)
+    ask("PATCH", one, {}, "application/apply-patch+cbor")
+    for path in (one, f"{MAPS}/nope", f"{MAPS}/a%25b", f"{MAPS}/a%2Fb", f"{one}/status"):
+        ask("GET", path)
+    ask("DELETE", f"{MAPS}/nope")
+    ask("DELETE", "/api/v1/configmaps")
+    ask("GET", "/api/v1/nonsense")
+
+
+def ask_about_events(clusters: Comparison) -> None:
+    ask, events = clusters.ask, f"{HERE}/events"
+    about = {"kind": "Pod", "namespace": "same", "name": "p", "apiVersion": "v1"}
+    ask("POST", events, {"metadata": {"name": "e"}, "involvedObject": about, "reason": "R"})
+    for selector in (
+        "involvedObject.name=p",
+        "involvedObject.name!=p",
+        "involvedObject.kind=Pod,involvedObject.name=p,involvedObject.namespace=same",
+        "involvedObject.namespace!=same",
+        "reason=R",
+        "involvedObject.x=y",
+    ):
+        ask("GET", f"{events}?fieldSelector={selector}")
+    ask("PATCH", f"{events}/e", {"count": 2}, STRATEGIC)
+
+
+def ask_about_workloads(clusters: Comparison) -> None:
+    ask, one = clusters.ask, f"{DEPLOYMENTS}/d"
+    term = {"topologyKey": "k", "namespaces": ["same"], "namespaceSelector": {}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    pod = {"containers": [{"name": "c", "image": "i"}], "affinity": affinity}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod}
+    spec = {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    ask("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec})
+    ask("PATCH", f"{one}/scale", {"spec": {"replicas": 0}}, MERGE)
+    order = {"$setElementOrder/containers": [{"name": "c2"}, {"name": "c"}]}
+    changed = {**order, "containers": [{"name": "c2", "image": "j"}]}
+    ask("PATCH", one, {"spec": {"template": {"spec": changed}}}, STRATEGIC)
+    where = "/spec/template/spec/affinity/podAntiAffinity"
+    where += "/requiredDuringSchedulingIgnoredDuringExecution/0/namespaces"
+    ask("PATCH", one, [{"op": "add", "path": f"{where}/-", "value": "other"}], JSON_PATCH)
+    ask("PATCH", one, [{"op": "replace", "path": f"{where}/0", "value": "third"}], JSON_PATCH)
+
+
+def ask_about_policies(clusters: Comparison) -> None:
+    ask, one = clusters.ask, f"{POLICIES}/n"
+    named = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "same"}}}
+    peers = [named, {"namespaceSelector": {}}]
+    spec = {"podSelector": {}, "ingress": [{"from": peers}]}
+    ask("POST", POLICIES, {"metadata": {"name": "n"}, "spec": spec})
+    peer = "/spec/ingress/0/from"
+    ask("PATCH", one, [{"op": "add", "path": f"{peer}/-", "value": named}], JSON_PATCH)
+    labels = f"{peer}/0/namespaceSelector/matchLabels"
+    ask("PATCH", one, [{"op": "remove", "path": labels}], JSON_PATCH)
+    empty = [{"from": [{"namespaceSelector": {"matchLabels": None}}]}]
+    ask("PATCH", one, {"spec": {"ingress": empty}}, STRATEGIC)
+
+
+def ask_about_cluster_scoped_objects(clusters: Comparison) -> None:
+    ask, role, class_ = clusters.ask, f"{RBAC}/clusterroles/same", f"{CLASSES}/same"
+    key = "rbac.authorization.k8s.io/aggregate-to-same"
+    labels = {key: "true", "l": "m"}
+    ask("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "same", "labels": labels}})
+    ask("PATCH", role, {"metadata": {"labels": {key: None}}}, MERGE)
+    ask("PATCH", role, [{"op": "remove", "path": "/metadata/labels"}], JSON_PATCH)
+    applied = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    rules = [{"apiGroups": ["x"], "resources": ["y"], "verbs": ["z"]}]
+    named = {**applied, "metadata": {"name": "same"}, "rules": rules}
+    ask("PATCH", f"{role}?fieldManager=m", named, APPLY)
+    ask("GET", f"{RBAC}/clusterroles?fieldSelector=metadata.name=same")
+    ask("POST", CLASSES, {"metadata": {"name": "same"}, "value": 5})
+    ask("PATCH", class_, {"description": "x"}, STRATEGIC)
+    ask("PATCH", class_, {"value": 7}, MERGE)
+    ask("POST", CLASSES, {"metadata": {"name": "system-same"}, "value": 5})
+    ask("DELETE", class_)
+    ask("GET", class_)
+
+
+def ask_about_webhooks(clusters: Comparison) -> None:
+    ask, one = clusters.ask, f"{WEBHOOKS}/same"
+    rule = {"apiGroups": ["zz"], "apiVersions": ["v1"], "operations": ["CREATE"]}
+    webhook = {
+        "name": "a.b.c",
+        "clientConfig": {"service": {"namespace": "same", "name": "s"}},
+        "rules": [{**rule, "resources": ["zz"]}],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Ignore",
+    }
+    ask("POST", WEBHOOKS, {"metadata": {"name": "same"}, "webhooks": [webhook]})
+    for selector in ({"matchLabels": {"a": "b"}}, {"matchLabels": None}, None):
+        part = {"webhooks": [{"name": "a.b.c", "namespaceSelector": selector}]}
+        ask("PATCH", one, part, STRATEGIC)
+    timeout = [{"op": "replace", "path": "/webhooks/0/timeoutSeconds", "value": 3}]
+    ask("PATCH", one, timeout, JSON_PATCH)
+    ask("PATCH", one, {"webhooks": [{"$patch": "delete", "name": "a.b.c"}]}, STRATEGIC)
+
+
+def is_empty(api: Api, path: str) -> bool:
+    try:
+        return api.items(path) == []
+    except ApiError:
+        return False
+
+
+def ask_about_custom_resources(clusters: Comparison, cluster: GatewayCluster) -> None:
+    ask, one = clusters.ask, f"{WIDGETS}/w"
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {
+        "group": "same.example.com",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "scope": "Namespaced",
+        "versions": [version],
+    }
+    ask("POST", DEFINITIONS, {"metadata": {"name": "widgets.same.example.com"}, "spec": spec})
+    above = WIDGETS.replace("/same", "/acme-same")
+    eventually(partial(is_empty, cluster.admin, WIDGETS), what=f"{WIDGETS} is not served")
+    eventually(partial(is_empty, cluster.admin, above), what=f"{above} is not served")
+    widget = {"apiVersion": "same.example.com/v1", "kind": "Widget", "spec": {"x": "acme-z"}}
+    named = {**widget, "metadata": {"name": "w"}}
+    ask("POST", WIDGETS, named)
+    ask("PATCH", one, {"spec": {"x": 2}}, MERGE)
+    ask("PATCH", one, {"spec": {"x": 2}}, STRATEGIC)
+    ask("PATCH", one, [{"op": "replace", "path": "/spec/x", "value": "y"}], JSON_PATCH)
+    ask("PATCH", f"{one}?fieldManager=m", named, APPLY)
+    ask("PATCH", f"{one}?fieldManager=m&force=true", named, APPLY)
+    ask("GET", WIDGETS)
+    ask("GET", f"{WIDGETS}?fieldSelector=spec.x=1")
+    ask("DELETE", one)
+
+
+def test_requests_have_the_answers_of_a_plain_cluster(
+    clusters: Comparison, cluster: GatewayCluster
+) -> None:
+    ask_about_namespaces(clusters)
+    ask_about_config_maps(clusters)
+    ask_about_events(clusters)
+    ask_about_workloads(clusters)
+    ask_about_policies(clusters)
+    ask_about_cluster_scoped_objects(clusters)
+    ask_about_webhooks(clusters)
+    ask_about_custom_resources(clusters, cluster)
+    assert "\n".join(clusters.differences[:30]) == ""
+
+
+def test_pages_over_all_namespaces_have_each_object_once(alice: Api) -> None:
+    everywhere = "/api/v1/configmaps"
+    for namespace in ("default", "kube-system"):
+        for name in ("a", "b", "c"):
+            body = {"metadata": {"name": name, "labels": {"paged": "yes"}}}
+            alice.create(f"{NAMESPACES}/{namespace}/configmaps", body)
+    query, found = {"labelSelector": "paged=yes", "limit": "2"}, []
+    page = alice.get(everywhere, **query)
+    tokens = []
+    while token := page["metadata"].get("continue"):
+        found += page["items"]
+        tokens.append(token)
+        page = alice.get(everywhere, **query, **{"continue": token})
+    found += page["items"]
+    names = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in found]
+    assert names == [(space, name) for space in ("default", "kube-system") for name in "abc"]
+    assert tokens
+    for token in tokens:
+        assert b"default" not in base64.urlsafe_b64decode(token + "===")
+    changed = tokens[0][:40] + ("A" if tokens[0][40] != "A" else "B") + tokens[0][41:]
+    assert refusal(alice.get, everywhere, status=400, **query, **{"continue": changed})
+    secrets = everywhere.replace("configmaps", "secrets")
+    assert refusal(alice.get, secrets, status=400, **query, **{"continue": tokens[0]})

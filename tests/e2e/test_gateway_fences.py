@@ -1,0 +1,990 @@
+"""What the gateway and the tenants of LClusters cannot do, should the gateway be wrong or robbed.
+
+Everything here is tried upstream, without a gateway: as its ServiceAccount with every right that
+there is, as a tenant's account, and as a ServiceAccount of a tenant. Each refusal has a twin that
+is let through, because what is broken looks like what is safe.
+"""
+
+import base64
+import copy
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from lnamespace.model.lcluster import RESERVED_TENANTS
+from lnamespace.translate.confinement import confine
+from lnamespace.translate.resources import ResourceType
+from lnamespace.translate.view import View
+
+from tests.e2e.support.api import (
+    APPLY,
+    GROUP,
+    JSON_PATCH,
+    MERGE,
+    NAMESPACES,
+    Api,
+    ApiError,
+    Object,
+    ns_path,
+    rbac_path,
+    refusal,
+)
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, Cluster
+from tests.e2e.support.instances import CHART
+from tests.e2e.support.waiting import eventually
+
+GATEWAY = f"system:serviceaccount:{RELEASE_NAMESPACE}:lnamespace-gateway"
+ACCOUNTS = "lnamespace-clusters"
+TENANT, OTHER = "fencea", "fenceb"
+LABEL = f"{GROUP}/lcluster"
+HOME, FOREIGN = f"{TENANT}-prod", f"{OTHER}-prod"
+PROBE = f"{TENANT}-probe"
+POLICIES = (
+    "policy-gateway",
+    "policy-gateway-kinds",
+    "policy-lclusters-objects",
+    "policy-lclusters-pods",
+)
+VALUES = (
+    "--set=gateway.enabled=true,gateway.deploy=false,gateway.host=lclusters.example.com",
+    "--set=controller.deploy=false,ledger.deploy=false,webhook.deploy=false",
+    "--set=webhook.url=https://127.0.0.1:1",
+)
+STRATEGIC = "application/strategic-merge-patch+json"
+ENFORCE = "pod-security.kubernetes.io/enforce"
+
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+FLOW = "/apis/flowcontrol.apiserver.k8s.io/v1"
+NETWORKING = "/apis/networking.k8s.io/v1"
+STORAGE = "/apis/storage.k8s.io/v1"
+LCLUSTERS = f"/apis/{GROUP}/v1beta1/lclusters"
+
+
+def own(name: str, **fields: Any) -> Object:
+    """An object as the gateway writes it."""
+    return {"metadata": {"name": f"{TENANT}-{name}", "labels": {LABEL: TENANT}}} | fields
+
+
+def confined(group: str, plural: str, kind: str, written: Object) -> Object:
+    """What the gateway makes of an object of the tenant."""
+    view = View(TENANT, tenant_label=LABEL)
+    resource = ResourceType(group, plural, kind, namespaced=False)
+    return confine(resource, "", written, view)
+
+
+def _client() -> Object:
+    return {"service": {"namespace": HOME, "name": "judge"}}
+
+
+def _webhook(**fields: Any) -> Object:
+    return {
+        "name": "a.example.com",
+        "clientConfig": _client(),
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "rules": [
+            {
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "operations": ["CREATE"],
+                "resources": ["configmaps"],
+            }
+        ],
+    } | fields
+
+
+@cache
+def _request() -> str:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "eve")])
+    made = x509.CertificateSigningRequestBuilder().subject_name(name).sign(key, hashes.SHA256())
+    return base64.b64encode(made.public_bytes(serialization.Encoding.PEM)).decode()
+
+
+def objects() -> dict[str, tuple[str, Object]]:
+    """One object of each kind that tenants have, as the gateway writes it, by a short name."""
+    admission = "admissionregistration.k8s.io"
+    return {
+        "namespace": (
+            NAMESPACES,
+            {"metadata": {"name": f"{TENANT}-n", "labels": {LABEL: TENANT, ENFORCE: "baseline"}}},
+        ),
+        "volume": (
+            "/api/v1/persistentvolumes",
+            confined(
+                "",
+                "persistentvolumes",
+                "PersistentVolume",
+                own(
+                    "v",
+                    spec={
+                        "capacity": {"storage": "1Gi"},
+                        "accessModes": ["ReadWriteOnce"],
+                        "csi": {"driver": "d", "volumeHandle": "h"},
+                    },
+                ),
+            ),
+        ),
+        "webhook": (
+            f"{ADMISSION}/validatingwebhookconfigurations",
+            confined(
+                admission,
+                "validatingwebhookconfigurations",
+                "ValidatingWebhookConfiguration",
+                own("w", webhooks=[_webhook()]),
+            ),
+        ),
+        "mutating webhook": (
+            f"{ADMISSION}/mutatingwebhookconfigurations",
+            confined(
+                admission,
+                "mutatingwebhookconfigurations",
+                "MutatingWebhookConfiguration",
+                own("w", webhooks=[_webhook()]),
+            ),
+        ),
+        "certificate": (
+            CSRS,
+            confined(
+                "certificates.k8s.io",
+                "certificatesigningrequests",
+                "CertificateSigningRequest",
+                own(
+                    "c",
+                    spec={
+                        "signerName": "example.com/mine",
+                        "usages": ["client auth"],
+                        "request": _request(),
+                    },
+                ),
+            ),
+        ),
+        "definition": (
+            CRDS,
+            {
+                "metadata": {
+                    "name": f"things.{TENANT}-example.com",
+                    "labels": {LABEL: TENANT},
+                },
+                "spec": {
+                    "group": f"{TENANT}-example.com",
+                    "scope": "Cluster",
+                    "names": {"plural": "things", "kind": "Thing"},
+                    "versions": [
+                        {
+                            "name": "v1",
+                            "served": True,
+                            "storage": True,
+                            "schema": {"openAPIV3Schema": {"type": "object"}},
+                        }
+                    ],
+                },
+            },
+        ),
+        "flow schema": (
+            f"{FLOW}/flowschemas",
+            own(
+                "f",
+                spec={
+                    "matchingPrecedence": 2,
+                    "priorityLevelConfiguration": {"name": f"{TENANT}-l"},
+                    "rules": [],
+                },
+            ),
+        ),
+        "priority level": (
+            f"{FLOW}/prioritylevelconfigurations",
+            own(
+                "l",
+                spec={
+                    "type": "Limited",
+                    "limited": {
+                        "nominalConcurrencyShares": 0,
+                        "limitResponse": {"type": "Reject"},
+                    },
+                },
+            ),
+        ),
+        "ingress class": (
+            f"{NETWORKING}/ingressclasses",
+            own("i", spec={"controller": f"{TENANT}-example.com/c"}),
+        ),
+        "runtime class": (
+            "/apis/node.k8s.io/v1/runtimeclasses",
+            own("r", handler=f"{TENANT}-runc"),
+        ),
+        "role": (
+            rbac_path("clusterroles"),
+            own("r", rules=[{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]),
+        ),
+        "role binding": (
+            rbac_path("clusterrolebindings"),
+            own(
+                "b",
+                roleRef={
+                    "apiGroup": "rbac.authorization.k8s.io",
+                    "kind": "ClusterRole",
+                    "name": "inert:cluster-admin",
+                },
+                subjects=[
+                    {"kind": "User", "name": f"lcluster:{TENANT}:eve"},
+                    {"kind": "ServiceAccount", "name": "x", "namespace": HOME},
+                    {"kind": "Group", "name": f"system:serviceaccounts:{HOME}"},
+                ],
+            ),
+        ),
+        "device class": ("/apis/resource.k8s.io/v1/deviceclasses", own("d", spec={})),
+        "resource slice": (
+            "/apis/resource.k8s.io/v1/resourceslices",
+            own(
+                "s",
+                spec={
+                    "driver": f"{TENANT}-gpu.example.com",
+                    "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+                    "allNodes": True,
+                },
+            ),
+        ),
+        "priority class": (
+            "/apis/scheduling.k8s.io/v1/priorityclasses",
+            own("c", value=1000, preemptionPolicy="Never"),
+        ),
+        "driver": (f"{STORAGE}/csidrivers", own("d", spec={})),
+        "csi node": (f"{STORAGE}/csinodes", own("n", spec={"drivers": []})),
+        "storage class": (
+            f"{STORAGE}/storageclasses",
+            own("s", provisioner=f"{TENANT}-example.com/p"),
+        ),
+        "attachment": (
+            f"{STORAGE}/volumeattachments",
+            own(
+                "a",
+                spec={
+                    "attacher": f"{TENANT}-d",
+                    "nodeName": f"{TENANT}-n",
+                    "source": {"persistentVolumeName": f"{TENANT}-v"},
+                },
+            ),
+        ),
+        "attributes": (
+            f"{STORAGE}/volumeattributesclasses",
+            own("a", driverName=f"{TENANT}-d", parameters={"a": "b"}),
+        ),
+    }
+
+
+def changed(what: str, path: str, value: Any) -> tuple[str, Object]:
+    """Take the collection of a kind and its object with one field changed; None takes it away."""
+    where, body = copy.deepcopy(objects()[what])
+    *parents, last = path.split("/")
+    at: Any = body
+    for key in parents:
+        at = at[int(key)] if isinstance(at, list) else at.setdefault(key.replace("|", "/"), {})
+    last = last.replace("|", "/")
+    if value is None:
+        at.pop(last)
+    else:
+        at[int(last) if isinstance(at, list) else last] = value
+    return where, body
+
+
+@pytest.fixture(scope="module")
+def cluster(own_cluster: Cluster) -> Cluster:
+    """Return a cluster of the file's own: the policies stay on it."""
+    return own_cluster
+
+
+@pytest.fixture(scope="module")
+def gateway(admin: Api) -> Api:
+    """The gateway's account, should somebody give it every right."""
+    return admin.acting(GATEWAY, "system:masters")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fences(cluster: Cluster, gateway: Api, admin: Api) -> Iterator[None]:
+    """The policies of the chart, in force."""
+    files = [f"--show-only=templates/{name}.yaml" for name in POLICIES]
+    chart = ("lnamespace", str(CHART), "--namespace", RELEASE_NAMESPACE)
+    rendered = cluster.run("helm", "template", *chart, *VALUES, *files).ok()
+    cluster.run("kubectl", "apply", "--filename=-", stdin=rendered).ok()
+    admin.create(NAMESPACES, {"metadata": {"name": PROBE, "labels": {LABEL: TENANT}}})
+    probe = {"metadata": {"name": "x", "labels": {LABEL: TENANT}}}
+
+    def in_force() -> bool:
+        try:
+            gateway.create(rbac_path("clusterroles"), probe, dryRun="All")
+        except ApiError:
+            return binds_nobody()
+        return False
+
+    def binds_nobody() -> bool:
+        binding = {"metadata": {"name": "x"}, "target": {"kind": "Node", "name": "n"}}
+        try:
+            admin.create(ns_path(PROBE, "bindings"), binding, dryRun="All")
+        except ApiError as error:
+            return "scheduler" in error.message
+        return False
+
+    eventually(in_force, what="the policies are not in force")
+    yield
+    admin.remove(ns_path(PROBE))
+    cluster.run("kubectl", "delete", "--filename=-", stdin=rendered).ok()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def world(fences: None, admin: Api) -> Iterator[None]:
+    """Two tenants with a namespace each, and the first tenant's account and ServiceAccount."""
+    assert fences is None
+    for name, tenant in ((HOME, TENANT), (FOREIGN, OTHER)):
+        labels = {LABEL: tenant, ENFORCE: "baseline"}
+        admin.create(NAMESPACES, {"metadata": {"name": name, "labels": labels}})
+    subjects = [
+        {"kind": "ServiceAccount", "name": TENANT, "namespace": ACCOUNTS},
+        {"kind": "ServiceAccount", "name": "robot", "namespace": HOME},
+    ]
+    admin.create(rbac_path("rolebindings", namespace=HOME), _binding("lcluster:account", subjects))
+    robot = {"metadata": {"name": "robot"}}
+    admin.create(ns_path(HOME, "serviceaccounts"), robot)
+    eventually(lambda: admin.find(ns_path(HOME, "serviceaccounts", "default")) is not None)
+    yield
+    for name in (HOME, FOREIGN):
+        admin.remove(ns_path(name))
+
+
+def _binding(name: str, subjects: list[Object]) -> Object:
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    return {"metadata": {"name": name}, "roleRef": role, "subjects": subjects}
+
+
+@pytest.fixture(scope="module", params=["account", "robot"])
+def tenant(request: pytest.FixtureRequest, admin: Api) -> Api:
+    """Somebody who is cluster-admin in the tenant's namespaces: its account, a ServiceAccount."""
+    names = {
+        "account": f"system:serviceaccount:{ACCOUNTS}:{TENANT}",
+        "robot": f"system:serviceaccount:{HOME}:robot",
+    }
+    return admin.acting(names[request.param])
+
+
+# --- what the gateway writes
+
+
+@pytest.mark.parametrize("what", [*objects()])
+def test_the_gateway_writes_the_objects_of_a_tenant(gateway: Api, what: str) -> None:
+    where, body = objects()[what]
+    gateway.create(where, body, dryRun="All")
+
+
+@pytest.mark.parametrize("what", [*objects()])
+@pytest.mark.parametrize(
+    "steal",
+    [
+        "another tenant's name",
+        "a name of the platform",
+        "no label",
+        "another tenant's label",
+        "a label that is no tenant's",
+    ],
+)
+def test_a_stolen_gateway_writes_nothing_of_anybody_else(
+    gateway: Api, what: str, steal: str
+) -> None:
+    where, body = objects()[what]
+    metadata = body["metadata"]
+    match steal:
+        case "another tenant's name":
+            metadata["name"] = metadata["name"].replace(TENANT, OTHER)
+            if what == "definition":
+                body["spec"]["group"] = f"{OTHER}-example.com"
+        case "a name of the platform":
+            metadata["name"] = metadata["name"].replace(f"{TENANT}-", "")
+            if what == "definition":
+                body["spec"]["group"] = "example.com"
+        case "no label":
+            del metadata["labels"][LABEL]
+        case "another tenant's label":
+            metadata["labels"][LABEL] = OTHER
+        case _:
+            metadata["labels"][LABEL] = "x-y"
+            metadata["name"] = metadata["name"].replace(TENANT, "x-y")
+            if what == "definition":
+                body["spec"]["group"] = "x-y-example.com"
+    refusal(gateway.create, where, body, dryRun="All")
+
+
+@pytest.mark.parametrize("reserved", RESERVED_TENANTS)
+def test_a_stolen_gateway_is_no_tenant_of_a_reserved_name(gateway: Api, reserved: str) -> None:
+    labels = {LABEL: reserved}
+    body = {"metadata": {"name": f"{reserved}-x", "labels": labels}}
+    assert LABEL in refusal(gateway.create, rbac_path("clusterroles"), body, dryRun="All")
+
+
+REFUSED = {
+    "a webhook without its condition": ("webhook", "webhooks/0/matchConditions", None),
+    "a webhook with a condition that is true": (
+        "webhook",
+        "webhooks/0/matchConditions/0/expression",
+        "true",
+    ),
+    "a webhook of all namespaces": ("webhook", "webhooks/0/namespaceSelector", {}),
+    "a webhook of another tenant's namespaces": (
+        "webhook",
+        "webhooks/0/namespaceSelector",
+        {"matchLabels": {LABEL: OTHER}},
+    ),
+    "a webhook by URL": ("webhook", "webhooks/0/clientConfig", {"url": "https://127.0.0.1/x"}),
+    "a webhook at the platform's Service": (
+        "mutating webhook",
+        "webhooks/0/clientConfig/service/namespace",
+        "kube-system",
+    ),
+    "a mutating webhook without its condition": (
+        "mutating webhook",
+        "webhooks/0/matchConditions",
+        None,
+    ),
+    "a certificate of the platform": (
+        "certificate",
+        "spec/signerName",
+        "kubernetes.io/kube-apiserver-client",
+    ),
+    "a certificate of another tenant's signer": (
+        "certificate",
+        "spec/signerName",
+        f"lcluster.tenancy.loblaw.digital/{OTHER}.2.example.com.mine",
+    ),
+    "a conversion webhook by URL": (
+        "definition",
+        "spec/conversion",
+        {
+            "strategy": "Webhook",
+            "webhook": {
+                "conversionReviewVersions": ["v1"],
+                "clientConfig": {"url": "https://127.0.0.1/x"},
+            },
+        },
+    ),
+    "a volume of a driver of the platform": ("volume", "spec/csi/driver", "ebs.csi.aws.com"),
+    "a volume for another tenant's claim": (
+        "volume",
+        "spec/claimRef",
+        {"namespace": FOREIGN, "name": "c"},
+    ),
+    "a volume of a class of the platform": ("volume", "spec/storageClassName", "standard"),
+    "a volume without a class": ("volume", "spec/storageClassName", None),
+    "a volume with the Secret of another": (
+        "volume",
+        "spec/csi/nodeStageSecretRef",
+        {"namespace": "kube-system", "name": "x"},
+    ),
+    "a volume that a provisioner deletes": (
+        "volume",
+        "metadata/annotations",
+        {"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"},
+    ),
+    "a storage class of the platform's provisioner": (
+        "storage class",
+        "provisioner",
+        "ebs.csi.aws.com",
+    ),
+    "a storage class with the Secret of another": (
+        "storage class",
+        "parameters",
+        {"csi.storage.k8s.io/provisioner-secret-namespace": "kube-system"},
+    ),
+    "the platform's default storage class": (
+        "storage class",
+        "metadata/annotations",
+        {"storageclass.kubernetes.io/is-default-class": "true"},
+    ),
+    "the platform's default ingress class": (
+        "ingress class",
+        "metadata/annotations",
+        {"ingressclass.kubernetes.io/is-default-class": "true"},
+    ),
+    "an ingress class of the platform's controller": (
+        "ingress class",
+        "spec/controller",
+        "k8s.io/ingress-nginx",
+    ),
+    "a runtime class without a sandbox": ("runtime class", "handler", "runc"),
+    "a runtime class that chooses nodes": (
+        "runtime class",
+        "scheduling",
+        {"tolerations": [{"operator": "Exists"}]},
+    ),
+    "a priority above the others": ("priority class", "value", 1001),
+    "a priority for everybody": ("priority class", "globalDefault", True),
+    "a priority that preempts": ("priority class", "preemptionPolicy", "PreemptLowerPriority"),
+    "a device class that takes a resource": (
+        "device class",
+        "spec/extendedResourceName",
+        "example.com/gpu",
+    ),
+    "a device on every node": ("resource slice", "spec/devices", [{"name": "d"}]),
+    "a slice of the platform's driver": ("resource slice", "spec/driver", "gpu.example.com"),
+    "a flow schema for everybody": (
+        "flow schema",
+        "spec/rules",
+        [
+            {
+                "subjects": [{"kind": "Group", "group": {"name": "system:authenticated"}}],
+                "nonResourceRules": [{"nonResourceURLs": ["*"], "verbs": ["*"]}],
+            }
+        ],
+    ),
+    "a priority level with shares": (
+        "priority level",
+        "spec/limited/nominalConcurrencyShares",
+        100,
+    ),
+    "an attachment to a node": ("attachment", "spec/nodeName", "node-1"),
+    "attributes of the platform's driver": ("attributes", "driverName", "ebs.csi.aws.com"),
+    "a role that takes in others": (
+        "role",
+        "aggregationRule",
+        {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]},
+    ),
+    "a role that adds to everybody's admin": (
+        "role",
+        "metadata/labels/rbac.authorization.k8s.io|aggregate-to-admin",
+        "true",
+    ),
+    "a binding that gives something": ("role binding", "roleRef/name", "cluster-admin"),
+    "a binding of everybody": (
+        "role binding",
+        "subjects",
+        [{"kind": "Group", "name": "system:authenticated"}],
+    ),
+    "a binding of another tenant's ServiceAccount": (
+        "role binding",
+        "subjects",
+        [{"kind": "ServiceAccount", "name": "x", "namespace": FOREIGN}],
+    ),
+    "a namespace without Pod Security": (
+        "namespace",
+        "metadata/labels/pod-security.kubernetes.io|enforce",
+        None,
+    ),
+    "a namespace with less Pod Security": (
+        "namespace",
+        "metadata/labels/pod-security.kubernetes.io|enforce",
+        "privileged",
+    ),
+    "a namespace with old Pod Security": (
+        "namespace",
+        "metadata/labels/pod-security.kubernetes.io|enforce-version",
+        "v1.20",
+    ),
+    "a namespace with everybody's devices": (
+        "namespace",
+        "metadata/labels/resource.kubernetes.io|admin-access",
+        "true",
+    ),
+    "a namespace that is an LNamespace's": (
+        "namespace",
+        "metadata/labels/app.kubernetes.io|managed-by",
+        "lnamespace",
+    ),
+    "a namespace with the marks of an LNamespace": (
+        "namespace",
+        "metadata/annotations",
+        {f"{GROUP}/owner-uid": "1"},
+    ),
+    "a namespace on chosen nodes": (
+        "namespace",
+        "metadata/annotations",
+        {"scheduler.alpha.kubernetes.io/node-selector": "a=b"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", [*REFUSED])
+def test_a_stolen_gateway_gives_no_tenant_power_over_others(gateway: Api, case: str) -> None:
+    where, body = changed(*REFUSED[case])
+    assert "LCluster" in refusal(gateway.create, where, body, dryRun="All")
+
+
+@pytest.mark.parametrize(
+    ("where", "body"),
+    [
+        (ns_path(HOME, "secrets"), {"metadata": {"name": "x"}}),
+        (ns_path("kube-system", "configmaps"), {"metadata": {"name": "x"}}),
+        (
+            ns_path(HOME, "pods"),
+            {"metadata": {"name": "x"}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+        ),
+        (
+            "/apis/apiregistration.k8s.io/v1/apiservices",
+            {
+                "metadata": {"name": f"v1.{TENANT}-example.com", "labels": {LABEL: TENANT}},
+                "spec": {
+                    "group": f"{TENANT}-example.com",
+                    "version": "v1",
+                    "groupPriorityMinimum": 1,
+                    "versionPriority": 1,
+                    "service": {"namespace": HOME, "name": "x"},
+                },
+            },
+        ),
+        ("/api/v1/nodes", own("n")),
+        (
+            LCLUSTERS,
+            {
+                "apiVersion": f"{GROUP}/v1beta1",
+                "kind": "LCluster",
+                "metadata": {"name": TENANT, "labels": {LABEL: TENANT}},
+                "spec": {},
+            },
+        ),
+        (f"{NETWORKING}/servicecidrs", own("c", spec={"cidrs": ["10.99.0.0/16"]})),
+    ],
+)
+def test_a_stolen_gateway_writes_no_other_kind(gateway: Api, where: str, body: Object) -> None:
+    refusal(gateway.create, where, body, dryRun="All")
+
+
+def test_a_stolen_gateway_deletes_and_changes_nothing_of_the_platform(
+    gateway: Api, admin: Api
+) -> None:
+    role = rbac_path("clusterroles", "view")
+    refusal(gateway.delete, role, dryRun="All")
+    refusal(gateway.patch, role, {"metadata": {"labels": {LABEL: TENANT}}}, dryRun="All")
+    refusal(gateway.patch, ns_path(FOREIGN), {"metadata": {"labels": {LABEL: TENANT}}})
+    refusal(gateway.delete, ns_path("kube-system"), dryRun="All")
+    where, body = objects()["priority class"]
+    body["metadata"] = {"name": f"{TENANT}-unlabelled"}
+    admin.create(where, body)
+    labels = {"metadata": {"labels": {LABEL: TENANT}}}
+    refusal(gateway.patch, f"{where}/{TENANT}-unlabelled", labels)
+    refusal(gateway.delete, f"{where}/{TENANT}-unlabelled")
+    admin.delete(f"{where}/{TENANT}-unlabelled")
+
+
+def test_a_stolen_gateway_deletes_no_collection_of_the_platform(gateway: Api) -> None:
+    refusal(gateway.delete, rbac_path("clusterroles"), dryRun="All")
+
+
+def test_what_confines_a_webhook_cannot_be_taken_away(gateway: Api) -> None:
+    where, body = objects()["webhook"]
+    made = gateway.create(where, body)
+    path = f"{where}/{made['metadata']['name']}"
+    try:
+        _try_to_free(gateway, path, made)
+        gateway.patch(path, {"metadata": {"annotations": {"a": "b"}}})
+        replaced = [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]
+        gateway.patch(path, replaced, kind=JSON_PATCH)
+    finally:
+        gateway.delete(path)
+
+
+def _try_to_free(gateway: Api, path: str, made: Object) -> None:
+    free = [_webhook()]
+    for pointer in ("/webhooks/0/matchConditions", "/webhooks/0/namespaceSelector/matchLabels"):
+        refusal(gateway.patch, path, [{"op": "remove", "path": pointer}], kind=JSON_PATCH)
+    refusal(gateway.patch, path, {"webhooks": free}, kind=MERGE)
+    away = [{"name": "a.example.com", "matchConditions": [{"$patch": "replace"}]}]
+    refusal(gateway.patch, path, {"webhooks": away}, kind=STRATEGIC)
+    named = {"metadata": {"name": made["metadata"]["name"]}}
+    applied = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        **named,
+        "webhooks": [_webhook(name="b.example.com", matchConditions=[])],
+    }
+    refusal(gateway.patch, path, applied, kind=APPLY, fieldManager="x", force="true")
+    refusal(gateway.replace, path, made | {"webhooks": free})
+    more = [*made["webhooks"], _webhook(name="b.example.com")]
+    refusal(gateway.replace, path, made | {"webhooks": more}, dryRun="All")
+
+
+@pytest.mark.parametrize("subresource", ["", "/status", "/finalize"])
+def test_no_label_of_a_namespace_is_changed_by_any_path(
+    gateway: Api, tenant: Api, subresource: str
+) -> None:
+    path = ns_path(HOME) + subresource
+    found = gateway.get(ns_path(HOME))
+    for labels in (
+        {LABEL: OTHER, ENFORCE: "baseline"},
+        {ENFORCE: "baseline"},
+        {LABEL: TENANT, ENFORCE: "privileged"},
+        {LABEL: TENANT},
+    ):
+        body = copy.deepcopy(found)
+        body["metadata"]["labels"] = labels
+        refusal(gateway.replace, path, body)
+        refusal(tenant.replace, path, body)
+    kept = copy.deepcopy(found)
+    kept["metadata"]["labels"]["team"] = "a"
+    gateway.replace(path, kept, dryRun="All")
+    refusal(tenant.replace, path, kept, dryRun="All")
+    if subresource != "/finalize":
+        refusal(gateway.patch, path, {"metadata": {"labels": {LABEL: None}}})
+        refusal(tenant.patch, path, {"metadata": {"labels": {"team": "a"}}})
+
+
+def test_a_tenant_deletes_its_namespace_through_the_gateway_only(gateway: Api, tenant: Api) -> None:
+    refusal(tenant.delete, ns_path(HOME), dryRun="All")
+    gateway.delete(ns_path(HOME), dryRun="All")
+
+
+# --- what a tenant writes directly
+
+
+def pod(**spec: Any) -> Object:
+    """A pod that is let through, with more in its specification."""
+    containers = [{"name": "c", "image": "i"}]
+    return {"metadata": {"name": "p"}, "spec": {"containers": containers} | spec}
+
+
+TOLERATION = "node.kubernetes.io/not-ready"
+
+
+def _affinity(kind: str, **term: Any) -> Object:
+    whole = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {}} | term
+    return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [whole]}}
+
+
+GOOD_PODS: dict[str, Object] = {
+    "a pod": pod(),
+    "a pod that tolerates what all do": pod(
+        tolerations=[{"key": TOLERATION, "operator": "Exists"}]
+    ),
+    "a pod near its own": pod(affinity=_affinity("podAffinity", namespaces=[HOME])),
+    "a pod near all of its own": pod(
+        affinity=_affinity("podAntiAffinity", namespaceSelector={"matchLabels": {LABEL: TENANT}})
+    ),
+    "a pod with a driver that is not there": pod(
+        volumes=[{"name": "v", "csi": {"driver": f"{TENANT}-example.com"}}]
+    ),
+}
+BAD_PODS: dict[str, Object] = {
+    "on a node of its choice": pod(nodeName="node-1"),
+    "by a scheduler of its own": pod(schedulerName="mine"),
+    "that tolerates everything": pod(tolerations=[{"operator": "Exists"}]),
+    "on control planes": pod(
+        tolerations=[{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}]
+    ),
+    "that displaces all others": pod(priorityClassName="system-cluster-critical"),
+    "that repels those of others": pod(affinity=_affinity("podAntiAffinity", namespaceSelector={})),
+    "that looks for those of others": pod(affinity=_affinity("podAffinity", namespaces=[FOREIGN])),
+    "with the platform's driver": pod(
+        volumes=[{"name": "v", "csi": {"driver": "fences.example.com"}}]
+    ),
+    "of the node's network": pod(hostNetwork=True),
+}
+
+
+@pytest.mark.parametrize("case", [*GOOD_PODS])
+def test_a_tenant_runs_its_pods(tenant: Api, case: str) -> None:
+    tenant.create(ns_path(HOME, "pods"), GOOD_PODS[case], dryRun="All")
+
+
+@pytest.mark.parametrize("case", [*BAD_PODS])
+def test_a_tenant_runs_no_pod(tenant: Api, case: str) -> None:
+    refusal(tenant.create, ns_path(HOME, "pods"), BAD_PODS[case], dryRun="All")
+
+
+def test_kubernetes_own_controllers_run_no_such_pod_either(admin: Api) -> None:
+    """From a template that a tenant wrote."""
+    controller = admin.acting(
+        "system:serviceaccount:kube-system:replicaset-controller", "system:masters"
+    )
+    controller.create(ns_path(HOME, "pods"), pod(), dryRun="All")
+    refusal(controller.create, ns_path(HOME, "pods"), pod(nodeName="n"), dryRun="All")
+
+
+def test_only_the_scheduler_binds_pods_and_only_nodes_write_addresses(
+    tenant: Api, admin: Api
+) -> None:
+    made = tenant.create(ns_path(HOME, "pods"), pod())
+    path = ns_path(HOME, "pods", "p")
+    try:
+        target = {"apiVersion": "v1", "kind": "Node", "name": "n"}
+        binding = {"metadata": {"name": "p"}, "target": target}
+        assert "scheduler" in refusal(tenant.create, f"{path}/binding", binding, dryRun="All")
+        bindings = ns_path(HOME, "bindings")
+        assert "scheduler" in refusal(tenant.create, bindings, binding, dryRun="All")
+        scheduler = admin.acting("system:kube-scheduler", "system:masters")
+        scheduler.create(f"{path}/binding", binding, dryRun="All")
+        _write_addresses(tenant, admin, path, made)
+        more = [*made["spec"]["tolerations"], {"operator": "Exists"}]
+        refusal(tenant.patch, path, {"spec": {"tolerations": more}}, dryRun="All")
+    finally:
+        admin.delete(path, gracePeriodSeconds="0")
+
+
+def _write_addresses(tenant: Api, admin: Api, path: str, made: Object) -> None:
+    for status in (
+        {"podIP": "10.1.2.3"},
+        {"podIPs": [{"ip": "10.1.2.3"}]},
+        {"hostIP": "10.1.2.3"},
+        {"nominatedNodeName": "n"},
+    ):
+        refusal(tenant.patch, f"{path}/status", {"status": status}, dryRun="All")
+        refusal(tenant.replace, f"{path}/status", made | {"status": status}, dryRun="All")
+    condition = {"type": "example.com/gate", "status": "True"}
+    tenant.patch(f"{path}/status", {"status": {"conditions": [condition]}}, dryRun="All")
+    node = admin.acting("system:serviceaccount:kube-system:pod-garbage-collector", "system:masters")
+    node.patch(f"{path}/status", {"status": {"podIP": "10.1.2.3"}}, dryRun="All")
+
+
+def claim(**spec: Any) -> Object:
+    """A claim of the tenant's own class."""
+    return {
+        "metadata": {"name": "c"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "storageClassName": f"{TENANT}-s",
+        }
+        | spec,
+    }
+
+
+def test_a_claim_is_of_the_tenants_own_volumes(tenant: Api) -> None:
+    claims = ns_path(HOME, "persistentvolumeclaims")
+    for good in (
+        claim(),
+        claim(volumeName=f"{TENANT}-v"),
+        claim(storageClassName="standard"),
+        claim(storageClassName=f"lcluster.{TENANT}"),
+    ):
+        tenant.create(claims, good, dryRun="All")
+    for bad in (
+        claim(volumeName=f"{OTHER}-v"),
+        claim(volumeName="disk-1"),
+        claim(storageClassName=""),
+    ):
+        refusal(tenant.create, claims, bad, dryRun="All")
+
+
+@pytest.fixture
+def other_lcluster(admin: Api) -> Iterator[None]:
+    """An LCluster of the other tenant."""
+    requester = {"requester": "fences"}
+    body = {"metadata": {"name": OTHER}, "spec": requester}
+    person = admin.acting("fences", "system:masters")
+    person.create(LCLUSTERS, body | {"apiVersion": f"{GROUP}/v1beta1", "kind": "LCluster"})
+    yield
+    admin.remove(f"{LCLUSTERS}/{OTHER}")
+
+
+@pytest.mark.usefixtures("other_lcluster")
+def test_no_claim_is_of_a_class_of_another_tenant(tenant: Api) -> None:
+    claims = ns_path(HOME, "persistentvolumeclaims")
+
+    def refused() -> bool:
+        try:
+            tenant.create(claims, claim(storageClassName=f"{OTHER}-s"), dryRun="All")
+        except ApiError as error:
+            return error.message.endswith("not found")
+        return False
+
+    eventually(refused, what="a claim can wait for another tenant's volume")
+    refusal(tenant.create, claims, claim(storageClassName=f"lcluster.{OTHER}"), dryRun="All")
+    annotated = claim()
+    annotated["metadata"]["annotations"] = {"volume.beta.kubernetes.io/storage-class": f"{OTHER}-s"}
+    refusal(tenant.create, claims, annotated, dryRun="All")
+    tenant.create(claims, claim(), dryRun="All")
+
+
+def test_bindings_are_of_the_tenants_own_people(tenant: Api) -> None:
+    bindings = rbac_path("rolebindings", namespace=HOME)
+    for good in (
+        {"kind": "User", "name": f"lcluster:{TENANT}:eve"},
+        {"kind": "Group", "name": f"lcluster:{TENANT}:devs"},
+        {"kind": "Group", "name": f"system:serviceaccounts:{HOME}"},
+        {"kind": "ServiceAccount", "name": "x", "namespace": f"{TENANT}-other"},
+    ):
+        tenant.create(bindings, _binding("b", [good]), dryRun="All")
+    for bad in (
+        {"kind": "User", "name": "eve"},
+        {"kind": "User", "name": f"lcluster:{OTHER}:eve"},
+        {"kind": "Group", "name": "system:authenticated"},
+        {"kind": "Group", "name": "system:serviceaccounts"},
+        {"kind": "Group", "name": f"system:serviceaccounts:{FOREIGN}"},
+        {"kind": "ServiceAccount", "name": "x", "namespace": FOREIGN},
+        {"kind": "ServiceAccount", "name": "x", "namespace": ACCOUNTS},
+    ):
+        refusal(tenant.create, bindings, _binding("b", [bad]), dryRun="All")
+
+
+def test_the_binding_of_the_tenants_account_is_the_platforms(tenant: Api, admin: Api) -> None:
+    path = rbac_path("rolebindings", "lcluster:account", HOME)
+    refusal(tenant.delete, path, dryRun="All")
+    refusal(tenant.patch, path, {"subjects": []}, dryRun="All")
+    bindings = rbac_path("rolebindings", namespace=HOME)
+    refusal(tenant.create, bindings, _binding("lcluster:x", []), dryRun="All")
+    admin.patch(path, {"metadata": {"labels": {"a": "b"}}}, dryRun="All")
+
+
+def service(**spec: Any) -> Object:
+    """A Service."""
+    return {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]} | spec}
+
+
+def test_a_service_takes_no_address_of_others(tenant: Api) -> None:
+    services = ns_path(HOME, "services")
+    for good in (
+        service(),
+        service(type="NodePort"),
+        service(type="ExternalName", externalName="www.example.com"),
+    ):
+        tenant.create(services, good, dryRun="All")
+    for bad in (
+        service(externalIPs=["10.1.2.3"]),
+        service(type="LoadBalancer", loadBalancerIP="10.1.2.3"),
+        service(type="LoadBalancer", loadBalancerClass="example.com/platform"),
+        service(type="ExternalName", externalName="10.1.2.3"),
+        service(type="ExternalName", externalName="metadata.google.internal"),
+        service(type="ExternalName", externalName="kubernetes.default.svc.cluster.local"),
+        service(type="ExternalName", externalName="localhost"),
+    ):
+        refusal(tenant.create, services, bad, dryRun="All")
+
+
+def test_the_scheduler_reads_no_capacity_of_a_class_of_the_platform(tenant: Api) -> None:
+    capacities = f"{STORAGE}/namespaces/{HOME}/csistoragecapacities"
+    good = {"metadata": {"name": "c"}, "storageClassName": f"{TENANT}-s", "capacity": "1Gi"}
+    tenant.create(capacities, good, dryRun="All")
+    refusal(tenant.create, capacities, good | {"storageClassName": "standard"}, dryRun="All")
+
+
+def test_a_tenant_writes_nothing_elsewhere(tenant: Api) -> None:
+    configmap = {"metadata": {"name": "c"}}
+    tenant.create(ns_path(HOME, "configmaps"), configmap, dryRun="All")
+    for namespace in (FOREIGN, "kube-system", "default"):
+        refusal(tenant.create, ns_path(namespace, "configmaps"), configmap, dryRun="All")
+        refusal(tenant.get, ns_path(namespace, "secrets"))
+    refusal(tenant.create, rbac_path("clusterroles"), own("r"), dryRun="All")
+
+
+@pytest.fixture(scope="module")
+def accounts(admin: Api) -> str:
+    """The namespace of the tenants' accounts."""
+    if admin.find(ns_path(ACCOUNTS)) is None:
+        admin.create(NAMESPACES, {"metadata": {"name": ACCOUNTS}})
+    eventually(lambda: admin.find(ns_path(ACCOUNTS, "serviceaccounts", "default")) is not None)
+    return ACCOUNTS
+
+
+def test_nobody_logs_in_as_a_tenants_account(admin: Api, accounts: str) -> None:
+    account = {"metadata": {"name": TENANT}}
+    refusal(admin.create, ns_path(accounts, "serviceaccounts"), account, dryRun="All")
+    token = f"{ns_path(accounts, 'serviceaccounts', 'default')}/token"
+    refusal(admin.create, token, {"spec": {"audiences": []}}, dryRun="All")
+    annotations = {"kubernetes.io/service-account.name": "default"}
+    secret = {
+        "metadata": {"name": "s", "annotations": annotations},
+        "type": "kubernetes.io/service-account-token",
+    }
+    refusal(admin.create, ns_path(accounts, "secrets"), secret, dryRun="All")
+    refusal(admin.create, ns_path(accounts, "pods"), pod(), dryRun="All")
+    admin.create(ns_path(accounts, "configmaps"), account, dryRun="All")

@@ -1,0 +1,157 @@
+"""RBAC inside a tenant, through the gateway, beside the same objects on the platform's cluster."""
+
+import json
+from collections.abc import Iterator
+from random import Random
+from uuid import uuid4
+
+import pytest
+from lnamespace.rbac.attributes import Attributes, User
+
+from tests.e2e.support.api import APPLY, NAMESPACES, Api, Object, ns_path, rbac_path, refusal
+from tests.e2e.support.cluster import running
+from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
+from tests.e2e.support.people import People
+from tests.e2e.support.rbac_world import GROUP, World, reviews
+from tests.e2e.support.waiting import eventually
+
+SSR = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    """Start a cluster of the file's own, with a gateway."""
+    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as own:
+        assert isinstance(own, GatewayCluster)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def alice(cluster: GatewayCluster, people: People) -> Resident:
+    """Return a user and sudoer of an LCluster."""
+    made = LClusters(cluster, people)
+    made.make("acme", "alice", "bob", sudoers=("alice",))
+    return made.resident("acme", "alice")
+
+
+@pytest.fixture(scope="module")
+def bob(alice: Resident, cluster: GatewayCluster, people: People) -> Resident:
+    """Return a user who is no sudoer."""
+    assert alice
+    return LClusters(cluster, people).resident("acme", "bob")
+
+
+@pytest.fixture(scope="module")
+def root(alice: Resident) -> Api:
+    """Return the sudoer with sudo, who lets herself act as some."""
+    api = alice.api.acting("alice", "system:masters")
+    users = {**core("impersonate", "users"), "resourceNames": ["patcher", "reader", "joe"]}
+    grant(api, "alice", users, {**core("impersonate", "groups"), "resourceNames": ["devs"]})
+    eventually(lambda: alice.api.acting("joe").create(SSR, {}))
+    return api
+
+
+def grant(root: Api, user: str, *rules: Object) -> None:
+    """Give somebody rules everywhere inside."""
+    role = {"metadata": {"name": user}, "rules": list(rules)}
+    binding = {
+        "metadata": {"name": user},
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": user},
+        "subjects": [{"kind": "User", "apiGroup": GROUP, "name": user}],
+    }
+    root.create(rbac_path("clusterroles"), role)
+    root.create(rbac_path("clusterrolebindings"), binding)
+
+
+def core(verbs: str, resources: str) -> Object:
+    return {"verbs": verbs.split(), "apiGroups": [""], "resources": resources.split()}
+
+
+def test_rights_inside_are_those_that_the_same_objects_give_on_a_cluster(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    world = World(f"rbac-{uuid4().hex[:8]}", Random(uuid4().int))
+    world.generate()
+    world.create(cluster.admin)
+    world.create(root)
+    left: list[tuple[User, Attributes]] = list(world.questions(200))
+    allowed: set[bool] = set()
+
+    def same() -> bool:
+        nonlocal left
+        both = zip(left, reviews(cluster.admin, left), reviews(root, left), strict=True)
+        answers = [(each, bare["allowed"], inside["allowed"]) for each, bare, inside in both]
+        allowed.update(bare for _, bare, _ in answers)
+        left = [each for each, bare, inside in answers if bare is not inside]
+        assert left == []
+        return True
+
+    eventually(same, deadline=60, tick=0.5)
+    assert allowed == {True, False}
+
+
+def test_an_apply_that_creates_needs_the_right_to_create(alice: Resident, root: Api) -> None:
+    grant(root, "patcher", core("patch", "configmaps"))
+    patcher = alice.api.acting("patcher")
+    applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}
+    at = ns_path("default", "configmaps", "new")
+
+    def refused() -> bool:
+        words = refusal(patcher.patch, at, applied, APPLY, fieldManager="test")
+        return 'User "patcher" cannot create resource "configmaps"' in words
+
+    eventually(refused)
+    root.create(ns_path("default", "configmaps"), {"metadata": {"name": "new"}})
+    patcher.patch(at, applied | {"data": {"a": "b"}}, APPLY, fieldManager="test")
+
+
+def test_who_may_read_connections_may_not_make_them(alice: Resident, root: Api) -> None:
+    grant(root, "reader", core("get", "pods pods/exec"))
+    path = ns_path("default", "pods", "x/exec")
+    reader = alice.api.acting("reader")
+    eventually(lambda: refusal(reader.get, path) == 'pods "x" is forbidden: ')
+
+
+def test_a_patch_that_grants_more_is_refused_whatever_its_media_type(
+    alice: Resident, root: Api
+) -> None:
+    alice.api.create(NAMESPACES, {"metadata": {"name": "grants"}})
+    roles = rbac_path("roles", namespace="grants")
+    alice.api.create(roles, {"metadata": {"name": "r"}, "rules": [core("get", "pods")]})
+    at, everything = f"{roles}/r", {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+    for kind, patch in (
+        ("application/merge-patch+json; charset=utf-8", {"rules": [everything]}),
+        ("application/json-patch+json", [{"op": "add", "path": "/rules/0", "value": everything}]),
+        ("application/strategic-merge-patch+json", {"rules": [everything]}),
+    ):
+        assert "not currently held" in refusal(alice.api.patch, at, patch, kind)
+        assert root.get(at)["rules"] == [core("get", "pods")]
+    allowed = {"rules": [core("list", "pods")]}
+    alice.api.patch(at, allowed, "application/merge-patch+json; charset=utf-8")
+    assert root.get(at)["rules"][0]["verbs"] == ["list"]
+
+
+def test_nobody_becomes_somebody_else_without_the_right_to(
+    alice: Resident, bob: Resident, root: Api
+) -> None:
+    assert root
+    for api in (
+        alice.api.acting("joe", "system:masters"),
+        alice.api.acting("bob"),
+        alice.api.acting("bob", "system:masters"),
+        bob.api.acting("bob", "system:masters"),
+        bob.api.acting("joe"),
+    ):
+        assert "cannot impersonate" in refusal(api.get, NAMESPACES)
+    as_joe = alice.api.acting("joe", "devs").create(SSR, {})["status"]["userInfo"]
+    assert as_joe == {"username": "joe", "groups": ["devs", "system:authenticated"]}
+
+
+def test_somebody_learns_who_they_are_and_what_they_may_do(bob: Resident) -> None:
+    me = json.loads(bob.kubectl("auth", "whoami", "-o", "json").ok())["status"]["userInfo"]
+    assert me == {"username": "bob", "groups": ["lcluster:users", "system:authenticated"]}
+    assert bob.kubectl("auth", "can-i", "create", "deployments", "-n", "default").ok() == "yes\n"
+    assert "no" in bob.kubectl("auth", "can-i", "create", "clusterroles").out
+    listed = bob.kubectl("auth", "can-i", "--list", "-n", "default").ok()
+    assert "deployments.apps" in listed
+    assert "loblaw" not in listed

@@ -1,0 +1,140 @@
+"""Streams of pods through the gateway, by kubectl, to a stand-in of a kubelet."""
+
+import subprocess
+from collections.abc import Iterator
+from urllib.request import urlopen
+
+import pytest
+
+from tests.e2e.support.api import ns_path
+from tests.e2e.support.cluster import running
+from tests.e2e.support.commands import environment
+from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
+from tests.e2e.support.kubelet import node, run_pod
+from tests.e2e.support.people import People
+from tests.e2e.support.waiting import eventually
+
+POD = {
+    "metadata": {"name": "web"},
+    "spec": {
+        "automountServiceAccountToken": False,
+        "containers": [{"name": "web", "image": "example.com/web"}],
+    },
+}
+PROTOCOLS = [
+    pytest.param({}, id="WebSocket"),
+    pytest.param(
+        {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": "false", "KUBECTL_PORT_FORWARD_WEBSOCKETS": "false"},
+        id="SPDY",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    """Start a cluster of the file's own, with a gateway and a node."""
+    folder = tmp_path_factory.mktemp("streams")
+    with running(folder, GatewayCluster) as own:
+        assert isinstance(own, GatewayCluster)
+        with node(own.admin, folder):
+            yield own
+
+
+@pytest.fixture(scope="module")
+def alice(cluster: GatewayCluster, people: People) -> Resident:
+    """Return a sudoer of an LCluster in which a pod runs."""
+    made = LClusters(cluster, people)
+    made.make("acme", "alice", "bob", sudoers=("alice",))
+    resident = made.resident("acme", "alice")
+    resident.api.acting("alice", "system:masters").create(ns_path("default", "pods"), POD)
+    run_pod(cluster.admin, "acme-default", "web")
+    return resident
+
+
+def kubectl(resident: Resident, *arguments: str, **more: str) -> subprocess.Popen[str]:
+    """Start kubectl with pipes."""
+    sudo = ("--as=alice", "--as-group=system:masters")
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        ("kubectl", *sudo, *arguments),
+        env=environment(resident.environment | more),
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_exec_brings_input_output_and_errors_there_and_back(
+    alice: Resident, protocol: dict[str, str]
+) -> None:
+    with kubectl(alice, "exec", "-i", "web", "--", "cat", "a b", **protocol) as running_:
+        out, err = running_.communicate("one\n" * 50_000, timeout=60)
+    assert running_.returncode == 0, err
+    assert out == "exec cat a b\n" + "one\n" * 50_000
+    assert err.endswith("ended\n")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_exit_code_of_a_command_is_that_of_exec(
+    alice: Resident, protocol: dict[str, str]
+) -> None:
+    with kubectl(alice, "exec", "web", "--", "exit", "7", **protocol) as running_:
+        _, err = running_.communicate(timeout=60)
+    assert running_.returncode == 7, err
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_attach_brings_what_is_typed(alice: Resident, protocol: dict[str, str]) -> None:
+    with kubectl(alice, "attach", "-i", "web", **protocol) as running_:
+        out, err = running_.communicate("hello\n", timeout=60)
+    assert "hello\n" in out, err
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_forwarded_port_is_a_connection_in_both_directions(
+    alice: Resident, protocol: dict[str, str]
+) -> None:
+    with kubectl(alice, "port-forward", "pod/web", ":8080", **protocol) as running_:
+        assert running_.stdout is not None
+        line = running_.stdout.readline()
+        assert line.startswith("Forwarding from 127.0.0.1:"), running_.communicate()
+        port = int(line.split(" -> ")[0].rsplit(":", 1)[1])
+        # What is repeated is the request itself, which is no answer by HTTP.
+        with pytest.raises(Exception, match=r"GET /hello HTTP/1\.1"):
+            urlopen(f"http://127.0.0.1:{port}/hello", timeout=30)
+        running_.kill()
+
+
+def test_logs_are_shown_and_followed(alice: Resident) -> None:
+    with kubectl(alice, "logs", "web") as shown:
+        assert shown.communicate(timeout=60)[0] == "line 0\n"
+    with kubectl(alice, "logs", "-f", "web") as followed:
+        assert followed.stdout is not None
+        assert [followed.stdout.readline() for _ in range(3)] == [
+            "line 0\n",
+            "line 1\n",
+            "line 2\n",
+        ]
+        followed.kill()
+
+
+def test_who_may_not_exec_gets_no_stream(alice: Resident, cluster: GatewayCluster) -> None:
+    assert alice
+    refused = alice.kubectl("--as=eve", "exec", "web", "--", "ls")
+    assert refused.code == 1
+    assert "cannot" in refused.err
+    assert cluster.gateway.running
+
+
+def test_a_stream_ends_when_its_user_is_taken_off_the_list(
+    alice: Resident, cluster: GatewayCluster
+) -> None:
+    with kubectl(alice, "logs", "-f", "web") as followed:
+        assert followed.stdout is not None
+        assert followed.stdout.readline()
+        path = "/apis/tenancy.loblaw.digital/v1beta1/lclusters/acme"
+        change = {"spec": {"users": [{"name": "bob"}], "sudoers": [], "managers": []}}
+        cluster.admin.patch(path, change)
+        eventually(lambda: followed.poll() is not None, what="the stream goes on")

@@ -1,0 +1,160 @@
+"""Objects of every kind through the gateway: stored under the tenant's prefix, read without it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.support.api import NAMESPACES, Api, ApiError, Object
+from tests.e2e.support.cluster import running
+from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
+from tests.e2e.support.people import People
+from tests.e2e.support.waiting import eventually
+
+LABEL = "tenancy.loblaw.digital/lcluster"
+OWN_GROUP = "example.com"
+SAMPLES: list[Object] = list(
+    yaml.safe_load_all((Path(__file__).parent / "objects/every-kind.yaml").read_text())
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an object is: inside the tenant's cluster, and upstream."""
+
+    tenant: str
+    upstream: str
+    namespaced: bool
+
+
+@dataclass(frozen=True)
+class Both:
+    """One tenant's cluster and the platform's, with every right in each."""
+
+    alice: Resident
+    admin: Api
+
+    @cached_property
+    def root(self) -> Api:
+        """Return requests of a sudoer with sudo."""
+        return self.alice.api.acting("alice", "system:masters")
+
+    def printed(self, place: Place) -> str:
+        """Return what kubectl prints of all objects of a kind."""
+        group, _, plural = place.tenant.rpartition("/")
+        group = group.split("/")[2] if group.startswith("/apis/") else ""
+        kind = f"{plural}.{group}" if group else plural
+        sudo = ("--as=alice", "--as-group=system:masters")
+        return self.alice.kubectl(*sudo, "get", kind, "-A", "-o", "wide").ok()
+
+    def place(self, sample: Object) -> Place:
+        """Return where an object is, without its name, by what the gateway serves."""
+        version: str = sample["apiVersion"]
+        base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        served = [each for each in self.root.get(base)["resources"] if "/" not in each["name"]]
+        (resource,) = [each for each in served if each["kind"] == sample["kind"]]
+        above = base.replace(f"/{OWN_GROUP}/", f"/acme-{OWN_GROUP}/")
+        namespace = sample["metadata"].get("namespace")
+        if namespace:
+            return Place(
+                f"{base}/namespaces/{namespace}/{resource['name']}",
+                f"{above}/namespaces/acme-{namespace}/{resource['name']}",
+                namespaced=True,
+            )
+        return Place(f"{base}/{resource['name']}", f"{above}/{resource['name']}", namespaced=False)
+
+
+def identity(sample: Object) -> str:
+    return f"{sample['apiVersion']}-{sample['kind']}-{sample['metadata']['name']}"
+
+
+def name_upstream(sample: Object, place: Place) -> str:
+    name: str = sample["metadata"]["name"]
+    if place.namespaced:
+        return name
+    if sample["kind"] == "CustomResourceDefinition":
+        plural, _, group = name.partition(".")
+        return f"{plural}.acme-{group}"
+    return f"acme-{name}"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    """Start a cluster of the file's own, with a gateway."""
+    with running(tmp_path_factory.mktemp("lcluster-objects"), GatewayCluster) as own:
+        assert isinstance(own, GatewayCluster)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def both(cluster: GatewayCluster, people: People) -> Both:
+    """Return one LCluster with a namespace ``prod`` in it."""
+    made = LClusters(cluster, people)
+    made.make("acme", "alice", sudoers=("alice",))
+    alice = made.resident("acme", "alice")
+    alice.api.create(NAMESPACES, {"metadata": {"name": "prod"}})
+    return Both(alice, cluster.admin)
+
+
+def differences(own: Any, answered: Any, path: str = "") -> Iterator[str]:
+    """Yield where an answer is not as the object was written; what is added is no difference."""
+    if isinstance(own, dict) and isinstance(answered, dict):
+        for key, value in own.items():
+            if key in answered:
+                yield from differences(value, answered[key], f"{path}.{key}")
+            elif value not in ({}, [], None, ""):
+                yield f"{path}.{key} is missing"
+    elif isinstance(own, list) and isinstance(answered, list) and len(own) <= len(answered):
+        for index, value in enumerate(own):
+            yield from differences(value, answered[index], f"{path}[{index}]")
+    elif own != answered:
+        yield f"{path} is {answered!r} and not {own!r}"
+
+
+def betrays(answer: Object) -> bool:
+    """Whether an answer has something in it that is only upstream."""
+    text = json.dumps(answer)
+    return "acme-" in text or LABEL in text or "lcluster" in text
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=identity)
+def test_an_object_of_each_kind_is_the_tenants_own(both: Both, sample: Object) -> None:
+    eventually(lambda: _served(both, sample), what="the kind is not served")
+    place = both.place(sample)
+    created = both.root.create(place.tenant, sample, fieldValidation="Strict")
+    assert list(differences(sample, created)) == []
+    path = f"{place.tenant}/{sample['metadata']['name']}"
+    assert not betrays(both.root.get(path))
+    stored = both.admin.get(f"{place.upstream}/{name_upstream(sample, place)}")
+    assert stored["metadata"]["uid"] == created["metadata"]["uid"]
+    assert (stored["metadata"].get("labels", {}).get(LABEL) == "acme") is not place.namespaced
+    eventually(lambda: _changes_nothing(both, path), what="an update of nothing is a write")
+    printed = both.printed(place)
+    assert sample["metadata"]["name"] in printed
+    assert "acme-" not in printed
+
+
+def _served(both: Both, sample: Object) -> bool:
+    try:
+        both.place(sample)
+    except ApiError:
+        return False
+    return True
+
+
+def _changes_nothing(both: Both, path: str) -> bool:
+    """Whether an object that is written as it was read stays as it is."""
+    read = both.root.get(path)
+    try:
+        written = both.root.replace(path, read)
+    except ApiError as error:
+        if error.status == 409:
+            return False
+        raise
+    version: bool = written["metadata"]["resourceVersion"] == read["metadata"]["resourceVersion"]
+    return version

@@ -1,0 +1,145 @@
+"""What the gateway's own account may do: write what LClusters have of their own, no more."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from lnamespace.translate.policies import resource_policy
+from lnamespace.translate.resources import GroupResource, ServingPolicy
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATE = (ROOT / "charts" / "lnamespace" / "templates" / "gateway-rbac.yaml").read_text()
+GOLDEN = ROOT / "tests" / "e2e" / "golden" / "chart"
+OWN = {ServingPolicy.TRANSLATED, ServingPolicy.CONFINED, ServingPolicy.INERT}
+
+ANSWERED_BY_THE_GATEWAY = {
+    ("authentication.k8s.io", "selfsubjectreviews"),
+    ("authentication.k8s.io", "tokenreviews"),
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ("authorization.k8s.io", "subjectaccessreviews"),
+}
+"""Reviews are no objects, and the answer about a tenant's people is not the platform's."""
+
+KUBERNETES = {
+    (group, resource)
+    for group, resources in {
+        "": "namespaces nodes persistentvolumes componentstatuses",
+        "admissionregistration.k8s.io": "mutatingadmissionpolicies mutatingadmissionpolicybindings "
+        "mutatingwebhookconfigurations validatingadmissionpolicies "
+        "validatingadmissionpolicybindings validatingwebhookconfigurations",
+        "apiextensions.k8s.io": "customresourcedefinitions",
+        "apiregistration.k8s.io": "apiservices",
+        "authentication.k8s.io": "selfsubjectreviews tokenreviews",
+        "authorization.k8s.io": "selfsubjectaccessreviews selfsubjectrulesreviews "
+        "subjectaccessreviews",
+        "certificates.k8s.io": "certificatesigningrequests clustertrustbundles",
+        "flowcontrol.apiserver.k8s.io": "flowschemas prioritylevelconfigurations",
+        "networking.k8s.io": "ingressclasses ipaddresses servicecidrs",
+        "node.k8s.io": "runtimeclasses",
+        "rbac.authorization.k8s.io": "clusterrolebindings clusterroles",
+        "resource.k8s.io": "deviceclasses resourceslices",
+        "scheduling.k8s.io": "priorityclasses",
+        "storage.k8s.io": "csidrivers csinodes storageclasses volumeattachments "
+        "volumeattributesclasses",
+    }.items()
+    for resource in resources.split()
+}
+"""The cluster-scoped resources of Kubernetes 1.36."""
+
+
+def kinds() -> list[dict[str, Any]]:
+    """The list in the template, which is YAML without any expression."""
+    found = re.search(r'define "lnamespace.gatewayKinds" -}}\n(.*?)\{\{', TEMPLATE, re.DOTALL)
+    assert found
+    listed: list[dict[str, Any]] = yaml.safe_load(found[1])["own"]
+    return listed
+
+
+def test_it_writes_the_kinds_that_lclusters_have_objects_of() -> None:
+    written = {(kind["group"], resource) for kind in kinds() for resource in kind["resources"]}
+    owned = {
+        (group, resource)
+        for group, resource in KUBERNETES
+        if resource_policy(GroupResource(group, resource), namespaced=False).policy in OWN
+    }
+    assert written == owned - ANSWERED_BY_THE_GATEWAY
+
+
+def test_a_subresource_is_one_of_a_resource_that_it_writes() -> None:
+    for kind in kinds():
+        parents = {each.partition("/")[0] for each in kind.get("subresources", ())}
+        assert parents <= set(kind["resources"])
+
+
+def roles() -> dict[str, list[dict[str, Any]]]:
+    """The rules of the roles that the chart makes for the gateway, by their names."""
+    made = yaml.safe_load_all("\n".join(rendered(GOLDEN / "default.yaml", GOLDEN / "gateway.diff")))
+    found = [item for item in made if item["kind"] in ("Role", "ClusterRole")]
+    return {
+        item["metadata"]["name"]: item["rules"]
+        for item in found
+        if item["metadata"]["name"].startswith("lnamespace:gateway")
+    }
+
+
+def rendered(default: Path, difference: Path) -> Iterator[str]:
+    """The lines of a golden file with a difference, as ``patch`` makes them."""
+    lines, at = default.read_text().splitlines(), 0
+    for line in difference.read_text().splitlines()[2:]:
+        if hunk := re.match(r"@@ -(\d+)(?:,(\d+))? ", line):
+            begin = int(hunk[1]) - (hunk[2] != "0")
+            yield from lines[at:begin]
+            at = begin
+        else:
+            at += line[:1] != "+"
+            if line[:1] != "-":
+                yield line[1:]
+    yield from lines[at:]
+
+
+def test_nothing_is_given_by_a_wildcard() -> None:
+    rules = [rule for rules in roles().values() for rule in rules]
+    assert len(rules) > 30
+    for rule in rules:
+        given = [*rule["verbs"], *rule.get("resources", ()), *rule.get("apiGroups", ())]
+        assert "*" not in given
+        assert "*" not in rule.get("nonResourceURLs", ())
+
+
+@pytest.mark.parametrize(
+    "resource",
+    ["secrets", "configmaps", "pods", "pods/exec", "serviceaccounts/token", "nodes", "nodes/proxy"],
+)
+def test_what_is_in_namespaces_is_reached_as_a_tenant_only(resource: str) -> None:
+    for name, rules in roles().items():
+        if name != "lnamespace:gateway-signer":
+            assert not any(resource in rule.get("resources", ()) for rule in rules)
+
+
+def test_the_one_secret_that_it_reads_is_that_of_its_own_ca() -> None:
+    (rule,) = roles()["lnamespace:gateway-signer"]
+    assert rule == {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "resourceNames": ["lnamespace-gateway-signer"],
+        "verbs": ["get", "patch"],
+    }
+
+
+def test_it_impersonates_accounts_of_one_namespace_and_no_person() -> None:
+    found = {
+        (name, resource)
+        for name, rules in roles().items()
+        for rule in rules
+        if "impersonate" in rule["verbs"]
+        for resource in rule["resources"]
+    }
+    assert found == {
+        ("lnamespace:gateway-impersonation", "serviceaccounts"),
+        ("lnamespace:gateway-reads", "userextras/lcluster-user"),
+    }
+    assert TEMPLATE.count("impersonate") == 1, "the other one is a Role of one namespace"

@@ -1,0 +1,40 @@
+"""Both results of the conformance specs side by side."""
+
+from conformance import suite
+from conformance.cli import EXCEPTIONS
+from conformance.comparison import Comparison, read_reasons
+
+
+def test_only_what_passes_directly_and_fails_without_a_reason_counts() -> None:
+    compared = Comparison(
+        ["same", "lost", "excused", "broken", "unseen"],
+        {"same": "", "lost": "", "excused": "", "broken": "no", "unseen": ""},
+        {"same": "", "lost": "not there\nmore", "excused": "no", "broken": "no"},
+        {"excused": "not a tenant's", "same": "not so"},
+    )
+    assert compared.regressions() == ["lost", "unseen"]
+    assert compared.outdated() == ["same"]
+    lines = list(compared.lines())
+    assert "passed    failed    lost" in lines
+    assert "passed    not run   unseen" in lines
+    assert any(line.strip() == "not there" for line in lines)
+    assert lines[-1].startswith("4 of 5 passed directly, 1 through the gateway; 2 of those")
+
+
+def test_a_run_in_which_nothing_passed_directly_has_shown_nothing() -> None:
+    assert Comparison(["a"], {}, {}, {}).failed
+    assert Comparison(["a"], {"a": "no"}, {"a": "no"}, {}).failed
+    assert not Comparison(["a"], {"a": ""}, {"a": ""}, {}).failed
+
+
+def test_every_exception_names_a_spec_that_is_run() -> None:
+    reasons = read_reasons(EXCEPTIONS)
+    assert set(reasons) <= set(suite.specs())
+    assert all(reasons.values())
+
+
+def test_specs_are_chosen_by_an_expression_and_each_is_there_once() -> None:
+    names = suite.specs()
+    assert len(names) == len(set(names))
+    assert all(name.endswith("[Conformance]") for name in names)
+    assert suite.specs("Watchers") == [name for name in names if "Watchers" in name]

@@ -1,0 +1,391 @@
+"""What a reconcile of an LCluster decides, and what its status says: without a cluster."""
+
+import base64
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import msgspec
+import pytest
+from lnamespace import errors
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.lcluster import POD_SECURITY, cluster_grant_refs
+from lnamespace.controller.cache import Cache
+from lnamespace.controller.lclusters.cache import TenantCluster
+from lnamespace.controller.lclusters.charges import ChargeResult
+from lnamespace.controller.lclusters.decision import decide_cluster_grants, decide_lcluster
+from lnamespace.controller.lclusters.location import GatewayLocation
+from lnamespace.controller.lclusters.observation import LClusterObservation
+from lnamespace.controller.lclusters.resource import CachedLCluster, read_lcluster
+from lnamespace.controller.lclusters.status import (
+    LClusterResult,
+    build_lcluster_status,
+    build_terminating_lcluster_status,
+)
+from lnamespace.controller.lclusters.taken_names import TakenNames
+from lnamespace.controller.observation import Lifecycle
+from lnamespace.controller.queue import WorkQueue
+from lnamespace.controller.status import RESERVED_NAME, Refusal
+from lnamespace.kube.metadata import PartialMetadata
+from lnamespace.kube.plan import Delete, Mark, Write
+from lnamespace.kube.prefixed import ClusterObject, PrefixedObjects
+from lnamespace.kube.resources import (
+    CLUSTER_ROLE,
+    CUSTOM_RESOURCE_DEFINITION,
+    NAMESPACE,
+    ROLE_BINDING,
+    Resource,
+)
+from lnamespace.kube.state import ObservedObject, read_observed
+from lnamespace.model.lcluster import (
+    SYSTEM_NAMESPACES,
+    ChargedNamespace,
+    LCluster,
+    LClusterSpec,
+    LClusterStatus,
+)
+from lnamespace.model.lnamespace import Metadata
+from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING
+from lnamespace.model.subject import Member
+
+CONVENTIONS = Conventions()
+NAMES = CONVENTIONS.names
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SPEC = LClusterSpec(users=(Member("ann"),), managers=(Member("ben"),), sudoers=(Member("cem"),))
+LCLUSTER = LCluster(
+    Metadata("acme", "uid-a", "1", generation=2, finalizers=(NAMES.lcluster_finalizer,)), SPEC
+)
+SYSTEM = [f"acme-{name}" for name in SYSTEM_NAMESPACES]
+EDITOR = [f"create clusterrole{kind}s lnamespace:acme:cluster-editor" for kind in ("", "binding")]
+
+
+def namespace(name: str, **parts: Any) -> ObservedObject:
+    """A Namespace of the tenant as it should be, but for some parts of its metadata."""
+    labels = {NAMES.lcluster_label: "acme", POD_SECURITY: "baseline"}
+    metadata = {
+        "name": name,
+        "uid": f"uid-{name}",
+        "resourceVersion": "1",
+        "labels": labels,
+        "annotations": {NAMES.lcluster_annotation: "uid-a"},
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    shown = {"metadata": metadata | parts}
+    return read_observed(json.dumps(shown).encode(), CONVENTIONS.managed_metadata)
+
+
+def observed(
+    *namespaces: ObservedObject, lcluster: LCluster = LCLUSTER, **parts: Any
+) -> LClusterObservation:
+    places = cluster_grant_refs("acme", (each.key[1] for each in namespaces), CONVENTIONS)
+    seen = LClusterObservation(
+        "acme",
+        CONVENTIONS,
+        Lifecycle.ACTIVE,
+        CachedLCluster(("", "acme"), 1, lcluster),
+        namespaces,
+        dict.fromkeys(places),
+    )
+    return replace(seen, **parts)
+
+
+def told(actions: Iterable[Write]) -> list[str]:
+    return [_told(action) for action in actions]
+
+
+def _told(action: Write) -> str:
+    if isinstance(action, Mark | Delete):
+        return f"{type(action).__name__.lower()} {action.resource.plural} {action.observed.key[1]}"
+    namespace, name = action.desired.key
+    where = f"{namespace}/" if namespace else ""
+    return f"{type(action).__name__.lower()} {action.desired.resource.plural} {where}{name}"
+
+
+COMPLETE = tuple(map(namespace, SYSTEM))
+
+
+def test_a_new_lcluster_is_claimed_and_gets_its_namespaces() -> None:
+    new = msgspec.structs.replace(LCLUSTER, metadata=Metadata("acme", "uid-a", "1"))
+    decision = decide_lcluster(observed(lcluster=new), NOW)
+    assert decision.claim
+    assert told(decision.actions) == [*(f"create namespaces {name}" for name in SYSTEM), *EDITOR]
+    assert decision.refusal is None
+
+
+def test_a_refused_lcluster_gets_nothing_but_its_editors() -> None:
+    decision = decide_lcluster(observed(name_problem="namespaces acme-x exists already"), NOW)
+    assert not decision.claim
+    assert told(decision.actions) == EDITOR
+    assert decision.refusal
+    assert "acme-x" in decision.refusal.message
+
+
+def test_nothing_is_made_before_it_is_known_whether_the_name_is_free() -> None:
+    decision = decide_lcluster(observed(failures=(errors.Unreachable("no answer"),)), NOW)
+    assert (told(decision.actions), decision.claim) == (EDITOR, False)
+
+
+def test_editors_are_the_managers_and_the_sudoers() -> None:
+    *_, binding = decide_lcluster(observed(*COMPLETE), NOW).actions
+    assert not isinstance(binding, Mark | Delete)
+    assert [subject.name for subject in binding.desired.object.subjects] == ["ben", "cem"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "repaired"),
+    [
+        ({}, False),
+        ({"labels": {NAMES.lcluster_label: "acme", POD_SECURITY: "restricted"}}, False),
+        ({"labels": {NAMES.lcluster_label: "acme", POD_SECURITY: "privileged"}}, True),
+        ({"labels": {NAMES.lcluster_label: "acme"}}, True),
+        ({"labels": {POD_SECURITY: "baseline"}}, True),
+        ({"annotations": {}}, True),
+        ({"annotations": {NAMES.lcluster_annotation: "uid-b"}}, False),
+        ({"labels": {}, "annotations": {}}, False),
+        ({"deletionTimestamp": "2026-01-01T00:00:00Z", "annotations": {}}, False),
+    ],
+)
+def test_the_marks_of_a_namespace_are_repaired(parts: dict[str, Any], repaired: bool) -> None:
+    one = namespace("acme-prod", **parts)
+    actions = told(decide_lcluster(observed(*COMPLETE, one), NOW).actions)
+    assert ("mark namespaces acme-prod" in actions) == repaired
+
+
+def test_a_stricter_level_of_pod_security_stays_when_something_else_is_repaired() -> None:
+    one = namespace("acme-prod", labels={POD_SECURITY: "restricted"})
+    (mark,) = (
+        action
+        for action in decide_lcluster(observed(*COMPLETE, one), NOW).actions
+        if isinstance(action, Mark)
+    )
+    assert mark.labels == {NAMES.lcluster_label: "acme"}
+
+
+def test_the_account_is_bound_in_every_namespace_of_the_tenant_and_in_no_other() -> None:
+    own = namespace("acme-prod", annotations={})
+    foreign = namespace("acme-x", labels={}, annotations={})
+    earlier = namespace("acme-old", annotations={NAMES.lcluster_annotation: "uid-b"})
+    ends = namespace("acme-end", deletionTimestamp="2026-01-01T00:00:00Z")
+    grants = decide_cluster_grants(observed(own, foreign, earlier, ends))
+    assert told(grants) == ["create rolebindings acme-prod/lcluster:account"]
+    (grant,) = grants
+    assert not isinstance(grant, Delete)
+    (account,) = grant.desired.object.subjects
+    assert (account.namespace, account.name) == ("lnamespace-clusters", "acme")
+    assert grant.desired.object.role_ref == msgspec.convert(
+        {"kind": "ClusterRole", "name": "cluster-admin"}, type(grant.desired.object.role_ref)
+    )
+
+
+def test_of_a_terminating_lcluster_access_goes_and_then_its_namespaces() -> None:
+    binding = namespace(CLUSTER_ACCOUNT_BINDING)
+    foreign = namespace("acme-x", labels={}, annotations={})
+    ends = namespace("acme-end", deletionTimestamp="2026-01-01T00:00:00Z")
+    seen = observed(*COMPLETE, foreign, ends, lifecycle=Lifecycle.TERMINATING)
+    place = ROLE_BINDING, (SYSTEM[0], CLUSTER_ACCOUNT_BINDING)
+    seen = replace(seen, objects={**seen.objects, place: binding})
+    assert told(decide_lcluster(seen, NOW).actions) == [
+        "delete rolebindings lcluster:account",
+        *(f"delete namespaces {name}" for name in SYSTEM),
+    ]
+
+
+def test_an_lcluster_that_was_never_claimed_takes_no_namespace_with_it() -> None:
+    unclaimed = msgspec.structs.replace(LCLUSTER, metadata=Metadata("acme", "uid-a", "1"))
+    seen = observed(*COMPLETE, lcluster=unclaimed, lifecycle=Lifecycle.TERMINATING)
+    assert decide_lcluster(seen, NOW).actions == ()
+
+
+def test_a_finalizer_that_somebody_wrote_does_not_show_that_the_name_was_free() -> None:
+    assert not observed().established
+    assert not observed(namespace("acme-x", annotations={})).established
+    assert observed(namespace("acme-x")).established
+
+
+PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+LOCATION = GatewayLocation("https://gateway.example.com/", PEM)
+
+
+def result(**parts: Any) -> LClusterResult:
+    charged = ChargeResult((ChargedNamespace("acme-default", "u"),))
+    return replace(LClusterResult(charges=charged), **parts)
+
+
+def reasons(status: LClusterStatus) -> dict[str, str]:
+    return {each.type: each.reason for each in status.conditions}
+
+
+def test_a_complete_lcluster_is_ready() -> None:
+    status = build_lcluster_status(observed(*COMPLETE), result(), LOCATION, NOW)
+    assert reasons(status) == {
+        "Ready": "Ready",
+        "NamespacesReady": "Created",
+        "AccessReady": "AsListed",
+        "BillingRecorded": "Recorded",
+    }
+    assert (status.namespaces, status.address) == (4, "https://gateway.example.com/clusters/acme")
+    known = msgspec.structs.replace(LCLUSTER, status=status)
+    later = datetime(2026, 1, 2, tzinfo=UTC)
+    again = build_lcluster_status(observed(*COMPLETE, lcluster=known), result(), LOCATION, later)
+    assert again == status
+
+
+def test_an_lcluster_says_how_its_api_server_is_reached() -> None:
+    status = build_lcluster_status(observed(*COMPLETE), result(), LOCATION, NOW)
+    assert status.address == "https://gateway.example.com/clusters/acme"
+    assert base64.b64decode(status.ca_bundle).decode() == PEM
+    trusted = replace(LOCATION, authorities="")
+    assert build_lcluster_status(observed(*COMPLETE), result(), trusted, NOW).ca_bundle == ""
+    nowhere = GatewayLocation(authorities=PEM)
+    status = build_lcluster_status(observed(*COMPLETE), result(), nowhere, NOW)
+    assert (status.address, status.ca_bundle) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "parts", "reason"),
+    [
+        (COMPLETE, {"refusal": Refusal(RESERVED_NAME, "It is taken.")}, "ReservedName"),
+        (COMPLETE[1:], {}, "Progressing"),
+        (COMPLETE[1:], {"failures": (errors.Invalid("no"),)}, "Invalid"),
+        ((*COMPLETE, namespace("acme-x", labels={}, annotations={})), {}, "Conflict"),
+        (
+            (*COMPLETE[1:], namespace(SYSTEM[0], deletionTimestamp="2026-01-01T00:00:00Z")),
+            {},
+            "NamespaceTerminating",
+        ),
+        (COMPLETE, {"charges": ChargeResult((), (errors.Unreachable("no"),))}, "Unreachable"),
+    ],
+)
+def test_an_lcluster_says_why_it_is_not_ready(
+    namespaces: tuple[ObservedObject, ...], parts: dict[str, Any], reason: str
+) -> None:
+    status = build_lcluster_status(observed(*namespaces), result(**parts), GatewayLocation(), NOW)
+    ready = status.condition("Ready")
+    assert ready
+    assert (ready.status, ready.reason) == ("False", reason)
+
+
+def test_what_the_ledger_knows_is_not_forgotten_where_nothing_was_recorded() -> None:
+    charged = (ChargedNamespace("acme-default", "u"),)
+    known = msgspec.structs.replace(LCLUSTER, status=LClusterStatus(charged=charged))
+    status = build_lcluster_status(
+        observed(lcluster=known), LClusterResult(), GatewayLocation(), NOW
+    )
+    assert status.charged == charged
+
+
+def test_a_terminating_lcluster_says_what_is_left() -> None:
+    remaining = ("namespaces acme-default", "clusterroles acme-x")
+    status = build_terminating_lcluster_status(
+        observed(*COMPLETE), result(remaining=remaining), NOW
+    )
+    ready = status.condition("Ready")
+    assert ready
+    assert ready.message.endswith("namespaces acme-default, clusterroles acme-x.")
+
+
+class Listings:
+    """Cluster-scoped objects, and how often they were listed."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.times = 0
+
+    async def everything(self) -> tuple[ClusterObject, ...]:
+        self.times += 1
+        return tuple(
+            ClusterObject(CLUSTER_ROLE, PartialMetadata("1", name=name)) for name in self.names
+        )
+
+
+async def test_one_listing_is_good_for_many_new_lclusters() -> None:
+    listings = Listings("acme-x")
+    taken = TakenNames(cast("PrefixedObjects", listings))
+    for name in ("a1-", "a2-", "acm-"):
+        assert await taken.with_prefix(name) == ()
+    assert listings.times == 1
+    assert [str(each) for each in await taken.with_prefix("acme-")] == ["clusterroles acme-x"]
+
+
+async def test_a_name_is_not_refused_for_an_object_that_is_gone() -> None:
+    listings = Listings("acme-x")
+    taken = TakenNames(cast("PrefixedObjects", listings))
+    assert await taken.with_prefix("acme-")
+    listings.names = ()
+    assert await taken.with_prefix("acme-") == ()
+
+
+@pytest.mark.parametrize(
+    ("resource", "name", "begins"),
+    [
+        (CLUSTER_ROLE, "acme-x", True),
+        (CLUSTER_ROLE, "acmex", False),
+        (CUSTOM_RESOURCE_DEFINITION, "widgets.acme-example.com", True),
+        (CUSTOM_RESOURCE_DEFINITION, "acme-widgets.example.com", False),
+    ],
+)
+def test_of_a_definition_the_group_has_the_prefix(
+    resource: Resource, name: str, begins: bool
+) -> None:
+    found = ClusterObject(resource, PartialMetadata("1", name=name))
+    assert found.begins_with("acme-") == begins
+
+
+class Desk:
+    """A cache, and the keys that its news puts into the queue."""
+
+    def __init__(self) -> None:
+        self.queue: WorkQueue[Any] = WorkQueue()
+        self.cache = Cache(CONVENTIONS, self.queue)
+
+    async def keys(self) -> list[Any]:
+        found = []
+        while len(self.queue):
+            found.append(await self.queue.get())
+            self.queue.done(found[-1])
+        return found
+
+    def lcluster(self, lcluster: LCluster = LCLUSTER) -> None:
+        self.cache.lclusters.lclusters.put(read_lcluster(msgspec.json.encode(lcluster)))
+
+
+async def test_news_of_a_namespace_or_binding_of_a_tenant_concern_its_lcluster() -> None:
+    desk = Desk()
+    desk.lcluster()
+    assert await desk.keys() == [TenantCluster("acme")]
+    desk.cache.objects[NAMESPACE].put(namespace("acme-prod"))
+    desk.cache.objects[NAMESPACE].put(namespace("other-prod", labels={}, annotations={}))
+    assert await desk.keys() == [TenantCluster("acme")]
+    assert [each.key[1] for each in desk.cache.lclusters.namespaces_of("acme")] == ["acme-prod"]
+    assert desk.cache.lclusters.concerned("acme-prod", "lcluster:account") == TenantCluster("acme")
+    assert desk.cache.lclusters.concerned("acme-prod", "lnamespace-users") is None
+    desk.cache.objects[NAMESPACE].remove(("", "acme-prod"), 9)
+    assert await desk.keys() == [TenantCluster("acme")]
+    assert desk.cache.lclusters.namespaces_of("acme") == ()
+
+
+def test_a_name_is_held_by_a_claimed_lcluster_or_a_label() -> None:
+    desk = Desk()
+    assert not desk.cache.lclusters.holds("acme-prod")
+    desk.lcluster(msgspec.structs.replace(LCLUSTER, metadata=Metadata("acme", "uid-a", "1")))
+    assert not desk.cache.lclusters.holds("acme-prod")
+    desk.lcluster(
+        msgspec.structs.replace(
+            LCLUSTER, metadata=msgspec.structs.replace(LCLUSTER.metadata, resource_version="2")
+        )
+    )
+    assert desk.cache.lclusters.holds("acme-prod")
+    desk.cache.objects[NAMESPACE].put(namespace("beta-prod"))
+    assert desk.cache.lclusters.holds("beta-prod")
+
+
+def test_an_lcluster_that_breaks_its_schema_keeps_its_status_and_class() -> None:
+    found = read_lcluster(
+        b"""{"metadata": {"name": "acme", "resourceVersion": "7"},
+      "spec": {"className": "x", "users": 3}, "status": {"namespaces": 4}}"""
+    )
+    assert found.problem
+    assert found.lcluster.status.namespaces == 4
+    assert found.of_class("x")

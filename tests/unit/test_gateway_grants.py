@@ -1,0 +1,48 @@
+"""Requests in a namespace whose RoleBinding the API server does not know of yet."""
+
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+from lnamespace.gateway.grants import send_until_granted
+from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.upstream import ACCOUNT_PREFIX
+
+LACKS = f'User "{ACCOUNT_PREFIX}acme" cannot create resource "secrets"'.encode()
+QUOTA = b'pods "x" is forbidden: exceeded quota: platform'
+
+
+class Answers:
+    """An API server that gives these answers, one after the other."""
+
+    def __init__(self, *answers: tuple[int, bytes]) -> None:
+        self._answers: Iterator[tuple[int, bytes]] = iter(answers)
+        self.status, self._body = 0, b""
+        self.sent = 0
+
+    async def send(self) -> UpstreamResponse:
+        self.status, self._body = next(self._answers)
+        self.sent += 1
+        return cast(UpstreamResponse, self)
+
+    async def read(self) -> bytes:
+        return self._body
+
+
+async def test_a_request_is_sent_again_until_the_api_server_knows_of_a_new_binding() -> None:
+    answers = Answers((403, LACKS), (403, LACKS), (201, b"{}"))
+    response, refusal = await send_until_granted(answers.send, lambda: True)
+    assert (response.status, refusal, answers.sent) == (201, None, 3)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "fresh"),
+    [
+        pytest.param(LACKS, False, id="the binding is old: the right is not there"),
+        pytest.param(QUOTA, True, id="admission refused: it would refuse again"),
+    ],
+)
+async def test_another_refusal_is_passed_on_at_once(refusal: bytes, fresh: bool) -> None:
+    answers = Answers((403, refusal))
+    response, told = await send_until_granted(answers.send, lambda: fresh)
+    assert (response.status, told, answers.sent) == (403, refusal, 1)

@@ -1,0 +1,174 @@
+"""HTTP/1.1 towards clients and upstream, on real sockets."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+from lnamespace.gateway.http.messages import encode_request_head
+from lnamespace.gateway.http.server import Exchange, HttpServer, ServerLimits
+from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
+
+Handler = Callable[[Exchange], Awaitable[None]]
+
+
+async def echo(exchange: Exchange) -> None:
+    request = exchange.request
+    body = f"{request.method} {request.target} ".encode() + request.body
+    await exchange.answer(200, (("Content-Type", "text/plain"),), body)
+
+
+@asynccontextmanager
+async def serving(
+    handler: Handler = echo, limits: ServerLimits | None = None
+) -> AsyncIterator[int]:
+    server = HttpServer(handler, limits or ServerLimits(finish=0.1))
+    _, port = await server.start("127.0.0.1", 0, None)
+    try:
+        yield port
+    finally:
+        await server.stop()
+
+
+async def exchange_raw(port: int, sent: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(sent)
+    await writer.drain()
+    writer.write_eof()
+    async with asyncio.timeout(5):
+        answer = await reader.read()
+    writer.close()
+    return answer
+
+
+async def test_requests_on_one_connection_are_answered_in_their_order() -> None:
+    async with serving() as port:
+        pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+        for number in range(3):
+            response = await pool.send("POST", f"/{number}", (), b"x" * number)
+            assert await response.read() == f"POST /{number} ".encode() + b"x" * number
+        pool.close()
+
+
+async def test_requests_that_are_sent_ahead_are_answered_one_after_the_other() -> None:
+    async with serving() as port:
+        first = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
+        last = b"GET /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(first + last)
+        async with asyncio.timeout(5):
+            answer = await reader.read()
+        writer.close()
+    assert answer.index(b"GET /a") < answer.index(b"GET /b")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"not http at all\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
+        b"GET / HTTP/1.1\r\nHost: x\r\nA b: c\r\n\r\n",
+    ],
+)
+async def test_what_two_parsers_could_read_differently_is_refused(sent: bytes) -> None:
+    async with serving() as port:
+        assert (await exchange_raw(port, sent)).startswith(b"HTTP/1.1 400 ")
+
+
+async def test_headers_and_bodies_have_limits() -> None:
+    async with serving(limits=ServerLimits(head=200, body=100, finish=0.1)) as port:
+        long = b"GET /" + b"a" * 300 + b" HTTP/1.1\r\nHost: x\r\n\r\n"
+        assert (await exchange_raw(port, long)).startswith(b"HTTP/1.1 431 ")
+        large = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n" + b"a" * 200
+        assert (await exchange_raw(port, large)).startswith(b"HTTP/1.1 413 ")
+
+
+async def test_bodies_of_all_connections_together_have_a_limit() -> None:
+    async with serving(limits=ServerLimits(body=100, bodies=150, finish=0.1)) as port:
+        begun = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
+        _, slow = await asyncio.open_connection("127.0.0.1", port)
+        slow.write(begun + b"a" * 90)
+        await slow.drain()
+        await asyncio.sleep(0.05)
+        assert (await exchange_raw(port, begun + b"a" * 100)).startswith(b"HTTP/1.1 503 ")
+        slow.write(b"a" * 10)
+        await slow.drain()
+        await asyncio.sleep(0.05)
+        for _ in range(3):
+            assert (await exchange_raw(port, begun + b"a" * 100)).startswith(b"HTTP/1.1 200 ")
+        slow.close()
+
+
+async def test_a_request_that_never_ends_is_cut_off() -> None:
+    async with serving(limits=ServerLimits(arrive=0.1, finish=0.1)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        async with asyncio.timeout(5):
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+        writer.close()
+
+
+async def test_a_body_that_is_not_taken_slows_its_sender() -> None:
+    sent = 0
+
+    async def flood(exchange: Exchange) -> None:
+        nonlocal sent
+        await exchange.start(200, ())
+        for _ in range(2000):
+            await exchange.send(b"x" * 16384)
+            sent += 1
+        await exchange.end()
+
+    async with serving(flood) as port:
+        pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+        response = await pool.send("GET", "/", ())
+        for _ in range(50):
+            await asyncio.sleep(0)
+        held = sent
+        assert held < 2000
+        total = 0
+        async with asyncio.timeout(10):
+            while data := await response.take():
+                total += len(data)
+        assert total == 2000 * 16384
+        pool.close()
+
+
+async def test_both_ends_of_a_switched_connection_speak_freely() -> None:
+    async def switch(exchange: Exchange) -> None:
+        head = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"
+        transport, chunks = await exchange.switch(head)
+        while data := await chunks.take():
+            transport.write(data.upper())
+
+    async with serving(switch) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        upgrade = (("Host", "x"), ("Connection", "Upgrade"), ("Upgrade", "x"))
+        writer.write(encode_request_head("GET", "/", upgrade) + b"early")
+        async with asyncio.timeout(5):
+            await reader.readuntil(b"\r\n\r\n")
+            assert await reader.readexactly(5) == b"EARLY"
+            writer.write(b"later")
+            assert await reader.readexactly(5) == b"LATER"
+        writer.close()
+
+
+def test_a_header_cannot_become_two() -> None:
+    with pytest.raises(ValueError, match="line break"):
+        encode_request_head("GET", "/", (("a", "b\r\nc: d"),))
+
+
+async def test_an_answer_that_is_closed_twice_leaves_the_next_one_on_its_connection_alone() -> None:
+    async with serving() as port:
+        pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+        first = await pool.send("GET", "/first", ())
+        assert await first.read() == b"GET /first "
+        first.close()
+        second = await pool.send("GET", "/second", ())
+        first.close()
+        third = await pool.send("GET", "/third", ())
+        assert await second.read() == b"GET /second "
+        assert await third.read() == b"GET /third "
+        pool.close()

@@ -1,0 +1,44 @@
+"""How much one tenant may have under way at the gateway."""
+
+import pytest
+from lnamespace.gateway.in_flight import InFlight
+from lnamespace.translate.request import PathRequest, ResourceRequest
+from lnamespace.translate.resources import ResourceType
+from lnamespace.translate.status import Refused
+
+PODS = ResourceType("", "pods", "Pod", namespaced=True)
+GET = ResourceRequest("get", PODS, "v1", "default", "web")
+EXEC = ResourceRequest("create", PODS, "v1", "default", "web", "exec")
+WATCH = ResourceRequest("watch", PODS, "v1", "default")
+
+
+@pytest.mark.parametrize("request_", [GET, EXEC])
+def test_one_more_than_may_be_is_refused_until_another_ends(request_: ResourceRequest) -> None:
+    running = InFlight(1)
+    with running.counted("acme", request_):
+        with pytest.raises(Refused) as refused, running.counted("acme", request_):
+            pass
+        with running.counted("beta", request_):
+            pass
+    assert refused.value.status.code == 429
+    with running.counted("acme", request_):
+        pass
+
+
+def test_streams_and_requests_are_counted_apart_and_watches_elsewhere() -> None:
+    running = InFlight(1)
+    with (
+        running.counted("acme", EXEC),
+        running.counted("acme", GET),
+        running.counted("acme", WATCH),
+        running.counted("acme", WATCH),
+    ):
+        pass
+
+
+def test_a_request_that_fails_is_under_way_no_more() -> None:
+    running = InFlight(1)
+    with pytest.raises(ZeroDivisionError), running.counted("acme", PathRequest("get", "/version")):
+        raise ZeroDivisionError
+    with running.counted("acme", GET):
+        pass

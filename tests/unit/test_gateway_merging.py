@@ -1,0 +1,212 @@
+"""Lists and watches of several namespaces as one."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import msgspec
+import pytest
+from lnamespace.errors import Forbidden
+from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.lists import PageRequest, list_all, list_page
+from lnamespace.gateway.merging import ResumeLog, merge_pages, read_page
+from lnamespace.gateway.watches import MemberRequest, MergedWatch, WatchRequest
+from lnamespace.translate.continuation import ListPosition
+from lnamespace.translate.status import Refused
+
+
+class Cluster:
+    """Namespaces with numbered items, listed in pages as an API server does."""
+
+    def __init__(self, counts: dict[str, int]) -> None:
+        self.counts = counts
+        self.asked: list[PageRequest] = []
+
+    async def fetch(self, page: PageRequest) -> bytes:
+        self.asked.append(page)
+        names = [f"{page.namespace}/{i}" for i in range(self.counts[page.namespace])]
+        start = int(page.continue_ or 0)
+        end = start + page.limit if page.limit else len(names)
+        more = str(end) if end < len(names) else ""
+        items = [{"metadata": {"name": name}} for name in names[start:end]]
+        metadata = {"resourceVersion": "7", "continue": more}
+        return msgspec.json.encode({"kind": "XList", "metadata": metadata, "items": items})
+
+
+def names_in(body: bytes) -> list[str]:
+    return [item["metadata"]["name"] for item in msgspec.json.decode(body)["items"]]
+
+
+async def test_all_namespaces_are_listed_at_the_version_of_the_first() -> None:
+    cluster = Cluster({"a": 2, "b": 0, "c": 1})
+    assert names_in(await list_all(cluster.fetch, ["a", "b", "c"])) == ["a/0", "a/1", "c/0"]
+    assert [page.version for page in cluster.asked] == ["", "7", "7"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 6, 7, 50])
+async def test_pages_of_any_size_have_each_item_once(limit: int) -> None:
+    cluster = Cluster({"a": 3, "b": 0, "c": 4, "d": 0})
+    found: list[str] = []
+    position: ListPosition | None = None
+    for _ in range(20):
+        pages, position = await list_page(cluster.fetch, list("abcd"), limit, position)
+        body = merge_pages(pages)
+        assert len(names_in(body)) <= limit
+        found += names_in(body)
+        if position is None:
+            break
+    assert found == [*(f"a/{i}" for i in range(3)), *(f"c/{i}" for i in range(4))]
+
+
+def test_a_merged_table_has_the_columns_of_the_first_page() -> None:
+    first = {"kind": "Table", "columnDefinitions": [{"name": "Name"}], "rows": [{"cells": ["a"]}]}
+    second = {"kind": "Table", "columnDefinitions": None, "rows": [{"cells": ["b"]}]}
+    pages = [read_page(msgspec.json.encode(page)) for page in (first, second)]
+    merged = msgspec.json.decode(merge_pages(pages))
+    assert merged["columnDefinitions"] == [{"name": "Name"}]
+    assert [row["cells"] for row in merged["rows"]] == [["a"], ["b"]]
+
+
+def test_a_client_goes_on_before_what_it_has_not_seen() -> None:
+    log = ResumeLog()
+    for namespace, version in (("a", "10"), ("b", "10"), ("b", "20"), ("a", "19")):
+        log.note("pods", namespace, version)
+    # The event 19 of a was sent after the event 20 of b: who saw 20 last has not seen it.
+    assert log.places("pods", "20", ["a", "b"]) == {"a": "10", "b": "20"}
+    assert log.places("pods", "19", ["a", "b"]) == {"a": "19", "b": "20"}
+
+
+def test_a_version_that_nobody_told_is_where_every_namespace_goes_on() -> None:
+    assert ResumeLog().places("pods", "33", ["a", "b"]) == {"a": "33", "b": "33"}
+
+
+def event(type_: str, version: int, **annotations: str) -> bytes:
+    metadata = {"resourceVersion": str(version), "annotations": annotations}
+    object_ = {"kind": "Pod", "apiVersion": "v1", "metadata": metadata}
+    return msgspec.json.encode({"type": type_, "object": object_})
+
+
+class Streams:
+    """The watches of namespaces, whose events a test tells."""
+
+    def __init__(self) -> None:
+        self.opened: list[MemberRequest] = []
+        self.queues: dict[str, asyncio.Queue[bytes]] = {}
+
+    def tell(self, namespace: str, *lines: bytes) -> None:
+        queue = self.queues.setdefault(namespace, asyncio.Queue())
+        for line in lines:
+            queue.put_nowait(line + b"\n")
+
+    async def open(self, member: MemberRequest) -> UpstreamResponse:
+        self.opened.append(member)
+        return _Response(self.queues.setdefault(member.namespace, asyncio.Queue()))
+
+
+class _Response(UpstreamResponse):
+    def __init__(self, queue: "asyncio.Queue[bytes]") -> None:
+        self.status = 200
+        self.queue = queue
+
+    async def take(self) -> bytes:
+        return await self.queue.get()
+
+    def close(self) -> None:
+        pass
+
+
+async def take(lines: AsyncIterator[bytes], count: int) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    async with asyncio.timeout(5):
+        while len(found) < count:
+            event_ = msgspec.json.decode(await anext(lines))
+            found.append((event_["type"], event_["object"]["metadata"]["resourceVersion"]))
+    return found
+
+
+async def test_events_of_all_namespaces_come_and_a_bookmark_is_the_oldest_of_them() -> None:
+    streams = Streams()
+    watch = MergedWatch(WatchRequest("k", "5", bookmarks=True), streams.open, ResumeLog())
+    watch.begin(["a", "b"])
+    lines = watch.lines()
+    streams.tell("a", event("ADDED", 10))
+    assert await take(lines, 1) == [("ADDED", "10")]
+    streams.tell("b", event("MODIFIED", 20), event("BOOKMARK", 30))
+    assert await take(lines, 2) == [("MODIFIED", "20"), ("BOOKMARK", "10")]
+    watch.close()
+
+
+async def test_the_initial_events_end_when_all_namespaces_have_told_theirs() -> None:
+    streams = Streams()
+    request = WatchRequest("k", "", initial_events=True, bookmarks=True)
+    watch = MergedWatch(request, streams.open, ResumeLog())
+    watch.begin(["a", "b"])
+    lines = watch.lines()
+    ended = {"k8s.io/initial-events-end": "true"}
+    streams.tell("a", event("ADDED", 3), event("BOOKMARK", 50, **ended))
+    assert await take(lines, 1) == [("ADDED", "3")]
+    streams.tell("b", event("ADDED", 4), event("BOOKMARK", 40, **ended))
+    assert await take(lines, 2) == [("ADDED", "4"), ("BOOKMARK", "40")]
+    watch.close()
+
+
+async def test_the_initial_events_end_though_a_namespace_that_is_waited_for_goes() -> None:
+    streams = Streams()
+    request = WatchRequest("k", "", initial_events=True, bookmarks=True)
+    watch = MergedWatch(request, streams.open, ResumeLog())
+    watch.begin(["a", "b"])
+    lines = watch.lines()
+    ended = {"k8s.io/initial-events-end": "true"}
+    streams.tell("a", event("BOOKMARK", 50, **ended), event("ADDED", 51))
+    assert await take(lines, 1) == [("ADDED", "51")]
+    watch.leave("b")
+    streams.tell("a", event("BOOKMARK", 60))
+    async with asyncio.timeout(5):
+        last = msgspec.json.decode(await anext(lines))
+    assert last["object"]["metadata"]["annotations"] == ended
+    watch.close()
+
+
+async def test_a_namespace_that_goes_is_not_asked_again() -> None:
+    asked = 0
+
+    async def refuse(member: MemberRequest) -> UpstreamResponse:
+        nonlocal asked
+        asked += 1
+        raise Forbidden(member.namespace)
+
+    watch = MergedWatch(WatchRequest("k", "5"), refuse, ResumeLog())
+    watch.begin(["a"])
+    watch.leave("a")
+    await asyncio.sleep(0)
+    assert asked == 0
+    watch.close()
+
+
+async def test_a_namespace_that_joins_is_told_from_all_that_is_in_it() -> None:
+    streams = Streams()
+    watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
+    watch.begin(["a"])
+    watch.join("b")
+    streams.tell("b", event("ADDED", 9))
+    assert await take(watch.lines(), 1) == [("ADDED", "9")]
+    assert [(each.namespace, each.version) for each in streams.opened] == [("a", "5"), ("b", "")]
+    watch.close()
+
+
+async def test_a_lost_place_ends_the_whole() -> None:
+    streams = Streams()
+    watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
+    watch.begin(["a", "b"])
+    streams.tell("b", event("ERROR", 0))
+    with pytest.raises(Refused) as refused:
+        await take(watch.lines(), 1)
+    assert refused.value.status.code == 410
+    watch.close()
+
+
+def test_a_list_of_one_part_says_how_many_items_remain() -> None:
+    page = b'{"kind":"XList","metadata":{"resourceVersion":"7","remainingItemCount":3},"items":[]}'
+    merged = msgspec.json.decode(merge_pages([read_page(page)], "more"))
+    assert merged["metadata"]["remainingItemCount"] == 3
+    both = msgspec.json.decode(merge_pages([read_page(page), read_page(page)], "more"))
+    assert "remainingItemCount" not in both["metadata"]

@@ -1,0 +1,59 @@
+"""Answers and events for clients that accept protobuf alone."""
+
+import asyncio
+import json
+import struct
+
+import pytest
+from lnamespace.gateway.calls import ProtobufEncoding
+from lnamespace.translate import protobuf
+from lnamespace.translate.protobuf.encoding import ITEMS_OF_STEP
+from lnamespace.translate.resources import GroupResource
+from lnamespace.translate.status import Refused, not_found
+
+STEPS = 5
+
+
+def config_maps(count: int) -> bytes:
+    items = [{"metadata": {"name": f"c{number}"}} for number in range(count)]
+    body = {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": items}
+    return json.dumps(body).encode()
+
+
+async def test_others_run_while_a_long_list_is_written() -> None:
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    running = asyncio.create_task(other())
+    body = config_maps(STEPS * ITEMS_OF_STEP)
+    encoded = await ProtobufEncoding().encode(body)
+    running.cancel()
+    assert turns >= STEPS
+    assert json.loads(protobuf.to_json(encoded)) == json.loads(body)
+
+
+async def test_an_empty_answer_stays_empty() -> None:
+    assert await ProtobufEncoding().encode(b"") == b""
+
+
+async def test_a_status_is_written_as_any_object() -> None:
+    status = not_found(GroupResource("", "pods"), "web").status.encode()
+    encoded = await ProtobufEncoding().encode(status)
+    assert json.loads(protobuf.to_json(encoded)) == json.loads(status)
+
+
+async def test_what_has_no_protobuf_is_not_acceptable() -> None:
+    with pytest.raises(Refused) as refused:
+        await ProtobufEncoding().encode(b'{"kind":"Widget","apiVersion":"example.com/v1"}')
+    assert refused.value.status.code == 406
+
+
+def test_an_event_is_a_frame_of_the_length_that_it_says() -> None:
+    event = b'{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{}}}'
+    frame = ProtobufEncoding().encode_event(event)
+    assert struct.unpack(">I", frame[:4]) == (len(frame) - 4,)

@@ -1,0 +1,112 @@
+"""Who loses their rights loses what they had opened: watches, exec, port-forwards."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+from lnamespace.gateway.answers import answer_json
+from lnamespace.gateway.calls import JsonEncoding, TenantCall
+from lnamespace.gateway.merging import ResumeLog
+from lnamespace.gateway.namespaces import TenantNamespaces
+from lnamespace.gateway.serving import refuse_suspended
+from lnamespace.gateway.tenant import ServedTenant
+from lnamespace.gateway.tenants import Tenants
+from lnamespace.gateway.watching import Watcher
+from lnamespace.model.lcluster import LCluster, LClusterSpec, Suspension
+from lnamespace.model.lnamespace import Metadata
+from lnamespace.model.names import Names
+from lnamespace.model.subject import Member
+from lnamespace.translate.status import Refused
+
+from tests.unit.support.translation import ACME, asked
+
+ANN = (Member("ann"),)
+
+
+def tenant_of(**spec: Any) -> ServedTenant:
+    cluster = LCluster(Metadata("acme", "uid-a", "1"), LClusterSpec(users=ANN, **spec))
+    return ServedTenant(cluster, ACME, {})
+
+
+async def test_an_entry_that_expires_is_a_change() -> None:
+    soon = datetime.now(UTC) + timedelta(seconds=0.1)
+    async with asyncio.timeout(5):
+        await tenant_of(sudoers=(Member("ann", expires_at=soon),)).changed()
+
+
+async def test_an_entry_that_lasts_is_no_change() -> None:
+    later = datetime.now(UTC) + timedelta(hours=1)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await tenant_of(sudoers=(Member("ann", expires_at=later),)).changed()
+
+
+async def test_a_deleted_lcluster_wakes_all_that_its_people_had_opened() -> None:
+    tenants = Tenants(cast(Any, None), cast(Any, None), Names())
+    tenants._tenants["acme"] = tenant = tenant_of()  # noqa: SLF001
+    waiting = asyncio.create_task(tenant.changed())
+    await asyncio.sleep(0)
+    gone = cast(Any, type("Gone", (), {"name": "acme"})())
+    tenants._cluster_changed(gone, None)  # noqa: SLF001
+    async with asyncio.timeout(1):
+        await waiting
+    assert tenants.get("acme") is None
+
+
+@pytest.mark.parametrize("subresource", ["exec", "attach", "portforward", "proxy"])
+def test_a_stream_opened_by_get_is_a_write_to_a_suspended_cluster(subresource: str) -> None:
+    request = asked("pods", "get", name="web", subresource=subresource)
+    with pytest.raises(Refused) as refused:
+        refuse_suspended(tenant_of(suspend=Suspension.READ_ONLY), request)
+    assert refused.value.status.code == 403
+
+
+@pytest.mark.parametrize("verb", ["create", "update", "patch", "delete", "deletecollection"])
+def test_nothing_is_written_to_a_suspended_cluster(verb: str) -> None:
+    with pytest.raises(Refused):
+        refuse_suspended(tenant_of(suspend=Suspension.READ_ONLY), asked("pods", verb))
+
+
+@pytest.mark.parametrize("subresource", ["", "log", "status"])
+@pytest.mark.parametrize("verb", ["get", "list", "watch"])
+def test_a_suspended_cluster_is_read(verb: str, subresource: str) -> None:
+    request = asked("pods", verb, subresource=subresource)
+    refuse_suspended(tenant_of(suspend=Suspension.READ_ONLY), request)
+
+
+class Answered:
+    """Take an answer in."""
+
+    status = 0
+    body = b""
+
+    async def answer(self, status: int, headers: Any, body: bytes) -> None:
+        """Note the answer."""
+        del headers
+        self.status, self.body = status, body
+
+
+async def test_a_refusal_by_text_keeps_its_code_and_loses_its_text() -> None:
+    answered = Answered()
+    call = TenantCall(cast(Any, answered), asked("pods", "list"), ACME, "ann", (), JsonEncoding())
+    text = (("content-type", "text/plain; charset=utf-8"), ("retry-after", "1"))
+    await answer_json(call, 429, text, b"Too many requests of beta-secret")
+    assert answered.status == 429
+    assert b'"reason":"TooManyRequests"' in answered.body
+    await answer_json(call, 502, text, b"no endpoint 10.0.0.7 of beta-secret")
+    assert answered.status == 502
+    assert b"beta" not in answered.body
+
+
+async def test_a_tenant_with_too_many_watches_is_told_to_wait() -> None:
+    watcher = Watcher(cast(Any, None), ResumeLog())
+    namespaces = TenantNamespaces()
+    for number in range(30):
+        namespaces.add(f"acme-{number}")
+    watcher.running["acme"] = 980
+    call = TenantCall(cast(Any, None), asked("pods", "watch", namespace=""), ACME, "ann")
+    with pytest.raises(Refused) as refused:
+        await watcher.watch(call, namespaces)
+    assert refused.value.status.code == 429
+    assert watcher.running["acme"] == 980

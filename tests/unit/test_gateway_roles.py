@@ -1,0 +1,176 @@
+"""The Roles and bindings of one tenant, as the watches tell of them."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lnamespace.access.entries import ActiveEntries
+from lnamespace.gateway.logins import Login
+from lnamespace.gateway.namespaces import WatchedObject, read_watched
+from lnamespace.gateway.people import audited_name, user_of
+from lnamespace.gateway.roles import RBAC_GROUP, TenantRoles
+from lnamespace.rbac.authorizer import Authorizer
+from lnamespace.rbac.objects import decode_role, role_of_groups
+from lnamespace.rbac.store import RoleStore
+from lnamespace.translate.resources import ResourceTable, ResourceType, ServingPolicy
+from lnamespace.translate.view import View
+
+from tests.unit.support.rbac import JANE, asks
+
+LABEL = "tenancy.loblaw.digital/lcluster"
+CONFINED = ServingPolicy.CONFINED
+
+
+def types() -> Iterator[ResourceType]:
+    for kind, namespaced in (
+        ("Role", True),
+        ("RoleBinding", True),
+        ("ClusterRole", False),
+        ("ClusterRoleBinding", False),
+    ):
+        yield ResourceType(RBAC_GROUP, f"{kind.lower()}s", kind, namespaced, CONFINED)
+
+
+VIEW = View("acme", ResourceTable.of(types()))
+PODS = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]
+TO_JANE = [{"kind": "User", "name": "lcluster:acme:jane", "apiGroup": RBAC_GROUP}]
+
+
+def watched(name: str, namespace: str = "", labels: Any = None, **members: Any) -> WatchedObject:
+    meta = {"name": name, "resourceVersion": "1", "labels": labels or {}}
+    if namespace:
+        meta["namespace"] = namespace
+    else:
+        meta["labels"] = {LABEL: "acme"} if labels is None else labels
+    kind = "RoleBinding" if "roleRef" in members else "Role"
+    whole = {
+        "apiVersion": f"{RBAC_GROUP}/v1",
+        "kind": kind if namespace else f"Cluster{kind}",
+        "metadata": meta,
+        **members,
+    }
+    return read_watched(json.dumps(whole).encode())
+
+
+def bound(name: str, to: str, namespace: str = "acme-prod", kind: str = "Role") -> WatchedObject:
+    ref = {"apiGroup": RBAC_GROUP, "kind": kind, "name": to}
+    return watched(name, namespace, roleRef=ref, subjects=TO_JANE)
+
+
+def allowed(roles: TenantRoles) -> bool:
+    return roles.authorizer.allows(JANE, asks("get", "pods", "prod")).allowed
+
+
+def test_what_a_watch_tells_is_in_force_for_the_next_question() -> None:
+    roles = TenantRoles(VIEW, {})
+    assert not allowed(roles)
+    roles.put("roles", watched("reader", "acme-prod", rules=PODS))
+    roles.put("rolebindings", bound("b", "reader"))
+    assert allowed(roles)
+    roles.put("roles", watched("reader", "acme-prod", rules=[]))
+    assert not allowed(roles)
+    roles.put("roles", watched("reader", "acme-prod", rules=PODS))
+    assert allowed(roles)
+    roles.remove("rolebindings", ("acme-prod", "b"))
+    assert not allowed(roles)
+
+
+def test_an_authorizer_stays_while_nothing_changes() -> None:
+    roles = TenantRoles(VIEW, {})
+    assert roles.authorizer is roles.authorizer
+
+
+def test_other_names_let_everything_be_read_anew() -> None:
+    roles = TenantRoles(View("acme"), {})
+    roles.put("roles", watched("reader", "acme-prod", rules=PODS))
+    roles.put("rolebindings", bound("b", "reader"))
+    assert not allowed(roles)
+    roles.see(VIEW, {})
+    assert allowed(roles)
+
+
+def test_a_cluster_role_of_the_platform_whose_name_begins_so_is_not_the_tenants() -> None:
+    roles = TenantRoles(VIEW, {})
+    roles.put("rolebindings", bound("b", "acme-reader", kind="ClusterRole"))
+    roles.put("clusterroles", watched("acme-reader", labels={}, rules=PODS))
+    assert not allowed(roles)
+    roles.put("clusterroles", watched("acme-reader", rules=PODS))
+    assert allowed(roles)
+
+
+def test_an_object_that_cannot_be_read_takes_nothing_from_others() -> None:
+    roles = TenantRoles(VIEW, {})
+    roles.put("roles", watched("reader", "acme-prod", rules=PODS))
+    roles.put("rolebindings", bound("b", "reader"))
+    roles.put("roles", watched("odd", "acme-prod", rules="none"))
+    assert allowed(roles)
+
+
+CHANGES = st.lists(
+    st.tuples(st.sampled_from(["roles", "rolebindings"]), st.sampled_from("ab"), st.booleans()),
+    max_size=60,
+)
+
+
+@settings(max_examples=40)
+@given(CHANGES, st.integers(1, 40))
+def test_changes_one_by_one_come_to_the_same_as_all_at_once(
+    changes: list[tuple[str, str, bool]], often: int
+) -> None:
+    roles = TenantRoles(VIEW, {})
+    for number, (plural, name, there) in enumerate(changes):
+        if not there:
+            roles.remove(plural, ("acme-prod", name))
+        elif plural == "roles":
+            roles.put(plural, watched(name, "acme-prod", rules=PODS if number % 2 else []))
+        else:
+            roles.put(plural, bound(name, "ab"[number % 2]))
+        if number % often == 0:
+            assert isinstance(roles.authorizer, Authorizer)
+    kept = roles.authorizer.store
+    roles.see(VIEW, {})
+    assert roles.authorizer.store == kept
+    assert isinstance(kept, RoleStore)
+
+
+def test_a_published_role_says_nothing_of_groups_that_are_not_published() -> None:
+    rules = [*PODS, {"verbs": ["get"], "apiGroups": ["add-on.example.com", ""], "resources": ["x"]}]
+    rules.append({"verbs": ["get"], "apiGroups": ["add-on.example.com"], "resources": ["x"]})
+    rules.append({"verbs": ["get"], "nonResourceURLs": ["/x"]})
+    role = decode_role(json.dumps({"metadata": {"name": "view"}, "rules": rules}))
+    shown = role_of_groups(role, {"", "apps"}).rules
+    assert [each.api_groups for each in shown] == [("",), ("",), ()]
+
+
+@pytest.mark.parametrize(
+    ("user", "expected"),
+    [
+        ("system:serviceaccount:acme-prod:sa", "system:serviceaccount:prod:sa"),
+        ("system:serviceaccount:acme-platform:sa", None),
+        ("system:serviceaccount:other:sa", None),
+        ("jane", None),
+    ],
+)
+def test_a_service_account_is_one_of_the_tenants_namespaces(
+    user: str, expected: str | None
+) -> None:
+    extra = (("authentication.kubernetes.io/node-name", ("node",)),)
+    login = Login(user, ("system:serviceaccounts", "system:authenticated"), "1", extra)
+    found = user_of(login, ActiveEntries((), (), ()), VIEW, {"acme-prod"})
+    assert (found and found.name) == expected
+    assert found is None or found.extra == {}
+
+
+def test_a_certificate_of_the_tenant_makes_nobody_master_or_one_of_its_users() -> None:
+    login = Login("ann", ("devs", "system:masters", "lcluster:users"), tenant="acme")
+    found = user_of(login, ActiveEntries((), (), ()), VIEW, ())
+    assert found is not None
+    assert found.groups == ("devs", "system:authenticated")
+
+
+def test_the_audit_log_has_the_true_person_and_no_name_that_a_tenant_made_up() -> None:
+    assert audited_name(Login("ann", tenant="acme")) == "lcluster:acme:ann"
+    assert audited_name(Login("ann")) == "ann"

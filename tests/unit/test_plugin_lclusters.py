@@ -1,0 +1,155 @@
+"""LClusters in the commands of `kubectl lns`: written `lc/NAME`."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lnamespace.plugins.description_lcluster import render_lcluster
+from lnamespace.plugins.errors import KubectlError, PluginError, UsageError
+from lnamespace.plugins.lnamespaces import LCLUSTER, LNAMESPACE, read_target, typed
+from lnamespace.plugins.lns import run_subcommand
+from lnamespace.plugins.subjects import Caller
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+PATH = "/apis/tenancy.loblaw.digital/v1beta1/lclusters/acme"
+ACME: dict[str, Any] = {
+    "kind": "LCluster",
+    "metadata": {"name": "acme", "generation": 1, "creationTimestamp": "2026-06-01T11:55:00Z"},
+    "spec": {
+        "requester": "mia",
+        "users": [{"kind": "User", "name": "ulla"}],
+        "managers": [{"kind": "User", "name": "mia"}],
+        "sudoers": [{"kind": "User", "name": "sue", "expiresAt": "2026-06-01T20:00:00Z"}],
+        "billing": {"costCenter": "R-42"},
+        "deletionProtection": True,
+    },
+    "status": {
+        "observedGeneration": 1,
+        "address": "https://gateway.example.com/clusters/acme",
+        "namespaces": 4,
+        "conditions": [
+            {"type": "Ready", "status": "True", "reason": "Ready", "message": "It can be used."},
+            {"type": "AccessReady", "status": "True", "reason": "AsListed", "message": ""},
+        ],
+    },
+}
+KUBECTL = """#!/bin/sh
+echo "$*" >> "$0.asked"
+case "$*" in
+*"auth whoami"*) echo '{"status": {"userInfo": {"username": "mia"}}}';;
+get*) cat "$0.object";;
+replace*) cat > "$0.sent"; cat "$0.sent";;
+*) exit 9;;
+esac
+"""
+
+
+@pytest.fixture
+def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))  # nothing is remembered
+    path = tmp_path / "kubectl"
+    path.write_text(KUBECTL)
+    path.chmod(0o755)
+    path.with_name("kubectl.object").write_text(json.dumps(ACME))
+    monkeypatch.setenv("KUBECTL", str(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("word", "kind", "name"),
+    [
+        ("acme", LNAMESPACE, "acme"),
+        ("lns/acme", LNAMESPACE, "acme"),
+        ("lc/acme", LCLUSTER, "acme"),
+        ("LCluster/acme", LCLUSTER, "acme"),
+        ("lclusters.tenancy.loblaw.digital/acme", LCLUSTER, "acme"),
+    ],
+)
+def test_an_object_is_read_as_kubectl_writes_it(word: str, kind: object, name: str) -> None:
+    assert read_target(word) == (kind, name)
+
+
+@pytest.mark.parametrize("kind", [LNAMESPACE, LCLUSTER])
+def test_what_is_advised_can_be_read(kind: Any) -> None:
+    assert read_target(typed("acme", kind)) == (kind, "acme")
+
+
+@pytest.mark.parametrize(
+    "word", ["pod/acme", "lc.example.com/acme", "lc/", "lc/a-b", "lc/a/b", "lc/../x", "/acme"]
+)
+def test_anything_else_is_refused(word: str) -> None:
+    with pytest.raises((UsageError, KubectlError)):
+        read_target(word)
+
+
+def test_access_to_an_lcluster_is_given_as_to_an_lnamespace(
+    kubectl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_subcommand(["grant", "lc/acme", "--user", "bob"]) == 0
+    sent = json.loads(kubectl.with_name("kubectl.sent").read_text())
+    assert sent["spec"]["users"] == [*ACME["spec"]["users"], {"kind": "User", "name": "bob"}]
+    assert capsys.readouterr().out == "acme: bob is now a user\n"
+    asked = kubectl.with_name("kubectl.asked").read_text().splitlines()
+    assert asked[0] == f"get --raw {PATH}"
+    assert asked[1].startswith(f"replace --raw {PATH}?")
+    assert asked[2] == f"get --raw {PATH}"
+
+
+def test_the_last_who_could_change_it_stays(kubectl: Path) -> None:
+    with pytest.raises(PluginError, match="nobody could change this LCluster any more"):
+        run_subcommand(["revoke", "lc/acme", "mia", "sue"])
+    assert not kubectl.with_name("kubectl.sent").exists()
+
+
+@pytest.mark.parametrize("flag", ["--profile=big", "--deletion-policy=Retain"])
+def test_what_an_lcluster_has_not_is_not_set(flag: str, kubectl: Path) -> None:
+    with pytest.raises(UsageError, match="an LCluster has no --"):
+        run_subcommand(["set", "lc/acme", flag])
+    assert not kubectl.with_name("kubectl.asked").exists()
+
+
+def test_an_object_is_named_as_kubectl_does(
+    kubectl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert kubectl.exists()
+    assert run_subcommand(["set", "lc/acme", "--team=a", "-o", "name"]) == 0
+    assert capsys.readouterr().out == "lcluster.tenancy.loblaw.digital/acme\n"
+
+
+def test_the_page_of_an_lcluster_says_where_it_is_and_who_may_what(
+    kubectl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert kubectl.exists()
+    assert run_subcommand(["describe", "lc/acme"]) == 0
+    page = capsys.readouterr().out
+    for line in (
+        "Name:        acme",
+        "Address:     https://gateway.example.com/clusters/acme",
+        "Namespaces:  4",
+        "Deletion:    protected",
+        "Ready:       True",
+    ):
+        assert f"{line}\n" in page
+    assert "works in the LCluster" in page
+    assert "LNamespace" not in page
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("ulla", ["kubeconfig acme"]),
+        ("mia", ["grant lc/acme --user NAME"]),
+        ("sue", ["kubeconfig acme", "sudo --context acme COMMAND", "grant lc/acme --user NAME"]),
+        ("eve", []),
+    ],
+)
+def test_the_page_tells_each_what_they_can_do(name: str, told: list[str]) -> None:
+    page = render_lcluster(ACME, Caller(name, ()), NOW, colour=False)
+    _, _, advice = page.partition("You:\n")
+    assert [line.partition("kubectl ")[2].removeprefix("lns ") for line in advice.splitlines()] == (
+        told
+    )

@@ -1,0 +1,465 @@
+"""Answers show a tenant its own objects and what is published, in its own spelling."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from lnamespace.translate.bodies import answer_down, event_down
+from lnamespace.translate.status import Refused
+
+from tests.unit.support.translation import (
+    ACME,
+    JSON,
+    LABEL,
+    asked,
+    down,
+    event,
+    up,
+)
+
+PROVISIONED = "pvc-cb23c200-f249-11ea-9039-3497f65a8415"
+
+
+def named(name: str, namespace: str = "", **more: Any) -> dict[str, Any]:
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+    return {"metadata": metadata | more}
+
+
+def listed(plural: str, *items: Any, **more: Any) -> Any:
+    answer = down(plural, {"kind": "XList", "metadata": {}, "items": list(items)}, "list", **more)
+    return answer["items"]
+
+
+def test_a_list_has_no_objects_of_others() -> None:
+    items = [named("a", "acme-prod"), named("b", "beta-prod"), named("c", "kube-system")]
+    assert listed("configmaps", *items) == [named("a", "prod")]
+
+
+def test_a_list_of_cluster_scoped_objects_has_the_tenants_and_the_published() -> None:
+    items = [named("acme-own"), named("beta-own"), named("admin"), named("cluster-autoscaler")]
+    assert listed("clusterroles", *items) == [named("own"), named("admin")]
+
+
+def test_a_namespace_whose_name_only_begins_alike_is_anothers() -> None:
+    assert listed("namespaces", named("acme"), named("acmeprod"), named("default")) == []
+
+
+def test_no_node_and_no_address_of_the_platform_is_listed() -> None:
+    assert listed("nodes", named("node-1")) == []
+    assert listed("ipaddresses", named("10.96.0.1")) == []
+
+
+def test_what_the_platform_has_put_into_a_namespace_is_not_listed() -> None:
+    items = [named("kept", "acme-prod", labels={LABEL: "acme"}), named("a", "acme-prod")]
+    assert listed("configmaps", *items) == [named("a", "prod")]
+    assert listed("rolebindings", named("lcluster:account", "acme-prod")) == []
+
+
+def test_a_published_object_tells_nothing_of_the_platform() -> None:
+    bootstrap = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+    platform = named(
+        "admin",
+        labels=bootstrap | {"team": "platform"},
+        annotations={"kubectl.kubernetes.io/last-applied-configuration": "{}"},
+        managedFields=[{"manager": "platform-tool"}],
+        ownerReferences=[{"name": "x"}],
+    )
+    assert down("clusterroles", platform) == named("admin", labels=bootstrap)
+
+
+@pytest.mark.parametrize(
+    ("claim", "is_shown"),
+    [({"namespace": "acme-prod", "name": "c"}, True), ({"namespace": "beta-prod"}, False)],
+)
+def test_a_provisioned_volume_is_its_claims_tenants(claim: Any, is_shown: bool) -> None:
+    volume = named(PROVISIONED) | {"spec": {"claimRef": claim}}
+    shown = [named(PROVISIONED) | {"spec": {"claimRef": {"namespace": "prod", "name": "c"}}}]
+    assert listed("persistentvolumes", volume) == (shown if is_shown else [])
+
+
+def test_a_provisioned_volume_of_which_no_claim_is_told_is_not_shown() -> None:
+    assert listed("persistentvolumes", named(PROVISIONED)) == []
+
+
+@pytest.mark.parametrize(
+    ("plural", "answer"),
+    [
+        ("configmaps", named("a", "beta-prod")),
+        ("namespaces", named("beta-prod")),
+        ("clusterroles", named("cluster-autoscaler")),
+    ],
+)
+def test_an_object_of_others_is_not_found(plural: str, answer: Any) -> None:
+    with pytest.raises(Refused) as refused:
+        down(plural, answer, name="a")
+    assert refused.value.status.code == 404
+
+
+def test_a_value_that_cannot_be_mapped_stays_and_fails_no_list() -> None:
+    claim = named("c", "acme-prod") | {"spec": {"storageClassName": "hidden", "volumeName": "x"}}
+    binding = named("b", "acme-prod") | {
+        "roleRef": {"kind": "ClusterRole", "name": "unknown"},
+        "subjects": [{"kind": "User", "name": "root"}, 7],
+    }
+    shown = named("c", "prod") | {"spec": claim["spec"]}
+    assert listed("persistentvolumeclaims", claim) == [shown]
+    assert listed("rolebindings", binding)[0]["roleRef"] == binding["roleRef"]
+
+
+def test_a_count_over_several_tenants_is_not_told() -> None:
+    body = {"metadata": {"remainingItemCount": 900, "continue": "x"}, "items": []}
+    assert down("namespaces", body, "list")["metadata"] == {"continue": "x"}
+    assert down("configmaps", body, "list")["metadata"] == body["metadata"]
+
+
+def test_a_list_of_custom_resources_has_the_tenants_group() -> None:
+    own = {"apiVersion": "acme-example.com/v1", "kind": "Widget"} | named("w", "acme-prod")
+    body = {"apiVersion": "acme-example.com/v1", "kind": "WidgetList", "items": [own]}
+    assert down("widgets", body, "list") == {
+        "apiVersion": "example.com/v1",
+        "kind": "WidgetList",
+        "items": [{"apiVersion": "example.com/v1", "kind": "Widget"} | named("w", "prod")],
+    }
+
+
+def test_the_data_of_a_custom_resource_is_not_changed() -> None:
+    own = named("w", "acme-prod") | {"spec": {"namespace": "acme-prod", "rules": ["acme-x"]}}
+    assert down("widgets", own) == own | named("w", "prod")
+
+
+def table(columns: list[str], *rows: Any) -> dict[str, Any]:
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "columnDefinitions": [{"name": each} for each in columns],
+        "rows": [{"cells": cells, "object": item} for cells, item in rows],
+    }
+
+
+def cells(plural: str, columns: list[str], *rows: Any) -> Any:
+    return [row["cells"] for row in down(plural, table(columns, *rows), "list")["rows"]]
+
+
+def test_a_table_has_no_rows_of_others() -> None:
+    rows = [(["acme-prod", "Active"], named("acme-prod")), (["beta-x", "Active"], named("beta-x"))]
+    shown = down("namespaces", table(["Name", "Status"], *rows), "list")["rows"]
+    assert shown == [{"cells": ["prod", "Active"], "object": named("prod")}]
+
+
+@pytest.mark.parametrize(
+    ("plural", "columns", "printed", "shown"),
+    [
+        ("configmaps", ["Name", "Data"], ["acme-cm", 1], ["acme-cm", 1]),
+        ("clusterroles", ["Name", "X"], ["acme-a", "acme-b"], ["a", "acme-b"]),
+        ("storageclasses", ["Name"], ["acme-fast (default)"], ["fast (default)"]),
+        (
+            "persistentvolumeclaims",
+            ["Name", "Volume", "StorageClass"],
+            ["acme-c", f"acme-{PROVISIONED}", "acme-fast"],
+            ["acme-c", PROVISIONED, "fast"],
+        ),
+        ("persistentvolumes", ["Name", "Claim"], ["acme-v", "acme-prod/c"], ["v", "prod/c"]),
+        (
+            "clusterrolebindings",
+            ["Name", "Role", "Users", "Groups", "ServiceAccounts"],
+            [
+                "acme-b",
+                "ClusterRole/inert:acme-r",
+                "lcluster:acme:bob, lcluster:acme:eve",
+                "lcluster:acme:system:authenticated, system:serviceaccounts:acme-prod",
+                "acme-prod/default, acme-x/y",
+            ],
+            [
+                "b",
+                "ClusterRole/r",
+                "bob, eve",
+                "system:authenticated, system:serviceaccounts:prod",
+                "prod/default, x/y",
+            ],
+        ),
+        (
+            "clusterrolebindings",
+            ["Name", "Role"],
+            ["acme-b", "ClusterRole/inert:admin"],
+            ["b", "ClusterRole/admin"],
+        ),
+        (
+            "resourcequotas",
+            ["Name", "Request"],
+            ["q", "count/widgets.acme-example.com: 0/1, acme-a.storageclass.storage.k8s.io/x: 1/2"],
+            ["q", "count/widgets.example.com: 0/1, a.storageclass.storage.k8s.io/x: 1/2"],
+        ),
+        (
+            "customresourcedefinitions",
+            ["Name", "Created At"],
+            ["widgets.acme-just-made.com", "2026"],
+            ["widgets.just-made.com", "2026"],
+        ),
+        (
+            "events",
+            ["Object", "Message"],
+            ["namespace/acme-prod", 'namespaces "acme-prod" not found'],
+            ["namespace/prod", 'namespaces "prod" not found'],
+        ),
+        ("events", ["Object"], ["pod/acme-pod"], ["pod/acme-pod"]),
+    ],
+)
+def test_cells_that_print_names_are_in_tenant_spelling(
+    plural: str, columns: list[str], printed: list[Any], shown: list[Any]
+) -> None:
+    namespace = "acme-prod" if asked(plural).namespace else ""
+    name = printed[0] if not namespace else "acme-x"
+    item = named(name.partition(" ")[0], namespace) | {"spec": {}}
+    assert cells(plural, columns, (printed, item)) == [shown]
+
+
+def test_columns_of_a_custom_resource_that_print_its_metadata_are_in_tenant_spelling() -> None:
+    printed = ["acme-w", "acme-prod", "acme-example.com/v1", "acme-prod/x", 1]
+    shown = ["acme-w", "prod", "example.com/v1", "acme-prod/x", 1]
+    columns = ["Name", "Namespace", "Version", "Data", "Count"]
+    assert cells("widgets", columns, (printed, named("acme-w", "acme-prod"))) == [shown]
+    printed = ["acme-g", "acme-example.com/v1", "acme-g"]
+    shown = ["g", "example.com/v1", "acme-g"]
+    assert cells("gadgets", ["Name", "V", "Data"], (printed, named("acme-g"))) == [shown]
+
+
+def test_rows_without_objects_are_judged_by_their_names() -> None:
+    def names(plural: str, *printed: str) -> Any:
+        rows = [{"cells": [name, "1d"], "object": None} for name in printed]
+        answer = down(plural, table(["Name", "Age"]) | {"rows": rows}, "list")
+        return [row["cells"][0] for row in answer["rows"]]
+
+    assert names("clusterroles", "acme-a", "beta-a", "admin", "addon") == ["a", "admin"]
+    assert names("persistentvolumes", "acme-a", PROVISIONED) == ["a"]
+    assert names("rolebindings", "lcluster:account", "own") == ["own"]
+
+
+def test_a_table_of_a_watch_needs_no_columns() -> None:
+    row = (["acme-b", "ClusterRole/inert:acme-r", "1d"], named("acme-b"))
+    answer = event("clusterrolebindings", "ADDED", table([], row))
+    assert answer["object"]["rows"][0]["cells"] == ["b", "ClusterRole/r", "1d"]
+    foreign = (["beta-b", "ClusterRole/r", "1d"], named("beta-b"))
+    assert event("clusterrolebindings", "ADDED", table([], foreign)) is None
+
+
+def failure(message: str, **details: Any) -> dict[str, Any]:
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "message": message,
+        "details": details,
+    }
+
+
+@pytest.mark.parametrize(
+    ("upstream", "shown"),
+    [
+        (
+            failure('namespaces "acme-prod" not found', name="acme-prod", kind="namespaces"),
+            failure('namespaces "prod" not found', name="prod", kind="namespaces"),
+        ),
+        (
+            failure('pods "acme-pod" not found', name="acme-pod", kind="pods"),
+            failure('pods "acme-pod" not found', name="acme-pod", kind="pods"),
+        ),
+        (
+            failure(
+                'widgets.acme-example.com "w" not found',
+                name="w",
+                group="acme-example.com",
+                kind="widgets",
+            ),
+            failure(
+                'widgets.example.com "w" not found', name="w", group="example.com", kind="widgets"
+            ),
+        ),
+        (
+            failure(
+                'gone.acme-left.com "w" not found', name="w", group="acme-left.com", kind="gone"
+            ),
+            failure('gone.left.com "w" not found', name="w", group="left.com", kind="gone"),
+        ),
+        (
+            failure("x", causes=[{"field": "spec", "message": 'namespace "acme-prod" is bad'}]),
+            failure("x", causes=[{"field": "spec", "message": 'namespace "prod" is bad'}]),
+        ),
+    ],
+)
+def test_a_failure_is_told_in_tenant_spelling(upstream: Any, shown: Any) -> None:
+    assert down("widgets", upstream) == shown
+
+
+def test_the_success_of_a_deletion_is_told_in_tenant_spelling() -> None:
+    details = {"name": "acme-prod", "kind": "namespaces", "uid": "1"}
+    upstream = {"kind": "Status", "apiVersion": "v1", "status": "Success", "details": details}
+    shown = down("namespaces", upstream, "delete")
+    assert shown["details"] == details | {"name": "prod"}
+
+
+@pytest.mark.parametrize("what", ["ADDED", "MODIFIED", "DELETED"])
+def test_an_event_of_a_watch_is_the_tenants_or_is_dropped(what: str) -> None:
+    assert event("configmaps", what, named("a", "acme-prod"))["object"] == named("a", "prod")
+    assert event("configmaps", what, named("a", "beta-prod")) is None
+    assert event("namespaces", what, named("kube-system")) is None
+
+
+def test_a_bookmark_is_never_dropped() -> None:
+    metadata = {
+        "resourceVersion": "12",
+        "annotations": {"k8s.io/initial-events-end": "true"},
+    }
+    bookmark = {"apiVersion": "acme-example.com/v1", "kind": "Widget", "metadata": metadata}
+    assert event("widgets", "BOOKMARK", bookmark) == {
+        "type": "BOOKMARK",
+        "object": bookmark | {"apiVersion": "example.com/v1"},
+    }
+    for plural in ("namespaces", "persistentvolumes", "configmaps"):
+        assert event(plural, "BOOKMARK", {"metadata": metadata})["object"]["metadata"] == metadata
+
+
+def test_the_error_of_a_watch_is_a_status() -> None:
+    expired = failure("too old resource version: 1 (2)") | {"code": 410, "reason": "Expired"}
+    assert event("configmaps", "ERROR", expired)["object"] == expired
+
+
+def test_a_scale_has_the_metadata_of_its_object() -> None:
+    scale = {"kind": "Scale", "apiVersion": "autoscaling/v1", "spec": {"replicas": 2}}
+    shown = down("deployments", scale | named("d", "acme-prod"), subresource="scale")
+    assert shown == scale | named("d", "prod")
+
+
+def test_a_stream_of_a_container_is_not_touched_but_for_a_status() -> None:
+    request = asked("pods", subresource="log")
+    assert answer_down(request, "text/plain", b"acme-prod", ACME) == b"acme-prod"
+    proxied = asked("services", subresource="proxy")
+    body = msgspec.json.encode(named("x", "beta-prod"))
+    assert answer_down(proxied, JSON, body, ACME) == body
+
+
+def test_owners_of_the_platforms_own_kinds_are_hidden() -> None:
+    owner = {"apiVersion": "tenancy.loblaw.digital/v1beta1", "kind": "LCluster", "name": "acme"}
+    assert down("namespaces", named("acme-prod", ownerReferences=[owner])) == named("prod")
+
+
+def test_the_namespace_beside_a_token_is_the_tenants() -> None:
+    kind = {"type": "kubernetes.io/service-account-token"}
+    token = named("t", "acme-prod") | kind | {"data": {"namespace": "YWNtZS1wcm9k", "x": "eA=="}}
+    shown = down("secrets", token)
+    assert shown["data"] == {"namespace": "cHJvZA==", "x": "eA=="}
+    assert up("secrets", shown) == token
+    other = token | {"type": "Opaque"}
+    assert down("secrets", other)["data"] == token["data"]
+
+
+def test_a_published_role_has_no_rules_about_what_is_not_served() -> None:
+    rules = [
+        {"apiGroups": ["", "backup.platform.io"], "verbs": ["get"]},
+        {"apiGroups": ["backup.platform.io"], "verbs": ["get"]},
+        {"apiGroups": ["*"], "verbs": ["*"]},
+        {"nonResourceURLs": ["*"], "verbs": ["*"]},
+    ]
+    shown = down("clusterroles", named("admin") | {"rules": rules})["rules"]
+    assert shown == [{"apiGroups": [""], "verbs": ["get"]}, *rules[2:]]
+
+
+def test_a_namespace_that_cannot_be_deleted_does_not_name_the_groups_of_others() -> None:
+    condition = {"type": "NamespaceDeletionDiscoveryFailure", "status": "True"}
+    told = condition | {"message": "Discovery failed for some groups, 1 failing: beta-x.io/v1"}
+    namespace = named("acme-prod") | {"status": {"conditions": [told]}}
+    shown = condition | {"message": "Discovery failed for some groups"}
+    assert down("namespaces", namespace)["status"] == {"conditions": [shown]}
+
+
+def test_who_makes_signing_requests_for_tenants_upstream_is_not_told() -> None:
+    gateway = {"username": "system:serviceaccount:platform:gateway", "groups": ["a"], "uid": "1"}
+    request = named("acme-c") | {"spec": {"request": "eA==", **gateway}}
+    shown = named("c") | {"spec": {"request": "eA=="}}
+    assert down("certificatesigningrequests", request) == shown
+
+
+@pytest.mark.parametrize("columns", [[], ["Name", "Age", "SignerName", "Requestor"]])
+def test_no_table_tells_who_makes_signing_requests_upstream(columns: list[str]) -> None:
+    gateway = "system:serviceaccount:platform:gateway"
+    own = "lcluster.tenancy.loblaw.digital/kube-apiserver-client"
+    for signer, spelled in (
+        ("lcluster.tenancy.loblaw.digital/acme.2.example.com.x", "example.com/x"),
+        (own, "kubernetes.io/kube-apiserver-client"),
+    ):
+        row = (["acme-c", "1s", signer, gateway, "x"], named("acme-c"))
+        shown = ["c", "1s", spelled, "", "x"]
+        assert cells("certificatesigningrequests", columns, row) == [shown]
+
+
+def about(kind: str, name: str, namespace: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": f"{kind}.{name}", "namespace": "acme-default"},
+        "involvedObject": {"kind": kind, "name": name, "namespace": namespace, "apiVersion": "v1"},
+    }
+
+
+ABOUT_A = [
+    about("Pod", "a", "acme-default"),
+    about("Pod", "acme-a", "acme-default"),
+    about("PersistentVolume", "acme-a", "acme-default"),
+    about("PersistentVolume", "acme-b", "acme-default"),
+]
+
+
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        ("involvedObject.name=a", ["Pod.a", "PersistentVolume.acme-a"]),
+        ("involvedObject.name!=a", ["Pod.acme-a", "PersistentVolume.acme-b"]),
+        ("involvedObject.namespace=default", ["Pod.a", "Pod.acme-a"]),
+        ("involvedObject.namespace=", ["PersistentVolume.acme-a", "PersistentVolume.acme-b"]),
+        ("involvedObject.namespace!=", ["Pod.a", "Pod.acme-a"]),
+    ],
+)
+def test_events_are_judged_by_what_they_are_about_in_tenant_spelling(
+    selector: str, names: list[str]
+) -> None:
+    query = (("fieldSelector", selector),)
+    answer = down("events", {"items": ABOUT_A}, "list", namespace="", query=query)
+    assert [each["metadata"]["name"] for each in answer["items"]] == names
+    rows = {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "rows": [{"cells": [], "object": each} for each in ABOUT_A],
+    }
+    table = down("events", rows, "list", namespace="", query=query)
+    assert [each["object"]["metadata"]["name"] for each in table["rows"]] == names
+
+
+def test_metadata_alone_does_not_tell_what_an_event_is_about() -> None:
+    named = {"name": "e", "namespace": "acme-a"}
+    metadata = {"kind": "PartialObjectMetadata", "metadata": named}
+    query = (("fieldSelector", "involvedObject.name=a"),)
+    assert len(down("events", {"items": [metadata]}, "list", query=query)["items"]) == 1
+
+
+def test_a_bookmark_is_sent_whatever_is_selected() -> None:
+    bookmark = {"kind": "Event", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}}
+    request = asked("events", "watch", query=(("fieldSelector", "involvedObject.name=a"),))
+    frame = msgspec.json.encode({"type": "BOOKMARK", "object": bookmark})
+    assert event_down(request, JSON, frame, ACME) == frame
+
+
+@pytest.mark.parametrize("plural", ["persistentvolumeclaims", "persistentvolumes"])
+def test_a_table_shows_the_empty_class_as_empty(plural: str) -> None:
+    claims = plural == "persistentvolumeclaims"
+    name = "data" if claims else "acme-data"
+    whose = {"namespace": "acme-prod"} if claims else {"labels": {LABEL: "acme"}}
+    item = {"metadata": {"name": name, **whose}}
+    for told in (["Name", "StorageClass"], []):
+        answer = down(plural, table(told, ([name, "lcluster.acme"], item)))
+        assert answer["rows"][0]["cells"] == ["data", ""]
+        answer = down(plural, table(told, ([name, "lcluster.acmes"], item)))
+        assert answer["rows"][0]["cells"][1] == "lcluster.acmes"
+
+
+def test_a_definition_without_a_group_is_nobodys_and_keeps_its_name() -> None:
+    assert ACME.crd_name_up("nobody") == "nobody"
+    assert ACME.crd_name_down("nobody") == "nobody"
+    assert ACME.crd_name_up("widgets.example.com") == "widgets.acme-example.com"
+    assert ACME.crd_name_down("widgets.beta-example.com") is None

@@ -1,0 +1,597 @@
+"""Objects that act on a whole cluster act on their tenant only, and read back as written."""
+
+import re
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.errors import SettingsError
+from lnamespace.model.lcluster import RESERVED_TENANTS
+from lnamespace.translate.allowances import Allowances, decode_allowances
+from lnamespace.translate.confinement import (
+    Form,
+    confine,
+    confine_operations,
+    confine_patch,
+    confines,
+    restore,
+)
+from lnamespace.translate.confinement.admission import CONDITION, expression
+from lnamespace.translate.confinement.certificates import signer_down, signer_up
+from lnamespace.translate.resources import ResourceType
+from lnamespace.translate.status import Refused
+from lnamespace.translate.view import View
+
+VIEW = View("acme")
+ADMISSION = "admissionregistration.k8s.io"
+FLOW = "flowcontrol.apiserver.k8s.io"
+NETWORKING = "networking.k8s.io"
+STORAGE = "storage.k8s.io"
+
+Object = dict[str, Any]
+
+
+def cluster(group: str, plural: str, kind: str) -> ResourceType:
+    return ResourceType(group, plural, kind, namespaced=False)
+
+
+CLAIM = ResourceType("", "persistentvolumeclaims", "PersistentVolumeClaim", namespaced=True)
+CRD = cluster("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition")
+CSR = cluster("certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest")
+CSI_NODE = cluster(STORAGE, "csinodes", "CSINode")
+DEVICE_CLASS = cluster("resource.k8s.io", "deviceclasses", "DeviceClass")
+FLOW_SCHEMA = cluster(FLOW, "flowschemas", "FlowSchema")
+INGRESS_CLASS = cluster(NETWORKING, "ingressclasses", "IngressClass")
+NAMESPACE = cluster("", "namespaces", "Namespace")
+RESOURCE_SLICE = cluster("resource.k8s.io", "resourceslices", "ResourceSlice")
+POLICY = cluster(ADMISSION, "validatingadmissionpolicies", "ValidatingAdmissionPolicy")
+POLICY_BINDING = cluster(
+    ADMISSION, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"
+)
+PRIORITY_CLASS = cluster("scheduling.k8s.io", "priorityclasses", "PriorityClass")
+PRIORITY_LEVEL = cluster(FLOW, "prioritylevelconfigurations", "PriorityLevelConfiguration")
+RUNTIME_CLASS = cluster("node.k8s.io", "runtimeclasses", "RuntimeClass")
+SERVICE_CIDR = cluster(NETWORKING, "servicecidrs", "ServiceCIDR")
+STORAGE_CLASS = cluster(STORAGE, "storageclasses", "StorageClass")
+VOLUME = cluster("", "persistentvolumes", "PersistentVolume")
+VOLUME_ATTACHMENT = cluster(STORAGE, "volumeattachments", "VolumeAttachment")
+VOLUME_ATTRIBUTES = cluster(STORAGE, "volumeattributesclasses", "VolumeAttributesClass")
+WEBHOOKS = cluster(ADMISSION, "validatingwebhookconfigurations", "ValidatingWebhookConfiguration")
+
+
+def named(name: str, **fields: Any) -> Object:
+    return {"metadata": {"name": f"acme-{name}"}} | fields
+
+
+def defined(domain: str, **spec: Any) -> Object:
+    return {"metadata": {"name": f"widgets.acme-{domain}"}, "spec": spec}
+
+
+def webhook(**fields: Any) -> Object:
+    client = {"service": {"namespace": "acme-default", "name": "judge"}}
+    return {"name": "a.example.com", "clientConfig": client} | fields
+
+
+def volume(**spec: Any) -> Object:
+    return named("v", spec={"csi": {"driver": "d", "volumeHandle": "h"}} | spec)
+
+
+READ_BACK = [
+    (CSI_NODE, named("n", spec={"drivers": [{"name": "d", "nodeID": "i"}]})),
+    (
+        RESOURCE_SLICE,
+        named("s", spec={"driver": "gpu.example.com", "nodeName": "n", "devices": [{"name": "d"}]}),
+    ),
+    (FLOW_SCHEMA, named("f", spec={"matchingPrecedence": 2, "rules": [{"subjects": []}]})),
+    (FLOW_SCHEMA, named("f", spec={"matchingPrecedence": 2, "rules": []})),
+    (
+        PRIORITY_LEVEL,
+        named("p", spec={"type": "Limited", "limited": {"nominalConcurrencyShares": 500}}),
+    ),
+    (INGRESS_CLASS, named("i", spec={"controller": "k8s.io/ingress-nginx"})),
+    (RUNTIME_CLASS, named("r", handler="runc")),
+    (STORAGE_CLASS, named("s", provisioner="ebs.csi.aws.com")),
+    (VOLUME_ATTACHMENT, named("a", spec={"attacher": "d", "nodeName": "n", "source": {}})),
+    (VOLUME_ATTRIBUTES, named("x", driverName="d")),
+    (
+        PRIORITY_CLASS,
+        named("h", value=10**9, globalDefault=True, preemptionPolicy="PreemptLowerPriority"),
+    ),
+    (WEBHOOKS, named("w", webhooks=[webhook(namespaceSelector={})])),
+    (
+        WEBHOOKS,
+        named(
+            "w",
+            webhooks=[
+                webhook(
+                    namespaceSelector={"matchLabels": {"a": "b"}},
+                    matchConditions=[{"name": "mine", "expression": "true"}],
+                )
+            ],
+        ),
+    ),
+    (POLICY, named("p", spec={"matchConstraints": {"namespaceSelector": {}}})),
+    (POLICY_BINDING, named("b", spec={"policyName": "acme-p"})),
+    (CSR, named("c", spec={"signerName": "kubernetes.io/kube-apiserver-client"})),
+    (CSR, named("c", spec={"signerName": "example.com/mine"})),
+    (VOLUME, volume(storageClassName="acme-fast")),
+    (VOLUME, volume()),
+    (CLAIM, {"metadata": {"name": "c"}, "spec": {"storageClassName": ""}}),
+    (CLAIM, {"metadata": {"name": "c"}, "spec": {}}),
+]
+
+
+@pytest.mark.parametrize(("resource", "written"), READ_BACK)
+def test_what_is_confined_reads_back_as_written(resource: ResourceType, written: Object) -> None:
+    before = deepcopy(written)
+    upstream = confine(resource, "", written, VIEW)
+    assert written == before
+    below = restore(resource, upstream, VIEW)
+    below["metadata"].pop("annotations", None)
+    assert below == before
+
+
+@pytest.mark.parametrize(("resource", "written"), READ_BACK)
+def test_what_is_confined_twice_is_confined_once(resource: ResourceType, written: Object) -> None:
+    upstream = confine(resource, "", written, VIEW)
+    again = confine(resource, "", restore(resource, upstream, VIEW), VIEW)
+    assert again == upstream
+
+
+@pytest.mark.parametrize(
+    ("resource", "written", "path", "value"),
+    [
+        (FLOW_SCHEMA, named("f", spec={"rules": [{}]}), "spec.rules", []),
+        (
+            PRIORITY_LEVEL,
+            named("p", spec={"limited": {"nominalConcurrencyShares": 500}}),
+            "spec.limited.nominalConcurrencyShares",
+            0,
+        ),
+        (
+            PRIORITY_LEVEL,
+            named("p", spec={"limited": {}}),
+            "spec.limited",
+            {"nominalConcurrencyShares": 0},
+        ),
+        (INGRESS_CLASS, named("i", spec={"controller": "a/b"}), "spec.controller", "acme-a/b"),
+        (RUNTIME_CLASS, named("r", handler="runc"), "handler", "acme-runc"),
+        (STORAGE_CLASS, named("s", provisioner="a/b"), "provisioner", "acme-a/b"),
+        (PRIORITY_CLASS, named("h", value=10**9), "value", 1000),
+        (PRIORITY_CLASS, named("h", value=7), "value", 7),
+        (PRIORITY_CLASS, named("h", value=7), "preemptionPolicy", "Never"),
+        (PRIORITY_CLASS, named("h", globalDefault=True), "globalDefault", False),
+        (VOLUME_ATTACHMENT, named("a", spec={"nodeName": "n"}), "spec.nodeName", "acme-n"),
+        (VOLUME, volume(), "spec.storageClassName", "lcluster.acme"),
+        (VOLUME, volume(), "spec.csi.driver", "acme-d"),
+        (
+            CSR,
+            named("c", spec={"signerName": "kubernetes.io/kube-apiserver-client"}),
+            "spec.signerName",
+            "lcluster.tenancy.loblaw.digital/kube-apiserver-client",
+        ),
+    ],
+)
+def test_upstream_has_a_harmless_value(
+    resource: ResourceType, written: Object, path: str, value: Any
+) -> None:
+    found: Any = confine(resource, "", written, VIEW)
+    for key in path.split("."):
+        found = found[key]
+    assert found == value
+
+
+@pytest.mark.parametrize(
+    ("resource", "written", "field"),
+    [
+        (VOLUME, named("v", spec={"hostPath": {"path": "/"}}), "spec.hostPath"),
+        (VOLUME, named("v", spec={"nfs": {}}), "spec.nfs"),
+        (VOLUME, named("v", spec={"aNewSource": {}}), "spec.aNewSource"),
+        (VOLUME, volume(storageClassName="standard"), "spec.storageClassName"),
+        (VOLUME, volume(claimRef={"namespace": "beta-x"}), "spec.claimRef.namespace"),
+        (
+            VOLUME,
+            {"metadata": {"name": "pvc-cb23c200-f249-11ea-9039-3497f65a8415"}, "spec": {}},
+            "metadata.name",
+        ),
+        (
+            VOLUME,
+            {"metadata": {"annotations": {"pv.kubernetes.io/provisioned-by": "d"}}},
+            "metadata.annotations[pv.kubernetes.io/provisioned-by]",
+        ),
+        (RUNTIME_CLASS, named("r", scheduling={"nodeSelector": {"a": "b"}}), "scheduling"),
+        (
+            DEVICE_CLASS,
+            named("d", spec={"extendedResourceName": "x.com/gpu"}),
+            "spec.extendedResourceName",
+        ),
+        (SERVICE_CIDR, named("s", spec={"cidrs": ["10.0.0.0/8"]}), "spec"),
+        (PRIORITY_CLASS, named("system-x", value=1), "metadata.name"),
+        (PRIORITY_CLASS, named("x", value=10**9 + 1), "value"),
+        (CSR, named("c", spec={"signerName": "kubernetes.io/kubelet-serving"}), "spec.signerName"),
+        (
+            WEBHOOKS,
+            named("w", webhooks=[{"clientConfig": {"url": "https://x"}}]),
+            "webhooks[0].clientConfig.url",
+        ),
+        (
+            WEBHOOKS,
+            named("w", webhooks=[{"clientConfig": {"service": {"namespace": "kube-system"}}}]),
+            "webhooks[0].clientConfig.service.namespace",
+        ),
+        (
+            POLICY,
+            named("p", spec={"paramKind": {"apiVersion": "v1", "kind": "Node"}}),
+            "spec.paramKind",
+        ),
+        (
+            POLICY,
+            named(
+                "p",
+                spec={
+                    "validations": [
+                        {"expression": "authorizer. serviceAccount // x\n ('kube-system', 'x')"}
+                    ]
+                },
+            ),
+            "expression",
+        ),
+        (POLICY_BINDING, named("b", spec={"policyName": "lnamespace-pods"}), "spec.policyName"),
+        (
+            POLICY_BINDING,
+            named("b", spec={"policyName": "acme-p", "paramRef": {"namespace": "beta-x"}}),
+            "spec.paramRef.namespace",
+        ),
+        (
+            NAMESPACE,
+            {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}},
+            "metadata.labels[resource.kubernetes.io/admin-access]",
+        ),
+        (CRD, defined("example", group="acme-example"), "spec.group"),
+        (
+            CRD,
+            defined("x.k8s.io", group="acme-x.k8s.io"),
+            "metadata.annotations[api-approved.kubernetes.io]",
+        ),
+        (
+            CRD,
+            defined("example.com", conversion={"webhook": {"clientConfig": {"url": "https://x"}}}),
+            "spec.conversion.webhook.clientConfig.url",
+        ),
+    ],
+)
+def test_what_cannot_be_harmless_is_refused(
+    resource: ResourceType, written: Object, field: str
+) -> None:
+    with pytest.raises(Refused) as refused:
+        confine(resource, "", written, VIEW)
+    assert refused.value.status.code == 422
+    causes = refused.value.status.details or {}
+    assert [cause["field"] for cause in causes["causes"]] == [field]
+    assert "acme-" not in refused.value.status.message
+
+
+def test_a_resource_that_acts_on_nobody_else_is_left_alone() -> None:
+    deployments = ResourceType("apps", "deployments", "Deployment", namespaced=True)
+    own = ResourceType("storage.k8s.io", "storageclasses", "X", namespaced=False, custom=True)
+    written = {"spec": {"rules": [1]}, "provisioner": "x"}
+    for resource in (deployments, own):
+        assert not confines(resource)
+        assert confine(resource, "", written, VIEW) == written
+
+
+def test_what_the_platform_allows_is_read_from_the_values_of_the_chart() -> None:
+    text = '{"csiDrivers": ["d"], "highestPriority": 7, "noEndpoints": ["10.0.0.0/8"]}'
+    assert decode_allowances(text) == Allowances(csi_drivers=frozenset({"d"}), highest_priority=7)
+    for wrong in ("[", '{"csiDrivers": 1}', '{"podSecurity": "none"}'):
+        with pytest.raises(SettingsError):
+            decode_allowances(wrong)
+
+
+def test_what_the_platform_allows_is_as_the_tenant_wrote_it() -> None:
+    view = View("acme", allowances=Allowances(provisioners=frozenset({"d"})))
+    upstream = confine(STORAGE_CLASS, "", named("s", provisioner="d"), view)
+    assert upstream["provisioner"] == "d"
+
+
+@given(st.text(min_size=1))
+def test_no_two_provisioners_become_one(provisioner: str) -> None:
+    view = View("acme", allowances=Allowances(provisioners=frozenset({"d"})))
+    upstream = confine(STORAGE_CLASS, "", named("s", provisioner=provisioner), view)
+    assert restore(STORAGE_CLASS, upstream, view)["provisioner"] == provisioner
+
+
+@given(st.lists(st.from_regex(r"\A[a-z0-9]{1,5}\Z"), min_size=1, max_size=4), st.text(max_size=5))
+def test_no_two_signers_become_one(labels: list[str], path: str) -> None:
+    signer = f"{'.'.join(labels)}/x{path}"
+    upstream = signer_up(signer, VIEW)
+    assert upstream.startswith("lcluster.tenancy.loblaw.digital/acme.")
+    assert signer_down(upstream, VIEW) == signer
+
+
+@pytest.mark.parametrize(
+    "text", ["authorizer.requestResource.check('x').allowed()", "object.spec.serviceAccount == ''"]
+)
+def test_an_expression_asks_about_who_sends_the_request(text: str) -> None:
+    written = named("p", spec={"validations": [{"expression": text}]})
+    assert confine(POLICY, "", written, VIEW)["spec"]["validations"] == [{"expression": text}]
+
+
+def test_a_class_is_nobody_elses_default() -> None:
+    key = "storageclass.kubernetes.io/is-default-class"
+    written = {"metadata": {"annotations": {key: "true"}}, "provisioner": "x"}
+    upstream = confine(STORAGE_CLASS, "", written, VIEW)
+    assert key not in upstream["metadata"]["annotations"]
+    assert restore(STORAGE_CLASS, upstream, VIEW) == written
+
+
+def test_the_platforms_pod_security_is_the_least() -> None:
+    enforce = "pod-security.kubernetes.io/enforce"
+    for written, upstream in (
+        (None, "baseline"),
+        ("privileged", "baseline"),
+        ("restricted", "restricted"),
+    ):
+        labels = {} if written is None else {enforce: written}
+        namespace = {"metadata": {"name": "acme-n", "labels": labels}}
+        confined = confine(NAMESPACE, "", namespace, VIEW)
+        assert confined["metadata"]["labels"][enforce] == upstream
+        assert confined["metadata"]["labels"][f"{enforce}-version"] == "latest"
+        assert restore(NAMESPACE, confined, VIEW) == namespace
+
+
+@pytest.mark.parametrize("form", [*Form])
+def test_a_webhook_has_its_condition_in_every_form(form: Form) -> None:
+    for written in (webhook(), webhook(matchConditions=None, namespaceSelector=None)):
+        confined = confine_patch(WEBHOOKS, "", {"webhooks": [written]}, VIEW, form)
+        (upstream,) = confined["webhooks"]
+        assert upstream["matchConditions"][-1]["name"] == CONDITION
+        assert upstream["namespaceSelector"]["matchLabels"] == {VIEW.tenant_label: "acme"}
+
+
+@pytest.mark.parametrize("form", [Form.WHOLE, Form.APPLY, Form.MERGE])
+def test_a_directive_of_another_kind_of_patch_excuses_no_webhook(form: Form) -> None:
+    patch = {"webhooks": [webhook(**{"$patch": "replace"})]}
+    confined = confine_patch(WEBHOOKS, "", patch, VIEW, form)
+    assert confined["webhooks"][0]["matchConditions"]
+
+
+def test_a_tenant_cannot_write_the_gateways_condition() -> None:
+    condition = {"name": CONDITION, "expression": "true"}
+    written = named("w", webhooks=[webhook(matchConditions=[condition])])
+    (upstream,) = confine(WEBHOOKS, "", written, VIEW)["webhooks"]
+    assert [each["expression"] == "true" for each in upstream["matchConditions"]] == [False]
+
+
+def test_a_merge_patch_of_something_else_changes_nothing() -> None:
+    patch = {"metadata": {"annotations": {"a": "b"}}}
+    for resource in (FLOW_SCHEMA, PRIORITY_CLASS, WEBHOOKS, POLICY, NAMESPACE, VOLUME):
+        assert confine_patch(resource, "", patch, VIEW, Form.MERGE) == patch
+
+
+def test_a_merge_patch_of_a_pinned_field_changes_the_original() -> None:
+    patch = {"spec": {"limited": {"nominalConcurrencyShares": 4}}}
+    confined = confine_patch(PRIORITY_LEVEL, "", patch, VIEW, Form.MERGE)
+    assert confined["spec"]["limited"]["nominalConcurrencyShares"] == 0
+    assert restore(PRIORITY_LEVEL, confined, VIEW)["spec"] == patch["spec"]
+
+
+def test_an_apply_sends_again_what_is_pinned() -> None:
+    namespace = confine_patch(NAMESPACE, "", named("n"), VIEW, Form.APPLY)
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "baseline"
+    policy = confine_patch(POLICY, "", named("p", spec={}), VIEW, Form.APPLY)
+    assert policy["spec"]["matchConditions"][-1]["name"] == CONDITION
+
+
+def operation(op: str, path: str, *value: Any) -> Object:
+    return {"op": op, "path": path} | ({"value": value[0]} if value else {})
+
+
+ENFORCE = "/metadata/labels/pod-security.kubernetes.io~1enforce"
+KEPT_ENFORCE = (
+    "/metadata/labels/lcluster.tenancy.loblaw.digital~1pod-security.kubernetes.io.enforce"
+)
+ORIGINAL_RULES = "/metadata/annotations/lcluster.tenancy.loblaw.digital~1original.spec.rules"
+
+
+@pytest.mark.parametrize(
+    ("resource", "written", "upstream"),
+    [
+        (
+            FLOW_SCHEMA,
+            operation("replace", "/spec/rules", [{}]),
+            [operation("replace", "/spec/rules", []), operation("add", ORIGINAL_RULES, "[{}]")],
+        ),
+        (
+            FLOW_SCHEMA,
+            operation("replace", "/spec/matchingPrecedence", 5),
+            [operation("replace", "/spec/matchingPrecedence", 5)],
+        ),
+        (
+            STORAGE_CLASS,
+            operation("replace", "/provisioner", "x"),
+            [operation("replace", "/provisioner", "acme-x")],
+        ),
+        (
+            STORAGE_CLASS,
+            operation(
+                "remove", "/metadata/annotations/storageclass.kubernetes.io~1is-default-class"
+            ),
+            [
+                operation(
+                    "remove",
+                    "/metadata/annotations/lcluster.tenancy.loblaw.digital~1"
+                    "storageclass.kubernetes.io.is-default-class",
+                )
+            ],
+        ),
+        (
+            NAMESPACE,
+            operation("add", ENFORCE, "privileged"),
+            [
+                operation("add", ENFORCE, "baseline"),
+                operation("add", KEPT_ENFORCE, "privileged"),
+            ],
+        ),
+        (
+            NAMESPACE,
+            operation("remove", ENFORCE),
+            [operation("replace", ENFORCE, "baseline"), operation("remove", KEPT_ENFORCE)],
+        ),
+        (
+            WEBHOOKS,
+            operation("replace", "/webhooks/0/rules/0/operations/0", "CREATE"),
+            [operation("replace", "/webhooks/0/rules/0/operations/0", "CREATE")],
+        ),
+        (
+            WEBHOOKS,
+            operation("remove", "/webhooks/0/namespaceSelector"),
+            [
+                operation(
+                    "replace",
+                    "/webhooks/0/namespaceSelector",
+                    {"matchLabels": {VIEW.tenant_label: "acme"}},
+                )
+            ],
+        ),
+        (WEBHOOKS, operation("remove", "/webhooks/0"), [operation("remove", "/webhooks/0")]),
+    ],
+)
+def test_a_json_patch_is_confined(
+    resource: ResourceType, written: Object, upstream: list[Object]
+) -> None:
+    assert confine_operations(resource, "", [written], VIEW) == upstream
+
+
+def test_a_json_patch_that_adds_a_webhook_confines_it() -> None:
+    (added,) = confine_operations(WEBHOOKS, "", [operation("add", "/webhooks/-", webhook())], VIEW)
+    assert added["value"]["matchConditions"][-1]["name"] == CONDITION
+
+
+@pytest.mark.parametrize(
+    ("resource", "written"),
+    [
+        (FLOW_SCHEMA, operation("add", "/spec/rules/-", {})),
+        (FLOW_SCHEMA, operation("remove", "/metadata/annotations")),
+        (FLOW_SCHEMA, operation("test", "/spec/rules", [])),
+        (STORAGE_CLASS, {"op": "copy", "from": "/metadata/name", "path": "/provisioner"}),
+        (VOLUME, {"op": "move", "from": "/spec/csi", "path": "/spec/x"}),
+        (VOLUME, operation("add", "/spec/hostPath", {"path": "/"})),
+        (WEBHOOKS, {"op": "copy", "from": "/webhooks/0", "path": "/webhooks/-"}),
+        (WEBHOOKS, operation("add", "/webhooks/0/clientConfig/url", "https://x")),
+        (WEBHOOKS, operation("replace", "", [])),
+    ],
+)
+def test_a_json_patch_that_escapes_is_refused(resource: ResourceType, written: Object) -> None:
+    with pytest.raises(Refused):
+        confine_operations(resource, "", [written], VIEW)
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(
+                ["metadata", "spec", "webhooks", "labels", "annotations", "csi", "name", "value"]
+            ),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    st.sampled_from([resource for resource, _ in READ_BACK]),
+    st.dictionaries(st.sampled_from(["metadata", "spec", "webhooks", "value", "parameters"]), JUNK),
+    st.sampled_from([*Form]),
+)
+def test_no_object_of_any_shape_is_answered_with_a_failure(
+    resource: ResourceType, written: Object, form: Form
+) -> None:
+    try:
+        confined = confine_patch(resource, "", written, VIEW, form)
+    except Refused:
+        return
+    restore(resource, confined, VIEW)
+
+
+def test_a_resource_slice_offers_no_device_and_is_of_no_pool_of_the_platform() -> None:
+    spec = {"driver": "gpu.example.com", "pool": {"name": "p"}, "devices": [{"name": "d"}]}
+    upstream = confine(RESOURCE_SLICE, "", named("s", spec=spec), VIEW)
+    assert upstream["spec"]["driver"] == "acme-gpu.example.com"
+    assert upstream["spec"]["devices"] == []
+
+
+def test_a_csi_node_is_of_no_driver_of_the_platform() -> None:
+    upstream = confine(CSI_NODE, "", named("n", spec={"drivers": [{"name": "d"}]}), VIEW)
+    assert upstream["spec"]["drivers"] == [{"name": "acme-d"}]
+
+
+def managed(*entries: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"manager": str(n), "fieldsV1": each} for n, each in enumerate(entries)]
+
+
+def owned(*keys: str) -> dict[str, Any]:
+    return {"f:metadata": {"f:labels": {f"f:{key}": {} for key in keys}}}
+
+
+def test_nobody_is_said_to_manage_a_label_that_the_platform_wrote() -> None:
+    enforce = "pod-security.kubernetes.io/enforce"
+    kept = "lcluster.tenancy.loblaw.digital/pod-security.kubernetes.io.enforce"
+    labels = {enforce: "baseline", kept: "privileged", "a": "b"}
+    above = {
+        "metadata": {
+            "name": "acme-a",
+            "labels": labels,
+            "managedFields": managed(
+                owned("a", enforce), owned(enforce), {}, owned(enforce, kept), {"f:spec": {}}
+            ),
+        }
+    }
+    metadata = restore(NAMESPACE, above, VIEW)["metadata"]
+    assert metadata["labels"] == {"a": "b", enforce: "privileged"}
+    fields = [each["fieldsV1"] for each in metadata["managedFields"]]
+    assert fields == [owned("a"), owned(enforce, kept), {"f:spec": {}}]
+
+
+def test_annotations_that_were_the_gateways_alone_are_none() -> None:
+    below = named("a", value=5)
+    assert (
+        "annotations"
+        not in restore(PRIORITY_CLASS, confine(PRIORITY_CLASS, "", below, VIEW), VIEW)["metadata"]
+    )
+
+
+@pytest.mark.parametrize("spec", [{}, {"finalizers": []}, {"finalizers": ["example.com/mine"]}])
+def test_the_finalizer_of_the_namespace_controller_stays(spec: Object) -> None:
+    with pytest.raises(Refused) as refusal:
+        confine(NAMESPACE, "finalize", named("n", spec=spec), VIEW)
+    assert refusal.value.status.code == 422
+    confine(NAMESPACE, "", named("n", spec=spec), VIEW)
+
+
+def test_a_tenant_adds_finalizers_to_its_namespaces() -> None:
+    written = named("n", spec={"finalizers": ["kubernetes", "example.com/mine"]})
+    assert confine(NAMESPACE, "finalize", written, VIEW)["spec"] == written["spec"]
+
+
+CHART = Path(__file__).resolve().parents[2] / "charts" / "lnamespace" / "templates"
+
+
+def test_the_policies_upstream_ask_for_the_very_condition_that_the_gateway_writes() -> None:
+    text = (CHART / "policy-gateway-kinds.yaml").read_text()
+    (found,) = re.findall(r"\$expression := `\"(.*)\"` }}", text)
+    assert found.replace('" + variables.prefix + "', VIEW.prefix) == expression(VIEW)
+    assert f'$condition := "{CONDITION}"' in text
+
+
+def test_the_policies_upstream_know_the_reserved_names() -> None:
+    text = (CHART / "policy-gateway.yaml").read_text()
+    (found,) = re.findall(r"\$reserved := list (.*) }}", text)
+    assert re.findall(r'"(\w+)"', found) == list(RESERVED_TENANTS)

@@ -1,0 +1,116 @@
+"""What one tenant is served of the platform's aggregated discovery."""
+
+import pytest
+from lnamespace.translate.discovery import TenantGroups, parse_discovery, resource_table
+from lnamespace.translate.policies import READ_VERBS
+from lnamespace.translate.published import Published, PublishedObjects
+from lnamespace.translate.resources import GroupResource, ResourceType, ServingPolicy
+
+from tests.unit.support.upstream import discovered
+
+TABLE = resource_table(discovered(), "acme")
+
+
+def served(group: str, plural: str) -> ResourceType:
+    found = TABLE.by_plural(group, plural)
+    assert found is not None
+    return found
+
+
+def test_a_built_in_resource_is_served_with_its_versions_verbs_and_subresources() -> None:
+    deployments = served("apps", "deployments")
+    assert deployments.kind == "Deployment"
+    assert deployments.namespaced
+    assert not deployments.custom
+    assert deployments.versions == ("v1",)
+    assert deployments.serves_verb("deletecollection")
+    assert deployments.serves_subresource("scale")
+    assert not deployments.serves_subresource("eviction")
+
+
+def test_versions_are_in_order_of_preference() -> None:
+    assert served("autoscaling", "horizontalpodautoscalers").versions == ("v2", "v1")
+
+
+def test_the_tenants_own_custom_resources_are_served_under_their_own_group() -> None:
+    widgets = served("stable.example.com", "widgets")
+    assert widgets.custom
+    assert widgets.versions == ("v1", "v1beta1")
+    assert widgets.policy is ServingPolicy.TRANSLATED
+    assert TABLE.by_kind("stable.example.com", "Widget") is widgets
+    assert TABLE.by_plural("acme-stable.example.com", "widgets") is None
+
+
+def test_groups_of_other_tenants_and_of_the_platform_do_not_exist() -> None:
+    groups = {each.group for each in TABLE.types}
+    assert not [each for each in groups if "beta" in each or "platform" in each]
+    assert TABLE.by_plural("stable.example.com", "gears") is None
+
+
+def test_another_tenant_sees_its_own_resources_under_the_same_group() -> None:
+    other = resource_table(discovered(), "beta")
+    assert other.by_plural("stable.example.com", "gears") is not None
+    assert other.by_plural("stable.example.com", "widgets") is None
+
+
+@pytest.mark.parametrize(
+    ("group", "plural"),
+    [("", "bindings"), ("", "componentstatuses")],
+)
+def test_a_hidden_resource_is_not_served(group: str, plural: str) -> None:
+    assert TABLE.by_plural(group, plural) is None
+
+
+def test_a_hidden_subresource_is_not_served() -> None:
+    pods = served("", "pods")
+    assert not pods.serves_subresource("binding")
+    assert not pods.serves_verb("create", "binding")
+    assert pods.serves_verb("create", "eviction")
+    assert pods.policy_of("status") is ServingPolicy.CONFINED
+
+
+def test_nodes_are_served_read_only_without_subresources() -> None:
+    nodes = served("", "nodes")
+    assert nodes.verbs == READ_VERBS
+    assert nodes.subresources == ()
+    assert not nodes.publishes
+
+
+def test_a_group_that_the_platform_publishes_is_served_under_its_own_name() -> None:
+    published = Published(groups=frozenset({"platform.example.org"}))
+    table = resource_table(discovered(), "acme", published)
+    meters = table.by_plural("platform.example.org", "meters")
+    assert meters is not None
+    assert not meters.custom
+
+
+def test_a_cluster_scoped_resource_of_a_published_group_is_shared_if_it_is_named() -> None:
+    gears = GroupResource("beta-stable.example.com", "gears")
+    group = frozenset({gears.group})
+    hidden = resource_table(discovered(), "acme", Published(groups=group))
+    shared = resource_table(
+        discovered(), "acme", Published({gears: PublishedObjects(("*",))}, group)
+    )
+    assert hidden.by_plural(gears.group, gears.plural) is None
+    found = shared.by_plural(gears.group, gears.plural)
+    assert found is not None
+    assert found.policy is ServingPolicy.SHARED
+    assert found.verbs == READ_VERBS
+
+
+@pytest.mark.parametrize("group", ["apps", "networking.k8s.io", "platform.example.org"])
+def test_a_group_named_as_one_of_the_platforms_is_not_the_tenants(group: str) -> None:
+    groups = TenantGroups("acme", Published(groups=frozenset({"platform.example.org"})))
+    assert not groups.owns(f"acme-{group}")
+    assert groups.down(f"acme-{group}") is None
+    assert groups.up(group) == group
+
+
+@pytest.mark.parametrize("upstream", ["acme", "acme.example.com", "acmex-example.com", "example"])
+def test_only_the_whole_prefix_makes_a_group_the_tenants(upstream: str) -> None:
+    assert TenantGroups("acme").down(upstream) is None
+
+
+def test_a_document_of_another_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="APIGroupList"):
+        parse_discovery(b'{"kind": "APIGroupList", "groups": []}')

@@ -1,0 +1,62 @@
+"""Which encoding a client is answered in."""
+
+import pytest
+from lnamespace.translate.encodings import JSON, Encoding, encoding_of
+from lnamespace.translate.request import ResourceRequest
+from lnamespace.translate.resources import ResourceType
+from lnamespace.translate.status import Refused
+
+PODS = ResourceType("", "pods", "Pod", namespaced=True)
+WIDGETS = ResourceType("example.com", "widgets", "Widget", namespaced=True, custom=True)
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("accept", "protobuf", "asked"),
+    [
+        ("", False, JSON),
+        ("*/*", False, JSON),
+        (JSON, False, JSON),
+        (f"{PROTOBUF},{JSON}", False, JSON),
+        (PROTOBUF, True, JSON),
+        (f"{TABLE},{JSON}", False, f"{JSON};as=Table;g=meta.k8s.io;v=v1, {JSON}"),
+        (f"text/html, {JSON};q=0.5", False, JSON),
+        (
+            f"{PROTOBUF};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+            True,
+            f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+        ),
+    ],
+)
+def test_a_client_is_answered_in_json_if_it_takes_it(
+    accept: str, protobuf: bool, asked: str
+) -> None:
+    request = ResourceRequest("list", PODS, "v1")
+    assert encoding_of(request, accept) == Encoding(protobuf, asked)
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/cbor", f"{JSON};q=0", "a;b=\r\nc: d"])
+def test_a_client_that_takes_nothing_is_told_what_there_is(accept: str) -> None:
+    with pytest.raises(Refused) as refused:
+        encoding_of(ResourceRequest("list", PODS, "v1"), accept)
+    assert refused.value.status.code == 406
+
+
+def test_custom_resources_have_no_protobuf() -> None:
+    with pytest.raises(Refused):
+        encoding_of(ResourceRequest("get", WIDGETS, "v1"), PROTOBUF)
+
+
+def test_a_write_is_answered_by_the_object_itself() -> None:
+    request = ResourceRequest("create", PODS, "v1")
+    assert encoding_of(request, f"{TABLE}, {JSON}").accept == JSON
+
+
+def test_what_is_asked_and_never_kept_has_no_table() -> None:
+    review = ResourceType("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubject", False)
+    request = ResourceRequest("create", review, "v1")
+    with pytest.raises(Refused) as caught:
+        encoding_of(request, TABLE)
+    assert caught.value.status.code == 406
+    assert encoding_of(request, f"{TABLE}, {JSON}") == Encoding(False, JSON)

@@ -1,0 +1,196 @@
+"""Which headers go upstream, which come back, and who is named by them."""
+
+from base64 import urlsafe_b64encode
+
+import pytest
+from lnamespace.translate.headers import (
+    STREAM_ACCEPT,
+    USER_AGENT,
+    Headers,
+    headers_down,
+    headers_up,
+    location_down,
+    proxied_headers_down,
+)
+from lnamespace.translate.impersonation import ImpersonationHeaders, impersonation_of
+from lnamespace.translate.request import ResourceRequest
+from lnamespace.translate.status import Refused
+from lnamespace.translate.websocket import websocket_token
+
+from tests.unit.support.served import ACME, PODS
+
+GET = ResourceRequest("get", PODS, "v1", "prod", "a")
+EXEC = ResourceRequest("create", PODS, "v1", "prod", "a", "exec")
+PROXY = ResourceRequest("get", PODS, "v1", "prod", "a", "proxy", "/x")
+HOSTILE: Headers = (
+    ("authorization", "Bearer x"),
+    ("impersonate-user", "admin"),
+    ("impersonate_user", "admin"),
+    ("impersonate-extra-a", "b"),
+    ("x-remote-user", "admin"),
+    ("x_remote_group", "system:masters"),
+    ("x-forwarded-for", "10.0.0.1"),
+    ("audit-id", "chosen"),
+    ("cookie", "a=b"),
+    ("connection", "Impersonate-User, Authorization, X-Mine"),
+    ("x-mine", "1"),
+    ("keep-alive", "5"),
+    ("te", "trailers"),
+    ("transfer-encoding", "chunked"),
+    ("content-length", "5"),
+    ("host", "elsewhere"),
+    ("upgrade", "h2c"),
+    ("user-agent", "curl/8"),
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "kept"),
+    [
+        (GET, (("user-agent", USER_AGENT), ("accept", "application/json"))),
+        (EXEC, (("user-agent", USER_AGENT), ("accept", STREAM_ACCEPT))),
+        (PROXY, (("user-agent", "curl/8"),)),
+    ],
+)
+def test_no_header_says_who_somebody_is(request_: ResourceRequest, kept: Headers) -> None:
+    assert headers_up(request_, HOSTILE, "application/json") == kept
+
+
+def test_a_server_behind_a_proxy_is_told_the_clients_own_headers() -> None:
+    headers = (("accept", "text/html"), ("x-request-id", "1"), ("range", "bytes=0-1"))
+    assert headers_up(PROXY, headers, "application/json") == headers
+
+
+def bearer(token: bytes) -> str:
+    encoded = urlsafe_b64encode(token).rstrip(b"=").decode()
+    return f"base64url.bearer.authorization.k8s.io.{encoded}"
+
+
+def test_a_websocket_goes_up_without_its_token() -> None:
+    headers = (
+        ("sec-websocket-key", "k"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-protocol", f"v5.channel.k8s.io, {bearer(b't')}"),
+        ("sec-websocket-protocol", "v4.channel.k8s.io"),
+        ("x-stream-protocol-version", "v4.channel.k8s.io"),
+        ("origin", "http://x"),
+    )
+    assert headers_up(EXEC, headers, "")[2:] == (
+        ("sec-websocket-key", "k"),
+        ("sec-websocket-version", "13"),
+        ("x-stream-protocol-version", "v4.channel.k8s.io"),
+        ("sec-websocket-protocol", "v5.channel.k8s.io, v4.channel.k8s.io"),
+    )
+    assert bearer(b"t") not in str(headers_up(PROXY, headers, ""))
+    assert websocket_token(headers) == "t"
+
+
+def test_a_websocket_without_a_token_has_none() -> None:
+    assert websocket_token((("sec-websocket-protocol", "v5.channel.k8s.io"),)) is None
+
+
+@pytest.mark.parametrize(
+    "protocols",
+    [
+        bearer(b"t"),
+        f"a, {bearer(b't')}, {bearer(b'u')}",
+        f"a, {bearer(b't')}, {bearer(b't')}",
+        f"a, {bearer(b'')}",
+        f"a, {bearer(bytes([0xFF]))}",
+        "a, base64url.bearer.authorization.k8s.io.x",
+    ],
+)
+def test_a_doubtful_token_of_a_websocket_is_no_login(protocols: str) -> None:
+    with pytest.raises(Refused) as refused:
+        websocket_token((("sec-websocket-protocol", protocols),))
+    assert refused.value.status.code == 401
+
+
+def test_answers_come_down_without_what_is_the_platforms() -> None:
+    headers = (
+        ("audit-id", "1"),
+        ("content-type", "application/json"),
+        ("x-kubernetes-pf-flowschema-uid", "2"),
+        ("retry-after", "1"),
+        ("set-cookie", "a=b"),
+        ("server", "x"),
+        ("warning", '299 - "acme-prod/a and acme-b, not x.acme-c"'),
+        ("location", "https://10.0.0.1:6443/x"),
+    )
+    assert headers_down(headers, ACME) == (
+        ("audit-id", "1"),
+        ("retry-after", "1"),
+        ("warning", '299 - "prod/a and b, not x.acme-c"'),
+    )
+
+
+def test_a_proxied_answer_comes_down_with_its_own_headers() -> None:
+    headers = (
+        ("x-own", "1"),
+        ("set-cookie", "a=b"),
+        ("connection", "x-hop"),
+        ("x-hop", "1"),
+        ("x-kubernetes-pf-flowschema-uid", "2"),
+        ("location", "/api/v1/namespaces/acme-prod/pods/a/proxy/y?z=1"),
+    )
+    assert proxied_headers_down(headers, ACME, "/clusters/acme") == (
+        ("x-own", "1"),
+        ("location", "/clusters/acme/api/v1/namespaces/prod/pods/a/proxy/y?z=1"),
+    )
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "/api/v1/namespaces/beta-prod/pods/a/proxy/y",
+        "https://upstream:6443/api/v1/namespaces/acme-prod/pods/a/proxy/y",
+        "//elsewhere/api/v1/namespaces/acme-prod/pods/a/proxy/y",
+        "/api/v1/nodes/a/proxy/y",
+        "",
+    ],
+)
+def test_a_location_that_leads_elsewhere_is_dropped(location: str) -> None:
+    assert location_down(location, ACME) == ""
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ((), None),
+        ((("accept", "x"),), None),
+        ((("impersonate-user", "ann"),), ImpersonationHeaders("ann")),
+        (
+            (
+                ("impersonate-user", "ann"),
+                ("impersonate-group", "b"),
+                ("impersonate-group", "a"),
+                ("impersonate-uid", "1"),
+                ("impersonate-extra-x%2fy", "2"),
+                ("impersonate-extra-x%2fy", "3"),
+            ),
+            ImpersonationHeaders("ann", ("b", "a"), "1", (("x/y", ("2", "3")),)),
+        ),
+    ],
+)
+def test_impersonation_is_read(headers: Headers, expected: ImpersonationHeaders | None) -> None:
+    assert impersonation_of(headers) == expected
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (("impersonate-user", ""),),
+        (("impersonate-group", "system:masters"),),
+        (("impersonate-user", "a"), ("impersonate-user", "b")),
+        (("impersonate-user", "a"), ("impersonate-uid", "b"), ("impersonate-uid", "b")),
+        (("impersonate_user", "a"),),
+        (("impersonate-user", "a"), ("impersonate_group", "b")),
+        (("impersonate-users", "a"),),
+        (("impersonate-user", "a"), ("impersonate-extra-", "b")),
+        (("impersonate-user", "a\r\n impersonate-group: b"),),
+    ],
+)
+def test_odd_impersonation_is_refused(headers: Headers) -> None:
+    with pytest.raises(Refused) as refused:
+        impersonation_of(headers)
+    assert refused.value.status.code == 400

@@ -1,0 +1,124 @@
+"""Resources of which the gateway makes the objects itself: nodes, addresses, APIServices."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from lnamespace.translate.discovery import resource_table
+from lnamespace.translate.made_objects import MadeObjects, is_made, made_of
+from lnamespace.translate.request import ResourceRequest
+from lnamespace.translate.status import Refused
+from lnamespace.translate.view import View
+
+from tests.unit.support.upstream import discovered
+
+VIEW = View("acme", resource_table(discovered(), "acme"))
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+PARTIAL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+def asked(group: str, plural: str, verb: str = "list", **query: str) -> ResourceRequest:
+    resource = VIEW.resources.by_plural(group, plural)
+    assert resource is not None
+    return ResourceRequest(verb, resource, "v1", query=tuple(query.items()))
+
+
+def services(verb: str = "list", accept: str = "", name: str = "", **query: str) -> MadeObjects:
+    request = asked("apiregistration.k8s.io", "apiservices", verb, **query)
+    return made_of(replace(request, name=name), VIEW, accept)
+
+
+def events(objects: MadeObjects) -> list[dict[str, Any]]:
+    return [json.loads(event) for event in objects.events()]
+
+
+@pytest.mark.parametrize(
+    ("group", "plural", "made"),
+    [
+        ("", "nodes", True),
+        ("networking.k8s.io", "ipaddresses", True),
+        ("apiregistration.k8s.io", "apiservices", True),
+        ("storage.k8s.io", "storageclasses", False),
+        ("", "pods", False),
+    ],
+)
+def test_what_may_not_be_read_from_the_platform_is_made(
+    group: str, plural: str, *, made: bool
+) -> None:
+    assert is_made(asked(group, plural)) is made
+
+
+def test_there_are_no_nodes() -> None:
+    nodes = made_of(asked("", "nodes"), VIEW, "")
+    document = json.loads(nodes.all())
+    assert document["kind"] == "NodeList"
+    assert document["apiVersion"] == "v1"
+    assert document["items"] == []
+    assert int(document["metadata"]["resourceVersion"]) > 0
+    request = replace(asked("", "nodes", "get"), name="node-1")
+    with pytest.raises(Refused) as refusal:
+        made_of(request, VIEW, "").one()
+    assert refusal.value.status.message == 'nodes "node-1" not found'
+
+
+def test_api_services_are_what_the_tenant_is_served() -> None:
+    items = json.loads(services().all())["items"]
+    names = {each["metadata"]["name"] for each in items}
+    assert {"v1.", "v1.apps", "v2.autoscaling", "v1beta1.stable.example.com"} <= names
+    assert not [name for name in names if "acme" in name or "beta-" in name or "platform" in name]
+    assert names == {f"{each['spec']['version']}.{each['spec'].get('group', '')}" for each in items}
+    assert len({each["metadata"]["uid"] for each in items}) == len(items)
+    assert not [each for each in items if "kind" in each]
+
+
+def test_one_api_service_is_read_by_its_name() -> None:
+    found = json.loads(services("get", name="v1.apps").one())
+    assert found["kind"] == "APIService"
+    assert found["status"]["conditions"][0]["status"] == "True"
+
+
+def test_people_are_answered_by_a_table() -> None:
+    table = json.loads(services(accept=TABLE, fieldSelector="metadata.name=v1.apps").all())
+    assert table["kind"] == "Table"
+    assert [row["cells"] for row in table["rows"]] == [["v1.apps", "Local", "True"]]
+    assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
+
+
+def test_metadata_alone_is_answered_to_clients_that_ask_for_it() -> None:
+    document = json.loads(services(accept=PARTIAL).all())
+    assert document["kind"] == "PartialObjectMetadataList"
+    assert {tuple(each) for each in document["items"]} == {("kind", "apiVersion", "metadata")}
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ({"fieldSelector": "metadata.name=v1.apps"}, 1),
+        ({"fieldSelector": "metadata.name=nonsense"}, 0),
+        ({"labelSelector": "a=b"}, 0),
+        ({"labelSelector": "a!=b", "fieldSelector": "metadata.name=v1.apps"}, 1),
+    ],
+)
+def test_selectors_hold(query: dict[str, str], count: int) -> None:
+    assert len(json.loads(services(**query).all())["items"]) == count
+
+
+def test_a_watch_begins_with_what_is_there_and_says_when_that_is_all() -> None:
+    begun = events(services("watch", sendInitialEvents="true"))
+    assert {each["type"] for each in begun[:-1]} == {"ADDED"}
+    last = begun[-1]["object"]["metadata"]
+    assert last["annotations"] == {"k8s.io/initial-events-end": "true"}
+    nodes = made_of(asked("", "nodes", "watch", sendInitialEvents="true"), VIEW, "")
+    assert [each["type"] for each in events(nodes)] == ["BOOKMARK"]
+
+
+def test_a_watch_from_a_list_has_nothing_more_to_tell() -> None:
+    version = json.loads(services().all())["metadata"]["resourceVersion"]
+    assert events(services("watch", resourceVersion=version)) == []
+
+
+def test_a_watch_from_a_list_of_other_objects_has_expired() -> None:
+    with pytest.raises(Refused) as refusal:
+        events(services("watch", resourceVersion="7"))
+    assert refusal.value.status.code == 410

@@ -1,0 +1,73 @@
+"""Which representation is answered to which header Accept."""
+
+import pytest
+from lnamespace.translate.discovery_formats import DiscoveryFormat, discovery_format
+from lnamespace.translate.negotiation import accept_clauses, acceptable
+from lnamespace.translate.status import Refused
+
+V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+V2BETA1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("", DiscoveryFormat.LEGACY),
+        ("*/*", DiscoveryFormat.LEGACY),
+        ("application/*", DiscoveryFormat.LEGACY),
+        ("application/json", DiscoveryFormat.LEGACY),
+        ("application/json;pretty=1", DiscoveryFormat.LEGACY),
+        ("application/yaml", DiscoveryFormat.LEGACY_YAML),
+        (V2, DiscoveryFormat.AGGREGATED),
+        (f"{V2},{V2BETA1},application/json", DiscoveryFormat.AGGREGATED),
+        (f"{V2};profile=nopeer,application/json", DiscoveryFormat.AGGREGATED),
+        (f"{V2BETA1},application/json", DiscoveryFormat.LEGACY),
+        (f"{V2};q=0.5,application/json", DiscoveryFormat.LEGACY),
+        ("application/vnd.kubernetes.protobuf, */*", DiscoveryFormat.LEGACY),
+        ("text/html, application/yaml;q=0.9, application/json;q=0.1", DiscoveryFormat.LEGACY_YAML),
+    ],
+)
+def test_the_first_clause_that_can_be_served_is_taken(
+    header: str, expected: DiscoveryFormat
+) -> None:
+    assert discovery_format(header, aggregated=True) is expected
+
+
+@pytest.mark.parametrize(
+    "header", [V2BETA1, "text/plain", "application/json;g=foo", "application/json;q=0"]
+)
+def test_what_cannot_be_served_is_refused_with_the_media_types(header: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        discovery_format(header, aggregated=True)
+    assert refusal.value.status.code == 406
+    assert "application/json" in refusal.value.status.message
+
+
+def test_a_path_without_an_aggregated_document_does_not_serve_one() -> None:
+    with pytest.raises(Refused):
+        discovery_format(V2, aggregated=False)
+    assert discovery_format(f"{V2},*/*", aggregated=False) is DiscoveryFormat.LEGACY
+
+
+def test_clauses_are_ordered_by_quality_and_by_how_exact_they_are() -> None:
+    clauses = accept_clauses("*/*, text/*, text/html;q=0.2, text/plain")
+    assert [f"{each.main}/{each.sub}" for each in clauses] == [
+        "text/plain",
+        "text/*",
+        "*/*",
+        "text/html",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("", "application/json"),
+        ("application/json, */*", "application/json"),
+        ("application/x+protobuf", "application/x+protobuf"),
+        ("text/html", None),
+        (";;;,,", None),
+    ],
+)
+def test_an_acceptable_media_type_is_found(header: str, expected: str | None) -> None:
+    assert acceptable(header, ("application/json", "application/x+protobuf")) == expected

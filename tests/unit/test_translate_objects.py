@@ -1,0 +1,514 @@
+"""Objects are translated along the paths that name something, both ways, and nothing else is."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from lnamespace.translate.bodies import answer_down, request_up
+from lnamespace.translate.status import Refused
+
+from tests.unit.support.translation import ACME, JSON, LABEL, asked, down, up
+
+VOLUME = "pv-cb23c200-f249-11ea-9039-3497f65a8415"
+PROVISIONED = "pvc-cb23c200-f249-11ea-9039-3497f65a8415"
+
+
+def nested(path: str, value: Any) -> Any:
+    """Return an object that has a value at a path; ``[]`` is an array with one item."""
+    head, _, rest = path.partition(".")
+    below = nested(rest, value) if rest else value
+    while head.endswith("[]"):
+        head, below = head[:-2], [below]
+    return {head: below}
+
+
+def reference(kind: str, name: str, version: str = "v1", **more: str) -> dict[str, str]:
+    return {"apiVersion": version, "kind": kind, "name": name} | more
+
+
+POD = "spec.template.spec"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+SELECTED = {"matchLabels": {LABEL: "acme"}}
+BOTH_WAYS = [
+    ("configmaps", "metadata.namespace", "prod", "acme-prod"),
+    ("persistentvolumeclaims", "spec.volumeName", VOLUME, f"acme-{VOLUME}"),
+    ("persistentvolumeclaims", "spec.volumeName", PROVISIONED, PROVISIONED),
+    ("persistentvolumeclaims", "spec.storageClassName", "standard", "standard"),
+    ("persistentvolumeclaims", "spec.storageClassName", "fast", "acme-fast"),
+    # The class "" of a tenant binds volumes of the same tenant only.
+    ("persistentvolumeclaims", "spec.storageClassName", "", "lcluster.acme"),
+    ("persistentvolumeclaims", "spec.dataSourceRef.namespace", "prod", "acme-prod"),
+    ("persistentvolumeclaims", "spec.selector", {}, SELECTED),
+    ("deployments", f"{POD}.priorityClassName", "high", "acme-high"),
+    ("deployments", f"{POD}.runtimeClassName", "gvisor", "acme-gvisor"),
+    (
+        "deployments",
+        f"{POD}.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[].namespaces[]",
+        "prod",
+        "acme-prod",
+    ),
+    (
+        "deployments",
+        f"{POD}.affinity.podAntiAffinity.{PREFERRED}[].podAffinityTerm.namespaceSelector",
+        {},
+        SELECTED,
+    ),
+    ("cronjobs", "spec.jobTemplate.spec.template.spec.priorityClassName", "high", "acme-high"),
+    ("statefulsets", "spec.volumeClaimTemplates[].spec.storageClassName", "fast", "acme-fast"),
+    ("controllerrevisions", "data.spec.template.spec.priorityClassName", "high", "acme-high"),
+    ("networkpolicies", "spec.ingress[].from[].namespaceSelector", {}, SELECTED),
+    (
+        "networkpolicies",
+        "spec.egress[].to[].namespaceSelector",
+        {"matchLabels": {"kubernetes.io/metadata.name": "prod"}},
+        {"matchLabels": {"kubernetes.io/metadata.name": "acme-prod", LABEL: "acme"}},
+    ),
+    ("networkpolicies", "spec.egress[].to[].namespaceSelector", None, None),
+    ("ingresses", "spec.ingressClassName", "nginx", "acme-nginx"),
+    ("roles", "rules[].apiGroups", ["example.com", "apps", "*"], ["acme-example.com", "apps", "*"]),
+    (
+        "horizontalpodautoscalers",
+        "spec.scaleTargetRef",
+        reference("Widget", "w", "example.com/v1"),
+        reference("Widget", "w", "acme-example.com/v1"),
+    ),
+    (
+        "endpointslices",
+        "endpoints[].targetRef",
+        reference("Pod", "p", namespace="prod"),
+        reference("Pod", "p", namespace="acme-prod"),
+    ),
+    ("validatingadmissionpolicybindings", "spec.policyName", "mine", "acme-mine"),
+    ("csistoragecapacities", "storageClassName", "standard", "acme-standard"),
+    ("customresourcedefinitions", "spec.group", "example.com", "acme-example.com"),
+    (
+        "resourcequotas",
+        "spec.hard",
+        {
+            "fast.storageclass.storage.k8s.io/requests.storage": "1Gi",
+            "standard.storageclass.storage.k8s.io/requests.storage": "1Gi",
+            "count/widgets.example.com": "5",
+            "pods": "3",
+        },
+        {
+            "acme-fast.storageclass.storage.k8s.io/requests.storage": "1Gi",
+            "standard.storageclass.storage.k8s.io/requests.storage": "1Gi",
+            "count/widgets.acme-example.com": "5",
+            "pods": "3",
+        },
+    ),
+    (
+        "resourcequotas",
+        "spec.scopeSelector.matchExpressions[]",
+        {"scopeName": "PriorityClass", "values": ["high"]},
+        {"scopeName": "PriorityClass", "values": ["acme-high"]},
+    ),
+    (
+        "resourcequotas",
+        "spec.scopeSelector.matchExpressions[]",
+        {"scopeName": "Terminating", "values": ["high"]},
+        {"scopeName": "Terminating", "values": ["high"]},
+    ),
+    (
+        "rolebindings",
+        "subjects",
+        [
+            {"kind": "User", "name": "bob"},
+            {"kind": "Group", "name": "system:authenticated"},
+            {"kind": "Group", "name": "system:serviceaccounts:prod"},
+            {"kind": "ServiceAccount", "name": "default", "namespace": "prod"},
+        ],
+        [
+            {"kind": "User", "name": "lcluster:acme:bob"},
+            {"kind": "Group", "name": "lcluster:acme:system:authenticated"},
+            {"kind": "Group", "name": "system:serviceaccounts:acme-prod"},
+            {"kind": "ServiceAccount", "name": "default", "namespace": "acme-prod"},
+        ],
+    ),
+    (
+        "rolebindings",
+        "roleRef",
+        {"kind": "ClusterRole", "name": "deployer"},
+        {"kind": "ClusterRole", "name": "acme-deployer"},
+    ),
+    (
+        "rolebindings",
+        "roleRef",
+        {"kind": "ClusterRole", "name": "admin"},
+        {"kind": "ClusterRole", "name": "admin"},
+    ),
+    (
+        "rolebindings",
+        "roleRef",
+        {"kind": "Role", "name": "deployer"},
+        {"kind": "Role", "name": "deployer"},
+    ),
+    (
+        "configmaps",
+        "metadata.ownerReferences",
+        [
+            reference("Namespace", "prod"),
+            reference("Gadget", "g", "example.com/v1"),
+            reference("Deployment", "d", "apps/v1"),
+            reference("Unknown", "u", "unknown.io/v1"),
+        ],
+        [
+            reference("Namespace", "acme-prod"),
+            reference("Gadget", "acme-g", "acme-example.com/v1"),
+            reference("Deployment", "d", "apps/v1"),
+            reference("Unknown", "u", "unknown.io/v1"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("plural", "path", "own", "upstream"), BOTH_WAYS)
+def test_a_field_is_translated_up_and_down(plural: str, path: str, own: Any, upstream: Any) -> None:
+    namespaced = asked(plural).namespace
+    rest = {} if namespaced else {"metadata": {"labels": {LABEL: "acme"}}}
+    assert up(plural, nested(path, own)) == nested(path, upstream) | rest
+    assert down(plural, nested(path, upstream)) == nested(path, own)
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[", '[{"object":{"target":7}}]', '"x"'])
+def test_an_annotation_that_should_be_json_and_is_not_stays(text: str) -> None:
+    metadata = {"annotations": {"autoscaling.alpha.kubernetes.io/metrics": text}}
+    upstream = up("horizontalpodautoscalers", {"metadata": metadata})
+    assert upstream == {"metadata": metadata}
+    assert down("horizontalpodautoscalers", upstream) == upstream
+
+
+def test_the_metrics_in_an_annotation_name_objects() -> None:
+    def annotated(name: str) -> Any:
+        text = f'[{{"type":"Object","object":{{"target":{{"kind":"Namespace","name":"{name}"}}}}}}]'
+        return {"metadata": {"annotations": {"autoscaling.alpha.kubernetes.io/metrics": text}}}
+
+    assert up("horizontalpodautoscalers", annotated("prod")) == annotated("acme-prod")
+    assert down("horizontalpodautoscalers", annotated("acme-prod")) == annotated("prod")
+
+
+def test_an_update_leaves_the_managed_fields_of_what_the_gateway_writes_too() -> None:
+    entry = {"manager": "kubectl", "fieldsV1": {"f:x": {}}}
+    sent = up("clusterroles", {"metadata": {"name": "r", "managedFields": [entry]}}, "update")
+    assert "managedFields" not in sent["metadata"]
+    reset = up("clusterroles", {"metadata": {"name": "r", "managedFields": [{}]}}, "update")
+    assert reset["metadata"]["managedFields"] == [{}]
+    body = {"metadata": {"managedFields": [entry]}}
+    assert up("configmaps", body, "update") == body
+
+
+def test_the_claim_of_the_example_is_translated() -> None:
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "mypvc", "namespace": "default"},
+        "spec": {"volumeName": VOLUME},
+    }
+    view = ACME.__class__("foofoo", ACME.resources)
+    request = asked("persistentvolumeclaims", "create", namespace="default")
+    _, sent = request_up(request, JSON, msgspec.json.encode(claim), view)
+    upstream = msgspec.json.decode(sent)
+    assert upstream["metadata"] == {"name": "mypvc", "namespace": "foofoo-default"}
+    assert upstream["spec"] == {"volumeName": f"foofoo-{VOLUME}"}
+    answer = answer_down(request, JSON, sent, view)
+    assert msgspec.json.decode(answer) == claim
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        b'{"data":{"a":1e999,"b":12345678901234567890123,"c":1.10,"a":"\\u0061"},"kind":"ConfigMap"}',
+        b'{"unknown":[{"namespace":"acme-x"}],"metadata":{"z":1,"a":2.0}}\n',
+        b'{ "data" : {"text": "namespaces \\"acme-prod\\""} }'.replace(b" :", b":"),
+    ],
+)
+def test_what_no_rule_names_stays_byte_for_byte(own: bytes) -> None:
+    _, sent = request_up(asked("configmaps", "update"), JSON, own, ACME)
+    assert sent == own.replace(b"{ ", b"{").replace(b": {", b":{", 1).replace(b"} }", b"}}")
+    assert answer_down(asked("configmaps"), JSON, sent, ACME) == sent
+
+
+def test_a_key_that_is_written_twice_or_with_escapes_is_no_way_around() -> None:
+    body = b'{"metadata":{"namespace":"a"},"metad\\u0061ta":{"n\\u0061mespace":"prod"}}'
+    _, sent = request_up(asked("configmaps", "update"), JSON, body, ACME)
+    assert sent == b'{"metadata":{"namespace":"acme-prod"}}'
+
+
+@pytest.mark.parametrize(
+    ("own", "upstream"),
+    [
+        (
+            b'{ "spec": { "unknown" : 1, "replicas":2, "replicas" : [3] , "template":{}}, "a":1}',
+            b'{"spec":{"unknown":1,"replicas":2,"replicas":[3],"template":{}},"a":1}',
+        ),
+        (
+            b'{"metadata":{"namespace":"a"},"x":1,"metadat\\u0061":{"namespace":"b"},"x":{"x":1}}',
+            b'{"x":1,"metadata":{"namespace":"acme-b"},"x":{"x":1}}',
+        ),
+        (
+            b'{"spec":{"template":{"spec":{"priorityClassName":"a","priorityClassName":"b"}}}}',
+            b'{"spec":{"template":{"spec":{"priorityClassName":"acme-b"}}}}',
+        ),
+        (
+            b'{"spec":{"template":{"spec":{"volumes":[{"name":"a","name":"b"}]}}}}',
+            b'{"spec":{"template":{"spec":{"volumes":[{"name":"a","name":"b"}]}}}}',
+        ),
+    ],
+)
+def test_field_validation_sees_keys_that_are_written_twice(own: bytes, upstream: bytes) -> None:
+    _, sent = request_up(asked("deployments", "create"), JSON, own, ACME)
+    assert sent == upstream
+
+
+def test_keys_that_are_written_twice_in_a_cluster_scoped_object_are_written_once() -> None:
+    own = b'{"metadata":{"name":"a"},"rules":[],"rules":[]}'
+    _, sent = request_up(asked("clusterroles", "create"), JSON, own, ACME)
+    assert sent.count(b'"rules"') == 1
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"{}x", b"null", b'{"a":' + b"[" * 100_000])
+def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
+    with pytest.raises(Refused) as refused:
+        request_up(asked("configmaps", "update"), JSON, body, ACME)
+    assert refused.value.status.code == 400
+
+
+def test_a_cluster_scoped_object_gets_the_prefix_and_the_label() -> None:
+    own = {"metadata": {"name": "deployer", "generateName": "d-", "labels": {"a": "b"}}}
+    upstream = up("clusterroles", own)
+    assert upstream["metadata"] == {
+        "name": "acme-deployer",
+        "generateName": "acme-d-",
+        "labels": {"a": "b", LABEL: "acme"},
+    }
+    assert down("clusterroles", upstream) == own
+
+
+@pytest.mark.parametrize("labels", [{}, {"labels": None}, {"labels": {}}])
+def test_the_tenant_label_is_there_whatever_labels_were_written(labels: Any) -> None:
+    upstream = up("namespaces", {"metadata": {"name": "prod"} | labels}, "create")
+    assert upstream["metadata"]["name"] == "acme-prod"
+    assert upstream["metadata"]["labels"][LABEL] == "acme"
+    assert down("namespaces", upstream) == {"metadata": {"name": "prod"}}
+
+
+def test_the_annotations_of_the_platform_stay_on_a_namespace_that_is_updated() -> None:
+    own = {"lcluster.tenancy.loblaw.digital/uid": "1"}
+    view = replace(ACME, namespace_annotations=own)
+    for annotations in ({"a": "b"}, {}):
+        body = msgspec.json.encode({"metadata": {"name": "prod", "annotations": annotations}})
+        _, sent = request_up(asked("namespaces", "update"), JSON, body, view)
+        assert msgspec.json.decode(sent)["metadata"]["annotations"] == annotations | own
+    body = b'{"metadata":{"name":"c"}}'
+    _, sent = request_up(asked("configmaps", "update"), JSON, body, view)
+    assert sent == body
+
+
+def test_a_webhook_of_a_tenant_is_about_the_tenant() -> None:
+    client = {"service": {"namespace": "prod", "name": "hook"}}
+    rule = {"apiGroups": ["example.com"], "resources": ["widgets"]}
+    written = {"clientConfig": client, "rules": [rule]}
+    own = {"metadata": {"name": "hook"}, "webhooks": [written]}
+    upstream = up("validatingwebhookconfigurations", own, "create")
+    (webhook,) = upstream["webhooks"]
+    assert webhook["clientConfig"]["service"]["namespace"] == "acme-prod"
+    assert webhook["rules"][0]["apiGroups"] == ["acme-example.com"]
+    assert webhook["namespaceSelector"] == SELECTED
+    assert down("validatingwebhookconfigurations", upstream) == {
+        **own,
+        "webhooks": [{**written, "namespaceSelector": {}}],
+    }
+
+
+def test_a_volume_of_a_tenant_is_for_the_tenants_claims() -> None:
+    secret = {"namespace": "prod", "name": "key"}
+    spec = {
+        "claimRef": {"namespace": "prod", "name": "mypvc"},
+        "storageClassName": "fast",
+        "csi": {"driver": "d", "nodeStageSecretRef": secret},
+    }
+    own = {"metadata": {"name": VOLUME}, "spec": spec}
+    upstream = up("persistentvolumes", own, "create")
+    assert upstream["metadata"] == {"name": f"acme-{VOLUME}", "labels": {LABEL: "acme"}}
+    assert upstream["spec"]["claimRef"]["namespace"] == "acme-prod"
+    assert upstream["spec"]["csi"]["nodeStageSecretRef"]["namespace"] == "acme-prod"
+    assert down("persistentvolumes", upstream) == own
+
+
+def test_an_aggregation_rule_is_kept_in_an_annotation() -> None:
+    rule = {"clusterRoleSelectors": [{"matchLabels": {"aggregate-to-x": "1"}}]}
+    own = {"metadata": {"name": "all"}, "aggregationRule": rule}
+    upstream = up("clusterroles", own)
+    assert "aggregationRule" not in upstream
+    assert down("clusterroles", upstream) == own
+
+
+def test_the_platforms_roles_in_a_tenants_namespace_are_out_of_reach() -> None:
+    with pytest.raises(Refused):
+        up("rolebindings", {"metadata": {"name": "lcluster:account"}})
+    with pytest.raises(Refused):
+        up("rolebindings", {"metadata": {"generateName": "lcluster:"}}, "create")
+    with pytest.raises(Refused) as refused:
+        down("rolebindings", {"metadata": {"name": "lcluster:account", "namespace": "acme-prod"}})
+    assert refused.value.status.code == 404
+
+
+@pytest.mark.parametrize("plural", ["namespaces", "configmaps", "clusterroles"])
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"labels": {LABEL: "acme"}},
+        {"labels": {LABEL: "other"}},
+        {"annotations": {"lcluster.tenancy.loblaw.digital/x": ""}},
+    ],
+)
+def test_no_tenant_writes_what_is_the_platforms(plural: str, metadata: Any) -> None:
+    with pytest.raises(Refused) as refused:
+        up(plural, {"metadata": metadata})
+    assert refused.value.status.code == 403
+
+
+def test_a_template_cannot_bring_the_tenant_label_into_being() -> None:
+    with pytest.raises(Refused):
+        up("deployments", nested("spec.template.metadata.labels", {LABEL: "other"}))
+
+
+@pytest.mark.parametrize("key", ["matchLabels", "matchExpressions"])
+def test_no_selector_has_the_tenant_label_of_a_tenant(key: str) -> None:
+    selector = {"matchLabels": {LABEL: "b"}, "matchExpressions": [{"key": LABEL}]}
+    with pytest.raises(Refused):
+        up(
+            "networkpolicies",
+            nested("spec.ingress[].from[].namespaceSelector", {key: selector[key]}),
+        )
+
+
+def test_a_label_that_adds_to_roles_is_made_private() -> None:
+    key = "rbac.authorization.k8s.io/aggregate-to-admin"
+    own = {"metadata": {"name": "r", "labels": {key: "true", "aggregate-to-x": "1", "app": "a"}}}
+    upstream = up("clusterroles", own)
+    assert upstream["metadata"]["labels"] == {
+        "acme.lcluster/rbac.authorization.k8s.io_aggregate-to-admin": "true",
+        "acme.lcluster/aggregate-to-x": "1",
+        "app": "a",
+        LABEL: "acme",
+    }
+    assert down("clusterroles", upstream) == own
+
+
+@pytest.mark.parametrize(("role", "stored"), [("r", "inert:acme-r"), ("admin", "inert:admin")])
+def test_a_cluster_role_binding_grants_nothing_upstream(role: str, stored: str) -> None:
+    own = {"roleRef": {"kind": "ClusterRole", "name": role}, "metadata": {"name": "b"}}
+    upstream = up("clusterrolebindings", own)
+    assert upstream["roleRef"]["name"] == stored
+    assert down("clusterrolebindings", upstream) == own
+
+
+def test_an_object_with_a_published_name_exists_already() -> None:
+    with pytest.raises(Refused) as refused:
+        up("clusterroles", {"metadata": {"name": "admin"}}, "create")
+    assert refused.value.status.reason == "AlreadyExists"
+
+
+@pytest.mark.parametrize("version", ["acme-example.com/v1", "other.com/v1", "example.com/v2"])
+def test_a_custom_resource_of_another_version_is_refused(version: str) -> None:
+    with pytest.raises(Refused, match="does not match the expected API version"):
+        up("widgets", {"apiVersion": version, "kind": "Widget"})
+
+
+def test_delete_options_of_a_custom_resource_have_its_group_upstream() -> None:
+    options = {
+        "apiVersion": "example.com/v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": "Orphan",
+    }
+    assert up("widgets", options, "delete") == options | {"apiVersion": "acme-example.com/v1"}
+
+
+def test_a_deletion_that_ignores_read_errors_is_refused() -> None:
+    with pytest.raises(Refused):
+        up("configmaps", {"ignoreStoreReadErrorWithClusterBreakingPotential": True}, "delete")
+
+
+@pytest.mark.parametrize(
+    ("plural", "member"), [("events", "involvedObject"), ("events.events.k8s.io", "regarding")]
+)
+def test_an_event_about_an_object_without_a_namespace_is_in_its_own(
+    plural: str, member: str
+) -> None:
+    own = {"metadata": {"namespace": "default"}, member: reference("Namespace", "prod")}
+    upstream = up(plural, own, "create", namespace="default")
+    assert upstream[member] == reference("Namespace", "acme-prod", namespace="acme-default")
+    assert down(plural, upstream) == own
+
+
+def test_an_event_about_no_namespace_in_another_than_default_is_left_to_be_refused() -> None:
+    own = {"involvedObject": reference("Namespace", "prod")}
+    assert up("events", own, "create") == {"involvedObject": reference("Namespace", "acme-prod")}
+
+
+def test_managed_fields_do_not_show_what_the_gateway_wrote() -> None:
+    fields: Any = {"f:metadata": {"f:labels": {f"f:{LABEL}": {}, ".": {}}, "f:name": {}}}
+    entry = {"manager": "kubectl", "apiVersion": "v1", "fieldsV1": fields}
+    empty = entry | {"fieldsV1": {"f:metadata": {"f:labels": {f"f:{LABEL}": {}}}}}
+    shown = down("namespaces", {"metadata": {"managedFields": [entry, empty]}})
+    reduced = entry | {"fieldsV1": {"f:metadata": {"f:name": {}}}}
+    assert shown == {"metadata": {"managedFields": [reduced]}}
+
+
+def test_managed_fields_of_what_the_gateway_added_to_a_webhook_are_hidden() -> None:
+    own = 'k:{"name":"lcluster.tenancy.loblaw.digital/tenant"}'
+    added: Any = {"f:matchConditions": {".": {}, own: {".": {}, "f:name": {}}}, "f:rules": {}}
+    fields = {"f:webhooks": {".": {}, 'k:{"name":"a.example.com"}': added}}
+    body = {"metadata": {"managedFields": [{"manager": "m", "fieldsV1": fields}]}}
+    (entry,) = down("validatingwebhookconfigurations", body)["metadata"]["managedFields"]
+    shown: Any = {"f:webhooks": {".": {}, 'k:{"name":"a.example.com"}': {"f:rules": {}}}}
+    assert entry["fieldsV1"] == shown
+
+
+@pytest.mark.parametrize(
+    ("plural", "member", "own", "upstream"),
+    [
+        (
+            "clusterroles",
+            "f:labels",
+            "f:rbac.example.com/aggregate-to-x",
+            "f:acme.lcluster/rbac.example.com_aggregate-to-x",
+        ),
+        (
+            "resourcequotas",
+            "f:hard",
+            "f:fast.storageclass.storage.k8s.io/requests.storage",
+            "f:acme-fast.storageclass.storage.k8s.io/requests.storage",
+        ),
+    ],
+)
+def test_keys_in_managed_fields_are_those_of_the_object(
+    plural: str, member: str, own: str, upstream: str
+) -> None:
+    def entries(key: str) -> Any:
+        return [{"manager": "m", "fieldsV1": {"f:x": {member: {key: {}}}}}]
+
+    body = {"metadata": {"managedFields": entries(own)}}
+    above = up(plural, body, "create")["metadata"]["managedFields"]
+    assert above == entries(upstream)
+    assert down(plural, {"metadata": {"managedFields": above}})["metadata"] == {
+        "managedFields": entries(own)
+    }
+
+
+@pytest.mark.parametrize("depth", [10, 900])
+def test_a_set_of_fields_that_is_deep_fails_nothing(depth: int) -> None:
+    deep = '{"f:a":' * depth + "{}" + "}" * depth
+    entry = f'{{"manager":"acme-","fieldsV1":{deep}}}'
+    body = f'{{"metadata":{{"managedFields":[{entry}],"namespace":"acme-prod"}}}}'.encode()
+    answer = msgspec.json.decode(answer_down(asked("configmaps"), JSON, body, ACME))
+    assert answer["metadata"]["namespace"] == "prod"
+
+
+def test_a_confined_object_that_is_too_deep_is_refused() -> None:
+    body = b'{"spec":' + b'{"a":' * 800 + b"1" + b"}" * 801
+    with pytest.raises(Refused) as refused:
+        request_up(asked("namespaces", "create"), JSON, body, ACME)
+    assert refused.value.status.code == 400

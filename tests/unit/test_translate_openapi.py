@@ -1,0 +1,235 @@
+"""The OpenAPI documents of one tenant."""
+
+import json
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from lnamespace.translate.discovery import TenantGroups, resource_table
+from lnamespace.translate.openapi_names import GroupRenaming, operation_group, schema_name_down
+from lnamespace.translate.openapi_paths import ServedPaths
+from lnamespace.translate.openapi_v2 import (
+    SwaggerPart,
+    parse_swagger,
+    platform_part,
+    swagger_down,
+    tenant_part,
+)
+from lnamespace.translate.openapi_v3 import document_down, index_down, parse_index, path_up
+from lnamespace.translate.published import Published
+
+from tests.unit.support.upstream import discovered, recorded
+
+OWN = "apis/acme-stable.example.com/v1"
+FOREIGN = re.compile(rb"(?i)beta-|-beta|beta_|acme|platform\.|\.platform|gears?\b|meters?\b")
+HIDDEN = {
+    "/api/v1/componentstatuses",
+    "/api/v1/namespaces/{namespace}/bindings",
+    "/api/v1/namespaces/{namespace}/pods/{name}/binding",
+    "/api/v1/nodes/{name}/proxy",
+    "/api/v1/nodes/{name}/status",
+}
+
+
+def served(tenant: str, published: Published | None = None) -> ServedPaths:
+    return ServedPaths(
+        TenantGroups(tenant, published or Published()),
+        resource_table(discovered(), tenant, published),
+    )
+
+
+def swagger(tenant: str) -> bytes:
+    document = parse_swagger(recorded("openapi-v2.json"))
+    paths = served(tenant)
+    return swagger_down(document, platform_part(document, paths), tenant_part(document, paths))
+
+
+def references(document: bytes) -> set[str]:
+    return {name.decode() for name in re.findall(rb'"\$ref":"#/[\w/]+/([^"/]+)"', document)}
+
+
+def without_parameters(found: set[str]) -> set[str]:
+    return {name for name in found if not re.search(r"-[\w-]{8}$", name)}
+
+
+def test_the_index_has_the_tenants_own_documents_and_no_others() -> None:
+    index = parse_index(recorded("openapi-v3.json"))
+    paths = json.loads(index_down(index, served("acme")))["paths"]
+    assert {"api/v1", "apis/apps/v1", "apis/stable.example.com/v1", "version"} <= set(paths)
+    assert not FOREIGN.search(json.dumps(paths).encode())
+    assert list(paths) == sorted(paths)
+    for path, entry in paths.items():
+        assert entry["serverRelativeURL"].startswith(f"/openapi/v3/{path}?hash=")
+
+
+def test_documents_of_the_platform_have_one_hash_and_own_documents_have_another() -> None:
+    index = parse_index(recorded("openapi-v3.json"))
+    acme, other = (
+        json.loads(index_down(index, served(each)))["paths"] for each in ("acme", "beta")
+    )
+    assert acme["apis/apps/v1"] == other["apis/apps/v1"]
+    upstream = index.upstream_hash("apis/apps/v1")
+    assert upstream
+    assert upstream not in json.dumps(acme)
+
+
+def test_a_hash_changes_with_what_is_served() -> None:
+    index = parse_index(recorded("openapi-v3.json"))
+    before = served("acme")
+    fewer = before.resources.of(each for each in before.resources.types if each.plural != "nodes")
+    changed = json.loads(index_down(index, ServedPaths(before.groups, fewer)))["paths"]
+    same = json.loads(index_down(index, before))["paths"]
+    assert {path for path in same if same[path] != changed[path]} == {"api/v1"}
+
+
+@pytest.mark.parametrize(
+    ("path", "upstream"),
+    [
+        ("apis/stable.example.com/v1", OWN),
+        ("apis/apps/v1", "apis/apps/v1"),
+        ("api/v1", "api/v1"),
+        ("version", "version"),
+        (OWN, None),
+        ("apis/beta-stable.example.com/v2", None),
+        ("apis/platform.example.org/v1", None),
+        ("apis/../api/v1", None),
+        ("", None),
+    ],
+)
+def test_a_document_is_found_by_the_tenants_path_alone(path: str, upstream: str | None) -> None:
+    index = parse_index(recorded("openapi-v3.json"))
+    assert path_up(path, index, served("acme")) == upstream
+
+
+def test_a_document_of_the_tenants_own_group_is_renamed_in_every_spelling() -> None:
+    down = document_down(recorded("openapi-v3-widgets.json"), OWN, served("acme"))
+    document = json.loads(down)
+    assert not FOREIGN.search(down)
+    assert "com.example.stable.v1.Widget" in document["components"]["schemas"]
+    listed = document["paths"]["/apis/stable.example.com/v1/widgets"]["get"]
+    assert listed["operationId"] == "listStableExampleComV1WidgetForAllNamespaces"
+    assert listed["tags"] == ["stableExampleCom_v1"]
+    assert listed["x-kubernetes-group-version-kind"]["group"] == "stable.example.com"
+    assert references(down) <= set(document["components"]["schemas"])
+
+
+def test_the_renamed_document_is_the_one_that_a_plain_server_would_have() -> None:
+    """The same CustomResourceDefinition without the prefix has the same document but for it."""
+    before = recorded("openapi-v3-widgets.json")
+    plain = before
+    for prefixed, bare in (
+        (b"acme-stable", b"stable"),
+        (b"AcmeStable", b"Stable"),
+        (b"acmeStable", b"stable"),
+    ):
+        plain = plain.replace(prefixed, bare)
+    assert json.loads(document_down(before, OWN, served("acme"))) == json.loads(plain)
+
+
+def test_a_document_in_which_nothing_changes_is_the_same_bytes() -> None:
+    document = (
+        b'{"openapi":"3.0.0","paths":{"/apis/apps/v1/deployments":{"get":{}}},"components":{}}'
+    )
+    assert document_down(document, "apis/apps/v1", served("acme")) is document
+
+
+def test_hidden_paths_operations_and_their_schemas_are_left_out() -> None:
+    down = document_down(recorded("openapi-v3-core.json"), "api/v1", served("acme"))
+    document = json.loads(down)
+    assert not HIDDEN & set(document["paths"])
+    assert set(document["paths"]["/api/v1/nodes"]) == {"get"}
+    assert "put" in document["paths"]["/api/v1/namespaces/{name}/finalize"]
+    schemas = set(document["components"]["schemas"])
+    assert "io.k8s.api.core.v1.ComponentStatus" not in schemas
+    assert "io.k8s.api.core.v1.ConfigMap" in schemas
+    assert references(down) <= schemas
+
+
+def test_the_merged_document_has_the_platforms_part_and_the_tenants() -> None:
+    down = swagger("acme")
+    document = json.loads(down)
+    assert not FOREIGN.search(down)
+    assert "/apis/stable.example.com/v1/widgets" in document["paths"]
+    assert "com.example.stable.v1beta1.WidgetList" in document["definitions"]
+    assert not HIDDEN & set(document["paths"])
+    assert "io.k8s.api.core.v1.Binding" not in document["definitions"]
+    assert without_parameters(references(down)) <= set(document["definitions"])
+
+
+def test_every_tenant_sees_its_own_group_in_the_merged_document() -> None:
+    document = json.loads(swagger("beta"))
+    assert "com.example.stable.v2.Gear" in document["definitions"]
+    assert "com.example.stable.v1.Widget" not in document["definitions"]
+
+
+def test_paths_and_definitions_are_sorted_as_the_api_server_sorts_them() -> None:
+    document = json.loads(swagger("acme"))
+    for part in ("paths", "definitions"):
+        assert list(document[part]) == sorted(document[part])
+
+
+def test_the_merged_document_taken_apart_and_put_together_is_the_same_bytes() -> None:
+    document = parse_swagger(recorded("openapi-v2.json"))
+    assert swagger_down(document, document.whole, SwaggerPart({}, {})) == recorded(
+        "openapi-v2.json"
+    )
+
+
+def test_a_published_group_stays_as_it_is() -> None:
+    paths = served("acme", Published(groups=frozenset({"platform.example.org"})))
+    document = parse_swagger(recorded("openapi-v2.json"))
+    part = platform_part(document, paths)
+    assert "org.example.platform.v1.Meter" in part.definitions
+
+
+@pytest.mark.parametrize(
+    ("group", "spelled"),
+    [
+        ("acme-stable.example.com", "AcmeStableExampleCom"),
+        ("metrics.k8s.io", "Metrics"),
+        ("a1.2b.io", "A12bIo"),
+    ],
+)
+def test_a_group_is_spelled_in_operation_ids_as_the_api_server_does(
+    group: str, spelled: str
+) -> None:
+    assert operation_group(group, capital=True) == spelled
+
+
+def test_the_name_of_a_schema_is_the_group_reversed_with_version_and_kind() -> None:
+    name = schema_name_down("com.example.acme-a.v1.W", "acme-a.example.com", "a.example.com")
+    assert name == "com.example.a.v1.W"
+
+
+def renamed(schema: dict[str, Any]) -> Any:
+    names = {"com.acme-a.v1.W": "com.a.v1.W"}
+    renaming = GroupRenaming("acme-a.com", "a.com", names, "#/definitions/")
+    return json.loads(bytes(renaming.schema(msgspec.Raw(json.dumps(schema).encode()))))
+
+
+def test_what_people_wrote_in_a_schema_is_copied_also_where_it_looks_like_a_reference() -> None:
+    written = {"$ref": "#/definitions/com.acme-a.v1.W", "text": "acme-a.com"}
+    schema = {
+        "description": "about acme-a.com",
+        "default": written,
+        "enum": [written],
+        "properties": {"$ref": {"type": "string"}, "default": {"type": "object"}},
+    }
+    assert renamed(schema) == schema
+
+
+def test_references_are_renamed_wherever_a_schema_may_stand() -> None:
+    before = {"$ref": "#/definitions/com.acme-a.v1.W"}
+    after = {"$ref": "#/definitions/com.a.v1.W"}
+    for key in ("items", "additionalProperties", "not"):
+        assert renamed({key: before}) == {key: after}
+    for key in ("allOf", "anyOf", "oneOf"):
+        assert renamed({key: [before]}) == {key: [after]}
+    assert renamed({"properties": {"default": before}}) == {"properties": {"default": after}}
+
+
+def test_big_numbers_in_a_schema_are_kept_as_they_are_written() -> None:
+    renaming = GroupRenaming("acme-a.com", "a.com", {}, "#/definitions/")
+    raw = msgspec.Raw(b'{"maximum":100000000000000000000000,"default":1.50}')
+    assert bytes(renaming.schema(raw)) == bytes(raw)

@@ -1,0 +1,115 @@
+"""Requests in each encoding reach the API server as the same JSON."""
+
+import json
+
+import pytest
+from lnamespace.translate import protobuf
+from lnamespace.translate.bodies import request_up
+from lnamespace.translate.protobuf.envelope import PREFIX
+from lnamespace.translate.protobuf.wire import delimited
+from lnamespace.translate.request import ResourceRequest
+from lnamespace.translate.resources import ResourceType
+from lnamespace.translate.status import Refused
+from lnamespace.translate.view import View
+
+CONFIG_MAPS = ResourceType("", "configmaps", "ConfigMap", namespaced=True)
+WIDGETS = ResourceType("example.com", "widgets", "Widget", namespaced=True, custom=True)
+CREATE = ResourceRequest("create", CONFIG_MAPS, "v1", namespace="prod")
+DELETE = ResourceRequest("delete", CONFIG_MAPS, "v1", namespace="prod", name="a")
+VIEW = View("acme")
+OBJECT = {
+    "kind": "ConfigMap",
+    "apiVersion": "v1",
+    "metadata": {"name": "a", "namespace": "prod"},
+    "data": {"a": "1"},
+}
+ENCODED = protobuf.from_json(json.dumps(OBJECT).encode())
+YAML = b"""
+kind: ConfigMap
+apiVersion: v1
+metadata: {name: a, namespace: prod}
+data:
+  a: "1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("", json.dumps(OBJECT).encode()),
+        ("application/json; charset=utf-8", json.dumps(OBJECT).encode()),
+        ("application/vnd.kubernetes.protobuf", ENCODED),
+        ("Application/YAML", YAML),
+    ],
+)
+def test_an_object_is_translated_in_every_encoding(content_type: str, body: bytes) -> None:
+    sent_as, sent = request_up(CREATE, content_type, body, VIEW)
+    assert sent_as == "application/json"
+    above = json.loads(sent)
+    assert above["metadata"]["namespace"] == "acme-prod"
+    assert above["data"] == OBJECT["data"]
+
+
+def test_options_of_a_deletion_may_be_protobuf_whatever_is_deleted() -> None:
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Orphan"}
+    encoded = protobuf.from_json(json.dumps(options).encode())
+    for resource in (CONFIG_MAPS, WIDGETS):
+        request = ResourceRequest("delete", resource, "v1", namespace="prod", name="a")
+        sent = request_up(request, "application/vnd.kubernetes.protobuf", encoded, VIEW)
+        assert json.loads(sent[1])["propagationPolicy"] == "Orphan"
+
+
+def test_an_object_without_its_kind_is_of_the_kind_that_the_url_says() -> None:
+    body = PREFIX + delimited(2, b"")
+    for request, kind in ((CREATE, "ConfigMap"), (DELETE, "DeleteOptions")):
+        sent = request_up(request, "application/vnd.kubernetes.protobuf", body, VIEW)
+        assert json.loads(sent[1])["kind"] == kind
+
+
+@pytest.mark.parametrize(
+    ("resource", "content_type", "accepted"),
+    [
+        (CONFIG_MAPS, "application/cbor", "application/vnd.kubernetes.protobuf"),
+        (CONFIG_MAPS, "text/plain", "application/vnd.kubernetes.protobuf"),
+        (WIDGETS, "application/vnd.kubernetes.protobuf", "application/yaml"),
+    ],
+)
+def test_another_encoding_is_refused(
+    resource: ResourceType, content_type: str, accepted: str
+) -> None:
+    request = ResourceRequest("create", resource, "v1", namespace="prod")
+    with pytest.raises(Refused) as refused:
+        request_up(request, content_type, ENCODED, VIEW)
+    assert refused.value.status.code == 415
+    assert str(refused.value).endswith(accepted)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"\xff":1}', b'{"metadata":{"labels":{"a\xff":""}}}', b'{"data":{"a":"\xc3"}}', b"\xff"],
+)
+@pytest.mark.parametrize(
+    ("verb", "content_type"),
+    [
+        ("create", "application/json"),
+        ("create", ""),
+        ("patch", "application/merge-patch+json"),
+        ("patch", "application/strategic-merge-patch+json"),
+        ("patch", "application/json-patch+json"),
+        ("patch", "application/apply-patch+yaml"),
+        ("create", "application/yaml"),
+        ("create", "application/vnd.kubernetes.protobuf"),
+    ],
+)
+def test_text_that_is_no_utf_8_is_a_bad_request(verb: str, content_type: str, body: bytes) -> None:
+    request = ResourceRequest(verb, CONFIG_MAPS, "v1", namespace="prod", name="a")
+    with pytest.raises(Refused) as refused:
+        request_up(request, content_type, body, VIEW)
+    assert refused.value.status.code == 400
+
+
+def test_a_namespace_in_protobuf_is_always_the_tenants_own() -> None:
+    other = OBJECT | {"metadata": {"name": "a", "namespace": "beta-prod"}}
+    encoded = protobuf.from_json(json.dumps(other).encode())
+    _, sent = request_up(CREATE, "application/vnd.kubernetes.protobuf", encoded, VIEW)
+    assert json.loads(sent)["metadata"]["namespace"] == "acme-beta-prod"

@@ -1,0 +1,133 @@
+"""Selectors are read and rendered as Kubernetes does."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.translate.selectors import (
+    FieldTerm,
+    LabelTerm,
+    Operator,
+    parse_field_selector,
+    parse_label_selector,
+    render_field_selector,
+    render_label_selector,
+)
+from lnamespace.translate.status import Refused
+
+
+@pytest.mark.parametrize(
+    ("text", "requirements"),
+    [
+        ("", ()),
+        (" \t", ()),
+        ("x", (LabelTerm("x", Operator.EXISTS),)),
+        ("!x", (LabelTerm("x", Operator.DOES_NOT_EXIST),)),
+        ("x=a", (LabelTerm("x", Operator.EQUALS, ("a",)),)),
+        ("x == a", (LabelTerm("x", Operator.DOUBLE_EQUALS, ("a",)),)),
+        ("x!=a", (LabelTerm("x", Operator.NOT_EQUALS, ("a",)),)),
+        ("x=", (LabelTerm("x", Operator.EQUALS, ("",)),)),
+        ("x>1", (LabelTerm("x", Operator.GREATER_THAN, ("1",)),)),
+        ("x<1", (LabelTerm("x", Operator.LESS_THAN, ("1",)),)),
+        ("x in (b,a)", (LabelTerm("x", Operator.IN, ("a", "b")),)),
+        ("x in ()", (LabelTerm("x", Operator.IN, ("",)),)),
+        ("x in (,)", (LabelTerm("x", Operator.IN, ("",)),)),
+        ("x in (foo,,baz)", (LabelTerm("x", Operator.IN, ("", "baz", "foo")),)),
+        ("x in (a,)", (LabelTerm("x", Operator.IN, ("", "a")),)),
+        ("x notin (in)", (LabelTerm("x", Operator.NOT_IN, ("in",)),)),
+        ("in", (LabelTerm("in", Operator.EXISTS),)),
+        ("in in (notin)", (LabelTerm("in", Operator.IN, ("notin",)),)),
+        ("x=in", (LabelTerm("x", Operator.EQUALS, ("in",)),)),
+        (
+            "x=a,!y",
+            (
+                LabelTerm("x", Operator.EQUALS, ("a",)),
+                LabelTerm("y", Operator.DOES_NOT_EXIST),
+            ),
+        ),
+    ],
+)
+def test_a_label_selector_is_parsed(text: str, requirements: tuple[LabelTerm]) -> None:
+    assert parse_label_selector(text) == requirements
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",",
+        "x,",
+        "x,,y",
+        "x y",
+        "=a",
+        "x=a b",
+        "x in",
+        "x in a",
+        "x in (a b)",
+        "x in (a",
+        "x in (=)",
+        "!",
+        "!x=a y",
+        "x=!a",
+        "x==>a",
+        "(x)",
+        "x)",
+        "x in (a))",
+        "!!x",
+        "x!y",
+    ],
+)
+def test_a_malformed_label_selector_is_refused(text: str) -> None:
+    with pytest.raises(Refused):
+        parse_label_selector(text)
+
+
+words = st.text("abin/.-_", min_size=1, max_size=6)
+requirements = st.builds(
+    LabelTerm,
+    words,
+    st.sampled_from([Operator.EQUALS, Operator.NOT_EQUALS, Operator.DOUBLE_EQUALS]),
+    st.tuples(words | st.just("")),
+) | st.builds(
+    LabelTerm,
+    words,
+    st.sampled_from([Operator.IN, Operator.NOT_IN]),
+    st.sets(words | st.just(""), min_size=1).map(lambda each: tuple(sorted(each))),
+)
+
+
+@given(st.lists(requirements).map(tuple))
+def test_a_rendered_label_selector_is_the_same(selector: tuple[LabelTerm, ...]) -> None:
+    assert parse_label_selector(render_label_selector(selector)) == selector
+
+
+@given(st.text("ab=!,()<> in", max_size=14))
+def test_a_label_selector_is_refused_or_stays(text: str) -> None:
+    try:
+        selector = parse_label_selector(text)
+    except Refused:
+        return
+    assert parse_label_selector(render_label_selector(selector)) == selector
+
+
+@given(st.lists(st.builds(FieldTerm, st.text("ab.", min_size=1), st.text("a=,\\! "))).map(tuple))
+def test_a_rendered_field_selector_is_the_same(selector: tuple[FieldTerm, ...]) -> None:
+    assert parse_field_selector(render_field_selector(selector)) == selector
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [(r"a=\\", "\\"), (r"a=\,\=", ",="), ("a=b!c", "b!c"), ("a=", "")]
+)
+def test_values_of_field_selectors_are_unescaped(text: str, value: str) -> None:
+    assert parse_field_selector(text) == (FieldTerm("a", value),)
+
+
+@pytest.mark.parametrize("text", ["a", "a,b=c", "a=b=c", r"a=\b", "a=\\", "a===b"])
+def test_a_malformed_field_selector_is_refused(text: str) -> None:
+    with pytest.raises(Refused):
+        parse_field_selector(text)
+
+
+def test_a_field_term_judges_an_object() -> None:
+    assert FieldTerm("a", "b").matches({"a": "b"})
+    assert not FieldTerm("a", "b").matches({})
+    assert FieldTerm("a", "b", negated=True).matches({})
+    assert FieldTerm("a", "").matches({})

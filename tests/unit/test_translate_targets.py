@@ -1,0 +1,327 @@
+"""The URL upstream: names, selectors and other parameters."""
+
+from dataclasses import replace
+from urllib.parse import parse_qsl, quote
+
+import pytest
+from lnamespace.translate.request import ResourceRequest, parse_request
+from lnamespace.translate.selection import residual_fields
+from lnamespace.translate.status import Refused
+from lnamespace.translate.targets import (
+    ListedObjects,
+    is_dynamic_volume,
+    manager_of,
+    upstream_target,
+)
+
+from tests.unit.support import translation
+from tests.unit.support.served import ACME, SERVED
+
+PROVISIONED = "pvc-cb23c200-f249-11ea-9039-3497f65a8415"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+OWN = "tenancy.loblaw.digital/lcluster=acme"
+
+
+def asked(target: str, method: str = "GET") -> ResourceRequest:
+    request = parse_request(method, target, SERVED, "acme")
+    assert isinstance(request, ResourceRequest)
+    return request
+
+
+def parameters(target: str, method: str = "GET") -> dict[str, str]:
+    return dict(parse_qsl(upstream_target(asked(target, method), ACME).partition("?")[2]))
+
+
+def refusal(target: str, method: str = "GET") -> int:
+    with pytest.raises(Refused) as refused:
+        upstream_target(asked(target, method), ACME)
+    return refused.value.status.code
+
+
+@pytest.mark.parametrize(
+    ("target", "upstream"),
+    [
+        ("/api/v1/namespaces/prod", "/api/v1/namespaces/acme-prod"),
+        ("/api/v1/namespaces/acme-prod/pods", "/api/v1/namespaces/acme-prod/pods"),
+        ("/api/v1/persistentvolumes/a", "/api/v1/persistentvolumes/acme-a"),
+        (f"/api/v1/persistentvolumes/{PROVISIONED}", f"/api/v1/persistentvolumes/{PROVISIONED}"),
+        ("/api/v1/persistentvolumes/pvc-1", "/api/v1/persistentvolumes/acme-pvc-1"),
+        (f"{RBAC}/clusterroles/admin", f"{RBAC}/clusterroles/admin"),
+        (f"{RBAC}/clusterroles/mine", f"{RBAC}/clusterroles/acme-mine"),
+        (
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com",
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.acme-example.com",
+        ),
+        (
+            "/apis/example.com/v1/namespaces/prod/widgets/a/status",
+            "/apis/acme-example.com/v1/namespaces/acme-prod/widgets/a/status",
+        ),
+        ("/apis/example.com/v1/globes/a", "/apis/acme-example.com/v1/globes/acme-a"),
+        (
+            "/api/v1/namespaces/a/services/https:b:443/proxy/x%2Fy/?q=1&q=2",
+            "/api/v1/namespaces/acme-a/services/https:b:443/proxy/x%2Fy/?q=1&q=2",
+        ),
+        (
+            "/api/v1/namespaces/a/pods/b/exec?command=echo&command=a+b%26c&stdout=true",
+            "/api/v1/namespaces/acme-a/pods/b/exec?command=echo&command=a%20b%26c&stdout=true",
+        ),
+    ],
+)
+def test_a_path_goes_up_with_its_prefixes(target: str, upstream: str) -> None:
+    assert upstream_target(asked(target), ACME) == upstream
+
+
+@pytest.mark.parametrize(
+    ("path", "selector", "upstream"),
+    [
+        ("/api/v1/namespaces", "metadata.name=prod", "metadata.name=acme-prod"),
+        ("/api/v1/namespaces", "metadata.name==prod", "metadata.name=acme-prod"),
+        ("/api/v1/namespaces", "metadata.name!=prod", "metadata.name!=acme-prod"),
+        (
+            "/api/v1/namespaces",
+            "status.phase=Active,metadata.name!=a,metadata.name!=b",
+            "status.phase=Active,metadata.name!=acme-a,metadata.name!=acme-b",
+        ),
+        ("/api/v1/namespaces", "metadata.name=", "metadata.name="),
+        (f"{RBAC}/clusterroles", "metadata.name=admin", "metadata.name=admin"),
+        ("/api/v1/pods", "metadata.name=a", "metadata.name=a"),
+        ("/api/v1/pods", "metadata.namespace=a", "metadata.namespace=acme-a"),
+        ("/api/v1/pods", r"spec.x=a\,metadata.namespace\=b", r"spec.x=a\,metadata.namespace\=b"),
+        ("/api/v1/pods", ",,spec.x=a", "spec.x=a"),
+        (
+            "/api/v1/namespaces/a/events",
+            "involvedObject.name=b,involvedObject.namespace=a,involvedObject.kind=Pod",
+            "involvedObject.name=b,involvedObject.namespace=acme-a,involvedObject.kind=Pod",
+        ),
+        (
+            "/api/v1/events",
+            "involvedObject.name=b,involvedObject.namespace=,involvedObject.kind=PersistentVolume",
+            (
+                "involvedObject.name=acme-b,involvedObject.namespace=acme-default"
+                ",involvedObject.kind=PersistentVolume"
+            ),
+        ),
+        (
+            "/apis/events.k8s.io/v1/events",
+            "regarding.kind=Globe,regarding.apiVersion=example.com/v1,regarding.name=b",
+            "regarding.kind=Globe,regarding.apiVersion=acme-example.com/v1,regarding.name=acme-b",
+        ),
+        (
+            "/api/v1/events",
+            "involvedObject.name=b,involvedObject.namespace=a",
+            "involvedObject.name=b,involvedObject.namespace=acme-a",
+        ),
+        ("/api/v1/events", "involvedObject.uid=1,reason=x", "involvedObject.uid=1,reason=x"),
+    ],
+)
+def test_a_field_selector_goes_up(path: str, selector: str, upstream: str) -> None:
+    target = f"{path}?fieldSelector={quote(selector)}"
+    assert parameters(target)["fieldSelector"] == upstream
+    assert residual_fields(asked(target), ACME) == ()
+
+
+@pytest.mark.parametrize(
+    ("selector", "upstream", "residual"),
+    [
+        ("involvedObject.name=b", None, ["involvedObject.name=b"]),
+        ("involvedObject.namespace!=", None, ["involvedObject.namespace!="]),
+        (
+            "involvedObject.namespace=default",
+            "involvedObject.namespace=acme-default",
+            ["involvedObject.namespace=default"],
+        ),
+        (
+            "involvedObject.namespace=",
+            "involvedObject.namespace=acme-default",
+            ["involvedObject.namespace="],
+        ),
+    ],
+)
+def test_events_without_a_kind_are_judged_again(
+    selector: str, upstream: str | None, residual: list[str]
+) -> None:
+    target = f"/api/v1/events?fieldSelector={quote(selector)}"
+    assert parameters(target).get("fieldSelector") == upstream
+    assert [str(each) for each in residual_fields(asked(target), ACME)] == residual
+
+
+def test_events_elsewhere_than_in_default_are_about_namespaced_objects() -> None:
+    target = "/api/v1/namespaces/a/events?fieldSelector=involvedObject.name%3Db"
+    assert parameters(target) == {"fieldSelector": "involvedObject.name=b"}
+    assert residual_fields(asked(target), ACME) == ()
+
+
+def test_rows_that_are_judged_again_have_their_objects() -> None:
+    target = "/api/v1/events?fieldSelector=involvedObject.name%3Db&includeObject=None"
+    assert parameters(target) == {"includeObject": "Object"}
+    volumes = upstream_target(
+        asked("/api/v1/persistentvolumes"), ACME, listed=ListedObjects.PLATFORM
+    )
+    assert volumes.endswith("&includeObject=Object")
+
+
+def test_events_are_not_deleted_by_half_a_selector() -> None:
+    target = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Db"
+    assert refusal(target, "DELETE") == 400
+
+
+@pytest.mark.parametrize(
+    ("selector", "upstream"),
+    [
+        ("kubernetes.io/metadata.name=prod", "kubernetes.io/metadata.name=acme-prod"),
+        ("kubernetes.io/metadata.name!=prod", "kubernetes.io/metadata.name!=acme-prod"),
+        (
+            "a,kubernetes.io/metadata.name in (b, c)",
+            "a,kubernetes.io/metadata.name in (acme-b,acme-c)",
+        ),
+        ("kubernetes.io/metadata.name notin (b)", "kubernetes.io/metadata.name notin (acme-b)"),
+        ("kubernetes.io/metadata.name", "kubernetes.io/metadata.name"),
+        ("!kubernetes.io/metadata.name", "!kubernetes.io/metadata.name"),
+        ("x=kubernetes.io", "x=kubernetes.io"),
+    ],
+)
+def test_namespaces_are_selected_by_their_names(selector: str, upstream: str) -> None:
+    found = parameters(f"/api/v1/namespaces?labelSelector={quote(selector)}")
+    assert found["labelSelector"] == f"{upstream},{OWN}"
+
+
+def test_labels_that_aggregate_are_selected_by_their_keys_upstream() -> None:
+    request = asked(f"{RBAC}/clusterroles?labelSelector=rbac.example.com/aggregate-to-x")
+    key = "rbac.example.com"
+    own = parse_qsl(upstream_target(request, ACME).partition("?")[2])
+    assert own == [("labelSelector", f"acme.lcluster/{key}_aggregate-to-x,{OWN}")]
+    platform = upstream_target(request, ACME, listed=ListedObjects.PLATFORM)
+    assert f"{key}%2Faggregate-to-x" in platform
+
+
+def test_a_list_of_cluster_scoped_objects_finds_the_tenants_own() -> None:
+    assert parameters("/api/v1/persistentvolumes") == {"labelSelector": OWN}
+    assert parameters("/api/v1/persistentvolumes?watch=1")["labelSelector"] == OWN
+    assert parameters("/api/v1/persistentvolumes", "DELETE") == {"labelSelector": OWN}
+    assert parameters("/api/v1/pods") == {}
+
+
+def test_what_the_platform_has_is_a_second_list() -> None:
+    request = asked(f"{RBAC}/clusterroles?labelSelector=a")
+    target = upstream_target(request, ACME, listed=ListedObjects.PLATFORM)
+    assert parse_qsl(target.partition("?")[2]) == [
+        ("labelSelector", "a,!tenancy.loblaw.digital/lcluster")
+    ]
+
+
+def test_a_deletion_never_finds_what_the_platform_has() -> None:
+    request = asked(f"{RBAC}/clusterroles", "DELETE")
+    target = upstream_target(request, ACME, listed=ListedObjects.PLATFORM)
+    assert target.endswith(f"?labelSelector={quote(OWN, safe='')}")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("DELETE", f"{RBAC}/clusterroles/admin"),
+        ("PUT", f"{RBAC}/clusterroles/system:node"),
+        ("PATCH", f"{RBAC}/clusterroles/admin"),
+        ("POST", "/apis/apiregistration.k8s.io/v1/apiservices"),
+        ("DELETE", "/apis/apiregistration.k8s.io/v1/apiservices"),
+        ("PUT", "/apis/apiregistration.k8s.io/v1/apiservices/v1.apps/status"),
+    ],
+)
+def test_what_the_platform_publishes_is_not_written(method: str, path: str) -> None:
+    assert refusal(path, method) == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status"),
+    [
+        ("GET", "/api/v1/namespaces?labelSelector=tenancy.loblaw.digital/lcluster%3Dbeta", 400),
+        ("GET", "/api/v1/pods?labelSelector=!tenancy.loblaw.digital/lcluster", 400),
+        ("GET", "/api/v1/pods?labelSelector=a%3Db%20c", 400),
+        ("GET", "/api/v1/pods?labelSelector=a%00", 400),
+        ("GET", "/api/v1/pods?fieldSelector=a", 400),
+        ("GET", "/api/v1/pods?fieldSelector=a%3D%5Cb", 400),
+        ("GET", "/api/v1/pods?shardSelector=x", 400),
+        (
+            "DELETE",
+            "/api/v1/namespaces/a/pods/b?ignoreStoreReadErrorWithClusterBreakingPotential=true",
+            403,
+        ),
+    ],
+)
+def test_some_parameters_are_refused(method: str, target: str, status: int) -> None:
+    assert refusal(target, method) == status
+
+
+def test_other_parameters_stay() -> None:
+    query = "?pretty=true&dryRun=All&fieldValidation=Strict&unheard=of&fieldManager=me"
+    target = f"/api/v1/namespaces/a/pods{query}"
+    upstream = f"/api/v1/namespaces/acme-a/pods{query}"
+    assert upstream_target(asked(target, "POST"), ACME, default_manager="x") == upstream
+
+
+def test_a_continue_token_of_the_tenant_stays_here() -> None:
+    request = asked("/api/v1/namespaces/a/pods?limit=1&continue=ours")
+    path = "/api/v1/namespaces/acme-a/pods?limit=1"
+    assert upstream_target(request, ACME) == path
+    assert upstream_target(request, ACME, upstream_continue="th=") == f"{path}&continue=th%3D"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "managed"),
+    [
+        ("POST", "/api/v1/namespaces/a/pods", True),
+        ("PUT", "/api/v1/namespaces/a/pods/b/status?fieldManager=", True),
+        ("PATCH", "/api/v1/namespaces/a/pods/b?fieldManager=me", False),
+        ("DELETE", "/api/v1/namespaces/a/pods/b", False),
+        ("POST", "/api/v1/namespaces/a/pods/b/exec", False),
+        ("POST", "/api/v1/namespaces/a/pods/b/proxy/c", False),
+    ],
+)
+def test_a_write_without_a_manager_has_that_of_its_user_agent(
+    method: str, path: str, *, managed: bool
+) -> None:
+    target = upstream_target(asked(path, method), ACME, default_manager="kubectl")
+    assert target.endswith("fieldManager=kubectl") is managed
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "manager"),
+    [
+        ("kubectl/v1.36 (linux/amd64)", "kubectl"),
+        ("a\tb\u0000c", "abc"),
+        ("", ""),
+        ("x" * 200, "x" * 128),
+        ("ä" * 100, "ä" * 64),
+    ],
+)
+def test_the_manager_is_what_the_api_server_derives(user_agent: str, manager: str) -> None:
+    assert manager_of(user_agent) == manager
+
+
+def test_an_apply_names_its_manager_itself() -> None:
+    assert manager_of("kubectl/v1.36", "application/apply-patch+yaml") == ""
+    assert manager_of("kubectl/v1.36", "application/merge-patch+json") == "kubectl"
+
+
+def test_a_volume_of_a_provisioner_needs_to_be_looked_at() -> None:
+    assert is_dynamic_volume(asked(f"/api/v1/persistentvolumes/{PROVISIONED}"))
+    assert not is_dynamic_volume(asked("/api/v1/persistentvolumes/a"))
+    assert not is_dynamic_volume(replace(asked("/api/v1/namespaces/a/pods/b"), name=PROVISIONED))
+
+
+@pytest.mark.parametrize("verb", ["get", "update", "patch", "delete"])
+@pytest.mark.parametrize("plural", ["roles", "rolebindings"])
+def test_the_binding_of_the_tenants_account_is_not_there(verb: str, plural: str) -> None:
+    with pytest.raises(Refused) as refused:
+        upstream_target(translation.asked(plural, verb, name="lcluster:account"), translation.ACME)
+    assert refused.value.status.code == 404
+    upstream_target(translation.asked(plural, verb, name="own"), translation.ACME)
+    upstream_target(translation.asked("pods", verb, name="lcluster:account"), translation.ACME)
+
+
+def test_deleting_all_bindings_leaves_that_of_the_tenants_account() -> None:
+    asked_for = (("fieldSelector", "metadata.name=lcluster:account"),)
+    request = translation.asked("rolebindings", "deletecollection", query=asked_for)
+    selector = dict(parse_qsl(upstream_target(request, translation.ACME).partition("?")[2]))
+    assert selector["fieldSelector"].split(",")[-1] == "metadata.name!=lcluster:account"
+    request = translation.asked("rolebindings", "list")
+    assert "?" not in upstream_target(request, translation.ACME)

@@ -1,0 +1,178 @@
+"""Bodies in YAML, read as sigs.k8s.io/yaml of Kubernetes 1.36 reads them."""
+
+import contextlib
+import json
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.translate.status import Refused
+from lnamespace.translate.yaml_bodies import MAX_ALIASED, MAX_DEPTH, MAX_NODES, to_json
+
+
+def read(text: str) -> object:
+    return json.loads(to_json(text.encode()))
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(Refused) as refused:
+        to_json(text.encode())
+    assert refused.value.status.code == 400
+    return str(refused.value)
+
+
+def test_json_stays_as_it_is() -> None:
+    body = b' {"b": 1.10, "a": [1e3], "a\\u0062": 12345678901234567890123}\n'
+    assert to_json(body) == body
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("y", "true"),
+        ("Off", "false"),
+        ("yEs", '"yEs"'),
+        ("~", "null"),
+        ("", "null"),
+        ("'y'", '"y"'),
+        ('"1"', '"1"'),
+        ("010", "8"),
+        ("0o17", "15"),
+        ("08", "8"),
+        ("0x1F", "31"),
+        ("-0b11", "-3"),
+        ("1_000", "1000"),
+        ("_1", '"_1"'),
+        ("18446744073709551615", "18446744073709551615"),
+        ("18446744073709551616", "18446744073709552000"),
+        ("1e3", "1000"),
+        ("1.50", "1.5"),
+        (".5", "0.5"),
+        ("1.", "1"),
+        ("1e-7", "1e-07"),
+        ("1e400", '"1e400"'),
+        (".", '"."'),
+        ("12:30:45", '"12:30:45"'),
+        ("2001-01-01", '"2001-01-01"'),
+        ("2001-01-01T00:00:00Z", '"2001-01-01T00:00:00Z"'),
+        ("=", '"="'),
+        ("!!str 3", '"3"'),
+        ("! 3", '"3"'),
+        ("!!int '3'", "3"),
+        ("!!float 3", "3"),
+        ("!!null ''", "null"),
+        ("|\n  x\n  y\n", '"x\\ny\\n"'),
+    ],
+)
+def test_a_value_is_what_kubernetes_takes_it_for(text: str, expected: str) -> None:
+    assert to_json(f"a: {text}".encode()) == f'{{"a":{expected}}}'.encode()
+
+
+def test_a_string_that_is_not_a_value_of_yaml_1_1_stays() -> None:
+    assert read("a: =") == {"a": "="}
+    assert read("a: <<") == {"a": "<<"}
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [("1", "1"), ("on", "true"), ("0x10", "16"), ("1.5", "1.5"), ("'~'", "~"), ("<< ", None)],
+)
+def test_keys_are_text(text: str, key: str | None) -> None:
+    assert read(f"{text}: {{}}") == ({} if key is None else {key: {}})
+
+
+def test_merged_keys_yield_to_those_that_follow() -> None:
+    text = "x: &x {a: 1, b: 1}\nz:\n  <<: [*x, {b: 2, c: 2}]\n  a: 3\n"
+    assert read(text) == {"x": {"a": 1, "b": 1}, "z": {"a": 3, "b": 1, "c": 2}}
+
+
+def test_an_alias_stands_for_what_its_anchor_names() -> None:
+    assert read("a: &x [1, &y z]\nb: *x\nc: *y\n") == {"a": [1, "z"], "b": [1, "z"], "c": "z"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: 1\na: 2", 'yaml: unmarshal errors:\n  line 2: key "a" already set in map'),
+        ("1: a\n'1': b", 'key "1" already set in map'),
+        ("a: *y", "yaml: unknown anchor 'y' referenced"),
+        ("&a [*a]", "yaml: anchor 'a' value contains itself"),
+        ("a: b: c", "yaml: mapping values are not allowed in this context"),
+        ("x: 1\na: b: c", "yaml: line 2: mapping values are not allowed in this context"),
+        ("a:\n\t- b", "yaml: line 2: found character that cannot start any token"),
+        ("a: \x01", "yaml: control characters are not allowed"),
+        ("? [a]\n: b", "invalid map key"),
+        ("a: &x 1\n*x : 2", "invalid map key"),
+        ("~: 1", "unsupported map key '~'"),
+        ("1e3: 1", "unsupported map key '1e3'"),
+        ("<<: 3", "yaml: map merge requires map or sequence of maps as the value"),
+        ("a: !!int 3.5", "yaml: cannot decode !!float `3.5` as a !!int"),
+        ("a: !!int y", "yaml: cannot decode !!bool `y` as a !!int"),
+        ("a: !!binary aGk=", "the tag tag:yaml.org,2002:binary is not supported"),
+        ("a: !!set {x}", "the tag tag:yaml.org,2002:set is not supported"),
+        ("a: !!python/object/apply:os.system [id]", "is not supported"),
+        ("a: !foo 3", "the tag !foo is not supported"),
+        ("a: .inf", "json: unsupported value: .inf"),
+        ("a: 1\n---\nb: 2", "more than one document"),
+    ],
+)
+def test_what_kubernetes_or_nobody_means_is_a_bad_request(text: str, words: str) -> None:
+    assert words in refusal(text)
+
+
+def test_a_separator_at_the_end_begins_no_document() -> None:
+    assert read("a: 1\n---\n") == {"a": 1}
+
+
+def test_a_body_without_a_document_is_null() -> None:
+    assert read("# nothing\n") is None
+
+
+def test_aliases_are_bounded_by_what_they_expand_to() -> None:
+    levels = ["l0: &l0 [a, a, a, a, a, a, a, a, a]"]
+    levels += [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 9)]
+    assert "excessive aliasing" in refusal("\n".join(levels))
+
+
+def test_long_text_is_not_multiplied_by_aliases() -> None:
+    text = "x" * (MAX_ALIASED // 10)
+    assert "excessive aliasing" in refusal(f"a: &x {text}\nb: [{', '.join(['*x'] * 11)}]")
+
+
+def test_merged_text_is_counted_as_well() -> None:
+    text = "x" * (MAX_ALIASED // 10)
+    entries = "\n".join(f"k{n}: {{<<: *x}}" for n in range(11))
+    assert "excessive aliasing" in refusal(f"a: &x {{t: {text}}}\n{entries}")
+
+
+def test_depth_is_bounded() -> None:
+    assert read("[" * MAX_DEPTH + "]" * MAX_DEPTH)
+    assert "exceeded max depth" in refusal("[" * (MAX_DEPTH + 1))
+
+
+def test_the_number_of_nodes_is_bounded() -> None:
+    assert "nodes" in refusal("- a\n" * (MAX_NODES + 1))
+
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("ab1", max_size=3), inner),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text("abcxyz", max_size=4), JSON_VALUES))
+def test_what_another_writer_of_yaml_writes_is_read_as_its_values(value: dict[str, object]) -> None:
+    text = yaml.safe_dump(value, allow_unicode=True, default_style='"')
+    # In this style numbers carry tags and all text has quotes: both readers of YAML agree on it.
+    assert read(text) == value
+
+
+@given(st.text(st.sampled_from("ab:-[]{}&*!|>'\"#%, \n\t01.?~<y")))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with contextlib.suppress(Refused):  # any other exception is a defect
+        json.loads(to_json(text.encode()))
