@@ -184,12 +184,7 @@ class Api:
     ) -> Answer:
         """Send a request on a connection of its own; return the answer, whatever it is."""
         connection = self._connected()
-        connection.putrequest(method, self._address.path + path)
-        for name, value in (*self._headers, *headers):
-            connection.putheader(name, value.encode())
-        connection.putheader("Content-Length", str(len(body)))
-        connection.endheaders(body)
-        answer = connection.getresponse()
+        answer = self._ask(connection, method, path, (*self._headers, *headers), body)
         lines = "\n".join(f"{name}: {value}" for name, value in answer.getheaders())
         return Answer(answer.status, lines, answer.read())
 
@@ -241,16 +236,31 @@ class Api:
         body: bytes | None,
         kind: str,
     ) -> bytes:
-        connection.putrequest(method, self._address.path + path)
-        for name, value in (("Accept", JSON), ("Content-Type", kind), *self._headers):
-            connection.putheader(name, value.encode())
-        connection.putheader("Content-Length", str(len(body or b"")))
-        connection.endheaders(body)
-        response = connection.getresponse()
+        headers = (("Accept", JSON), ("Content-Type", kind), *self._headers)
+        response = self._ask(connection, method, path, headers, body or b"")
         answer = response.read()
         if response.status >= 300:
             raise _error(response.status, answer, response.getheader("Retry-After") or "1")
         return answer
+
+    def _ask(
+        self,
+        connection: _Connection,
+        method: str,
+        path: str,
+        headers: tuple[tuple[str, str], ...],
+        body: bytes,
+    ) -> http.client.HTTPResponse:
+        """Send a request; who refuses it may answer, and close, before all of it is sent."""
+        if connection.sock is None:
+            connection.connect()
+        connection.putrequest(method, self._address.path + path)
+        for name, value in headers:
+            connection.putheader(name, value.encode())
+        connection.putheader("Content-Length", str(len(body)))
+        with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
+            connection.endheaders(body)
+        return connection.getresponse()
 
 
 def lns_path(name: str) -> str:
