@@ -241,9 +241,10 @@ def free_port() -> int:
     """A port of this machine that nobody has, nor is given to anybody before it is used.
 
     Systems pick from another range for outgoing connections and for whoever asks for any port, and
-    `hack/cluster` has its own. Each of several workers (pytest-xdist) has every tenth.
+    `hack/cluster` has its own. Each of several workers (pytest-xdist) has every tenth. Those of
+    another run on this machine see that it is taken by its UDP twin, which nobody else uses.
     """
-    return next(port for port in _ports if _is_free(port))
+    return next(port for port in _ports if _is_free(port) and _reserve(port))
 
 
 _worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
@@ -257,4 +258,16 @@ def _is_free(port: int) -> bool:
             probe.bind(("127.0.0.1", port))
         except OSError:
             return False
+    return True
+
+
+def _reserve(port: int) -> bool:
+    """Take the UDP port of that number for as long as this process lives."""
+    twin = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        twin.bind(("127.0.0.1", port))
+    except OSError:
+        twin.close()
+        return False
+    twin.detach()  # The system closes it.
     return True
