@@ -162,8 +162,8 @@ class Wire:
     @contextmanager
     def trouble(self, plan: Plan) -> Iterator[list[Trouble]]:
         """Let things go wrong while the block runs; yields what did."""
+        self._do(self._fall_ill())  # Before anything can be held until all is well again.
         start, self.plan = len(self.met), plan
-        self._loop.call_soon_threadsafe(self._well.clear)
         try:
             yield self.met
         finally:
@@ -173,7 +173,7 @@ class Wire:
 
     def cut(self) -> None:
         """Cut all that is under way, the watches too."""
-        asyncio.run_coroutine_threadsafe(self._cut(), self._loop).result(10)
+        self._do(self._cut())
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -192,6 +192,9 @@ class Wire:
 
     def _do(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+
+    async def _fall_ill(self) -> None:
+        self._well.clear()
 
     async def _recover(self) -> None:
         """All is well; whatever was being decided by the plan is decided."""
