@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from contextlib import suppress
 
-from tests.e2e.support.api import NAMESPACES, Api
+from tests.e2e.support.api import GROUP, LNAMESPACES, NAMESPACES, Api, Object
 from tests.e2e.support.waiting import PATIENCE, eventually, settled
 
 KINDS = frozenset(
@@ -54,5 +54,22 @@ def quiet_writes(
 
 
 def _going(admin: Api) -> list[str]:
+    """Name those that are being deleted, and those that the garbage collector is yet to delete."""
     items = [item["metadata"] for item in admin.items(NAMESPACES)]
-    return [metadata["name"] for metadata in items if "deletionTimestamp" in metadata]
+    lnamespaces = [item["metadata"] for item in admin.items(LNAMESPACES)]
+    staying = {each["uid"] for each in lnamespaces if "deletionTimestamp" not in each}
+    return [
+        metadata["name"]
+        for metadata in items
+        if "deletionTimestamp" in metadata or not _owners(metadata) <= staying
+    ]
+
+
+def _owners(metadata: Object) -> set[str]:
+    owners = metadata.get("ownerReferences", ())
+    kind = (GROUP, "LNamespace")
+    return {
+        each["uid"]
+        for each in owners
+        if (each["apiVersion"].partition("/")[0], each["kind"]) == kind
+    }
