@@ -163,7 +163,8 @@ def _resources(api: Api) -> Iterator[tuple[str, str]]:
     for group in api.get("/apis")["groups"]:
         versions += [f"/apis/{each['groupVersion']}" for each in group["versions"]]
     for path in versions:
-        for resource in api.get(path)["resources"]:
+        # A group is still named for a moment after its last definition has gone.
+        for resource in (api.find(path) or {"resources": []})["resources"]:
             if "list" in resource["verbs"]:
                 yield path, resource["name"]
 
