@@ -460,6 +460,7 @@ def test_an_lnamespace_cannot_own_or_be_owned_against_the_rules(
     }
     alice.api.create(LNAMESPACES, body)
     tenants.ready(name)
+    eventually(lambda: rights.works(alice.who, name))
     namespace = alice.api.get(ns_path(name))["metadata"]
     assert namespace["labels"][f"{GROUP}/lnamespace"] == name
     assert namespace["annotations"][OWNER] != theirs
@@ -521,12 +522,12 @@ def test_who_lists_what_is_not_there_writes_nothing_into_anybodys_namespace(
     admin.create(ns_path(future).rpartition("/")[0], {"metadata": {"name": future}})
     tight = {"metadata": {"name": "tight"}, "spec": {"hard": {COUNTED: "3"}}}
     admin.create(ns_path(future, "resourcequotas"), tight)
-    path = rbac_path("rolebindings", namespace=future)
+    path, roles = (rbac_path(kind, namespace=future) for kind in ("rolebindings", "roles"))
     # All of them have been looked at since: the last one that comes is there at once.
     tenants.account(future, "ghost-39")
-    eventually(lambda: admin.items(path), 240)
+    eventually(lambda: admin.items(path) and admin.items(roles), 240)  # made at the same time
     assert len(admin.items(path)) == 1
-    assert len(admin.items(rbac_path("roles", namespace=future))) == 1
+    assert len(admin.items(roles)) == 1
     eventually(lambda: rights.sudoes(account(future, "ghost-39"), name))
     words = f'there is no ServiceAccount "ghost-0" in namespace "{future}"'
 
