@@ -9,6 +9,8 @@ from tests.e2e.support.api import CONFIGURATIONS, JSON_PATCH, LNAMESPACES, Api, 
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.commands import Result
 from tests.e2e.support.instances import CHART
+from tests.e2e.support.processes import answers
+from tests.e2e.support.waiting import eventually
 
 
 def hooks(cluster: Cluster) -> list[Object]:
@@ -52,6 +54,8 @@ def test_a_webhook_that_is_not_reached_is_told(cluster: Cluster, admin: Api) -> 
         assert "docs/install.md" in told
     finally:
         admin.patch(CONFIGURATIONS[0], moved(clients), JSON_PATCH)
+        # It is asked there a moment later, which is not for the next test to find out.
+        eventually(lambda: answers(admin))
 
 
 def moved(urls: list[str]) -> list[Object]:
