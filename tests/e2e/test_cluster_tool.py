@@ -62,9 +62,12 @@ class Cluster:
         """Of a process that must be running or have been."""
         return int((self.directory / f"{daemon}.pid").read_text())
 
-    def kill(self, daemon: str) -> None:
-        """What a crash does."""
-        os.kill(self.pid(daemon), signal.SIGKILL)
+    def kill(self, *daemons: str) -> None:
+        """Kill as a crash does; they are gone when it returns, or `up` would leave them alone."""
+        for daemon in daemons:
+            os.kill(self.pid(daemon), signal.SIGKILL)
+        programs = [f"/{daemon} " for daemon in daemons]
+        eventually(lambda: not any(each in line for each in programs for line in self.processes()))
 
     def processes(self) -> list[str]:
         """The command lines that name its folder; a process that is dead already has none."""
@@ -174,8 +177,7 @@ def test_up_after_a_crash_keeps_data_and_kubeconfigs(
     name = f"survivor-{'-'.join(killed)}"[:60]
     kubeconfig = cluster.environment()["KUBECONFIG"]
     cluster.kubectl("create", "namespace", name)
-    for daemon in killed:
-        cluster.kill(daemon)
+    cluster.kill(*killed)
     cluster.up()
     get = ("kubectl", f"--kubeconfig={kubeconfig}", "get", "namespace", name, "-o", "name")
     assert succeed(run(get, cluster.environment())).strip() == f"namespace/{name}"
