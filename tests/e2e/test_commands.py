@@ -103,12 +103,15 @@ def test_create_refuses_nonsense_before_it_creates(
     assert "already exists" in alice.kubectl("create", "lns", name).refused()
 
 
-def test_what_the_cluster_finds_odd_is_passed_on(alice: Person, tenants: Tenants) -> None:
+def test_what_the_cluster_finds_odd_is_passed_on(
+    alice: Person, tenants: Tenants, rights: Rights
+) -> None:
     name = tenants.name("odd")
     odd = f"group:{name}-sudoers"
     made = alice.kubectl("create", "lns", name, "--user", odd)
     assert made.ok() == f"{QUALIFIED}/{name} created\n"
     assert made.err.startswith("Warning: spec.users[0]: ")
+    eventually(lambda: rights.edits(alice.who, name))
     alice.kubectl("lns", "revoke", name, odd).ok()
     granted = alice.kubectl("lns", "grant", name, "--user", odd)
     assert granted.ok() == f"{name}: {odd} is now a user\n"
@@ -135,7 +138,7 @@ def test_a_webhook_that_does_not_answer_is_told_in_words(
 def test_a_conflict_is_told_at_once(alice: Person, tenants: Tenants, admin: Api) -> None:
     name = tenants.name("conflict")
     admin.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    result = alice.kubectl("create", "lns", name, "--timeout=20s")
+    result = alice.kubectl("create", "lns", name, "--timeout=2m")
     assert result.out == f"{QUALIFIED}/{name} created\n"
     assert "cannot become ready: Conflict" in result.refused()
     assert "choose another name" in result.err
@@ -438,10 +441,11 @@ def test_a_change_that_is_not_in_force_is_no_success(
 
 
 def test_when_a_change_returns_the_bindings_are_changed(
-    alice: Person, tenants: Tenants, admin: Api
+    alice: Person, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     """The API server's authorizer follows its bindings by itself, in milliseconds."""
     name = tenants.make("now", managers=["alice"])
+    eventually(lambda: rights.edits(alice.who, name))
     path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{name}/rolebindings/lnamespace-users"
     for _ in range(5):
         alice.kubectl("lns", "grant", name, "--user", "bob").ok()
@@ -450,10 +454,11 @@ def test_when_a_change_returns_the_bindings_are_changed(
         assert not admin.get(path).get("subjects")
 
 
-def test_extend_leave_prune_and_set(alice: Person, tenants: Tenants) -> None:
+def test_extend_leave_prune_and_set(alice: Person, tenants: Tenants, rights: Rights) -> None:
     name = tenants.make(
         "edits", managers=["alice", "bob"], users=[ending("carol", soon(3600)), "alice"]
     )
+    eventually(lambda: rights.edits(alice.who, name))
     extended = alice.kubectl("lns", "extend", name, "carol", "--for", "2w").ok()
     assert f"{name}: carol stays a user, now until" in extended
     alice.kubectl("lns", "set", name, "--team", "shop", "--billing-label", "app=web").ok()

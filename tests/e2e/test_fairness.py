@@ -4,7 +4,9 @@ import re
 
 from tests.e2e.support.api import Api
 from tests.e2e.support.people import People
+from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants
+from tests.e2e.support.waiting import eventually
 
 LEVEL = "lnamespace-changes"
 
@@ -17,7 +19,7 @@ def let_in(admin: Api) -> int:
 
 
 def test_what_people_change_waits_there_and_what_the_controller_writes_does_not(
-    people: People, tenants: Tenants, admin: Api
+    people: People, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     """Ten large changes at a time by one person kept everybody's watches 15 seconds behind."""
     alice, name = people.person("alice"), tenants.name("fair")
@@ -27,5 +29,6 @@ def test_what_people_change_waits_there_and_what_the_controller_writes_does_not(
     assert after > before
     alice.kubectl("get", "lns", name).ok()
     assert let_in(admin) == after
+    eventually(lambda: rights.edits(alice.who, name))
     alice.kubectl("delete", "lns", name, "--wait=false").ok()
     assert let_in(admin) == after + 1
