@@ -325,7 +325,7 @@ def test_roles_that_are_held_go_with_the_lnamespace(tenants: Tenants, admin: Api
     tenants.delete(name)
     for path in paths:
         eventually(lambda where=path: admin.find(where) is None, what=path)  # type: ignore[misc]
-    eventually(lambda: admin.find(ns_path(name)) is None)
+    eventually(lambda: admin.find(ns_path(name)) is None, 240)
 
 
 @pytest.fixture

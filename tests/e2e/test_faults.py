@@ -190,7 +190,7 @@ def test_deletions_missed_while_the_watch_was_cut(
     eventually(lambda: rights.works(new, edited))
     for name in (edited, deleted):
         eventually(partial(has_none, rights, was, name))
-    eventually(lambda: admin.find(ns_path(deleted)) is None)
+    eventually(lambda: admin.find(ns_path(deleted)) is None, 240)
 
 
 def test_the_last_sudo_of_a_person_deleted_while_the_watch_was_cut(
