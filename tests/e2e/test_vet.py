@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.support.api import Api, rbac_path
+from tests.e2e.support.api import Api, Object, rbac_path
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.commands import REPOSITORY, Result
 from tests.e2e.support.people import People
@@ -35,15 +35,15 @@ def vet(cluster: Cluster) -> Vet:
 def aggregate(admin: Api) -> Iterator[Aggregate]:
     """Have an add-on bring a ClusterRole that is made part of `edit`, and so of `admin`."""
 
-    def given(resource: str) -> bool:
-        rules = admin.get(rbac_path("clusterroles", "admin"))["rules"]
-        return any(resource in rule.get("resources", ()) for rule in rules)
+    def given(rule: Object) -> bool:
+        """Whether it is there as it was written: of the resource, `admin` may have other rights."""
+        return rule in admin.get(rbac_path("clusterroles", "admin"))["rules"]
 
     def add(group: str, resource: str, *verbs: str) -> None:
         rule = {"apiGroups": [group], "resources": [resource], "verbs": [*verbs]}
         body = {"metadata": {"name": ADDON, "labels": {LABEL: "true"}}, "rules": [rule]}
         admin.create(rbac_path("clusterroles"), body)
-        eventually(lambda: given(resource), what="not aggregated")
+        eventually(lambda: given(rule), what="not aggregated")
 
     before = admin.get(rbac_path("clusterroles", "admin"))["rules"]
     yield add
