@@ -134,6 +134,7 @@ def test_made_anew_by_another_person_while_the_old_one_is_still_going(
     old = tenants.get(name)["status"]["namespaceUID"]
     secret = {"metadata": {"name": "of-alice"}, "stringData": {"key": "value"}}
     alice.api.create(ns_path(name, "secrets"), secret)
+    eventually(lambda: rights.edits(alice.who, name))
     with held(admin, name):
         alice.kubectl("delete", "lns", name).ok()
         bob.kubectl("create", "lns", name, "--wait=false").ok()
@@ -185,10 +186,11 @@ def test_a_foreground_deletion_that_a_stranger_holds_up_takes_everybodys_access_
     meta = {"name": name, "ownerReferences": [owner], "finalizers": ["example.com/held"]}
     admin.create(maps, {"metadata": meta})
     eventually(lambda: rights.sudoes(who, name))
+    wait_for_collector(admin)  # It waits for no dependent that it does not know yet.
     admin.delete(lns_path(name), propagationPolicy="Foreground")
     eventually(lambda: has_nothing(rights, name, who) and not rights.edits(who, name))
     eventually(lambda: admin.find(ns_path(name)) is None)
-    eventually(lambda: "(foregroundDeletion)" in condition(tenants.get(name))["message"])
+    eventually(lambda: "(foregroundDeletion)" in condition(tenants.get(name)).get("message", ""))
     first = "/metadata/finalizers/0"
     taken = [
         {"op": "test", "path": first, "value": "foregroundDeletion"},
@@ -206,6 +208,7 @@ def test_retain_keeps_the_namespace_and_nobodys_access(
     alice.kubectl("create", "lns", name, "--deletion-policy=Retain").ok()
     alice.api.create(ns_path(name, "configmaps"), {"metadata": {"name": "data"}})
     uid = tenants.get(name)["status"]["namespaceUID"]
+    eventually(lambda: rights.edits(alice.who, name))
     alice.kubectl("delete", "lns", name).ok()
     eventually(lambda: has_nothing(rights, name, alice.who))
     _collected(admin, name)
@@ -289,6 +292,7 @@ def test_deleted_only_after_its_namespace(
     alice, name = people.person("alice"), tenants.name("foreground")
     alice.kubectl("create", "lns", name).ok()
     eventually(lambda: rights.edits(alice.who, name))
+    wait_for_collector(admin)  # It waits for no dependent that it does not know yet.
     alice.kubectl("delete", "lns", name, "--cascade=foreground", "--timeout=280s").ok()
     assert admin.find(ns_path(name)) is None
     eventually(lambda: has_nothing(rights, name, alice.who))
