@@ -25,7 +25,7 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD.values(), ids=ODD)
 def test_an_odd_user_does_everything(
-    name: str, people: People, tenants: Tenants, admin: Api
+    name: str, people: People, tenants: Tenants, admin: Api, rights: Rights
 ) -> None:
     person = people.person(name)
     lns = tenants.name("odd")
@@ -37,6 +37,7 @@ def test_an_odd_user_does_everything(
     person.kubectl("create", "configmap", "one", "-n", lns).ok()
     quota = ("create", "quota", "q", "--hard=pods=1", "-n", lns)
     assert "forbidden" in person.kubectl(*quota).refused()
+    eventually(lambda: rights.sudoes(person.who, lns))
     person.kubectl("sudo", *quota).ok()
     assert lns in person.kubectl("lns", "list", "-o", "name").ok()
     own = [
@@ -61,6 +62,7 @@ def test_sixty_three_characters(people: People, tenants: Tenants, rights: Rights
     alice, longest = people.person("alice"), "x" * 62 + "z"
     alice.kubectl("create", "lns", longest).ok()
     assert rights.works(alice.who, longest)
+    eventually(lambda: rights.sudoes(alice.who, longest))
     alice.kubectl("sudo", "-n", longest, "get", "secrets").ok()
     refused = alice.kubectl("create", "lns", longest + "y").refused()
     assert "metadata.name" in refused

@@ -11,6 +11,7 @@ from tests.e2e.support.api import GROUP
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.commands import Result
 from tests.e2e.support.people import People, Person
+from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import eventually
 
@@ -61,9 +62,12 @@ def test_the_name_hides_the_plugin_of_create(alice: Person, path: str, tenants: 
     )
 
 
-def test_everything_else_works(alice: Person, people: People, path: str, tenants: Tenants) -> None:
+def test_everything_else_works(
+    alice: Person, people: People, path: str, tenants: Tenants, rights: Rights
+) -> None:
     name, bob = tenants.name("old"), people.person("bob")
     kubectl(alice, path, "lns", "create", name).ok()
+    eventually(lambda: rights.edits(alice.who, name) and rights.sudoes(alice.who, name))
     granted = kubectl(alice, path, "lns", "grant", name, "--user", "bob,for=2h").ok()
     assert granted.startswith(f"{name}: bob is now a user until ")
     eventually(lambda: kubectl(bob, path, "get", "pods", "-n", name).code == 0)

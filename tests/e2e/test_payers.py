@@ -113,12 +113,13 @@ def test_a_refusal_says_what_to_type_and_that_works(people: People, tenants: Ten
 
 
 def test_what_was_decided_stays_until_somebody_changes_it(
-    people: People, tenants: Tenants, payers: PayersFile
+    people: People, tenants: Tenants, payers: PayersFile, rights: Rights
 ) -> None:
     red = people.person("payer-red", "red")
     name = tenants.name("stays")
     red.kubectl("create", "lns", name).ok()
     payers.tell(PAYERS.replace('"1"', '"10"'))
+    eventually(lambda: rights.edits(red.who, name))
     red.kubectl("lns", "grant", name, "--user", "somebody").ok()
     assert tenants.get(name)["spec"]["billing"]["costCenter"] == "1"
     patch = ("patch", "lns", name, "--type=merge", "-p")
@@ -168,7 +169,9 @@ def test_a_name_that_a_tenant_chose_charges_nobody(
 
 
 @pytest.mark.usefixtures("payers")
-def test_a_service_account_is_charged_as_where_it_lives(people: People, tenants: Tenants) -> None:
+def test_a_service_account_is_charged_as_where_it_lives(
+    people: People, tenants: Tenants, rights: Rights
+) -> None:
     red = people.person("payer-red", "red")
     home = tenants.name("home")
     red.kubectl("create", "lns", home).ok()
@@ -177,6 +180,7 @@ def test_a_service_account_is_charged_as_where_it_lives(people: People, tenants:
     warned = deployer.kubectl("create", "lns", tenants.name("unlisted"), "--dry-run=server")
     assert "only if a manager lists it there" in warned.err
     account = f"serviceaccount:{home}:deployer"
+    eventually(lambda: rights.edits(red.who, home))
     red.kubectl("lns", "grant", home, "--manager", account).ok()
     assert charged(deployer, tenants.name("deployed")) == ("1", "Inherited")
     refused = deployer.kubectl("create", "lns", tenants.name("not"), "--cost-center", "2")

@@ -180,7 +180,7 @@ def test_what_stood_in_our_place_and_was_not_to_be_removed_is_made_anew_when_it_
         refused.remove("POST")
         tenants.edit(name, users=["una", "ben"])
         tenants.unready(name, "Forbidden")
-        assert not rights.works(una, name)
+        eventually(lambda: not rights.works(una, name))
         admin.patch(path, {"metadata": {"finalizers": None}})
         admin.delete(path)
         eventually(lambda: rights.works(una, name), 240)

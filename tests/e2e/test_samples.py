@@ -9,6 +9,7 @@ import yaml
 from tests.e2e.support.api import Api, Object, lns_path, rbac_path
 from tests.e2e.support.commands import REPOSITORY
 from tests.e2e.support.people import People
+from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import eventually
 
@@ -19,11 +20,13 @@ OBJECTS = sorted(path for path in FOLDER.iterdir() if path not in (SAMPLE, OLDER
 
 
 @pytest.fixture(scope="module")
-def sample(people: People, tenants: Tenants) -> Iterator[str]:
+def sample(people: People, tenants: Tenants, rights: Rights) -> Iterator[str]:
     """The LNamespace of the sample, made by one of those whom it names."""
-    people.person(ALICE).kubectl("create", "-f", str(SAMPLE)).ok()
+    alice = people.person(ALICE)
+    alice.kubectl("create", "-f", str(SAMPLE)).ok()
     name = yaml.safe_load(SAMPLE.read_text())["metadata"]["name"]
     tenants.ready(name)
+    eventually(lambda: rights.edits(alice.who, name))
     yield name
     tenants.delete(name)
     eventually(lambda: tenants.admin.find(lns_path(name)) is None)
