@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.e2e.support.people import People, Person
 from tests.e2e.support.probes import Probed, metric, probe
 from tests.e2e.support.processes import Controller, Webhook
 from tests.e2e.support.tenants import Tenants, manifest
-from tests.e2e.support.waiting import eventually
+from tests.e2e.support.waiting import eventually, settled
 
 C, W, L = "lnamespace_controller_", "lnamespace_webhook_", "lnamespace_ledger_"
 _BUILD = 1500.0
@@ -42,6 +43,8 @@ class Since:
 
 
 def test_what_people_wait_for(controller: Controller, tenants: Tenants) -> None:
+    # Deletions of tests before are revocations too, and may not have been counted yet.
+    settled(lambda: metric(controller, f"{C}edit_to_revoked_seconds_count"))
     since = Since(controller).note(f"{C}create_to_ready_seconds_count")
     since.note(f"{C}edit_to_revoked_seconds_count").note(f"{C}edit_to_revoked_seconds_sum")
     name = tenants.make("waits", users=["una", "ben"], sudoers=["una"])
@@ -51,10 +54,12 @@ def test_what_people_wait_for(controller: Controller, tenants: Tenants) -> None:
     tenants.edit(name, users=["una", "ben", "new"])
     tenants.ready(name)
     assert since(f"{C}edit_to_revoked_seconds_count") == 0
+    started = time.monotonic()
     tenants.edit(name, users=["una"])
     tenants.ready(name)
     eventually(lambda: since(f"{C}edit_to_revoked_seconds_count") == 1)
-    assert 0 < since(f"{C}edit_to_revoked_seconds_sum") < 30
+    # All that it measures is between the edit and now, however long that took.
+    assert 0 < since(f"{C}edit_to_revoked_seconds_sum") <= time.monotonic() - started
 
 
 def test_what_is_done(controller: Controller, tenants: Tenants, admin: Api) -> None:
