@@ -107,8 +107,9 @@ def confirm_equal(admin: Api, world: World, count: int) -> None:
         return True
 
     eventually(aggregated(admin, world), tick=0.1)
-    eventually(agreed, deadline=60, tick=0.5)
-    answers = {Authorizer(stored(admin)).allows(*question).allowed for question in questions}
+    eventually(agreed, tick=0.5)
+    ours = Authorizer(stored(admin))
+    answers = {ours.allows(*question).allowed for question in questions}
     assert answers == {True, False}
 
 
@@ -166,7 +167,7 @@ def test_the_rules_of_a_user_are_those_that_the_api_server_lists(admin: Api, wor
                 assert bool(held.missing) is bool(status.get("evaluationError"))
         return True
 
-    eventually(same, deadline=60)
+    eventually(same)
 
 
 def writes(world: World) -> Iterator[tuple[Attributes, Object]]:
@@ -237,7 +238,7 @@ def test_escalation_is_refused_when_and_as_the_api_server_refuses_it(
         assert codes == {None, 403, 404}
         return True
 
-    eventually(same, deadline=60)
+    eventually(same)
 
 
 def refusal_of_server(
@@ -322,7 +323,7 @@ def test_impersonation_is_allowed_when_and_as_the_api_server_allows_it(
             assert as_answered_by_us(ours, requestor, wanted) == as_answered(robot, wanted), wanted
         return True
 
-    eventually(same, deadline=60)
+    eventually(same)
 
 
 def as_answered(robot: Api, wanted: User) -> Any:
@@ -415,7 +416,7 @@ def test_further_rights_are_asked_for_when_and_as_the_api_server_asks(
             assert words(theirs) == words(own) != ""
         return True
 
-    eventually(same, deadline=60)
+    eventually(same)
 
 
 @pytest.mark.parametrize(
