@@ -17,7 +17,9 @@ from lnamespace.plugins.__main__ import PROGRAMS
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.commands import REPOSITORY, run
 from tests.e2e.support.people import People
+from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants
+from tests.e2e.support.waiting import eventually
 
 PLUGINS = tuple(PROGRAMS)
 MEGABYTE = 10**6
@@ -143,9 +145,9 @@ def test_the_bill_names_every_locked_dependency_with_its_hashes(dist: Path) -> N
 
 def by_pip(dist: Path, folder: Path) -> Path:
     """An environment with nothing in it but the wheel; nothing is fetched."""
-    run(sys.executable, "-m", "venv", folder / "venv", timeout=120).ok()
+    run(sys.executable, "-m", "venv", folder / "venv").ok()
     pip = (folder / "venv" / "bin" / "pip", "install", "--quiet", "--no-index")
-    run(*pip, "--disable-pip-version-check", one(dist, "*.whl"), timeout=120).ok()
+    run(*pip, "--disable-pip-version-check", one(dist, "*.whl")).ok()
     [listed] = list((folder / "venv").rglob("lnamespace-*.dist-info"))
     assert "Requires-Dist: kopf" in (listed / "METADATA").read_text()
     assert not list((folder / "venv").rglob("kopf"))
@@ -187,9 +189,10 @@ def test_the_plugins_alone_work_on_a_real_cluster(
     cluster: Cluster,
     people: People,
     tenants: Tenants,
+    rights: Rights,
     tmp_path: Path,
 ) -> None:
-    programs = install(dist, tmp_path)
+    programs, alice = install(dist, tmp_path), people.person("alice")
     kubectl = shutil.which("kubectl", path=cluster.environment["PATH"])
     assert kubectl
     (tmp_path / "only").mkdir()
@@ -197,7 +200,7 @@ def test_the_plugins_alone_work_on_a_real_cluster(
     python = Path(sys.executable).resolve().parent
     env = {
         "PATH": f"{programs}:{tmp_path / 'only'}:{python}:/usr/bin:/bin",
-        "KUBECONFIG": str(people.person("alice").kubeconfig),
+        "KUBECONFIG": str(alice.kubeconfig),
         "HOME": str(tmp_path / "home"),
     }
     made = tenants.name("alone")
@@ -205,6 +208,7 @@ def test_the_plugins_alone_work_on_a_real_cluster(
     told = run("kubectl", *create, made, env=env).ok()
     assert told == f"lnamespace.tenancy.loblaw.digital/{made} created\n"
     assert made in run("kubectl", "lns", "list", env=env).ok()
+    eventually(lambda: rights.sudoes(alice.who, made))
     for _ in range(2):  # the second is by what the first has found out
         got = run("kubectl", "sudo", "-n", made, "get", "rolebindings", "-o", "name", env=env).ok()
         assert "rolebinding.rbac.authorization.k8s.io/lnamespace-sudoers" in got
