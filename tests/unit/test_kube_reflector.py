@@ -116,7 +116,9 @@ class Play:
 
 
 @pytest_asyncio.fixture
-async def play() -> AsyncIterator[Play]:
+async def play(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Play]:
+    # Else a few refused watches of a busy machine would be a long outage.
+    monkeypatch.setattr("lnamespace.kube.reflector._RESTORABLE", DEADLINE)
     async with serving() as server:
         yield Play(server)
 
@@ -322,6 +324,7 @@ async def test_after_an_outage_in_which_it_can_have_been_restored_the_cluster_is
         await play.let_in_again(watch)
         await watch.send(event("MODIFIED", "edited", reached + 1))
         assert await play.news() == [("edited", reached + 1)]
+        monkeypatch.setattr("lnamespace.kube.reflector._RESTORABLE", DEADLINE)
         watch.cut()
         await play.server.next("GET", watch="true", resourceVersion=str(reached + 1))
 
@@ -543,7 +546,7 @@ async def test_a_quiet_watch_that_ends_in_good_order_is_no_failure(
             ended = time.monotonic()
             await watch.end()
             watch = await play.server.next("GET", watch="true", resourceVersion="10")
-            assert time.monotonic() - ended < 1
+            assert time.monotonic() - ended < 2  # The least of 5 s with jitter is 2.5 s.
     assert not caplog.records
     assert not play.failed
 
