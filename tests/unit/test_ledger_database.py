@@ -78,14 +78,18 @@ def test_two_writers_at_once_write_each_row_once(ledger: Ledger) -> None:
 
 def test_a_slow_reader_is_not_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list of a million intervals was cut off after a minute: the file was not written yet."""
-    monkeypatch.setattr(engines, "SILENCE_SECONDS", 0.4)
+    url = DATABASES["postgresql"](tmp_path)
+    writer = Ledger(engines.create_engine(url), events_table("events"))
+    writer.append([applied(f"u{number}", 1, 0) for number in range(9)])
+    writer.close()
+    # From here on, for on a slow disk the writer itself would be silent for longer.
+    monkeypatch.setattr(engines, "SILENCE_SECONDS", 1.0)
     monkeypatch.setattr(engines, "ROWS_AT_ONCE", 2)
-    made = Ledger(engines.create_engine(DATABASES["postgresql"](tmp_path)), events_table("events"))
-    made.append([applied(f"u{number}", 1, 0) for number in range(9)])
+    made = Ledger(engines.create_engine(url), events_table("events"))
     rows = made.stream(sa.select(made.table))
     taken = [next(rows)]
     wakened = threading.Event()
-    assert not wakened.wait(timeout=1.0)  # As long as it takes to write to a slow disk.
+    assert not wakened.wait(timeout=2.0)  # As long as it takes to write to a slow disk.
     taken += rows
     made.close()
     assert len(taken) == 9
