@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,10 @@ def definition(version: str) -> dict[str, Any]:
     }
 
 
+def applied(resident: Resident, body: dict[str, Any]) -> str:
+    return resident.kubectl("apply", "-f", "-", stdin=json.dumps(body)).ok()
+
+
 def test_two_tenants_define_one_kind_in_two_versions(alice: Resident, beta: Resident) -> None:
     for resident, version in ((alice, "v1"), (beta, "v2")):
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -188,7 +193,8 @@ def test_two_tenants_define_one_kind_in_two_versions(alice: Resident, beta: Resi
             "kind": "Widget",
             "metadata": {"name": "one"},
         }
-        resident.kubectl("apply", "-f", "-", stdin=json.dumps(body)).ok()
+        # What is established may be missing for a moment in what kubectl is told of.
+        eventually(partial(applied, resident, body))
         shown = "jsonpath={.apiVersion} {.metadata.name}"
         assert (
             resident.kubectl("get", "widget", "one", "-o", shown).ok()
@@ -212,12 +218,17 @@ def test_a_chart_is_installed_by_each_tenant_at_the_first_try(
 def test_a_watch_over_all_namespaces_tells_of_new_ones_and_of_no_others(
     alice: Resident, beta: Resident
 ) -> None:
-    with alice.reading("get", "configmaps", "-A", "--watch-only", "--no-headers") as lines:
+    before = set(names_of(alice.api.items(NAMESPACES)))
+    eventually(lambda: alice.api.items("/api/v1/configmaps"))
+    with alice.reading("get", "configmaps", "-A", "--watch", "--no-headers") as lines:
+        # It lists, and watches from there on: once it has told anything, it misses nothing.
+        assert next(lines)
         beta.kubectl("create", "ns", "seen").ok()
         beta.kubectl("-n", "seen", "create", "configmap", "foreign").ok()
         alice.kubectl("create", "ns", "seen").ok()
         alice.kubectl("-n", "seen", "create", "configmap", "ours").ok()
-        told = [next(lines).split()[:2] for _ in range(2)]
+        new = (words for words in map(str.split, lines) if words[0] not in before)
+        told = [next(new)[:2] for _ in range(2)]
         alice.kubectl("-n", "seen", "delete", "configmap", "ours").ok()
     assert sorted(told) == [["seen", "kube-root-ca.crt"], ["seen", "ours"]]
 
