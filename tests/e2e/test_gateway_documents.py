@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from lnamespace.errors import ClusterError
 from lnamespace.gateway.discovery import DiscoveryDocuments, DocumentAnswer, DocumentRequest
 from lnamespace.gateway.documents import fetch
 from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
@@ -19,6 +20,7 @@ from lnamespace.translate.openapi_v2_protobuf import CONTENT_TYPE
 from lnamespace.translate.published import Published
 from lnamespace.translate.request import PathRequest
 from lnamespace.translate.service_paths import service_path
+from lnamespace.translate.status import Refused
 
 from tests.e2e.support.api import Api, Object
 from tests.e2e.support.cluster import Cluster
@@ -215,7 +217,10 @@ def eventually_read(cluster: Cluster, work: Callable[[Reader], Awaitable[None]])
     """Read until the API server has published what was created."""
 
     def attempt() -> bool:
-        read(cluster, work)
+        try:
+            read(cluster, work)
+        except (Refused, ClusterError) as error:
+            raise AssertionError(f"not published yet: {error}") from error
         return True
 
     eventually(attempt)
