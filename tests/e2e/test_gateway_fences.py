@@ -8,7 +8,7 @@ is let through, because what is broken looks like what is safe.
 import base64
 import copy
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -32,6 +32,7 @@ from tests.e2e.support.api import (
     ns_path,
     rbac_path,
     refusal,
+    unless,
 )
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, Cluster
 from tests.e2e.support.instances import CHART
@@ -43,6 +44,10 @@ TENANT, OTHER = "fencea", "fenceb"
 LABEL = f"{GROUP}/lcluster"
 HOME, FOREIGN = f"{TENANT}-prod", f"{OTHER}-prod"
 PROBE = f"{TENANT}-probe"
+TENANTS = {
+    "account": f"system:serviceaccount:{ACCOUNTS}:{TENANT}",
+    "robot": f"system:serviceaccount:{HOME}:robot",
+}
 POLICIES = (
     "policy-gateway",
     "policy-gateway-kinds",
@@ -352,6 +357,10 @@ def world(fences: None, admin: Api) -> Iterator[None]:
     robot = {"metadata": {"name": "robot"}}
     admin.create(ns_path(HOME, "serviceaccounts"), robot)
     eventually(lambda: admin.find(ns_path(HOME, "serviceaccounts", "default")) is not None)
+    for who in TENANTS.values():
+        # The API server's authorizer knows of a RoleBinding a moment after it is there.
+        acting = admin.acting(who)
+        eventually(partial(unless, "Forbidden", acting.items, ns_path(HOME, "configmaps")))
     yield
     for name in (HOME, FOREIGN):
         admin.remove(ns_path(name))
@@ -362,14 +371,10 @@ def _binding(name: str, subjects: list[Object]) -> Object:
     return {"metadata": {"name": name}, "roleRef": role, "subjects": subjects}
 
 
-@pytest.fixture(scope="module", params=["account", "robot"])
+@pytest.fixture(scope="module", params=[*TENANTS])
 def tenant(request: pytest.FixtureRequest, admin: Api) -> Api:
     """Somebody who is cluster-admin in the tenant's namespaces: its account, a ServiceAccount."""
-    names = {
-        "account": f"system:serviceaccount:{ACCOUNTS}:{TENANT}",
-        "robot": f"system:serviceaccount:{HOME}:robot",
-    }
-    return admin.acting(names[request.param])
+    return admin.acting(TENANTS[request.param])
 
 
 # --- what the gateway writes
