@@ -8,7 +8,16 @@ from uuid import uuid4
 import pytest
 from lnamespace.rbac.attributes import Attributes, User
 
-from tests.e2e.support.api import APPLY, NAMESPACES, Api, Object, ns_path, rbac_path, refusal
+from tests.e2e.support.api import (
+    APPLY,
+    NAMESPACES,
+    Api,
+    Object,
+    ns_path,
+    rbac_path,
+    refusal,
+    unless,
+)
 from tests.e2e.support.cluster import running
 from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
 from tests.e2e.support.people import People
@@ -47,7 +56,7 @@ def root(alice: Resident) -> Api:
     api = alice.api.acting("alice", "system:masters")
     users = {**core("impersonate", "users"), "resourceNames": ["patcher", "reader", "joe"]}
     grant(api, "alice", users, {**core("impersonate", "groups"), "resourceNames": ["devs"]})
-    eventually(lambda: alice.api.acting("joe").create(SSR, {}))
+    eventually(lambda: unless("Forbidden", alice.api.acting("joe").create, SSR, {}))
     return api
 
 
@@ -86,7 +95,7 @@ def test_rights_inside_are_those_that_the_same_objects_give_on_a_cluster(
         assert left == []
         return True
 
-    eventually(same, deadline=60, tick=0.5)
+    eventually(same, tick=0.5)
     assert allowed == {True, False}
 
 
