@@ -46,6 +46,9 @@ def alice(cluster: GatewayCluster, people: People) -> Resident:
     made = LClusters(cluster, people)
     made.make("acme", "alice", "bob", sudoers=("alice",))
     resident = made.resident("acme", "alice")
+    # Kubernetes makes it a moment after the namespace, and no pod is let in before.
+    account = ns_path("acme-default", "serviceaccounts", "default")
+    eventually(lambda: cluster.admin.find(account), what="no ServiceAccount to run as")
     resident.api.acting("alice", "system:masters").create(ns_path("default", "pods"), POD)
     run_pod(cluster.admin, "acme-default", "web")
     return resident
