@@ -246,7 +246,9 @@ def test_the_webhook_refuses_before_anything_is_stored(
         admin.remove(lns_path(name))
 
 
-def test_who_waits_is_told_so_at_once(people: People, tenants: Tenants, admin: Api) -> None:
+def test_who_waits_is_told_so_at_once(
+    people: People, tenants: Tenants, rights: Rights, admin: Api
+) -> None:
     person = people.person("waiter")
     for number in range(LIMIT):
         person.kubectl("create", "lns", f"wait-{number}", "--wait=false").ok()
@@ -256,6 +258,7 @@ def test_who_waits_is_told_so_at_once(people: People, tenants: Tenants, admin: A
     assert 'LimitExceeded: exceeded limit: "waiter" has 5 of 5 LNamespaces' in answer.err
     assert "False (LimitExceeded)" in person.kubectl("lns", "list").ok()
     assert "LimitExceeded" in person.kubectl("lns", "describe", "wait-more").ok()
+    eventually(lambda: rights.edits(person.who, "wait-more"))
     person.kubectl("delete", "lns", "wait-more").ok()
     for number in range(LIMIT):
         admin.remove(lns_path(f"wait-{number}"))
