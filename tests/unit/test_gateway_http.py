@@ -172,3 +172,35 @@ async def test_an_answer_that_is_closed_twice_leaves_the_next_one_on_its_connect
         assert await second.read() == b"GET /second "
         assert await third.read() == b"GET /third "
         pool.close()
+
+
+async def long_or_short(exchange: Exchange) -> None:
+    """Answer as many bytes as the path says."""
+    await exchange.answer(200, (), b"x" * int(exchange.request.target[1:]))
+
+
+async def test_an_answer_whose_reader_is_gone_leaves_no_connection_open() -> None:
+    async with serving(long_or_short) as port:
+        pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+        response = await pool.send("GET", "/8000000", ())
+        connection = response._connection  # noqa: SLF001
+        reading = asyncio.create_task(response.read())
+        await asyncio.sleep(0)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        assert connection.transport.is_closing()
+        pool.close()
+
+
+async def test_a_connection_that_is_paused_by_an_unread_answer_is_not_used_again() -> None:
+    async with serving(long_or_short) as port:
+        pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+        response = await pool.send("GET", "/1", ())
+        assert await response._chunks.take() == b"x"  # noqa: SLF001
+        # As the last bytes of an answer do that are more than wait for a reader.
+        response._connection.transport.pause_reading()  # noqa: SLF001
+        response.close()
+        async with asyncio.timeout(5):
+            assert await (await pool.send("GET", "/2", ())).read() == b"xx"
+        pool.close()

@@ -13,8 +13,8 @@ async def pass_on(
     exchange: Exchange, response: UpstreamResponse, headers: Iterable[tuple[str, str]]
 ) -> None:
     """Answer with a body as it comes."""
-    await exchange.start(response.status, headers)
     try:
+        await exchange.start(response.status, headers)
         while data := await response.take():
             await exchange.send(data)
     finally:
@@ -27,9 +27,9 @@ async def splice(
 ) -> None:
     """Join both connections after an answer 101, until either ends."""
     upstream, from_upstream, upstream_gate = response.tunnel
-    client, from_client = await exchange.switch(encode_response_head(101, headers))
     gate = exchange.connection.gate
     try:
+        client, from_client = await exchange.switch(encode_response_head(101, headers))
         async with asyncio.TaskGroup() as group:
             group.create_task(_copy(from_upstream, client, gate))
             group.create_task(_copy(from_client, upstream, upstream_gate))

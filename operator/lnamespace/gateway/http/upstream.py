@@ -67,6 +67,15 @@ class UpstreamResponse:
         Unreachable
             The connection broke.
         """
+        try:
+            return await self._read()
+        except BaseException:
+            # Whoever was to read it is gone: a connection that is paused meanwhile would never
+            # learn that the API server has closed it, and be open for ever.
+            self.close()
+            raise
+
+    async def _read(self) -> bytes:
         first = await self.take()
         if not first or self._chunks.ended:
             rest = await self.take() if first else b""
@@ -183,8 +192,13 @@ class UpstreamConnection(asyncio.Protocol):
             self.chunks.end()
 
     def release(self) -> None:
-        """Go back to the pool, or close if an answer is unread."""
-        if self._reusable and not self.lost and not self.transport.is_closing():
+        """Go back to the pool, or close if an answer is unread.
+
+        That may have arrived in whole: as much as waits pauses the connection, and whoever had it
+        next would wait for an answer that nobody reads.
+        """
+        open_ = not self.lost and not self.transport.is_closing()
+        if self._reusable and open_ and self.transport.is_reading():
             self._reusable = False
             self._head = None
             self.since = time.monotonic()
