@@ -9,7 +9,7 @@ from lnamespace.gateway.answers import answer_json
 from lnamespace.gateway.calls import JsonEncoding, TenantCall
 from lnamespace.gateway.merging import ResumeLog
 from lnamespace.gateway.namespaces import TenantNamespaces
-from lnamespace.gateway.serving import refuse_suspended
+from lnamespace.gateway.serving import Asked, Gateway, refuse_suspended
 from lnamespace.gateway.tenant import ServedTenant
 from lnamespace.gateway.tenants import Tenants
 from lnamespace.gateway.watching import Watcher
@@ -110,3 +110,29 @@ async def test_a_tenant_with_too_many_watches_is_told_to_wait() -> None:
         await watcher.watch(call, namespaces)
     assert refused.value.status.code == 429
     assert watcher.running["acme"] == 980
+
+
+class Endless:
+    """Forward calls that never end."""
+
+    async def forward(self, *_: Any) -> None:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+
+
+def gateway_with(forwarder: Any) -> Gateway:
+    nothing = cast(Any, None)
+    return Gateway("", nothing, nothing, forwarder, *(nothing,) * 5)
+
+
+async def test_a_watch_whose_client_is_gone_leaves_nothing_running() -> None:
+    nothing = cast(Any, None)
+    request = asked("pods", "watch")
+    asks = Asked(nothing, nothing, tenant_of(), nothing, nothing)
+    call = TenantCall(nothing, request, ACME, "ann")
+    before = asyncio.all_tasks()
+    work = asyncio.create_task(gateway_with(Endless())._while_allowed(asks, request, call))  # noqa: SLF001
+    await asyncio.sleep(0.01)
+    work.cancel()
+    await asyncio.sleep(0.01)
+    assert asyncio.all_tasks() == before

@@ -184,8 +184,12 @@ class Gateway:
         try:
             while not work.done():
                 change = asyncio.ensure_future(asked.tenant.changed())
-                await asyncio.wait((work, change), return_when=asyncio.FIRST_COMPLETED)
-                change.cancel()
+                try:
+                    await asyncio.wait((work, change), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    # Also where the client is gone: a tenant may not change for months, and each
+                    # watch that ended meanwhile would leave this behind.
+                    change.cancel()
                 if not work.done():
                     self._still_admitted(asked, request)
             await work
