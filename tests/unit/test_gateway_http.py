@@ -204,3 +204,30 @@ async def test_a_connection_that_is_paused_by_an_unread_answer_is_not_used_again
         async with asyncio.timeout(5):
             assert await (await pool.send("GET", "/2", ())).read() == b"xx"
         pool.close()
+
+
+@pytest.mark.parametrize("switched", [False, True])
+async def test_a_stream_keeps_no_body_from_others(switched: bool) -> None:
+    begun = asyncio.Event()
+
+    async def stream(exchange: Exchange) -> None:
+        if exchange.request.target == "/short":
+            await echo(exchange)
+            return
+        if switched:
+            await exchange.switch(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
+        else:
+            await exchange.start(200, ())
+        begun.set()
+        await asyncio.Event().wait()
+
+    async with serving(stream, ServerLimits(body=100, bodies=150, finish=0.1)) as port:
+        sent = b"POST /%b HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n" + b"a" * 100
+        _, watching = await asyncio.open_connection("127.0.0.1", port)
+        watching.write(sent % b"long")
+        async with asyncio.timeout(5):
+            await begun.wait()
+        for _ in range(3):
+            answer = await exchange_raw(port, sent % b"short")
+            assert answer.startswith(b"HTTP/1.1 200 ")
+        watching.close()

@@ -1,6 +1,9 @@
 """How much one tenant may have under way at the gateway."""
 
+from contextlib import ExitStack
+
 import pytest
+from lnamespace.gateway.http.server import ServerLimits
 from lnamespace.gateway.in_flight import InFlight
 from lnamespace.translate.request import PathRequest, ResourceRequest
 from lnamespace.translate.resources import ResourceType
@@ -41,4 +44,20 @@ def test_a_request_that_fails_is_under_way_no_more() -> None:
     with pytest.raises(ZeroDivisionError), running.counted("acme", PathRequest("get", "/version")):
         raise ZeroDivisionError
     with running.counted("acme", GET):
+        pass
+
+
+def test_no_tenant_has_bodies_under_way_that_leave_no_room_for_those_of_others() -> None:
+    running, limits = InFlight(100), ServerLimits()
+
+    def hold_half_of_all() -> None:
+        for _ in range(limits.bodies // limits.body // 2):
+            stack.enter_context(running.holding("acme", limits.body))
+
+    with ExitStack() as stack:
+        with pytest.raises(Refused) as refused:
+            hold_half_of_all()
+        assert refused.value.status.code == 429
+        stack.enter_context(running.holding("beta", limits.body))
+    with running.holding("acme", limits.body):
         pass

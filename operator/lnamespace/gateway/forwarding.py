@@ -9,6 +9,7 @@ from lnamespace.gateway.answers import JSON, answer_json
 from lnamespace.gateway.calls import STREAMED, TenantCall
 from lnamespace.gateway.grants import send_until_granted
 from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.listing import Lister
 from lnamespace.gateway.made import answer_made
 from lnamespace.gateway.namespaces import TenantNamespaces
@@ -104,14 +105,7 @@ class Forwarder:
         await answer_json(call, response.status, response.headers, answer)
 
     async def _stream(self, call: TenantCall) -> None:
-        sent = call.exchange.request
-        target = upstream_target(call.request, call.view)
-        headers = call.headers
-        if sent.upgrade:
-            headers = (*headers, ("connection", "Upgrade"), ("upgrade", sent.value("upgrade")))
-        if sent.body:
-            headers = (*headers, ("content-type", sent.value("content-type")))
-        response = await self.upstream.send(sent.method, target, call.acting, headers, sent.body)
+        response = await self._opened(call)
         if response.status == 101:
             await splice(call.exchange, response, _switching(response.headers))
         elif response.status >= 400 and response.value("content-type").startswith(JSON):
@@ -122,6 +116,17 @@ class Forwarder:
             pick = proxied_headers_down if proxied else headers_down
             down = (content_type, *pick(response.headers, call.view, call.base))
             await pass_on(call.exchange, response, down)
+
+    async def _opened(self, call: TenantCall) -> UpstreamResponse:
+        """Return the beginning of a stream; what was sent for it is kept no longer."""
+        sent = call.exchange.request
+        target = upstream_target(call.request, call.view)
+        headers = call.headers
+        if sent.upgrade:
+            headers = (*headers, ("connection", "Upgrade"), ("upgrade", sent.value("upgrade")))
+        if sent.body:
+            headers = (*headers, ("content-type", sent.value("content-type")))
+        return await self.upstream.send(sent.method, target, call.acting, headers, sent.body)
 
 
 def _creates_namespace(call: TenantCall) -> bool:

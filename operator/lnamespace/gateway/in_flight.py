@@ -8,6 +8,10 @@ from lnamespace.gateway.calls import STREAMED
 from lnamespace.translate.request import PathRequest, ResourceRequest
 from lnamespace.translate.status import too_many_requests
 
+_BODIES = 64 * 1024 * 1024
+"""Bytes of bodies that one tenant may have under way: a quarter of what the listener takes of all
+(:class:`~lnamespace.gateway.http.server.ServerLimits`)."""
+
 
 class InFlight:
     """Count what is under way of each tenant: requests, and streams such as `kubectl exec`.
@@ -23,6 +27,7 @@ class InFlight:
     def __init__(self, most: int) -> None:
         self._most = most
         self._running: Counter[tuple[str, bool]] = Counter()
+        self._bodies: Counter[str] = Counter()
 
     @contextmanager
     def counted(self, tenant: str, request: ResourceRequest | PathRequest) -> Iterator[None]:
@@ -47,3 +52,25 @@ class InFlight:
             self._running[key] -= 1
             if not self._running[key]:
                 del self._running[key]
+
+    @contextmanager
+    def holding(self, tenant: str, size: int) -> Iterator[None]:
+        """Count the body of a request for as long as the request is under way.
+
+        The longest are those for a tenant's own Services and webhooks, which may take their time:
+        with enough of them one tenant would leave no room for the body of anybody else.
+
+        Raises
+        ------
+        Refused
+            TooManyRequests.
+        """
+        if self._bodies[tenant] + size > _BODIES:
+            raise too_many_requests("this LCluster sends too much at once")
+        self._bodies[tenant] += size
+        try:
+            yield
+        finally:
+            self._bodies[tenant] -= size
+            if not self._bodies[tenant]:
+                del self._bodies[tenant]

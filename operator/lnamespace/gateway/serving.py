@@ -100,10 +100,12 @@ class Gateway:
 
     async def _serve(self, exchange: Exchange) -> None:
         asked = await self._admit(exchange)
-        request = await self._parse(asked)
-        exchange.verb = request.verb
-        with self.in_flight.counted(asked.tenant.name, request):
-            await self._serve_request(asked, request)
+        tenant = asked.tenant.name
+        with self.in_flight.holding(tenant, len(exchange.request.body)):
+            request = await self._parse(asked)
+            exchange.verb = request.verb
+            with self.in_flight.counted(tenant, request):
+                await self._serve_request(asked, request)
 
     async def _serve_request(self, asked: Asked, request: ResourceRequest | PathRequest) -> None:
         exchange = asked.exchange

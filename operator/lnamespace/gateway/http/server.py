@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import httptools
@@ -77,6 +77,7 @@ class Exchange:
     async def start(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
         """Begin an answer whose length is not known."""
         self.status, self.streamed = status, True
+        self._forget_body()
         chunked = (*headers, ("Transfer-Encoding", "chunked"))
         await self.connection.write(encode_response_head(status, chunked))
 
@@ -92,7 +93,14 @@ class Exchange:
     async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
         """Answer 101 and return the connection's transport and what the client sends from now."""
         self.status, self.streamed = 101, True
+        self._forget_body()
         return await self.connection.switch(head)
+
+    def _forget_body(self) -> None:
+        """Keep no body while a stream lasts: there is room for some, and all clients share it."""
+        size = len(self.request.body)
+        self.request = replace(self.request, body=b"")
+        self.connection.release(size)
 
 
 Handler = Callable[[Exchange], Awaitable[None]]
@@ -271,7 +279,7 @@ class ClientConnection(asyncio.Protocol):
                 return
         self.task = None
         self.since = time.monotonic()
-        self._server.release(self)
+        self.release(self.held)
         early, self._early, self._early_size = b"".join(self._early), [], 0
         if early:
             self._parse(early)
@@ -292,6 +300,10 @@ class ClientConnection(asyncio.Protocol):
         self.transport.resume_reading()
         await self.write(head)
         return self.transport, self._tunnel
+
+    def release(self, size: int) -> None:
+        """Count so many bytes of bodies no longer."""
+        self._server.release(self, size)
 
     async def flushed(self) -> None:
         """Wait while the client reads too slowly."""
@@ -382,7 +394,7 @@ class HttpServer:
     def closed(self, connection: ClientConnection) -> None:
         """Forget a connection."""
         self._open.discard(connection)
-        self.release(connection)
+        self.release(connection, connection.held)
 
     def hold(self, connection: ClientConnection, size: int) -> bool:
         """Count a part of a body; return whether there is room for it."""
@@ -392,10 +404,10 @@ class HttpServer:
         connection.held += size
         return True
 
-    def release(self, connection: ClientConnection) -> None:
-        """Count a connection's bodies no longer: they are answered."""
-        self._held -= connection.held
-        connection.held = 0
+    def release(self, connection: ClientConnection, size: int) -> None:
+        """Count so much of a connection's bodies no longer: nobody needs it any more."""
+        self._held -= size
+        connection.held -= size
 
     async def _sweep(self) -> None:
         while True:
