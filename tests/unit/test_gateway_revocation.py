@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 from lnamespace.gateway.answers import answer_json
 from lnamespace.gateway.calls import JsonEncoding, TenantCall
+from lnamespace.gateway.logins import Login
 from lnamespace.gateway.merging import ResumeLog
 from lnamespace.gateway.namespaces import TenantNamespaces
 from lnamespace.gateway.serving import Asked, Gateway, refuse_suspended
@@ -128,7 +129,7 @@ def gateway_with(forwarder: Any) -> Gateway:
 async def test_a_watch_whose_client_is_gone_leaves_nothing_running() -> None:
     nothing = cast(Any, None)
     request = asked("pods", "watch")
-    asks = Asked(nothing, nothing, tenant_of(), nothing, nothing)
+    asks = Asked(nothing, nothing, tenant_of(), Login("ann"), nothing)
     call = TenantCall(nothing, request, ACME, "ann")
     before = asyncio.all_tasks()
     work = asyncio.create_task(gateway_with(Endless())._while_allowed(asks, request, call))  # noqa: SLF001
@@ -136,3 +137,16 @@ async def test_a_watch_whose_client_is_gone_leaves_nothing_running() -> None:
     work.cancel()
     await asyncio.sleep(0.01)
     assert asyncio.all_tasks() == before
+
+
+async def test_a_certificate_that_ends_ends_what_was_opened_with_it() -> None:
+    nothing = cast(Any, None)
+    request = asked("pods", "create", name="web", subresource="exec")
+    ends = datetime.now(UTC) + timedelta(seconds=0.1)
+    login = Login("ann", tenant="acme", lcluster_uid="uid-a", ends=ends)
+    asks = Asked(nothing, nothing, tenant_of(), login, nothing)
+    call = TenantCall(nothing, request, ACME, "ann")
+    with pytest.raises(Refused) as refused:
+        async with asyncio.timeout(5):
+            await gateway_with(Endless())._while_allowed(asks, request, call)  # noqa: SLF001
+    assert refused.value.status.code == 401

@@ -119,7 +119,8 @@ class ServerContext:
         # one that was chosen.
         context.verify_mode = ssl.CERT_OPTIONAL
         context.set_alpn_protocols(["http/1.1"])
-        # A resumed session would keep the client certificate with which it began.
+        # A resumed session keeps the client certificate with which it began. In TLS 1.2 one is
+        # resumed by its number all the same: so a login is asked each time whether it has ended.
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
         try:

@@ -4,6 +4,7 @@ import hashlib
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -35,6 +36,8 @@ class Login:
         ``user`` may be a ServiceAccount of a tenant's namespace in upstream spelling.
     lcluster_uid
         The UID of that tenant's LCluster: one made anew under its name is another.
+    ends
+        When the certificate ends; None without one.
     """
 
     user: str
@@ -43,6 +46,26 @@ class Login:
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
     tenant: str = ""
     lcluster_uid: str = ""
+    ends: datetime | None = None
+
+    @property
+    def left(self) -> float | None:
+        """Return for how many more seconds this is a login; None: no end is known."""
+        return (self.ends - datetime.now(UTC)).total_seconds() if self.ends else None
+
+    def confirm_lasts(self) -> None:
+        """Refuse a certificate that has ended.
+
+        TLS looks at the time once, when a connection begins or its session did, and either may
+        last for days. The API server looks at each request.
+
+        Raises
+        ------
+        Refused
+            Nobody, with the time at which the certificate ended.
+        """
+        if self.left is not None and self.left <= 0:
+            raise unauthorized(f"the client certificate ended at {self.ends:%Y-%m-%dT%H:%M:%SZ}")
 
 
 class _ReviewedUser(msgspec.Struct, frozen=True):
@@ -93,6 +116,8 @@ class Authenticator:
         tokens = [_bearer(value) for value in request.values("authorization")]
         tokens += [token] if token else []
         by_certificate = self._by_certificate(certificate) if certificate else None
+        if by_certificate:
+            by_certificate.confirm_lasts()
         if not tokens:
             if by_certificate is None:
                 raise unauthorized()
@@ -112,7 +137,7 @@ class Authenticator:
         name = certificate_name(certificate)
         if not name.user:
             raise unauthorized()
-        found = Login(name.user, name.groups)
+        found = Login(name.user, name.groups, ends=certificate.not_valid_after_utc)
         if issuer := self._clients.issuer_of(certificate):
             found = replace(found, tenant=issuer.name, lcluster_uid=issuer.uid)
         self._certificates[der] = found

@@ -187,7 +187,11 @@ class Gateway:
             while not work.done():
                 change = asyncio.ensure_future(asked.tenant.changed())
                 try:
-                    await asyncio.wait((work, change), return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait(
+                        (work, change),
+                        timeout=asked.login.left if asked.login.tenant else None,
+                        return_when=asyncio.FIRST_COMPLETED,
+                    )
                 finally:
                     # Also where the client is gone: a tenant may not change for months, and each
                     # watch that ended meanwhile would leave this behind.
@@ -199,6 +203,10 @@ class Gateway:
             work.cancel()
 
     def _still_admitted(self, asked: Asked, request: ResourceRequest) -> None:
+        # Its end is all that takes a tenant's certificate back. For one of the platform streams go
+        # on, as they do at its API server.
+        if asked.login.tenant:
+            asked.login.confirm_lasts()
         tenant = self.tenants.get(asked.tenant.name)
         user = _user(asked.login, tenant) if tenant else None
         if tenant is not asked.tenant or user is None:

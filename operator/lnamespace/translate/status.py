@@ -90,9 +90,9 @@ def forbidden_path(path: str, why: str) -> Refused:
     return Refused(ApiStatus(403, "Forbidden", f'forbidden: {why} path "{path}"', {}))
 
 
-def unauthorized() -> Refused:
+def unauthorized(message: str = "Unauthorized") -> Refused:
     """Return a refusal because nobody is logged in."""
-    return Refused(ApiStatus(401, "Unauthorized", "Unauthorized"))
+    return Refused(ApiStatus(401, "Unauthorized", message))
 
 
 def already_exists(resource: GroupResource, name: str) -> Refused:
