@@ -4,6 +4,8 @@ import asyncio
 from typing import Any, cast
 
 import pytest
+from lnamespace.errors import ClusterError, Invalid, Unreachable
+from lnamespace.gateway import signer as module
 from lnamespace.gateway.namespaces import WatchedObject
 from lnamespace.gateway.signer import Signer
 
@@ -27,3 +29,31 @@ async def test_a_request_that_cannot_be_signed_ends_nothing_for_others(
     async with asyncio.timeout(5):
         assert await signed.get() == "beta-robot"
     work.cancel()
+
+
+@pytest.mark.parametrize(
+    ("error", "attempts"),
+    [
+        pytest.param(Unreachable("no answer"), 2, id="it may be written the next time"),
+        pytest.param(Invalid("status.certificate"), 1, id="it would be refused for ever"),
+    ],
+)
+async def test_a_status_is_written_again_only_if_that_may_help(
+    error: ClusterError, attempts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    async def sign(_: Signer, item: WatchedObject) -> None:
+        seen.append(item.name)
+        if len(seen) == 1:
+            raise error
+
+    monkeypatch.setattr(Signer, "_sign", sign)
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+    nothing = cast(Any, None)
+    signer = Signer(nothing, "label", nothing, nothing)
+    signer._changed(None, WatchedObject("", "acme-robot", 1, {}, b"{}"))  # noqa: SLF001
+    work = asyncio.create_task(signer._work())  # noqa: SLF001
+    await asyncio.sleep(0.2)
+    work.cancel()
+    assert len(seen) == attempts

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from lnamespace.gateway import signing
 from lnamespace.gateway.authorities import (
     RootAuthority,
     TenantIdentity,
@@ -123,6 +125,18 @@ def test_what_is_not_signed_says_why_and_keeps_who_approved_it(
     assert (approved["type"], failed["type"]) == ("Approved", "Failed")
     assert words in failed["message"]
     assert "certificate" not in status
+
+
+@pytest.mark.parametrize("error", [TypeError, UnsupportedAlgorithm])
+def test_a_key_that_cannot_be_certified_says_so_in_the_request(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise error("a key of a kind that nobody has thought of")
+
+    monkeypatch.setattr(signing, "_issue", refuse)
+    status = signed_status(request("Approved"), ROOT.tenant_authority(ACME), NOW)
+    assert "a key of a kind" in status["conditions"][-1]["message"]
 
 
 def test_an_issuer_is_known_by_its_name_its_uid_and_its_key() -> None:

@@ -103,8 +103,10 @@ class Signer:
                 pass  # what came in between is told by the watch
             except ClusterError as error:
                 log.warning("a certificate is not written", extra=about | {"error": str(error)})
-                loop = asyncio.get_running_loop()
-                loop.call_later(_RETRY_SECONDS, self._waiting.put_nowait, item)
+                if error.retryable:
+                    # What the API server takes for wrong it would refuse each second for ever.
+                    loop = asyncio.get_running_loop()
+                    loop.call_later(_RETRY_SECONDS, self._waiting.put_nowait, item)
             except Exception:
                 # Tenants write these requests: one that fails here must not end it for all others.
                 log.exception("a certificate cannot be signed", extra=about)

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
@@ -58,9 +59,11 @@ def signed_status(
     try:
         asked = x509.load_pem_x509_csr(request.spec.request)
         problem = _problem(request.spec, asked)
-    except ValueError as error:
-        problem = f"spec.request: {error}"
-    if problem:
+        issued = None if problem else _issue(asked, authority, now, _life(request.spec))
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        # Also a kind of key that nobody can certify: whoever waits has to read of it.
+        problem, issued = f"spec.request: {error}", None
+    if issued is None:
         failed = {
             "type": "Failed",
             "status": "True",
@@ -69,7 +72,6 @@ def signed_status(
             "lastUpdateTime": f"{now:%Y-%m-%dT%H:%M:%SZ}",
         }
         return {"conditions": [*request.status.conditions, failed]}
-    issued = _issue(asked, authority, now, _life(request.spec))
     encoding = serialization.Encoding.PEM
     # The listener knows the root only: who logs in shows both.
     chain = issued.public_bytes(encoding) + authority.certificate.public_bytes(encoding)
