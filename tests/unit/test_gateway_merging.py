@@ -193,6 +193,34 @@ async def test_a_namespace_that_joins_is_told_from_all_that_is_in_it() -> None:
     watch.close()
 
 
+async def test_a_namespace_that_is_made_anew_is_watched_once_and_no_longer_than_the_rest() -> None:
+    before = asyncio.all_tasks()
+    streams = Streams()
+    watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
+    watch.begin(["a", "b"])
+    await asyncio.sleep(0.01)
+    watch.leave("b")
+    assert not watch.join("b")
+    streams.tell("b", event("ADDED", 9))
+    assert await take(watch.lines(), 1) == [("ADDED", "9")]
+    assert [each.namespace for each in streams.opened] == ["a", "b"]
+    watch.close()
+    await asyncio.sleep(0.01)
+    assert asyncio.all_tasks() == before
+
+
+async def test_a_watch_that_is_ended_ends_as_if_its_time_were_over() -> None:
+    streams = Streams()
+    watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
+    watch.begin(["a"])
+    waiting = asyncio.create_task(anext(watch.lines(), b"over"))
+    await asyncio.sleep(0.01)
+    watch.end()
+    async with asyncio.timeout(5):
+        assert await waiting == b"over"
+    watch.close()
+
+
 async def test_a_lost_place_ends_the_whole() -> None:
     streams = Streams()
     watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())

@@ -8,6 +8,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from lnamespace.errors import Forbidden, NotFound
@@ -59,7 +60,7 @@ Open = Callable[[MemberRequest], Awaitable[UpstreamResponse]]
 
 @dataclass(frozen=True)
 class _Told:
-    """A line that a namespace told; ``error`` ends the whole."""
+    """A line that a namespace told; ``error`` ends the whole. Without either, nothing is told."""
 
     namespace: str
     line: bytes = b""
@@ -104,17 +105,29 @@ class MergedWatch:
         for namespace in named:
             self._start(namespace, places.get(namespace, version), self._request.initial_events)
 
-    def join(self, namespace: str) -> None:
-        """Watch a new namespace, from all that is in it."""
-        if namespace not in self._members or namespace in self._left:
-            self._left.discard(namespace)
-            self._start(namespace, "", initial_events=False)
+    def join(self, namespace: str) -> bool:
+        """Watch a new namespace, from all that is in it; return whether that is one watch more.
+
+        One that is made anew is still watched under its name, where it left a short while ago.
+        """
+        self._left.discard(namespace)
+        watching = self._members.get(namespace)
+        if watching and not watching.done():
+            return False
+        self._start(namespace, "", initial_events=False)
+        return True
 
     def leave(self, namespace: str) -> None:
         """Expect nothing more of a namespace that is gone; its last events may still come."""
         self._left.add(namespace)
         self._frontier.leave(namespace)
         self._replaying.discard(namespace)
+
+    def end(self) -> None:
+        """End as if the time were over: the client goes on where it is, by another watch."""
+        self._until = 0.0
+        with suppress(asyncio.QueueFull):
+            self._queue.put_nowait(_Told(""))
 
     def close(self) -> None:
         """End all watches upstream."""
@@ -139,7 +152,7 @@ class MergedWatch:
                 return
             if told.error:
                 raise told.error
-            if line := self._next(told):
+            if told.line and (line := self._next(told)):
                 yield line
 
     def _next(self, told: _Told) -> bytes:
