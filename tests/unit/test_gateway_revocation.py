@@ -7,6 +7,8 @@ from typing import Any, cast
 import pytest
 from lnamespace.gateway.answers import answer_json
 from lnamespace.gateway.calls import JsonEncoding, TenantCall
+from lnamespace.gateway.forwarding import Forwarder
+from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.logins import Login
 from lnamespace.gateway.merging import ResumeLog
 from lnamespace.gateway.namespaces import TenantNamespaces
@@ -18,6 +20,9 @@ from lnamespace.model.lcluster import LCluster, LClusterSpec, Suspension
 from lnamespace.model.lnamespace import Metadata
 from lnamespace.model.names import Names
 from lnamespace.model.subject import Member
+from lnamespace.translate.made_objects import is_made
+from lnamespace.translate.request import ResourceRequest
+from lnamespace.translate.resources import ResourceType, ServingPolicy
 from lnamespace.translate.status import Refused
 
 from tests.unit.support.translation import ACME, asked
@@ -150,3 +155,54 @@ async def test_a_certificate_that_ends_ends_what_was_opened_with_it() -> None:
         async with asyncio.timeout(5):
             await gateway_with(Endless())._while_allowed(asks, request, call)  # noqa: SLF001
     assert refused.value.status.code == 401
+
+
+class Silent:
+    """Open watches that tell nothing, and count the watches that clients have begun."""
+
+    begun = 0
+    request = HttpRequest("GET", "/", ())
+
+    async def start(self, *_: Any) -> None:
+        """Count an answer that has begun."""
+        self.begun += 1
+
+    async def send(self, *_: Any) -> Any:
+        """Take an event in, or wait for a watch upstream for ever."""
+        if len(_) > 1:
+            await asyncio.Event().wait()
+
+    async def end(self) -> None:
+        """Note nothing."""
+
+
+async def test_namespaces_that_join_a_watch_count_as_those_with_which_it_began() -> None:
+    client = Silent()
+    watcher = Watcher(cast(Any, client), ResumeLog())
+    namespaces = TenantNamespaces()
+    namespaces.add("acme-one")
+    call = TenantCall(cast(Any, client), asked("pods", "watch", namespace=""), ACME, "ann")
+    watcher.running["acme"] = 997
+    watching = asyncio.create_task(watcher.watch(call, namespaces))
+    await asyncio.sleep(0.01)
+    for number in range(2):
+        namespaces.add(f"acme-{number}")
+    assert watcher.running["acme"] == 1000
+    await asyncio.sleep(0.01)
+    assert not watching.done()
+    namespaces.add("acme-last")
+    async with asyncio.timeout(5):
+        await watching
+    assert watcher.running["acme"] == 997
+
+
+async def test_watches_of_objects_that_the_gateway_makes_count_as_well() -> None:
+    watcher = Watcher(cast(Any, None), ResumeLog())
+    watcher.running["acme"] = 1000
+    nodes = ResourceType("", "nodes", "Node", namespaced=False, policy=ServingPolicy.SHARED)
+    request = ResourceRequest("watch", nodes, "v1")
+    assert is_made(request)
+    call = TenantCall(cast(Any, None), request, ACME, "ann")
+    with pytest.raises(Refused) as refused:
+        await Forwarder(*(cast(Any, None),) * 2, watcher).forward(call, TenantNamespaces())
+    assert refused.value.status.code == 429

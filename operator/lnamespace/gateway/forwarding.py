@@ -57,10 +57,10 @@ class Forwarder:
             The API server does not answer.
         """
         request = call.request
-        if is_made(request):
-            await answer_made(call)
-        elif request.verb == "watch":
+        if request.verb == "watch":
             await self.watcher.watch(call, namespaces)
+        elif is_made(request):
+            await answer_made(call)
         elif request.verb == "list":
             await self.lister.answer(call, namespaces)
         else:

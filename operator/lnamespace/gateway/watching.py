@@ -13,12 +13,14 @@ from lnamespace.gateway.answers import answer_json
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.grants import send_until_granted
 from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.made import answer_made
 from lnamespace.gateway.merging import ResumeLog
 from lnamespace.gateway.namespaces import TenantNamespaces
 from lnamespace.gateway.parts import Part, cluster_parts, namespace_part
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.watches import MemberRequest, MergedWatch, WatchRequest, event_lines
 from lnamespace.translate.bodies import event_down
+from lnamespace.translate.made_objects import is_made
 from lnamespace.translate.request import Query
 from lnamespace.translate.status import ApiStatus, Refused, too_many_requests
 
@@ -48,13 +50,20 @@ class Watcher:
         """
         tenant, spaces = call.view.tenant, max(len(namespaces.all()), 1)
         size = spaces if call.over_namespaces else 1
-        if self.running[tenant] + size > _AT_ONCE:
+        if not self._has_room(tenant, size):
             raise too_many_requests("this LCluster has too many watches open", 5)
         self.running[tenant] += size
         try:
-            await self._watch(call, namespaces)
+            if is_made(call.request):
+                await answer_made(call)
+            else:
+                await self._watch(call, namespaces)
         finally:
             self.running[tenant] -= size
+
+    def _has_room(self, tenant: str, size: int) -> bool:
+        """Return whether a tenant may have so many watches more."""
+        return self.running[tenant] + size <= _AT_ONCE
 
     async def _watch(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
         request = call.request
@@ -100,14 +109,22 @@ class Watcher:
             target = part.target(call.view, _parameters(member))
             return await self.upstream.send("GET", target, call.acting, call.headers)
 
+        tenant, joined = call.view.tenant, 0
+
         def follow(namespace: str, there: bool) -> None:
+            nonlocal joined
             if only and namespace != only:
                 return
-            if there:
-                parts[namespace] = namespace_part(call.request, namespace, call.view)
-                merged.join(namespace)
-            else:
+            if not there:
                 merged.leave(namespace)
+                return
+            parts[namespace] = namespace_part(call.request, namespace, call.view)
+            if not self._has_room(tenant, 1):
+                # Else the watches of few namespaces would become ever so many by new ones.
+                merged.end()
+            elif merged.join(namespace):
+                joined += 1
+                self.running[tenant] += 1
 
         merged = MergedWatch(_watch_request(call), open_member, self.log)
         stop = namespaces.listen(follow) if namespaces else None
@@ -115,6 +132,7 @@ class Watcher:
             merged.begin(parts)
             await _send(call, merged.lines())
         finally:
+            self.running[tenant] -= joined
             merged.close()
             if stop:
                 stop()
