@@ -1,6 +1,7 @@
 """HTTP/1.1 towards clients and upstream, on real sockets."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -231,3 +232,22 @@ async def test_a_stream_keeps_no_body_from_others(switched: bool) -> None:
             answer = await exchange_raw(port, sent % b"short")
             assert answer.startswith(b"HTTP/1.1 200 ")
         watching.close()
+
+
+async def test_a_machine_that_is_gone_without_a_word_is_noticed_at_both_ends() -> None:
+    kept: list[int] = []
+
+    async def look(exchange: Exchange) -> None:
+        accepted = exchange.connection.transport.get_extra_info("socket")
+        kept.append(accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
+        await echo(exchange)
+
+    async with serving(look) as port:
+        pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+        response = await pool.send("GET", "/", ())
+        opened = response._connection.transport.get_extra_info("socket")  # noqa: SLF001
+        assert opened.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 30_000
+        await response.read()
+        pool.close()
+    assert kept == [1]

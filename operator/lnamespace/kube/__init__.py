@@ -11,6 +11,7 @@ In the order in which the modules build on each other:
 * :mod:`~lnamespace.kube.client` - one request, one answer, typed errors.
 * :mod:`~lnamespace.kube.store` - a cache of the objects of one resource.
 * :mod:`~lnamespace.kube.reflector` - list and watch, which keep a store up to date.
+* :mod:`~lnamespace.kube.sockets` - notices a connection whose other end is gone.
 * :mod:`~lnamespace.kube.apply` - carries out actions and updates the stores.
 * :mod:`~lnamespace.kube.lease` - leader election.
 * :mod:`~lnamespace.kube.backoff`, :mod:`~lnamespace.kube.pages` - delays and sizes of pages.

@@ -27,6 +27,7 @@ from yarl import URL
 
 from lnamespace import errors
 from lnamespace.kube.answers import does_not_apply, error_of
+from lnamespace.kube.sockets import API_SERVER, keep_alive
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -36,13 +37,6 @@ FIELD_MANAGER = "lnamespace"
 _RENEWAL_PAUSE = 60.0
 log = logging.getLogger(__name__)
 
-_KEEPALIVE = {
-    "TCP_KEEPIDLE": 15,
-    "TCP_KEEPINTVL": 5,
-    "TCP_KEEPCNT": 3,
-    "TCP_USER_TIMEOUT": 30_000,
-}
-"""Seconds, a number, and milliseconds: see tcp(7)."""
 _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
 _READ_TIMEOUT = aiohttp.ClientTimeout(total=60, sock_connect=5, sock_read=30)
 """Of what is read it counts how long nothing comes: a page of a list may be large and the way
@@ -308,10 +302,7 @@ def _make_socket(address: aiohttp.AddrInfoType) -> socket.socket:
     """
     family, kind, protocol, *_ = address
     made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE.items():
-        if option := getattr(socket, name, None):  # Not all of them are there on macOS.
-            made.setsockopt(socket.IPPROTO_TCP, option, value)
+    keep_alive(made, API_SERVER)
     return made
 
 

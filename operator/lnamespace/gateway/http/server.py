@@ -14,6 +14,7 @@ import httptools
 
 from lnamespace.gateway.http.flow import Chunks, WriteGate
 from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
+from lnamespace.kube.sockets import CLIENT, keep_alive
 
 log = logging.getLogger(__name__)
 
@@ -145,6 +146,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Note who is at the other end."""
         self.transport = cast(asyncio.Transport, transport)
+        keep_alive(transport.get_extra_info("socket"), CLIENT)
         secured: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         if secured:
             self.server_name = cast(str, getattr(secured, "lnamespace_server_name", "")) or ""

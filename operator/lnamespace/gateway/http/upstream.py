@@ -12,6 +12,7 @@ import httptools
 from lnamespace.errors import Unreachable
 from lnamespace.gateway.http.flow import Chunks, WriteGate
 from lnamespace.gateway.http.messages import Headers, encode_request_head
+from lnamespace.kube.sockets import API_SERVER, keep_alive
 
 _IDLE = 60.0
 """Seconds after which an unused connection is not used again; the API server closes it later."""
@@ -118,6 +119,7 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Note the transport."""
         self.transport = cast(asyncio.Transport, transport)
+        keep_alive(transport.get_extra_info("socket"), API_SERVER)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let what waits fail."""

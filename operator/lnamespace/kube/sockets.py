@@ -1,0 +1,37 @@
+"""Notice that nobody is at the other end of a connection any more."""
+
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Protocol
+
+API_SERVER = {
+    "TCP_KEEPIDLE": 15,
+    "TCP_KEEPINTVL": 5,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 30_000,
+}
+"""Within half a minute, also where bytes are under way. Seconds, a number, and milliseconds: see
+tcp(7)."""
+
+CLIENT = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 8}
+"""Within three minutes: somebody's network may be away for one."""
+
+
+class Adjustable(Protocol):
+    """A socket, or asyncio's view of one."""
+
+    def setsockopt(self, level: int, option: int, value: int, /) -> None:
+        """Set an option."""
+
+
+def keep_alive(connection: Adjustable, options: Mapping[str, int]) -> None:
+    """Let a connection end whose other end is gone without a word.
+
+    Where one waits for news and sends nothing it would last for ever: watches, `kubectl exec`.
+    """
+    with suppress(OSError):  # macOS lets nobody set one of a connection that is cut already.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in options.items():
+            if option := getattr(socket, name, None):  # Not all of them are there on macOS.
+                connection.setsockopt(socket.IPPROTO_TCP, option, value)
