@@ -85,6 +85,34 @@ async def test_headers_and_bodies_have_limits() -> None:
         assert (await exchange_raw(port, large)).startswith(b"HTTP/1.1 413 ")
 
 
+@pytest.mark.parametrize(
+    "begun",
+    [
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nX: ", id="header"),
+        pytest.param(
+            b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: ",
+            id="trailer",
+        ),
+    ],
+)
+async def test_a_header_that_does_not_end_is_refused_before_it_does(begun: bytes) -> None:
+    async with serving(limits=ServerLimits(head=200, finish=0.1)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(begun)
+        for _ in range(5):
+            await asyncio.sleep(0.01)
+            writer.write(b"a" * 100)
+        async with asyncio.timeout(5):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 431 ")
+        writer.close()
+
+
+async def test_very_many_empty_headers_are_too_large() -> None:
+    async with serving(limits=ServerLimits(head=2000, finish=0.1)) as port:
+        many = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a:\r\n" * 100 + b"\r\n"
+        assert (await exchange_raw(port, many)).startswith(b"HTTP/1.1 431 ")
+
+
 async def test_bodies_of_all_connections_together_have_a_limit() -> None:
     async with serving(limits=ServerLimits(body=100, bodies=150, finish=0.1)) as port:
         begun = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"

@@ -51,6 +51,10 @@ class ServerLimits:
     finish: float = 10
 
 
+_HEADER = 32
+"""What keeping a header costs besides its bytes, so that there are not very many empty ones."""
+
+
 class Exchange:
     """One request of a client, and the means to answer it once."""
 
@@ -124,6 +128,8 @@ class ClientConnection(asyncio.Protocol):
         self.task: asyncio.Task[None] | None = None
         self._early: list[bytes] = []
         self._early_size = 0
+        self._untold = 0
+        """Bytes since the parser told of anything: it keeps a header until its end."""
         self.held = 0
         """Bytes of bodies that are counted for this connection."""
         self._tunnel: Chunks | None = None
@@ -189,19 +195,22 @@ class ClientConnection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """Begin a request."""
+        self._untold = 0
         self._reset()
         self._arriving = True
         self.since = time.monotonic()
 
     def on_url(self, part: bytes) -> None:
         """Take a part of the request line in."""
+        self._untold = 0
         self._target += part
         self._grow(len(part))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header in."""
+        self._untold = 0
         self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
-        self._grow(len(name) + len(value))
+        self._grow(len(name) + len(value) + _HEADER)
 
     def on_headers_complete(self) -> None:
         """Let a client go on that waits for it."""
@@ -210,6 +219,7 @@ class ClientConnection(asyncio.Protocol):
 
     def on_body(self, part: bytes) -> None:
         """Take a part of the body in."""
+        self._untold = 0
         self._body_size += len(part)
         if self._body_size > self._limits.body:
             raise _TooLarge(413, "the body is too large")
@@ -240,9 +250,15 @@ class ClientConnection(asyncio.Protocol):
         if self._head_size > self._limits.head:
             raise _TooLarge(431, "the headers are too large")
 
+    def _confirm_progress(self) -> None:
+        if self._untold > self._limits.head:
+            raise _TooLarge(431, "the headers are too large")
+
     def _parse(self, data: bytes) -> None:
+        self._untold += len(data)
         try:
             self._parser.feed_data(data)
+            self._confirm_progress()
         except httptools.HttpParserUpgrade as upgrade:
             rest = data[upgrade.args[0] :]
             if rest:
