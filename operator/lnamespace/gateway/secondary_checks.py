@@ -18,6 +18,7 @@ from lnamespace.rbac.secondary import (
     needs_signer,
 )
 from lnamespace.translate.bodies import answer_down, media_type_of
+from lnamespace.translate.status import not_found
 from lnamespace.translate.targets import upstream_target
 
 
@@ -40,7 +41,8 @@ async def confirm_secondary(
     Returns
     -------
     Mapping[str, str]
-        What pins a write to the object that is there, if its writer may create none.
+        What pins a write to the object that is there: if its writer may create none, or if it is
+        its signer that they may approve for.
 
     Raises
     ------
@@ -58,8 +60,12 @@ async def confirm_secondary(
         pin = {"uid": identity_of(there).uid}
     if needs_signer(attributes):
         stored = await stored_object(upstream, call)
-        if stored:
-            confirm_signer(authorizer, user, attributes, stored)
+        if not stored:
+            # One that comes now would be approved unseen.
+            raise not_found(call.request.resource.group_resource, call.request.name)
+        confirm_signer(authorizer, user, attributes, stored)
+        # One of the same name that is made anew may be for another signer.
+        pin = {"uid": identity_of(stored).uid}
     return pin
 
 
