@@ -206,3 +206,33 @@ async def test_watches_of_objects_that_the_gateway_makes_count_as_well() -> None
     with pytest.raises(Refused) as refused:
         await Forwarder(*(cast(Any, None),) * 2, watcher).forward(call, TenantNamespaces())
     assert refused.value.status.code == 429
+
+
+async def refused_to(login: Login) -> str:
+    tenants = Tenants(cast(Any, None), cast(Any, None), Names())
+    tenants._tenants["acme"] = tenant_of()  # noqa: SLF001
+
+    class Authenticated:
+        async def login(self, *_: Any) -> Login:
+            return login
+
+    class Client:
+        request = HttpRequest("GET", "/clusters/acme/api", ())
+        connection = cast(Any, type("Connection", (), {"server_name": "", "certificate": b""}))
+
+    nothing = cast(Any, None)
+    gateway = Gateway("", tenants, cast(Any, Authenticated()), *(nothing,) * 6)
+    with pytest.raises(Refused) as refused:
+        await gateway._admit(cast(Any, Client()))  # noqa: SLF001
+    return refused.value.status.message
+
+
+@pytest.mark.parametrize(("tenant", "uid"), [("acme", "uid-earlier"), ("beta", "uid-b")])
+async def test_who_has_a_certificate_of_another_lcluster_reads_that(tenant: str, uid: str) -> None:
+    message = await refused_to(Login("robot", tenant=tenant, lcluster_uid=uid))
+    assert "issued in another LCluster, or in an earlier one of this name" in message
+    assert "kubectl lns grant" not in message
+
+
+async def test_who_is_not_listed_reads_who_adds_them() -> None:
+    assert "kubectl lns grant lc/acme" in await refused_to(Login("eve"))

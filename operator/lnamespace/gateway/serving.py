@@ -244,11 +244,18 @@ def _no_tenant(host: str) -> Refused:
 
 
 def _not_listed(login: Login, tenant: str) -> Refused:
-    message = (
-        f'forbidden: User "{login.user}" is not listed in the users of LCluster "{tenant}": '
+    advice = (
         f"ask one of its managers to add you, by `kubectl lns grant lc/{tenant}` on the platform's "
         "cluster"
     )
+    if login.tenant:
+        # Nobody can add the holder of a certificate that another LCluster issued.
+        advice = (
+            "the client certificate was issued in another LCluster, or in an earlier one of this "
+            "name: ask for one of this LCluster"
+        )
+    who = f'User "{login.user}" is not listed in the users of LCluster "{tenant}"'
+    message = f"forbidden: {who}: {advice}"
     return Refused(ApiStatus(403, "Forbidden", message, {}))
 
 
