@@ -3,13 +3,24 @@
 from collections.abc import Iterator
 from typing import cast
 
+import msgspec
 import pytest
 from lnamespace.gateway.grants import send_until_granted
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.upstream import ACCOUNT_PREFIX
 
-LACKS = f'User "{ACCOUNT_PREFIX}acme" cannot create resource "secrets"'.encode()
-QUOTA = b'pods "x" is forbidden: exceeded quota: platform'
+WORDS = f'secrets is forbidden: User "{ACCOUNT_PREFIX}acme" cannot create resource "secrets"'
+NAMED = WORDS.replace("secrets is", 'secrets "x" is')
+
+
+def status(message: str) -> bytes:
+    return msgspec.json.encode({"kind": "Status", "message": message, "code": 403})
+
+
+LACKS = status(WORDS)
+QUOTA = status('pods "x" is forbidden: exceeded quota: platform')
+WEBHOOK = status(f'admission webhook "a.example.com" denied the request: {WORDS}')
+POLICY = status(f"pods \"x\" is forbidden: ValidatingAdmissionPolicy 'a' denied request: {NAMED}")
 
 
 class Answers:
@@ -30,7 +41,7 @@ class Answers:
 
 
 async def test_a_request_is_sent_again_until_the_api_server_knows_of_a_new_binding() -> None:
-    answers = Answers((403, LACKS), (403, LACKS), (201, b"{}"))
+    answers = Answers((403, LACKS), (403, status(NAMED)), (201, b"{}"))
     response, refusal = await send_until_granted(answers.send, lambda: True)
     assert (response.status, refusal, answers.sent) == (201, None, 3)
 
@@ -40,6 +51,9 @@ async def test_a_request_is_sent_again_until_the_api_server_knows_of_a_new_bindi
     [
         pytest.param(LACKS, False, id="the binding is old: the right is not there"),
         pytest.param(QUOTA, True, id="admission refused: it would refuse again"),
+        pytest.param(WEBHOOK, True, id="a tenant's webhook uses the authorizer's words"),
+        pytest.param(POLICY, True, id="a tenant's policy uses the authorizer's words"),
+        pytest.param(b"no JSON", True, id="a text of somebody in between"),
     ],
 )
 async def test_another_refusal_is_passed_on_at_once(refusal: bytes, fresh: bool) -> None:
