@@ -70,6 +70,12 @@ def defined(domain: str, **spec: Any) -> Object:
     return {"metadata": {"name": f"widgets.acme-{domain}"}, "spec": spec}
 
 
+def ruled(rule: str) -> Object:
+    """Return a version of a kind with one validation rule about the whole object."""
+    validations = [{"rule": rule, "messageExpression": "'not ' + self.metadata.name"}]
+    return {"name": "v1", "schema": {"openAPIV3Schema": {"x-kubernetes-validations": validations}}}
+
+
 def webhook(**fields: Any) -> Object:
     client = {"service": {"namespace": "acme-default", "name": "judge"}}
     return {"name": "a.example.com", "clientConfig": client} | fields
@@ -119,6 +125,8 @@ READ_BACK = [
     (CSR, named("c", spec={"signerName": "example.com/mine"})),
     (VOLUME, volume(storageClassName="acme-fast")),
     (VOLUME, volume()),
+    (CRD, defined("example.com", versions=[ruled("self.metadata.name == oldSelf.metadata.name")])),
+    (CRD, defined("example.com", scope="Namespaced", versions=[ruled("self.metadata.name != ''")])),
     (CLAIM, {"metadata": {"name": "c"}, "spec": {"storageClassName": ""}}),
     (CLAIM, {"metadata": {"name": "c"}, "spec": {}}),
 ]
@@ -595,3 +603,32 @@ def test_the_policies_upstream_know_the_reserved_names() -> None:
     text = (CHART / "policy-gateway.yaml").read_text()
     (found,) = re.findall(r"\$reserved := list (.*) }}", text)
     assert re.findall(r'"(\w+)"', found) == list(RESERVED_TENANTS)
+
+
+WITHOUT_PREFIX = (
+    "({0}.metadata.name.startsWith({0}.apiVersion.substring(0, 5))"
+    " ? {0}.metadata.name.substring(5) : {0}.metadata.name)"
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "upstream"),
+    [
+        ("self.metadata.name == 'a'", f"{WITHOUT_PREFIX.format('self')} == 'a'"),
+        ("oldSelf.metadata.name.size() < 9", f"{WITHOUT_PREFIX.format('oldSelf')}.size() < 9"),
+        ("self.spec.a == 'self.metadata.name'", "self.spec.a == 'self.metadata.name'"),
+        ("'\\'self.metadata.name' != \"self.metadata.name\"",) * 2,
+        ("true // self.metadata.name",) * 2,
+        ("self.metadata.names || itself.metadata.name || a.self.metadata.name",) * 2,
+    ],
+)
+def test_a_rule_about_the_name_of_an_object_sees_the_tenants(rule: str, upstream: str) -> None:
+    def found(definition: Object) -> str:
+        (version,) = definition["spec"]["versions"]
+        (validation,) = version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]
+        return str(validation["rule"])
+
+    clusterwide = defined("example.com", scope="Cluster", versions=[ruled(rule)])
+    assert found(confine(CRD, "", clusterwide, VIEW)) == upstream
+    namespaced = defined("example.com", scope="Namespaced", versions=[ruled(rule)])
+    assert found(confine(CRD, "", namespaced, VIEW)) == rule

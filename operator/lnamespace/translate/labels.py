@@ -9,6 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lnamespace.translate.keys import (
+    MANAGED_BY,
+    MANAGER,
+    key_down,
+    own_key_up,
+    role_key_up,
+)
 from lnamespace.translate.plans import (
     Encoded,
     FieldRule,
@@ -20,39 +27,12 @@ from lnamespace.translate.plans import (
     text_of,
 )
 from lnamespace.translate.status import Refused, bad_request, forbidden
-from lnamespace.translate.view import View
 
 OWN_KEYS = "lcluster.tenancy.loblaw.digital/"
 """What the keys of the gateway's own labels and annotations begin with."""
 OWN_MARK = OWN_KEYS.encode()
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that the API server puts on each Namespace; its value is the name."""
-AGGREGATION = "aggregate-to-"
-"""What the name of a label begins with that adds a ClusterRole to another one, by convention."""
-
-
-def aggregation_key_up(view: View, key: str) -> str:
-    """Return the key of a ClusterRole's label, where it adds to no role of the platform.
-
-    Aggregation works across all ClusterRoles of a cluster: a tenant's role with the label
-    ``rbac.authorization.k8s.io/aggregate-to-admin`` would give its rules to everybody's ``admin``.
-    """
-    domain, slash, name = key.rpartition("/")
-    if not name.startswith(AGGREGATION):
-        return key
-    return f"{_private_domain(view)}{domain}{'_' if slash else ''}{name}"
-
-
-def aggregation_key_down(view: View, key: str) -> str:
-    """Return the key of a ClusterRole's label as the tenant wrote it."""
-    if not key.startswith(_private_domain(view)):
-        return key
-    domain, underscore, name = key.removeprefix(_private_domain(view)).partition("_")
-    return f"{domain}/{name}" if underscore else domain
-
-
-def _private_domain(view: View) -> str:
-    return f"{view.tenant}.lcluster/"
 
 
 def reserved(scope: Scope, what: str, key: str) -> Refused:
@@ -118,7 +98,7 @@ class LabelsPlan:
             if key in members:
                 members[key] = rule.down(members[key], scope)
         return {
-            aggregation_key_down(scope.view, key) if self.aggregated else key: each
+            key_down(scope.view, key) if self.pinned else key: each
             for key, each in members.items()
             if not key.startswith(OWN_KEYS)
         }
@@ -131,13 +111,22 @@ class LabelsPlan:
         """Return the key of a label in upstream spelling; refuse the tenant label."""
         if key == scope.view.tenant_label or key.startswith(OWN_KEYS):
             raise reserved(scope, "label", key)
-        return aggregation_key_up(scope.view, key) if self.aggregated else key
+        if self.aggregated:
+            return role_key_up(scope.view, key)
+        return own_key_up(scope.view, key) if self.pinned else key
 
 
 @dataclass(frozen=True)
 class AnnotationsPlan:
-    """Translate the annotations of an object; those of the gateway are hidden."""
+    """Translate the annotations of an object; those of the gateway are hidden.
 
+    Parameters
+    ----------
+    clusterwide
+        Whether the object is cluster-scoped, so that the platform's operator could heed its keys.
+    """
+
+    clusterwide: bool = False
     values: Mapping[str, FieldRule] = field(default_factory=dict)
     guarded = False
 
@@ -146,23 +135,24 @@ class AnnotationsPlan:
         members = object_of(value)
         if members is None:
             return value
-        for key in members:
-            self.key_up(key, scope)
         for key, rule in self.values.items():
             if key in members:
                 members[key] = rule.up(members[key], scope)
-        return members
+        return {self.key_up(key, scope): each for key, each in members.items()}
 
     def down(self, value: Any, scope: Scope) -> Any:
         """Return annotations in tenant spelling, without the gateway's."""
         raw = bytes(value)
-        if OWN_MARK not in raw and (not self.values or scope.mark not in raw):
+        translated = self.values or self.clusterwide
+        if OWN_MARK not in raw and not (translated and scope.mark in raw):
             return value
         members = object_of(value)
         if members is None:
             return value
         return {
-            key: self.values[key].down(each, scope) if key in self.values else each
+            self._key_down(key, scope): self.values[key].down(each, scope)
+            if key in self.values
+            else each
             for key, each in members.items()
             if not key.startswith(OWN_KEYS)
         }
@@ -175,7 +165,10 @@ class AnnotationsPlan:
         """Return the key of an annotation; refuse the gateway's."""
         if key.startswith(OWN_KEYS):
             raise reserved(scope, "annotation", key)
-        return key
+        return own_key_up(scope.view, key) if self.clusterwide else key
+
+    def _key_down(self, key: str, scope: Scope) -> str:
+        return key_down(scope.view, key) if self.clusterwide else key
 
 
 @dataclass(frozen=True)
@@ -209,9 +202,8 @@ class TenantSelector(Leaf):
 
     def _labels_up(self, labels: Encoded, scope: Scope) -> Encoded:
         _refuse_tenant_label(labels, scope)
-        if self.namespaces and NAMESPACE_NAME in labels:
-            labels[NAMESPACE_NAME] = _name(labels[NAMESPACE_NAME], scope, upwards=True)
-        return labels
+        above = {key: self._value(key, each, scope, upwards=True) for key, each in labels.items()}
+        return {own_key_up(scope.view, key): each for key, each in above.items()}
 
     def down(self, value: Any, scope: Scope) -> Any:
         """Return a selector as the tenant wrote it."""
@@ -226,8 +218,8 @@ class TenantSelector(Leaf):
         if labels is None:
             return selector
         labels.pop(scope.view.tenant_label, None)
-        if self.namespaces and NAMESPACE_NAME in labels:
-            labels[NAMESPACE_NAME] = _name(labels[NAMESPACE_NAME], scope, upwards=False)
+        below = {key_down(scope.view, key): each for key, each in labels.items()}
+        labels = {key: self._value(key, each, scope, upwards=False) for key, each in below.items()}
         rest = {key: each for key, each in selector.items() if key != "matchLabels"}
         return selector | {"matchLabels": labels} if labels else rest
 
@@ -244,10 +236,23 @@ class TenantSelector(Leaf):
             return value
         if upwards:
             _refuse_tenant_label({key: value}, scope)
+        spelled = own_key_up(scope.view, key) if upwards else key_down(scope.view, key)
         values = list_of(expression.get("values", b"null"))
-        if self.namespaces and key == NAMESPACE_NAME and values is not None:
-            expression["values"] = [_name(each, scope, upwards=upwards) for each in values]
+        if spelled != key:
+            expression["key"] = spelled
+        if values is not None:
+            expression["values"] = [
+                self._value(key, each, scope, upwards=upwards) for each in values
+            ]
         return expression
+
+    def _value(self, key: str, value: Any, scope: Scope, *, upwards: bool) -> Any:
+        """Return a value of a label that a selector names."""
+        if key == NAMESPACE_NAME and self.namespaces:
+            return _name(value, scope, upwards=upwards)
+        if key == MANAGED_BY:
+            return MANAGER.up(value, scope) if upwards else MANAGER.down(value, scope)
+        return value
 
 
 def _refuse_tenant_label(labels: Mapping[str, Any], scope: Scope) -> None:

@@ -6,14 +6,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from lnamespace.translate.labels import (
-    NAMESPACE_NAME,
-    AnnotationsPlan,
-    LabelsPlan,
-    aggregation_key_down,
-    aggregation_key_up,
-    is_null,
-)
+from lnamespace.translate.keys import MANAGED_BY, MANAGER, key_down, own_key_up, role_key_up
+from lnamespace.translate.labels import NAMESPACE_NAME, AnnotationsPlan, LabelsPlan, is_null
 from lnamespace.translate.managed_fields import ManagedFieldsPlan
 from lnamespace.translate.plans import (
     Encoded,
@@ -38,11 +32,6 @@ from lnamespace.translate.spellings import (
 from lnamespace.translate.status import bad_request
 from lnamespace.translate.view import CRDS
 
-MAP_KEYS = {
-    "clusterroles": (aggregation_key_up, aggregation_key_down),
-    "resourcequotas": (quota_key_up, quota_key_down),
-}
-"""How the keys of maps are translated, by resource: they occur in managed fields too."""
 EMPTIED = ("labels", "annotations", "managedFields", "ownerReferences")
 """What vanishes when all of it is hidden."""
 AnnotationRules = Mapping[str, FieldRule]
@@ -99,9 +88,9 @@ def metadata_plan(resource: ResourceType, annotations: AnnotationRules) -> Metad
     aggregated = resource.plural == "clusterroles"
     rules: dict[str, FieldRule] = {
         "ownerReferences": OwnersPlan(),
-        "managedFields": ManagedFieldsPlan(*MAP_KEYS.get(resource.plural, ())),
+        "managedFields": _managed_fields(resource, aggregated=aggregated),
         "labels": _labels(resource, aggregated=aggregated),
-        "annotations": AnnotationsPlan(annotations),
+        "annotations": AnnotationsPlan(not resource.namespaced, annotations),
     }
     return MetadataPlan(_names(resource) | rules, pinned=not resource.namespaced)
 
@@ -122,8 +111,19 @@ def _names(resource: ResourceType) -> dict[str, FieldRule]:
     return {"name": OwnName(), "generateName": STEM}
 
 
+def _managed_fields(resource: ResourceType, *, aggregated: bool) -> ManagedFieldsPlan:
+    """Return the plan for managed fields, where the keys of maps occur too."""
+    if resource.plural == "resourcequotas":
+        return ManagedFieldsPlan(quota_key_up, quota_key_down)
+    if resource.namespaced:
+        return ManagedFieldsPlan()
+    return ManagedFieldsPlan(role_key_up if aggregated else own_key_up, key_down)
+
+
 def _labels(resource: ResourceType, *, aggregated: bool) -> LabelsPlan:
-    values: dict[str, FieldRule] = {NAMESPACE_NAME: NAMESPACE} if is_namespaces(resource) else {}
+    values: dict[str, FieldRule] = {} if resource.namespaced else {MANAGED_BY: MANAGER}
+    if is_namespaces(resource):
+        values[NAMESPACE_NAME] = NAMESPACE
     return LabelsPlan(pinned=not resource.namespaced, aggregated=aggregated, values=values)
 
 

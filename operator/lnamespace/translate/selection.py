@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from lnamespace.translate.confinement.certificates import signer_up
 from lnamespace.translate.event_selection import EventSelector, JudgedTerm, judge_event_term
-from lnamespace.translate.labels import NAMESPACE_NAME, aggregation_key_up
+from lnamespace.translate.keys import MANAGED_BY, manager_up, own_key_up, role_key_up
+from lnamespace.translate.labels import NAMESPACE_NAME
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.resources import GroupResource, ResourceType
 from lnamespace.translate.selectors import (
@@ -93,8 +94,12 @@ def _judge(
 def _label_up(resource: ResourceType, term: LabelTerm, view: View, *, own: bool) -> LabelTerm:
     if term.key == view.tenant_label:
         raise bad_request(f"label {term.key} is reserved by the platform")
-    if resource.group_resource == CLUSTER_ROLES and own:
-        return replace(term, key=aggregation_key_up(view, term.key))
+    if resource.namespaced or not own:
+        return term
+    values = term.values
     if resource.group_resource == NAMESPACES and term.key == NAMESPACE_NAME:
-        return replace(term, values=tuple(map(view.namespace_up, term.values)))
-    return term
+        values = tuple(map(view.namespace_up, values))
+    elif term.key == MANAGED_BY:
+        values = tuple(manager_up(view, each) for each in values)
+    key_up = role_key_up if resource.group_resource == CLUSTER_ROLES else own_key_up
+    return replace(term, key=key_up(view, term.key), values=values)

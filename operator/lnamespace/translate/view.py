@@ -68,6 +68,11 @@ class View:
         return f"{self.tenant}-"
 
     @cached_property
+    def platform_domain(self) -> str:
+        """Return the domain of the keys of labels that the platform's own operator heeds."""
+        return self.tenant_label.rpartition("/")[0]
+
+    @cached_property
     def identity_prefix(self) -> str:
         """Return what names of users and groups begin with upstream."""
         return f"lcluster:{self.tenant}:"

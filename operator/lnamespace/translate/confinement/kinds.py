@@ -13,6 +13,7 @@ from lnamespace.translate.confinement.admission import (
 from lnamespace.translate.confinement.certificates import MappedSigner
 from lnamespace.translate.confinement.classes import PRIORITY_CLASS
 from lnamespace.translate.confinement.definitions import ConfinedDefinition
+from lnamespace.translate.confinement.expressions import SchemaExpressions
 from lnamespace.translate.confinement.namespaces import (
     FORBIDDEN_ANNOTATIONS,
     FORBIDDEN_LABELS,
@@ -68,7 +69,10 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[Rule, ...]] = {
     GroupResource(_ADMISSION, "validatingadmissionpolicies"): _POLICY,
     GroupResource(_ADMISSION, "validatingadmissionpolicybindings"): _BINDING,
     GroupResource(_ADMISSION, "validatingwebhookconfigurations"): _WEBHOOKS,
-    GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): (ConfinedDefinition(),),
+    GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): (
+        ConfinedDefinition(),
+        SchemaExpressions(),
+    ),
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): (MappedSigner(),),
     GroupResource(_FLOW, "flowschemas"): (Pinned(("spec", "rules"), lambda _, __: [], default=[]),),
     GroupResource(_FLOW, "prioritylevelconfigurations"): (
