@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from lnamespace.translate.bodies import answer_down, request_up
+from lnamespace.translate.keys import MANAGED_BY
 from lnamespace.translate.status import Refused
 
 from tests.unit.support.translation import ACME, JSON, LABEL, asked, down, up
@@ -397,6 +398,57 @@ def test_a_label_that_adds_to_roles_is_made_private() -> None:
     assert down("clusterroles", upstream) == own
 
 
+def test_what_an_operator_inside_marks_is_not_marked_for_the_platforms() -> None:
+    group = LABEL.partition("/")[0]
+    labels = {f"{group}/lnamespace": "prod", MANAGED_BY: "lnamespace", "app": "a"}
+    own = {
+        "metadata": {"name": "prod", "labels": labels, "annotations": {f"{group}/owner-uid": "u"}}
+    }
+    upstream = up("namespaces", own)["metadata"]
+    power = "pod-security.kubernetes.io/"
+    assert {key: each for key, each in upstream["labels"].items() if not key.startswith(power)} == {
+        f"acme.lcluster/{group}_lnamespace": "prod",
+        MANAGED_BY: "acme.lnamespace",
+        "app": "a",
+        LABEL: "acme",
+    }
+    assert upstream["annotations"] == {f"acme.lcluster/{group}_owner-uid": "u"}
+    shown = down("namespaces", {"metadata": upstream})["metadata"]
+    assert shown["annotations"] == own["metadata"]["annotations"]
+    assert labels.items() <= shown["labels"].items()
+
+
+def test_what_an_operator_inside_marks_in_a_namespace_stays() -> None:
+    own = {"metadata": {"name": "b", "labels": {MANAGED_BY: "lnamespace"}}}
+    assert up("rolebindings", own)["metadata"]["labels"] == {MANAGED_BY: "lnamespace"}
+
+
+def test_namespaces_are_selected_by_what_an_operator_inside_marks() -> None:
+    group = LABEL.partition("/")[0]
+    own = {
+        "matchLabels": {MANAGED_BY: "lnamespace", f"{group}/class": "a"},
+        "matchExpressions": [
+            {"key": MANAGED_BY, "operator": "In", "values": ["lnamespace", "Helm"]},
+            {"key": f"{group}/lnamespace", "operator": "Exists"},
+        ],
+    }
+    path = "spec.ingress[].from[].namespaceSelector"
+    upstream = up("networkpolicies", nested(path, own))
+    assert down("networkpolicies", upstream) == nested(path, own)
+    (source,) = upstream["spec"]["ingress"][0]["from"]
+    assert source["namespaceSelector"] == {
+        "matchLabels": {
+            MANAGED_BY: "acme.lnamespace",
+            f"acme.lcluster/{group}_class": "a",
+            LABEL: "acme",
+        },
+        "matchExpressions": [
+            {"key": MANAGED_BY, "operator": "In", "values": ["acme.lnamespace", "Helm"]},
+            {"key": f"acme.lcluster/{group}_lnamespace", "operator": "Exists"},
+        ],
+    }
+
+
 @pytest.mark.parametrize(("role", "stored"), [("r", "inert:acme-r"), ("admin", "inert:admin")])
 def test_a_cluster_role_binding_grants_nothing_upstream(role: str, stored: str) -> None:
     own = {"roleRef": {"kind": "ClusterRole", "name": role}, "metadata": {"name": "b"}}
@@ -475,6 +527,12 @@ def test_managed_fields_of_what_the_gateway_added_to_a_webhook_are_hidden() -> N
             "f:labels",
             "f:rbac.example.com/aggregate-to-x",
             "f:acme.lcluster/rbac.example.com_aggregate-to-x",
+        ),
+        (
+            "namespaces",
+            "f:annotations",
+            "f:tenancy.loblaw.digital/owner-uid",
+            "f:acme.lcluster/tenancy.loblaw.digital_owner-uid",
         ),
         (
             "resourcequotas",

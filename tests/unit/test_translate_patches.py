@@ -185,14 +185,25 @@ def test_what_is_not_translated_stays_byte_for_byte(content_type: str) -> None:
     ("plural", "patch"),
     [
         ("configmaps", {"metadata": {"labels": {LABEL: "beta"}}}),
-        ("configmaps", {"metadata": {"labels": {LABEL: None}}}),
-        ("namespaces", {"metadata": {"labels": {LABEL: None}}}),
+        ("namespaces", {"metadata": {"labels": {LABEL: "beta"}}}),
         ("configmaps", {"metadata": {"annotations": {OWN: "y"}}}),
         ("networkpolicies", term(matchLabels={LABEL: "beta"})),
     ],
 )
 def test_what_is_the_gateways_is_not_patched(content_type: str, plural: str, patch: Any) -> None:
     assert refused(plural, content_type, patch) == 403
+
+
+@pytest.mark.parametrize("content_type", [MERGE, STRATEGIC, APPLY])
+@pytest.mark.parametrize("plural", ["configmaps", "namespaces"])
+def test_to_take_away_what_is_the_gateways_takes_away_nothing(
+    content_type: str, plural: str
+) -> None:
+    marks = {"labels": {LABEL: None, "a": "b"}, "annotations": {OWN: None, "a": "b"}}
+    above = patched(plural, content_type, {"metadata": marks})["metadata"]
+    assert above["labels"].get(LABEL, "acme") == "acme"
+    assert OWN not in above["annotations"]
+    assert above["annotations"]["a"] == above["labels"]["a"] == "b"
 
 
 def test_an_apply_always_has_the_tenants_label() -> None:

@@ -194,6 +194,17 @@ def test_labels_that_aggregate_are_selected_by_their_keys_upstream() -> None:
     assert f"{key}%2Faggregate-to-x" in platform
 
 
+def test_what_an_operator_inside_marks_is_selected_by_its_mark_upstream() -> None:
+    selector = quote("app.kubernetes.io/managed-by=lnamespace,tenancy.loblaw.digital/lnamespace")
+    found = parameters(f"/api/v1/namespaces?labelSelector={selector}")
+    assert found["labelSelector"] == (
+        "app.kubernetes.io/managed-by=acme.lnamespace,"
+        f"acme.lcluster/tenancy.loblaw.digital_lnamespace,{OWN}"
+    )
+    inside = parameters(f"/api/v1/namespaces/b/pods?labelSelector={selector}")
+    assert "acme.l" not in inside["labelSelector"]
+
+
 def test_a_list_of_cluster_scoped_objects_finds_the_tenants_own() -> None:
     assert parameters("/api/v1/persistentvolumes") == {"labelSelector": OWN}
     assert parameters("/api/v1/persistentvolumes?watch=1")["labelSelector"] == OWN

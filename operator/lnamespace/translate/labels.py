@@ -64,7 +64,7 @@ class LabelsPlan:
             return self._absent(value, scope) if self.pinned else value
         labels = {
             self.key_up(key, scope): self._value_up(key, each, scope)
-            for key, each in members.items()
+            for key, each in _present(members, scope).items()
         }
         return labels | self.absent_up(scope)
 
@@ -109,7 +109,7 @@ class LabelsPlan:
 
     def key_up(self, key: str, scope: Scope) -> str:
         """Return the key of a label in upstream spelling; refuse the tenant label."""
-        if key == scope.view.tenant_label or key.startswith(OWN_KEYS):
+        if _is_own(key, scope):
             raise reserved(scope, "label", key)
         if self.aggregated:
             return role_key_up(scope.view, key)
@@ -138,7 +138,7 @@ class AnnotationsPlan:
         for key, rule in self.values.items():
             if key in members:
                 members[key] = rule.up(members[key], scope)
-        return {self.key_up(key, scope): each for key, each in members.items()}
+        return {self.key_up(key, scope): each for key, each in _present(members, scope).items()}
 
     def down(self, value: Any, scope: Scope) -> Any:
         """Return annotations in tenant spelling, without the gateway's."""
@@ -267,6 +267,22 @@ def _name(value: Any, scope: Scope, *, upwards: bool) -> Any:
     if upwards:
         return scope.view.namespace_up(name)
     return scope.view.namespace_down(name) or name
+
+
+def _present(members: Encoded, scope: Scope) -> Encoded:
+    """Return labels or annotations without a removal of the gateway's, which no tenant has.
+
+    An operator takes away all of its marks that an object should not have; one inside an LCluster
+    has the same marks as the platform's.
+    """
+    return {
+        key: each for key, each in members.items() if not (_is_own(key, scope) and is_null(each))
+    }
+
+
+def _is_own(key: str, scope: Scope) -> bool:
+    """Return whether a label or an annotation is the gateway's."""
+    return key == scope.view.tenant_label or key.startswith(OWN_KEYS)
 
 
 def is_null(value: Any) -> bool:
