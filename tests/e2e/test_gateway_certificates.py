@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.e2e.support.api import NAMESPACES
+from tests.e2e.support.api import JSON_PATCH, MERGE, NAMESPACES, refusal
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, running
 from tests.e2e.support.gateway import (
     GATEWAY_ACCOUNT,
@@ -31,6 +31,8 @@ from tests.e2e.support.waiting import eventually
 SIGNER = "kubernetes.io/kube-apiserver-client"
 SUDO = ("--as=alice", "--as-group=system:masters")
 CERTIFICATE = "jsonpath={.status.certificate}"
+CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+STRATEGIC = "application/strategic-merge-patch+json"
 CONDITIONS = "jsonpath={.status.conditions[*].type}"
 
 
@@ -212,7 +214,33 @@ def test_an_lcluster_made_anew_takes_no_certificates_of_the_old_one(
     eventually(lambda: cluster.admin.find(f"{LCLUSTERS}/gone") is None, what="not deleted")
     lclusters.make("gone", "alice", sudoers=("alice",))
     assert lclusters.resident("gone", "alice").api.items(NAMESPACES)
-    assert "not listed" in robot.kubectl("get", "namespaces").err
+    eventually(lambda: "not listed" in robot.kubectl("get", "namespaces").err)
+
+
+@pytest.mark.parametrize("kind", [MERGE, STRATEGIC, JSON_PATCH, "an update"])
+def test_an_approval_meets_no_request_but_the_one_that_was_looked_at(
+    kind: str, alice: Resident, cluster: GatewayCluster
+) -> None:
+    """Show that the uid, by which the gateway pins an approval, is a condition upstream."""
+    asked = Applicant(alice, "eve").asks()
+    path = f"{CSRS}/acme-{asked.name}"
+    conditions = [{"type": "Approved", "status": "True", "reason": "a", "message": "b"}]
+    another = str(uuid4())
+    if kind == JSON_PATCH:
+        patch: object = [
+            {"op": "add", "path": "/status/conditions", "value": conditions},
+            {"op": "add", "path": "/metadata/uid", "value": another},
+        ]
+    else:
+        patch = {"metadata": {"uid": another}, "status": {"conditions": conditions}}
+    if kind == "an update":
+        there = cluster.admin.get(path)
+        there["metadata"] |= {"uid": another, "resourceVersion": ""}
+        there["status"] = {"conditions": conditions}
+        refusal(cluster.admin.replace, f"{path}/approval", there, status=409)
+    else:
+        refusal(cluster.admin.patch, f"{path}/approval", patch, kind, status=422)
+    assert not asked.has("Approved")
 
 
 def test_all_gateways_take_the_certificates_that_one_of_them_signed(
