@@ -21,6 +21,7 @@ from lnamespace.gateway.authorities import (
 )
 from lnamespace.gateway.signing import SigningRequest, decode_request, signed_status
 from lnamespace.translate.confinement.certificates import OWN_CLIENT_SIGNER
+from lnamespace.translate.status import Refused
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 ROOT = make_root(NOW)
@@ -141,11 +142,16 @@ def test_a_key_that_cannot_be_certified_says_so_in_the_request(
 
 def test_an_issuer_is_known_by_its_name_its_uid_and_its_key() -> None:
     assert ROOT.issuer_of(issued()) == ACME
-    other_root = make_root(NOW)
-    assert ROOT.issuer_of(issued(other_root)) is None, "the names are the same, the key is not"
     anew = TenantIdentity("acme", "uid-2")
     assert ROOT.issuer_of(issued(of=anew)) == anew
     assert ROOT.issuer_of(ROOT.certificate) is None
+
+
+def test_who_names_the_ca_of_an_lcluster_without_its_key_is_no_login_of_the_platform() -> None:
+    other_root = make_root(NOW)
+    with pytest.raises(Refused) as refused:
+        ROOT.issuer_of(issued(other_root))
+    assert refused.value.status.code == 401
 
 
 def test_every_replica_has_the_same_key_for_an_lcluster_and_another_for_another() -> None:

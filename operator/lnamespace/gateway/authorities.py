@@ -17,6 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.x509.oid import NameOID
 
+from lnamespace.translate.status import unauthorized
+
 ROOT_LIFE = timedelta(days=3650)
 CLOCKS_DIFFER = timedelta(minutes=5)
 """For which a certificate is valid before it is made."""
@@ -71,14 +73,21 @@ class RootAuthority:
         return _derived_authority(self, identity)
 
     def issuer_of(self, certificate: x509.Certificate) -> TenantIdentity | None:
-        """Return whose CA issued a certificate; None if it is a login of the platform."""
+        """Return whose CA issued a certificate; None if it is a login of the platform.
+
+        Raises
+        ------
+        Refused
+            It names the CA of an LCluster, of this root or another, and that did not issue it.
+        """
         identity = _named_issuer(certificate)
         if identity is None:
             return None
         try:
             certificate.verify_directly_issued_by(self.tenant_authority(identity).certificate)
-        except (ValueError, TypeError, InvalidSignature):
-            return None
+        except (ValueError, TypeError, InvalidSignature) as error:
+            # Tenants choose the names in theirs: none may count as one of the platform.
+            raise unauthorized("the client certificate is of no CA of this gateway") from error
         return identity
 
 

@@ -45,6 +45,11 @@ class ClientCertificates:
         """Return whose own CA issued a certificate; None if it is a login of the platform.
 
         That one of all CAs issued it has been checked by TLS. A tenant's CA issues no other CAs.
+
+        Raises
+        ------
+        Refused
+            It names the CA of an LCluster, which did not issue it.
         """
         return self.root.issuer_of(certificate) if self.root else None
 
