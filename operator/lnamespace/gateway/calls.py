@@ -8,6 +8,7 @@ from typing import Protocol
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.server import Exchange
 from lnamespace.gateway.upstream import Acting
+from lnamespace.translate.numbers import parse_number
 from lnamespace.translate.protobuf.envelope import from_json_in_steps, watch_frame
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.view import View
@@ -109,3 +110,13 @@ class TenantCall:
     def parameter(self, name: str) -> str:
         """Return a parameter of the query; empty without it."""
         return next((value for key, value in self.request.query if key == name), "")
+
+    def number(self, name: str) -> int:
+        """Return a parameter of the query that is a number; 0 without it.
+
+        Raises
+        ------
+        Refused
+            BadRequest: it is none, in the words of the API server.
+        """
+        return parse_number(self.parameter(name) or "0")

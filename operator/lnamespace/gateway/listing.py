@@ -62,15 +62,15 @@ class Lister:
         async def fetch(page: PageRequest) -> bytes:
             return await self._fetch(call, parts, page, namespaces)
 
-        limit, token = call.parameter("limit"), call.parameter("continue")
-        if not limit.isdecimal() or int(limit) == 0:
+        limit, token = call.number("limit"), call.parameter("continue")
+        if limit <= 0:
             if token:
                 raise bad_request("continue needs a limit")
             if len(parts) == 1:
                 return await fetch(PageRequest(parts[0].name))
             return await list_all(fetch, _names(parts))
         start = self.sealer.unseal(call, token) if token else None
-        pages, rest = await list_page(fetch, _names(parts), int(limit), start)
+        pages, rest = await list_page(fetch, _names(parts), limit, start)
         return merge_pages(pages, self.sealer.seal(call, rest) if rest else "")
 
     async def _fetch(

@@ -25,6 +25,8 @@ from lnamespace.translate.request import Query
 from lnamespace.translate.status import ApiStatus, Refused, too_many_requests
 
 _GRANT_SECONDS = 10.0
+_LONGEST = 365 * 24 * 3600
+"""Seconds that a watch lasts at most, whatever its client asks for."""
 _AT_ONCE = 1000
 """Watches upstream that one tenant may have: each is a connection, with its buffers."""
 
@@ -161,7 +163,6 @@ def _error(status: ApiStatus) -> bytes:
 
 
 def _watch_request(call: TenantCall) -> WatchRequest:
-    seconds = call.parameter("timeoutSeconds")
     selectors = (call.parameter("labelSelector"), call.parameter("fieldSelector"))
     request = call.request
     key = (call.view.tenant, request.resource.group, request.resource.plural, request.namespace)
@@ -170,7 +171,7 @@ def _watch_request(call: TenantCall) -> WatchRequest:
         call.parameter("resourceVersion"),
         initial_events=_is_true(call.parameter("sendInitialEvents")),
         bookmarks=_is_true(call.parameter("allowWatchBookmarks")),
-        seconds=int(seconds) if seconds.isdecimal() else 0,
+        seconds=min(max(call.number("timeoutSeconds"), 0), _LONGEST),
     )
 
 
