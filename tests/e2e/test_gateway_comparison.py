@@ -97,6 +97,9 @@ def ask_about_config_maps(clusters: Comparison, cluster: GatewayCluster) -> None
         "labelSelector=a+in+()",
         "resourceVersion=abc",
         "timeoutSeconds=x",
+        "limit=x",
+        "limit=99999999999999999999",
+        "watch=1&timeoutSeconds=99999999999999999999",
     ):
         ask("GET", f"{MAPS}?{query}")
     ask("PATCH", one, {"data": {"b": "c"}}, MERGE)
