@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
+from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.messages import encode_request_head
-from lnamespace.gateway.http.server import Exchange, HttpServer, ServerLimits
+from lnamespace.gateway.http.server import HttpServer
 from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
 
 Handler = Callable[[Exchange], Awaitable[None]]
@@ -114,18 +116,36 @@ async def test_very_many_empty_headers_are_too_large() -> None:
 
 
 async def test_bodies_of_all_connections_together_have_a_limit() -> None:
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def wait(exchange: Exchange) -> None:
+        asked.set()
+        await answer.wait()
+        await echo(exchange)
+
+    async with serving(wait, ServerLimits(body=100, bodies=150, finish=0.1)) as port:
+        whole = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n" + b"a" * 100
+        reader, first = await asyncio.open_connection("127.0.0.1", port)
+        first.write(whole)
+        async with asyncio.timeout(5):
+            await asked.wait()
+            assert (await exchange_raw(port, whole)).startswith(b"HTTP/1.1 503 ")
+            answer.set()
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+            assert (await exchange_raw(port, whole)).startswith(b"HTTP/1.1 200 ")
+        first.close()
+
+
+async def test_who_sends_a_body_slowly_makes_room_for_others() -> None:
     async with serving(limits=ServerLimits(body=100, bodies=150, finish=0.1)) as port:
         begun = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
-        _, slow = await asyncio.open_connection("127.0.0.1", port)
+        reader, slow = await asyncio.open_connection("127.0.0.1", port)
         slow.write(begun + b"a" * 90)
         await slow.drain()
-        await asyncio.sleep(0.05)
-        assert (await exchange_raw(port, begun + b"a" * 100)).startswith(b"HTTP/1.1 503 ")
-        slow.write(b"a" * 10)
-        await slow.drain()
-        await asyncio.sleep(0.05)
-        for _ in range(3):
-            assert (await exchange_raw(port, begun + b"a" * 100)).startswith(b"HTTP/1.1 200 ")
+        async with asyncio.timeout(5):
+            while not reader.at_eof() and reader.exception() is None:
+                answer = await exchange_raw(port, begun + b"a" * 100)
+                assert answer.startswith(b"HTTP/1.1 200 ")
         slow.close()
 
 

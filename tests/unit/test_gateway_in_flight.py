@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 
 import pytest
-from lnamespace.gateway.http.server import ServerLimits
+from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.in_flight import InFlight
 from lnamespace.translate.request import PathRequest, ResourceRequest
 from lnamespace.translate.resources import ResourceType

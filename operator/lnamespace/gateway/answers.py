@@ -4,8 +4,8 @@ from http import HTTPStatus
 from http.client import responses
 
 from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.http.connection import Exchange
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.server import Exchange
 from lnamespace.translate.bodies import answer_down
 from lnamespace.translate.headers import headers_down
 from lnamespace.translate.status import ApiStatus, Refused, too_many_requests

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from lnamespace.gateway.http.connection import Exchange
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.server import Exchange
 from lnamespace.gateway.upstream import Acting
 from lnamespace.translate.numbers import parse_number
 from lnamespace.translate.protobuf.envelope import from_json_in_steps, watch_frame

@@ -7,8 +7,8 @@ from email.utils import formatdate
 import msgspec
 
 from lnamespace.gateway.documents import FreshDocument, TaggedDocument, fetch
+from lnamespace.gateway.http.connection import Exchange
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.server import Exchange
 from lnamespace.gateway.openapi import OpenApiDocuments
 from lnamespace.gateway.served import ServedApi, ServedApis
 from lnamespace.gateway.upstream import Upstream

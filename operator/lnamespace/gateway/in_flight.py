@@ -10,7 +10,7 @@ from lnamespace.translate.status import too_many_requests
 
 _BODIES = 64 * 1024 * 1024
 """Bytes of bodies that one tenant may have under way: a quarter of what the listener takes of all
-(:class:`~lnamespace.gateway.http.server.ServerLimits`)."""
+(:class:`~lnamespace.gateway.http.limits.ServerLimits`)."""
 
 
 class InFlight:

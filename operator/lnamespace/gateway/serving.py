@@ -11,7 +11,7 @@ from lnamespace.gateway.calls import STREAMED, JsonEncoding, ProtobufEncoding, T
 from lnamespace.gateway.discovery import DiscoveryDocuments
 from lnamespace.gateway.doors import Destination, find_destination
 from lnamespace.gateway.forwarding import Forwarder
-from lnamespace.gateway.http.server import Exchange
+from lnamespace.gateway.http.connection import Exchange
 from lnamespace.gateway.impersonating import acting_user
 from lnamespace.gateway.in_flight import InFlight
 from lnamespace.gateway.logins import Authenticator, Login

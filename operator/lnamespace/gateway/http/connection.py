@@ -1,0 +1,341 @@
+"""One client's connection: requests in, answers out, one at a time."""
+
+import asyncio
+import logging
+import ssl
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from typing import Any, Protocol, cast
+
+import httptools
+
+from lnamespace.gateway.http.flow import Chunks, WriteGate
+from lnamespace.gateway.http.limits import ServerLimits
+from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
+from lnamespace.kube.sockets import CLIENT, keep_alive
+
+log = logging.getLogger(__name__)
+
+
+_HEADER = 32
+"""What keeping a header costs besides its bytes, so that there are not very many empty ones."""
+
+
+class Exchange:
+    """One request of a client, and the means to answer it once."""
+
+    def __init__(self, request: HttpRequest, connection: "ClientConnection") -> None:
+        self.request = request
+        self.connection = connection
+        self.status = 0
+        """The status that was answered; 0 before."""
+        self.streamed = False
+        self.verb = ""
+        """What is asked for, once it is known."""
+
+    @property
+    def answered(self) -> bool:
+        """Return whether an answer has begun."""
+        return self.status != 0
+
+    async def answer(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
+        """Answer in whole."""
+        self.status = status
+        sized = (*headers, ("Content-Length", str(len(body))))
+        head = encode_response_head(status, sized)
+        await self.connection.write(head if self.request.method == "HEAD" else head + body)
+
+    async def start(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
+        """Begin an answer whose length is not known."""
+        self.status, self.streamed = status, True
+        self._forget_body()
+        chunked = (*headers, ("Transfer-Encoding", "chunked"))
+        await self.connection.write(encode_response_head(status, chunked))
+
+    async def send(self, data: bytes) -> None:
+        """Send a part of an answer that was started."""
+        if data:
+            await self.connection.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+    async def end(self) -> None:
+        """End an answer that was started."""
+        await self.connection.write(b"0\r\n\r\n")
+
+    async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
+        """Answer 101 and return the connection's transport and what the client sends from now."""
+        self.status, self.streamed = 101, True
+        self._forget_body()
+        return await self.connection.switch(head)
+
+    def _forget_body(self) -> None:
+        """Keep no body while a stream lasts: there is room for some, and all clients share it."""
+        size = len(self.request.body)
+        self.request = replace(self.request, body=b"")
+        self.connection.release(size)
+
+
+Handler = Callable[[Exchange], Awaitable[None]]
+
+
+class Host(Protocol):
+    """What all connections of a listener share."""
+
+    limits: ServerLimits
+    handler: Handler
+    draining: bool
+
+    def opened(self, connection: "ClientConnection") -> None:
+        """Take a new connection in."""
+
+    def closed(self, connection: "ClientConnection") -> None:
+        """Forget a connection."""
+
+    def hold(self, connection: "ClientConnection", size: int) -> bool:
+        """Count a part of a body; return whether there is room for it."""
+
+    def release(self, connection: "ClientConnection", size: int) -> None:
+        """Count so much of a connection's bodies no longer."""
+
+
+class ClientConnection(asyncio.Protocol):
+    """Parse one client's requests and have them answered in their order.
+
+    What is not HTTP/1.1, or larger than the limits, is answered once and the connection closed.
+    """
+
+    transport: asyncio.Transport
+
+    def __init__(self, server: Host) -> None:
+        self._server = server
+        self._limits = server.limits
+        self._parser = httptools.HttpRequestParser(self)
+        self.gate = WriteGate()
+        self._queue: deque[HttpRequest] = deque()
+        self.task: asyncio.Task[None] | None = None
+        self._early: list[bytes] = []
+        self._early_size = 0
+        self._untold = 0
+        """Bytes since the parser told of anything: it keeps a header until its end."""
+        self.held = 0
+        """Bytes of bodies that are counted for this connection."""
+        self._tunnel: Chunks | None = None
+        self.since = time.monotonic()
+        """When the request that arrives began, or the rest since the last one."""
+        self.server_name = ""
+        self.certificate = b""
+        self.notes: dict[str, Any] = {}
+        """What a handler remembers of this connection."""
+        self._reset()
+
+    def _reset(self) -> None:
+        self._target = b""
+        self._headers: list[tuple[str, str]] = []
+        self._body: list[bytes] = []
+        self._head_size = self._body_size = 0
+        self.arriving = False
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Note who is at the other end."""
+        self.transport = cast(asyncio.Transport, transport)
+        keep_alive(transport.get_extra_info("socket"), CLIENT)
+        secured: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+        if secured:
+            self.server_name = cast(str, getattr(secured, "lnamespace_server_name", "")) or ""
+            self.certificate = secured.getpeercert(binary_form=True) or b""
+        self._server.opened(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End what is being answered: nobody waits for it."""
+        del exc
+        gone = ConnectionResetError("the client is gone")
+        self.gate.break_(gone)
+        if self._tunnel:
+            self._tunnel.end(gone)
+        if self.task:
+            self.task.cancel()
+        self._server.closed(self)
+
+    def pause_writing(self) -> None:
+        """Wait before more is written."""
+        self.gate.pause()
+
+    def resume_writing(self) -> None:
+        """Write on."""
+        self.gate.resume()
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what arrives, or keep it while a request is being answered."""
+        if self._tunnel:
+            self._tunnel.put(data)
+        elif self.task:
+            # An upgraded connection, or a client that sends ahead.
+            self._early.append(data)
+            self._early_size += len(data)
+            if self._early_size > self._limits.head:
+                self.transport.pause_reading()
+        else:
+            self._parse(data)
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        self._untold = 0
+        self._reset()
+        self.arriving = True
+        self.since = time.monotonic()
+
+    def on_url(self, part: bytes) -> None:
+        """Take a part of the request line in."""
+        self._untold = 0
+        self._target += part
+        self._grow(len(part))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header in."""
+        self._untold = 0
+        self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
+        self._grow(len(name) + len(value) + _HEADER)
+
+    def on_headers_complete(self) -> None:
+        """Let a client go on that waits for it."""
+        if any(key == "expect" for key, _ in self._headers):
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, part: bytes) -> None:
+        """Take a part of the body in."""
+        self._untold = 0
+        self._body_size += len(part)
+        if self._body_size > self._limits.body:
+            raise _TooLarge(413, "the body is too large")
+        if not self._server.hold(self, len(part)):
+            raise _TooLarge(503, "too many bodies are arriving; try again")
+        self._body.append(part)
+
+    def on_message_complete(self) -> None:
+        """Have the request answered, after those before it."""
+        self.arriving = False
+        self._queue.append(
+            HttpRequest(
+                self._parser.get_method().decode("latin-1"),
+                self._target.decode("latin-1"),
+                tuple(self._headers),
+                b"".join(self._body),
+                self._parser.should_upgrade(),
+            )
+        )
+        self._reset()
+        if self.task is None:
+            self.task = asyncio.create_task(self._work())
+
+    # The rest.
+
+    def _grow(self, size: int) -> None:
+        self._head_size += size
+        if self._head_size > self._limits.head:
+            raise _TooLarge(431, "the headers are too large")
+
+    def _confirm_progress(self) -> None:
+        if self._untold > self._limits.head:
+            raise _TooLarge(431, "the headers are too large")
+
+    def _parse(self, data: bytes) -> None:
+        self._untold += len(data)
+        try:
+            self._parser.feed_data(data)
+            self._confirm_progress()
+        except httptools.HttpParserUpgrade as upgrade:
+            rest = data[upgrade.args[0] :]
+            if rest:
+                self._early.append(rest)
+        except httptools.HttpParserError as error:
+            cause = error.__context__
+            if isinstance(cause, _TooLarge):
+                self._refuse(cause.status, str(cause))
+            else:
+                self._refuse(400, "this is not a request of HTTP/1.1")
+        except _TooLarge as error:
+            self._refuse(error.status, str(error))
+
+    def _refuse(self, status: int, text: str) -> None:
+        log.warning("refused", extra={"code": status, "reason": text})
+        body = f"{text}\n".encode()
+        headers = (("Content-Length", str(len(body))), ("Connection", "close"))
+        self.transport.write(encode_response_head(status, headers) + body)
+        self.transport.close()
+
+    async def _work(self) -> None:
+        """Answer what has arrived."""
+        while self._queue:
+            exchange = Exchange(self._queue.popleft(), self)
+            try:
+                await self._server.handler(exchange)
+            except (ConnectionError, asyncio.CancelledError):
+                self.transport.abort()
+                raise
+            except Exception:
+                log.exception("failed")
+                self.transport.abort()
+                return
+            if self._tunnel or not _keeps(exchange.request):
+                self.transport.close()
+                return
+        self.task = None
+        self.since = time.monotonic()
+        self.release(self.held)
+        early, self._early, self._early_size = b"".join(self._early), [], 0
+        if early:
+            self._parse(early)
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    async def write(self, data: bytes) -> None:
+        """Write, and wait while the client reads too slowly."""
+        self.transport.write(data)
+        await self.gate.passed()
+
+    async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
+        """Let go of HTTP: what arrives from now on is only passed on."""
+        self._tunnel = Chunks(self.transport)
+        for data in self._early:
+            self._tunnel.put(data)
+        self._early = []
+        self.transport.resume_reading()
+        await self.write(head)
+        return self.transport, self._tunnel
+
+    def release(self, size: int) -> None:
+        """Count so many bytes of bodies no longer."""
+        self._server.release(self, size)
+
+    async def flushed(self) -> None:
+        """Wait while the client reads too slowly."""
+        await self.gate.passed()
+
+    def overdue(self, now: float) -> bool:
+        """Return whether the client has taken more time than it may."""
+        stalled = self.gate.closed_since
+        if stalled and now - stalled > self._limits.stalled:
+            return True
+        if self.task:
+            return False
+        return now - self.since > (self._limits.arrive if self.arriving else self._limits.idle)
+
+    @property
+    def idle(self) -> bool:
+        """Return whether nothing is being answered."""
+        return self.task is None
+
+
+class _TooLarge(Exception):
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def _keeps(request: HttpRequest) -> bool:
+    return "close" not in request.value("connection").lower()
