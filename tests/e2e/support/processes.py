@@ -113,6 +113,12 @@ class Process:
         return code
 
     @property
+    def pid(self) -> int:
+        """The number of the process, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         """Whether it is there."""
         return self._process is not None and self._process.poll() is None

@@ -1,0 +1,218 @@
+"""What the tenant gateway costs: ``python -m bench.gateway``; see ``--help``.
+
+Each request goes through the gateway, as a person inside an LCluster, and beside it directly to the
+API server, for the same object, in turns and on connections that are kept. CPU is that of the
+gateway's process alone.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import cast
+
+from bench.plane import Process
+from bench.report import Row, machine, table, write
+from tests.e2e.support.api import GROUP, MERGE, NAMESPACES, Api, ns_path
+from tests.e2e.support.cluster import running
+from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, Resident
+from tests.e2e.support.people import People
+from tests.e2e.support.waiting import eventually
+
+TENANT, PERSON = "acme", "alice"
+LISTED = 1000
+SPACES = 10
+"""Namespaces that a list over all of them reads; each holds a tenth of as many objects."""
+
+Request = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The same requests to both."""
+
+    gateway: list[float]
+    direct: list[float]
+    cpu: float
+    """Of the gateway for each, in milliseconds."""
+
+    @property
+    def medians(self) -> tuple[float, float]:
+        """Return milliseconds through the gateway, and directly."""
+        return median(self.gateway) * 1000, median(self.direct) * 1000
+
+
+@dataclass(frozen=True)
+class Door:
+    """A namespace of an LCluster, from inside and directly."""
+
+    inside: Api
+    direct: Api
+    process: Process
+
+    def beside(self, samples: int, through: Request, plain: Request) -> Beside:
+        """Measure both in turns, after a few that do not count."""
+        for _ in range(3):
+            through()
+            plain()
+        gateway, direct, cpu = [], [], 0.0
+        for _ in range(samples):
+            before = self.process.cpu
+            gateway.append(_seconds(through))
+            cpu += self.process.cpu - before
+            direct.append(_seconds(plain))
+        return Beside(gateway, direct, cpu / samples * 1000)
+
+
+def _seconds(request: Request) -> float:
+    began = time.perf_counter()
+    request()
+    return time.perf_counter() - began
+
+
+def main() -> int:
+    """Measure, print the table, write the JSON."""
+    chosen = _arguments()
+    print(machine(), file=sys.stderr)
+    with _cluster() as (cluster, made):
+        rows = list(_rows(cluster, made, chosen))
+    print(table(rows))
+    write(chosen.json, rows, {})
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.gateway", description=__doc__)
+    parser.add_argument("--samples", type=int, default=300, help="of each request [300]")
+    parser.add_argument("--burst", type=int, default=100, help="LClusters made at once [100]")
+    default = Path("build/bench/gateway.json")
+    parser.add_argument("--json", type=Path, default=default, help=f"where to write [{default}]")
+    return parser.parse_args()
+
+
+@contextmanager
+def _cluster() -> Iterator[tuple[GatewayCluster, LClusters]]:
+    with (
+        tempfile.TemporaryDirectory(prefix="lnamespace-bench-") as folder,
+        running(Path(folder), GatewayCluster) as started,
+    ):
+        cluster = cast(GatewayCluster, started)
+        yield cluster, LClusters(cluster, People(cluster))
+
+
+def _rows(cluster: GatewayCluster, made: LClusters, chosen: argparse.Namespace) -> Iterator[Row]:
+    _progress("an LCluster, and its first request")
+    process = Process(cluster.gateway.pid)
+    began = time.perf_counter()
+    made.make(TENANT, PERSON)
+    resident = made.resident(TENANT, PERSON)
+    yield Row("LCluster made, until kubectl answers in it", "ms", _since(began), None, "<= 500 ms")
+    door = Door(resident.api, cluster.admin, process)
+    yield from _single_rows(door, chosen.samples)
+    yield from _list_rows(door, chosen.samples // 10)
+    yield from _document_rows(door, resident, chosen.samples // 10)
+    yield from _burst_rows(cluster, process, chosen.burst)
+
+
+def _since(began: float) -> float:
+    return (time.perf_counter() - began) * 1000
+
+
+def _single_rows(door: Door, samples: int) -> Iterator[Row]:
+    _progress("single objects")
+    body = {"metadata": {"name": "one"}, "data": {"key": "value"}}
+    inside, direct = ns_path("default", "configmaps"), ns_path(f"{TENANT}-default", "configmaps")
+    door.inside.create(inside, body)
+    patch = {"data": {"key": "other"}}
+    generated = {"metadata": {"generateName": "many-"}, "data": {"key": "value"}}
+    yield from _compared("GET", 1.5, door.beside(
+        samples,
+        lambda: door.inside.get(f"{inside}/one"),
+        lambda: door.direct.get(f"{direct}/one"),
+    ), "<= 0.2 ms")  # fmt: skip
+    yield from _compared("create", 1.5, door.beside(
+        samples,
+        lambda: door.inside.create(inside, generated),
+        lambda: door.direct.create(direct, generated),
+    ))  # fmt: skip
+    yield from _compared("patch", 1.5, door.beside(
+        samples,
+        lambda: door.inside.patch(f"{inside}/one", patch, MERGE),
+        lambda: door.direct.patch(f"{direct}/one", patch, MERGE),
+    ))  # fmt: skip
+
+
+def _list_rows(door: Door, samples: int) -> Iterator[Row]:
+    _progress("lists")
+    for number in range(SPACES):
+        door.inside.create(NAMESPACES, {"metadata": {"name": f"s{number}"}})
+    spaces = [f"s{number}" for number in range(SPACES)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: _fill(door.inside, name, LISTED // SPACES), spaces))
+    door.inside.create(NAMESPACES, {"metadata": {"name": "big"}})
+    _fill(door.inside, "big", LISTED)
+    yield from _compared(f"LIST of {LISTED}", 2, door.beside(
+        samples,
+        lambda: door.inside.get(ns_path("big", "secrets")),
+        lambda: door.direct.get(ns_path(f"{TENANT}-big", "secrets")),
+    ), "<= 12 ms")  # fmt: skip
+    selector = {"labelSelector": "bench=yes"}
+    yield from _compared(f"LIST of {2 * LISTED} in all namespaces", 2, door.beside(
+        samples,
+        lambda: door.inside.get("/api/v1/secrets", **selector),
+        lambda: door.direct.get("/api/v1/secrets", **selector),
+    ))  # fmt: skip
+
+
+def _fill(api: Api, namespace: str, count: int) -> None:
+    for number in range(count):
+        metadata = {"name": f"o{number}", "labels": {"bench": "yes"}}
+        body = {"metadata": metadata, "stringData": {"key": "v" * 1000}}
+        api.create(ns_path(namespace, "secrets"), body)
+
+
+def _document_rows(door: Door, resident: Resident, samples: int) -> Iterator[Row]:
+    _progress("discovery and OpenAPI")
+    cold = Resident(resident.person, resident.kubeconfig).api
+    yield Row("OpenAPI v2, the first time", "ms", _seconds(lambda: cold.text("/openapi/v2")) * 1000)
+    for path in ("/openapi/v2", "/apis"):
+        through, plain = partial(door.inside.text, path), partial(door.direct.text, path)
+        asked = door.beside(samples, through, plain)
+        yield from _compared(f"{path}, asked again", 1.5, asked, "<= 5 ms")
+
+
+def _burst_rows(cluster: GatewayCluster, process: Process, count: int) -> Iterator[Row]:
+    _progress(f"{count} LClusters at once")
+    before = process.memory
+    made = LClusters(cluster, People(cluster))
+    names = [f"burst{number}" for number in range(count)]
+    began = time.perf_counter()
+    type_ = {"apiVersion": f"{GROUP}/v1beta1", "kind": "LCluster"}
+    for name in names:
+        cluster.admin.create(LCLUSTERS, {**type_, "metadata": {"name": name}, "spec": {}})
+    eventually(lambda: all(made.is_ready(name) for name in names), what="not all are ready")
+    yield Row(f"{count} LClusters, until all are Ready", "s", _since(began) / 1000, None, "<= 10 s")
+    grown = (process.memory - before) * 1024 / count
+    yield Row("memory for each LCluster that rests", "KiB", grown, None, "<= 100 KiB")
+    yield Row("memory of the gateway", "MiB", process.memory, None, "< 150")
+
+
+def _compared(name: str, goal: float, found: Beside, cpu_goal: str = "") -> Iterator[Row]:
+    gateway, direct = found.medians
+    yield Row(f"{name}, p50", "ms", gateway, direct, f"<= {goal:g}")
+    yield Row("  CPU of the gateway for each", "ms", found.cpu, None, cpu_goal)
+
+
+def _progress(text: str) -> None:
+    print(f"... {text}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
