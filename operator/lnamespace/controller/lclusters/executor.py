@@ -129,8 +129,9 @@ class LClusterExecutor:
         path = lcluster_resource(self.conventions.names).path(lcluster.name)
         try:
             answer = await self.client.patch(path, msgspec.json.encode({"metadata": metadata}))
-        except NotFound:
-            return []
+        except NotFound as error:
+            # Nothing may be made for an LCluster that is gone: nobody would take it away again.
+            return [error] if add else []
         except ClusterError as error:
             return [error]
         if add:
