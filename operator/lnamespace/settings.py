@@ -65,6 +65,19 @@ class Settings:
         "controller",
         "webhook",
     )
+    lcluster_limit_per_requester: int = _option(
+        3,
+        "How many LClusters one requester may have, counted as LNamespaces are; 0: as many as they "
+        "like.",
+        "controller",
+        "webhook",
+    )
+    lcluster_limit_exceptions: str = _option(
+        "{}",
+        "Other limits of LClusters by user name, in the form of those of LNamespaces.",
+        "controller",
+        "webhook",
+    )
     sudo_layout: str = _option(
         "group",
         "group: sudoers impersonate themselves in a group. serviceaccount: they impersonate a "
@@ -273,18 +286,22 @@ class Settings:
             raise SettingsError("--users-role must name a ClusterRole")
         for option in dataclasses.fields(self):
             least = min(option.default, 1) if isinstance(option.default, int) else None
-            if option.name == "limit_per_requester":
+            if option.name.endswith("limit_per_requester"):
                 least = 0  # without a limit
             if least is not None and getattr(self, option.name) < least:
                 raise SettingsError(f"{_flag(option.name)} must be at least {least}")
-        if any(limit < 0 for limit in self.limits_by_name.values()):
-            raise SettingsError("--limit-exceptions must be numbers of at least 0")
+        self._check_limits()
         for name in ("lease", "gateway_signer_secret"):
             value = getattr(self, name)
             if value and not re.fullmatch(r"[^/]+/[^/]+", value):
                 raise SettingsError(f"{_flag(name)} must be NAMESPACE/NAME")
         if not set(items(self.default_lists)) <= {"users", "managers", "sudoers"}:
             raise SettingsError("--default-lists must name some of users, managers, sudoers")
+
+    def _check_limits(self) -> None:
+        for option in ("limit_exceptions", "lcluster_limit_exceptions"):
+            if any(limit < 0 for limit in self._limits(option).values()):
+                raise SettingsError(f"{_flag(option)} must be numbers of at least 0")
 
     def _check_choices(self) -> None:
         for option, words in _CHOICES.items():
@@ -317,7 +334,16 @@ class Settings:
 
     @property
     def limits_by_name(self) -> dict[str, int]:
-        """Return the exceptions to the limit by user name.
+        """Return the exceptions to the limit of LNamespaces by user name."""
+        return self._limits("limit_exceptions")
+
+    @property
+    def lcluster_limits_by_name(self) -> dict[str, int]:
+        """Return the exceptions to the limit of LClusters by user name."""
+        return self._limits("lcluster_limit_exceptions")
+
+    def _limits(self, option: str) -> dict[str, int]:
+        """Return the numbers by user name that an option has.
 
         Raises
         ------
@@ -325,10 +351,10 @@ class Settings:
             The option is not JSON, or not a mapping from text to numbers.
         """
         try:
-            return msgspec.json.decode(self.limit_exceptions, type=dict[str, int])
+            return msgspec.json.decode(getattr(self, option), type=dict[str, int])
         except msgspec.DecodeError as error:
             raise SettingsError(
-                f'--limit-exceptions must be JSON such as {{"ci-bot": 100}}: {error}'
+                f'{_flag(option)} must be JSON such as {{"ci-bot": 100}}: {error}'
             ) from error
 
     @property

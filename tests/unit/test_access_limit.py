@@ -1,7 +1,15 @@
 """How many LNamespaces whom: one table."""
 
+from dataclasses import replace
+
 import pytest
-from lnamespace.access.limit import RequesterLimits, describe_orphans
+from lnamespace.access.limit import (
+    RequesterLimits,
+    describe_orphans,
+    lcluster_limits,
+    lnamespace_limits,
+)
+from lnamespace.settings import Settings
 
 BOT = "system:serviceaccount:ci:bot"
 OTHER = "system:serviceaccount:ci:other"
@@ -56,6 +64,23 @@ def test_nobody_pays_for_a_limit_that_there_is_not(limits: RequesterLimits, exis
 def test_one_more_is_refused_to_whoever_has_as_many(used: int, refused: bool) -> None:
     assert bool(FIVE.exceeded("alice", used)) is refused
     assert not FIVE.exceeded("dora", used)
+
+
+def test_limits_are_of_lnamespaces_or_of_lclusters() -> None:
+    settings = Settings(
+        limit_per_requester=2,
+        limit_exceptions='{"bot": 5}',
+        lclusters="yes",
+        lcluster_limit_exceptions='{"carol": 0}',
+    )
+    assert lnamespace_limits(settings) == RequesterLimits(2, {"bot": 5})
+    limits = lcluster_limits(settings)
+    assert (limits.of("alice"), limits.of("bot"), limits.of("carol")) == (3, 3, None)
+    assert limits.exceeded("alice", 3) == (
+        'exceeded limit: "alice" has 3 of 3 LClusters; delete one that is no longer needed (see: '
+        "kubectl get lc), or ask a cluster administrator for more"
+    )
+    assert not lcluster_limits(replace(settings, lclusters="no")).any_limited
 
 
 def test_a_refusal_says_how_many_of_how_many_and_what_to_do() -> None:

@@ -14,7 +14,7 @@ import jsonpatch
 import pytest
 from lnamespace.admission.decisions.policy import Policy
 from lnamespace.admission.decisions.review import AdmissionRequest
-from lnamespace.admission.endpoints import ADMISSION_MAX, AdmissionEndpoints
+from lnamespace.admission.endpoints import ADMISSION_MAX, AdmissionEndpoints, CreationLimit
 from lnamespace.admission.inheritance import NO_HOME, HomeLNamespace
 from lnamespace.admission.threads import in_thread
 from lnamespace.errors import ReviewError
@@ -217,12 +217,20 @@ async def test_a_refused_request_gets_its_warnings_too() -> None:
     assert warning.startswith("spec.users[0].expiresAt: is in the past")
 
 
-async def test_a_creation_over_the_limit_is_refused() -> None:
+@pytest.mark.parametrize("kind", ["LNamespace", "LCluster"])
+async def test_a_creation_over_the_limit_of_its_kind_is_refused(kind: str) -> None:
     full = {ALICE: "you have 3 of 3"}
-    endpoints = replace(World().endpoints(), limit_exceeded=lambda user: full.get(user, ""))
-    _, verdict = await through(endpoints, review())
+    limit = CreationLimit(exceeded=lambda user: full.get(user, ""))
+    sent: dict[str, Any] = {
+        "kind": {"group": NAMES.group, "version": "v1beta1", "kind": kind},
+        "object": manifest() | {"kind": kind, "metadata": {"name": "acme"}},
+    }
+    other = replace(World().endpoints(), limits={"Another": limit})
+    assert (await through(other, review(**sent)))[1]["allowed"]
+    endpoints = replace(World().endpoints(), limits={kind: limit})
+    _, verdict = await through(endpoints, review(**sent))
     assert verdict["status"]["message"].endswith("spec.requester: Forbidden: you have 3 of 3")
-    assert (await through(endpoints, review(user="bob")))[1]["allowed"]
+    assert (await through(endpoints, review(user="bob", **sent)))[1]["allowed"]
 
 
 async def test_an_error_of_mutation_refuses_the_request() -> None:

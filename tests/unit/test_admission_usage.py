@@ -83,6 +83,32 @@ async def test_a_service_account_is_counted_like_the_namespace_it_lives_in(
         assert await task == account
 
 
+@pytest.mark.parametrize(
+    ("spec", "account"),
+    [
+        ({"requester": "alice"}, "alice"),
+        ({"requester": "system:serviceaccount:x:y", "countedTo": "carol"}, "carol"),
+        ({"requester": "gitops"}, ""),
+    ],
+)
+async def test_a_service_account_in_an_lcluster_is_counted_like_the_lcluster(
+    spec: dict[str, str], account: str
+) -> None:
+    """Whatever annotations its people write."""
+    async with serving() as server, client_of(server.url) as client:
+        accounts = NamespaceAccounts(client, NAMES, LIMITS)
+        task = asyncio.create_task(accounts.account_of(ROBOT))
+        marks = {
+            "annotations": {"tenancy.loblaw.digital/requester": "bob"},
+            "labels": {"tenancy.loblaw.digital/lcluster": "acme"},
+        }
+        (await server.next("GET")).answer({"metadata": marks})
+        exchange = await server.next("GET")
+        assert exchange.path.endswith("/v1beta1/lclusters/acme")
+        exchange.answer({"metadata": {"name": "acme"}, "spec": spec})
+        assert await task == account
+
+
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500])
 async def test_an_account_that_cannot_be_read_is_not_guessed(status: int) -> None:
     """Counted to nobody, a ServiceAccount of a full account would have another limit."""

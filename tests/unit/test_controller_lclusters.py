@@ -13,11 +13,14 @@ from lnamespace import errors
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.lcluster import POD_SECURITY, cluster_grant_refs
 from lnamespace.controller.cache import Cache
+from lnamespace.controller.lclusters.api_service import TenantApiService
 from lnamespace.controller.lclusters.cache import TenantCluster
-from lnamespace.controller.lclusters.charges import ChargeResult
+from lnamespace.controller.lclusters.charges import ChargeResult, TenantCharges
 from lnamespace.controller.lclusters.decision import decide_cluster_grants, decide_lcluster
+from lnamespace.controller.lclusters.executor import LClusterExecutor
 from lnamespace.controller.lclusters.location import GatewayLocation
 from lnamespace.controller.lclusters.observation import LClusterObservation
+from lnamespace.controller.lclusters.observer import LClusterObserver
 from lnamespace.controller.lclusters.resource import CachedLCluster, read_lcluster
 from lnamespace.controller.lclusters.status import (
     LClusterResult,
@@ -26,8 +29,10 @@ from lnamespace.controller.lclusters.status import (
 )
 from lnamespace.controller.lclusters.taken_names import TakenNames
 from lnamespace.controller.observation import Lifecycle
+from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.status import RESERVED_NAME, Refusal
+from lnamespace.kube.apply import Applier
 from lnamespace.kube.metadata import PartialMetadata
 from lnamespace.kube.plan import Delete, Mark, Write
 from lnamespace.kube.prefixed import ClusterObject, PrefixedObjects
@@ -49,6 +54,9 @@ from lnamespace.model.lcluster import (
 from lnamespace.model.lnamespace import Metadata
 from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING
 from lnamespace.model.subject import Member
+
+from tests.unit.support.cluster import cluster
+from tests.unit.support.server import client_of
 
 CONVENTIONS = Conventions()
 NAMES = CONVENTIONS.names
@@ -120,6 +128,28 @@ def test_a_refused_lcluster_gets_nothing_but_its_editors() -> None:
     assert told(decision.actions) == EDITOR
     assert decision.refusal
     assert "acme-x" in decision.refusal.message
+
+
+def test_an_lcluster_over_the_limit_gets_nothing_but_its_editors_and_says_why() -> None:
+    seen = observed(limit_exceeded="exceeded limit: x")
+    decision = decide_lcluster(seen, NOW)
+    assert (told(decision.actions), decision.claim) == (EDITOR, False)
+    status = build_lcluster_status(seen, LClusterResult(refusal=decision.refusal), LOCATION, NOW)
+    ready = status.condition("Ready")
+    assert ready
+    assert (ready.status, ready.reason, ready.message) == (
+        "False",
+        "LimitExceeded",
+        "exceeded limit: x",
+    )
+    assert (status.address, status.namespaces) == ("", 0)
+
+
+def test_a_name_that_cannot_be_had_is_said_first() -> None:
+    seen = observed(name_problem="it is taken", limit_exceeded="exceeded limit: x")
+    refusal = decide_lcluster(seen, NOW).refusal
+    assert refusal
+    assert refusal.reason == RESERVED_NAME
 
 
 def test_nothing_is_made_before_it_is_known_whether_the_name_is_free() -> None:
@@ -389,3 +419,25 @@ def test_an_lcluster_that_breaks_its_schema_keeps_its_status_and_class() -> None
     assert found.problem
     assert found.lcluster.status.namespaces == 4
     assert found.of_class("x")
+
+
+async def test_nothing_is_made_for_an_lcluster_that_is_gone_before_it_is_claimed() -> None:
+    new = msgspec.structs.replace(LCLUSTER, metadata=Metadata("acme", "uid-a", "1"))
+    seen = observed(lcluster=new)
+    async with cluster() as made, client_of(made.url) as client:
+        cache = Desk().cache
+        applier = Applier(client, cache.objects, CONVENTIONS.managed_metadata, 8)
+        objects = PrefixedObjects(client, NAMES.lcluster_label)
+        executor = LClusterExecutor(
+            client,
+            cache,
+            LClusterObserver(cache, applier, TakenNames(objects), CONVENTIONS),
+            applier,
+            objects,
+            TenantCharges(BillingRecorder(client, NAMES)),
+            TenantApiService(client),
+            CONVENTIONS,
+        )
+        _, result = await executor.execute(seen, decide_lcluster(seen, NOW))
+        assert made.objects == {}
+    assert [type(each) for each in result.failures] == [errors.NotFound]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.access.lcluster import custom_resource_objects, custom_resource_refs
+from lnamespace.access.limit import RequesterLimits
 from lnamespace.controller.lclusters.cache import LClusterCache, TenantCluster
 from lnamespace.controller.lclusters.decision import decide_lcluster
 from lnamespace.controller.lclusters.definitions import CachedDefinition, read_definition
@@ -85,7 +86,8 @@ def test_a_definition_is_a_tenants_by_its_label_and_its_group(
 
 def test_a_group_comes_and_goes_with_its_last_definition() -> None:
     woken: list[TenantCluster] = []
-    cache = LClusterCache(NAMES, Store[ObservedObject](lambda *_: None), woken.append)
+    namespaces = Store[ObservedObject](lambda *_: None)
+    cache = LClusterCache(NAMES, namespaces, woken.append, RequesterLimits())
     cache.definitions.learn(definition("a.acme-x.io", version=1), news=True)
     cache.definitions.learn(definition("b.acme-x.io", version=2), news=True)
     cache.definitions.learn(definition("c.acme-y.io", version=3), news=True)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 from lnamespace.access.conventions import Conventions, SudoLayout
-from lnamespace.access.limit import RequesterLimits
 from lnamespace.controller import controller, queue
 from lnamespace.controller.controller import Controller
 from lnamespace.errors import LostLease
@@ -405,7 +404,6 @@ def test_the_conventions_are_those_of_the_settings() -> None:
         required_labels="cost,team",
         forbidden_labels="pod-security.kubernetes.io/",
     )
-    assert controller.limits_of(settings) == RequesterLimits(2, {"bot": 5})
     assert controller.conventions_of(settings) == Conventions(
         Names("example.com", "su-{name}", "gold"),
         "edit",

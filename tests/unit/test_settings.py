@@ -48,6 +48,10 @@ def test_a_limit_of_some_is_json_for_a_user_name_may_have_commas() -> None:
     assert loaded().limits_by_name == {}
     exceptions = loaded(LNAMESPACE_LIMIT_EXCEPTIONS='{"cn=bob,ou=people": 7}').limits_by_name
     assert exceptions == {"cn=bob,ou=people": 7}
+    assert loaded().lcluster_limit_per_requester == 3
+    assert loaded("--lcluster-limit-per-requester", "0").lcluster_limit_per_requester == 0
+    exceptions = loaded(LNAMESPACE_LCLUSTER_LIMIT_EXCEPTIONS='{"bob": 7}').lcluster_limits_by_name
+    assert exceptions == {"bob": 7}
 
 
 def test_other_variables_are_not_read() -> None:
@@ -63,6 +67,9 @@ def test_other_variables_are_not_read() -> None:
         ("--limit-exceptions", '{"ci-bot": -1}'),
         ("--limit-exceptions", '{"ci-bot": "5"}'),
         ("--limit-exceptions", "[5]"),
+        ("--lcluster-limit-per-requester", "-1"),
+        ("--lcluster-limit-exceptions", '{"ci-bot": -1}'),
+        ("--lcluster-limit-exceptions", "[5]"),
         ("--concurrency", "-1"),
         ("--resync-seconds", "0"),
         ("--log-format", "xml"),

@@ -1,9 +1,9 @@
-"""Limit how many LNamespaces one requester may have.
+"""Limit how many LNamespaces, and how many LClusters, one requester may have.
 
-The webhook writes the requester into each LNamespace and nobody can change it, so nobody can use
+The webhook writes the requester into each of them and nobody can change it, so nobody can use
 up another's limit. ServiceAccounts are counted differently, because everybody who works in a
 namespace can create as many as they like: all ServiceAccounts of a namespace count as one account,
-and those of an LNamespace's Namespace count to the account of that LNamespace, which the webhook
+and those of an LNamespace's or LCluster's Namespace count to the account of that, which the webhook
 writes beside the requester (``spec.countedTo``). Otherwise each namespace would bring a limit of
 its own, and so would every namespace created from it.
 """
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
+from lnamespace.settings import Settings
 
 NAMED = 5
 """How many Namespaces a message names at most."""
@@ -22,10 +23,20 @@ _NAMESPACE_GROUP = "system:serviceaccounts:"
 
 @dataclass(frozen=True)
 class RequesterLimits:
-    """The limit of ``each`` requester, and exceptions by user name; 0 is no limit."""
+    """The limit of ``each`` requester, and exceptions by user name; 0 is no limit.
+
+    Parameters
+    ----------
+    plural
+        What they are limits of, as people say it.
+    listing
+        The command that shows what somebody has, where the refusal is to name it.
+    """
 
     each: int = 0
     exceptions: Mapping[str, int] = field(default_factory=dict)
+    plural: str = "LNamespaces"
+    listing: str = ""
 
     @property
     def any_limited(self) -> bool:
@@ -53,24 +64,38 @@ class RequesterLimits:
         return account if self.of(self.account(account)) is not None else ""
 
     def of(self, account: str) -> int | None:
-        """Return how many LNamespaces an account may have; None if it has no limit."""
+        """Return how many an account may have; None if it has no limit."""
         if account in self.exceptions:
             return self.exceptions[account] or None
         return self.each or None
 
     def exceeded(self, requester: str, used: int) -> str:
-        """Return why a requester with ``used`` LNamespaces gets no more; empty if they do."""
+        """Return why a requester who has ``used`` gets no more; empty if they do."""
         limit = self.of(self.account(requester))
         return "" if limit is None or used < limit else self.refusal(requester, used)
 
     def refusal(self, requester: str, used: int) -> str:
-        """Return the message that refuses a requester one more LNamespace."""
+        """Return the message that refuses a requester one more."""
         account = self.account(requester)
+        listing = f" (see: {self.listing})" if self.listing else ""
         return (
             f'exceeded limit: "{account}" has {max(used, self.of(account) or 0)} of '
-            f"{self.of(account) or 0} LNamespaces; delete one that is no longer needed, or ask a "
-            "cluster administrator for more"
+            f"{self.of(account) or 0} {self.plural}; delete one that is no longer needed{listing}, "
+            "or ask a cluster administrator for more"
         )
+
+
+def lnamespace_limits(settings: Settings) -> RequesterLimits:
+    """Return how many LNamespaces somebody may have."""
+    return RequesterLimits(settings.limit_per_requester, settings.limits_by_name)
+
+
+def lcluster_limits(settings: Settings) -> RequesterLimits:
+    """Return how many LClusters somebody may have; no limit where there are none."""
+    each, exceptions = settings.lcluster_limit_per_requester, settings.lcluster_limits_by_name
+    if settings.lclusters != "yes":
+        each, exceptions = 0, {}
+    return RequesterLimits(each, exceptions, "LClusters", "kubectl get lc")
 
 
 def describe_orphans(names: Sequence[str]) -> str:

@@ -1,9 +1,10 @@
-"""The account to which an LNamespace that a ServiceAccount creates counts: its Namespace's.
+"""The account to which counts what a ServiceAccount creates: its Namespace's.
 
 The controller annotates each Namespace with the account to which its LNamespace counts. No tenant
 can change the annotation, and it stays when the LNamespace goes and leaves its Namespace. One read
-is therefore enough, however many namespaces were made from within others. The account is stamped
-into the new LNamespace, so that it stays counted whatever becomes of the Namespace it came from.
+is therefore enough, however many namespaces were made from within others. The Namespaces of an
+LCluster count to the account of that. The account is stamped into the new LNamespace or LCluster,
+so that it stays counted whatever becomes of the Namespace it came from.
 """
 
 import asyncio
@@ -13,11 +14,13 @@ from dataclasses import dataclass
 
 import msgspec
 
+from lnamespace.access.conventions import lcluster_resource
 from lnamespace.access.limit import RequesterLimits
-from lnamespace.errors import ClusterError
+from lnamespace.errors import ClusterError, ModelError
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import NAMESPACE
+from lnamespace.model.lcluster import decode_lcluster
 from lnamespace.model.names import Names
 from lnamespace.payers.entries import Requester
 
@@ -33,6 +36,7 @@ empty. None: it could not be found out now."""
 
 class _AnnotatedMetadata(msgspec.Struct, frozen=True):
     annotations: dict[str, str] = {}
+    labels: dict[str, str] = {}
 
 
 class _AnnotatedNamespace(msgspec.Struct, frozen=True):
@@ -49,7 +53,7 @@ async def own_account(_: str) -> str | None:
 
 @dataclass(frozen=True)
 class NamespaceAccounts:
-    """Find accounts by the annotation of Namespaces."""
+    """Find accounts by the marks of Namespaces."""
 
     client: Client
     names: Names
@@ -69,9 +73,17 @@ class NamespaceAccounts:
         home = Requester(username).home
         try:
             async with asyncio.timeout(PATIENCE):
-                found = answers.decode(_decoder, await self.client.get(NAMESPACE.path(home)))
-        except (ClusterError, TimeoutError) as error:
+                account = await self._account_in(home)
+        except (ClusterError, ModelError, TimeoutError) as error:
             log.warning("no account of a ServiceAccount", extra={"error": str(error)})
             return None
-        account = found.metadata.annotations.get(self.names.requester_annotation, "")
         return self.limits.inherited_account(account)
+
+    async def _account_in(self, home: str) -> str:
+        """Return the account of a Namespace; empty if it counts to nobody."""
+        found = answers.decode(_decoder, await self.client.get(NAMESPACE.path(home))).metadata
+        # In an LCluster people write what annotations they like.
+        if lcluster := found.labels.get(self.names.lcluster_label):
+            place = lcluster_resource(self.names).path(lcluster)
+            return decode_lcluster(await self.client.get(place)).spec.account
+        return found.annotations.get(self.names.requester_annotation, "")

@@ -1,7 +1,7 @@
 """The webhook's endpoints, from the bytes of a review to the bytes of its answer."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -31,7 +31,6 @@ from lnamespace.admission.threads import in_thread
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
 from lnamespace.ledger.outbox.client import OutboxClient
-from lnamespace.model.lnamespace import KIND
 from lnamespace.model.names import Names
 from lnamespace.payers.directory import Directories
 from lnamespace.payers.entries import Payers
@@ -61,6 +60,25 @@ Directory = Callable[[Payers, str], frozenset[str] | None]
 Decide = Callable[[AdmissionRequest, Policy, ReviewContext], Decision]
 
 
+@dataclass(frozen=True)
+class CreationLimit:
+    """How creations of one kind are limited; by default they are not.
+
+    Parameters
+    ----------
+    account_of
+        To whom creations of a user count; see :data:`~lnamespace.admission.accounts.AccountOf`.
+    exceeded
+        From an account to why it may have no further one; empty: it may.
+    """
+
+    account_of: AccountOf = own_account
+    exceeded: Callable[[str], str] = lambda _: ""
+
+
+UNLIMITED = CreationLimit()
+
+
 def _utc_now() -> datetime:
     return datetime.now(UTC)
 
@@ -75,10 +93,8 @@ class AdmissionEndpoints:
         Where groups are looked up that a login does not tell.
     on_decision
         Called with the endpoint's path and each decision; for metrics.
-    account_of
-        To whom creations of a user count; see :data:`~lnamespace.admission.accounts.AccountOf`.
-    limit_exceeded
-        From an account to why it may have no further LNamespace; empty: it may.
+    limits
+        How creations are limited, by kind.
     prefixes
         Where names are looked up that stand against a new one.
     """
@@ -90,8 +106,7 @@ class AdmissionEndpoints:
     deletions: Deletions
     clock: Clock = _utc_now
     on_decision: Callable[[str, Decision], None] = lambda _, __: None
-    account_of: AccountOf = own_account
-    limit_exceeded: Callable[[str], str] = lambda _: ""
+    limits: Mapping[str, CreationLimit] = field(default_factory=dict)
     prefixes: Prefixes = field(default_factory=NoPrefixes)
 
     @classmethod
@@ -174,10 +189,11 @@ class AdmissionEndpoints:
 
     async def _context(self, request: AdmissionRequest, administrator: bool) -> ReviewContext:
         payers, user = self.payers(), request.user_info.username
-        account = await self.account_of(user) if request.operation == "CREATE" else ""
-        home = await self.inheritance.home_of(user)
         kind, name = request.kind.kind, name_of(request.new) or ""
         creates = request.operation == "CREATE"
+        limit = self.limits.get(kind, UNLIMITED)
+        account = await limit.account_of(user) if creates else ""
+        home = await self.inheritance.home_of(user)
         return ReviewContext(
             now=self.clock(),
             payers=payers,
@@ -186,7 +202,7 @@ class AdmissionEndpoints:
             inherited=home.inherited,
             unlisted=home.unlisted,
             counted_to=account,
-            limit_exceeded=self.limit_exceeded(account or user) if kind == KIND else "",
+            limit_exceeded=limit.exceeded(account or user),
             name_conflict=await self.prefixes.conflict(kind, name) if creates else "",
         )
 

@@ -1,7 +1,7 @@
-"""How many LNamespaces each account has, so that admission can refuse one over the limit.
+"""How many LNamespaces or LClusters each account has, so that admission can refuse one too many.
 
-Each replica watches LNamespaces and keeps the accounts alone. The watch may be a moment behind: an
-LNamespace that passes for it gets no Namespace, since the controller decides in the end
+Each replica watches them and keeps the accounts alone. The watch may be a moment behind: what
+passes for it gets no Namespace, since the controller decides in the end
 (docs/decisions/0019-limit.md). No request waits for the watch.
 """
 
@@ -19,8 +19,8 @@ from lnamespace.kube.resources import Resource
 from lnamespace.kube.store import Store
 
 
-class CountedLNamespace(msgspec.Struct, frozen=True):
-    """Keep an LNamespace's name, resource version and the account to which it counts."""
+class CountedObject(msgspec.Struct, frozen=True):
+    """Keep an object's name, resource version and the account to which it counts."""
 
     key: Key
     version: int
@@ -32,41 +32,41 @@ class _CountedSpec(msgspec.Struct, frozen=True):
     counted_to: str = msgspec.field(default="", name="countedTo")
 
 
-class _DecodedLNamespace(msgspec.Struct, frozen=True):
+class _DecodedObject(msgspec.Struct, frozen=True):
     metadata: PartialMetadata
     spec: _CountedSpec | None = None
 
 
-_decoder = msgspec.json.Decoder(_DecodedLNamespace)
+_decoder = msgspec.json.Decoder(_DecodedObject)
 
 
 class Usage:
-    """Count LNamespaces by account."""
+    """Count the objects of one kind by account."""
 
     def __init__(self, limits: RequesterLimits) -> None:
         self._limits = limits
         self._used: Counter[str] = Counter()
-        self.store: Store[CountedLNamespace] = Store(self._changed)
-        """The LNamespaces by name."""
+        self.store: Store[CountedObject] = Store(self._changed)
+        """The objects by name."""
 
     def exceeded(self, account: str) -> str:
-        """Return why the account may have no further LNamespace; empty if it may."""
+        """Return why the account may have no further one; empty if it may."""
         return self._limits.exceeded(account, self._used[self._limits.account(account)])
 
-    def reflector(self, client: Client, resource: Resource) -> Reflector[CountedLNamespace]:
+    def reflector(self, client: Client, resource: Resource) -> Reflector[CountedObject]:
         """Return the reflector that keeps the counts current while it runs."""
         return Reflector(client, resource, self.store, decode_counted)
 
-    def _changed(self, old: CountedLNamespace | None, new: CountedLNamespace | None) -> None:
+    def _changed(self, old: CountedObject | None, new: CountedObject | None) -> None:
         if old:
             self._used[self._limits.account(old.account)] -= 1
         if new:
             self._used[self._limits.account(new.account)] += 1
 
 
-def decode_counted(raw: bytes | msgspec.Raw) -> CountedLNamespace:
-    """Return what is kept of an LNamespace."""
+def decode_counted(raw: bytes | msgspec.Raw) -> CountedObject:
+    """Return what is kept of an object."""
     found = answers.decode(_decoder, raw)
     spec = found.spec or _CountedSpec()
     version = answers.version_of(found.metadata.resource_version)
-    return CountedLNamespace(("", found.metadata.name), version, spec.counted_to or spec.requester)
+    return CountedObject(("", found.metadata.name), version, spec.counted_to or spec.requester)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lnamespace.access.conventions import lnamespace_resource
-from lnamespace.access.limit import RequesterLimits
-from lnamespace.admission.accounts import NamespaceAccounts, own_account
+from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
+from lnamespace.access.limit import RequesterLimits, lcluster_limits, lnamespace_limits
+from lnamespace.admission.accounts import NamespaceAccounts
 from lnamespace.admission.certificates.files import MountedCertificate
 from lnamespace.admission.certificates.keypairs import CertificateSpec
 from lnamespace.admission.certificates.secret import SecretReference
@@ -24,11 +24,12 @@ from lnamespace.admission.certificates.trust import (
     keep_current,
 )
 from lnamespace.admission.decisions.decision import Decision
-from lnamespace.admission.endpoints import AdmissionEndpoints
+from lnamespace.admission.endpoints import AdmissionEndpoints, CreationLimit
 from lnamespace.admission.server import Server
 from lnamespace.admission.usage import Usage
 from lnamespace.errors import SettingsError
 from lnamespace.kube.client import Access, Client, connect
+from lnamespace.kube.resources import Resource
 from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.model.names import Names
 from lnamespace.payers.file import PayersFile
@@ -68,15 +69,8 @@ async def _serve(settings: Settings) -> None:
         unlimited = AdmissionEndpoints.from_settings(
             settings, client, payers, count, metrics.unrecorded.inc
         )
-        limits = RequesterLimits(settings.limit_per_requester, settings.limits_by_name)
-        names = Names(settings.api_group_suffix)
-        endpoints = replace(
-            unlimited,
-            limit_exceeded=await _limit_exceeded(stack, settings, client, limits),
-            account_of=NamespaceAccounts(client, names, limits).account_of
-            if client
-            else own_account,
-        )
+        limits = await _creation_limits(stack, settings, client) if client else {}
+        endpoints = replace(unlimited, limits=limits)
         server = Server(endpoints.all(), metrics)
         await _listen(settings, server, serving)
         probes = Probes(
@@ -88,18 +82,24 @@ async def _serve(settings: Settings) -> None:
         await _serve_until_stopped(settings, server)
 
 
-async def _limit_exceeded(
-    stack: AsyncExitStack, settings: Settings, client: Client | None, limits: RequesterLimits
-) -> Callable[[str], str]:
-    """Return the function that says why an account is at its limit; it never does without a client.
-
-    The watch behind it runs until the stack is closed.
-    """
-    usage = Usage(limits)
-    if client and limits.any_limited:
-        resource = lnamespace_resource(Names(settings.api_group_suffix))
+async def _creation_limits(
+    stack: AsyncExitStack, settings: Settings, client: Client
+) -> dict[str, CreationLimit]:
+    """Return how creations are limited, by kind. The watches run until the stack is closed."""
+    names = Names(settings.api_group_suffix)
+    limits: dict[Resource, RequesterLimits] = {
+        lnamespace_resource(names): lnamespace_limits(settings),
+        lcluster_resource(names): lcluster_limits(settings),
+    }
+    usages = {resource: Usage(each) for resource, each in limits.items() if each.any_limited}
+    for resource, usage in usages.items():
         await stack.enter_async_context(_running(usage.reflector(client, resource).run()))
-    return usage.exceeded
+    return {
+        resource.kind: CreationLimit(
+            NamespaceAccounts(client, names, limits[resource]).account_of, usage.exceeded
+        )
+        for resource, usage in usages.items()
+    }
 
 
 def _count(metrics: WebhookMetrics, path: str, decision: Decision) -> None:

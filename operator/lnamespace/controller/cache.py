@@ -79,6 +79,7 @@ class Cache:
         limits: RequesterLimits = NO_LIMITS,
         reserved: tuple[str, ...] = (),
         rails: Iterable[Resource] = (),
+        lcluster_limits: RequesterLimits = NO_LIMITS,
     ) -> None:
         self._names = conventions.names
         self._queue = queue
@@ -101,7 +102,9 @@ class Cache:
         self.objects |= {
             kind: Store[ObservedObject](self._profile_object_changed) for kind in rails
         }
-        self.lclusters = LClusterCache(self._names, self.objects[NAMESPACE], queue.add)
+        self.lclusters = LClusterCache(
+            self._names, self.objects[NAMESPACE], queue.add, lcluster_limits
+        )
 
     def get(self, resource: Resource, key: Key) -> ObservedObject | None:
         """Return an object as last known; None where there is none."""

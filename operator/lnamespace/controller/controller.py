@@ -9,8 +9,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
-from lnamespace.access.conventions import Conventions, SudoLayout
-from lnamespace.access.limit import RequesterLimits
+from lnamespace.access.conventions import Conventions, SudoLayout, lcluster_resource
+from lnamespace.access.limit import lcluster_limits, lnamespace_limits
 from lnamespace.access.person import Person
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import Cache, Tenant, WorkKey
@@ -62,15 +62,10 @@ def conventions_of(settings: Settings) -> Conventions:
         names,
         settings.users_role,
         sudo=SudoLayout(settings.sudo_layout),
-        counted=limits_of(settings).any_limited,
+        counted=lnamespace_limits(settings).any_limited,
         required_labels=items(settings.required_labels),
         forbidden_labels=items(settings.forbidden_labels),
     )
-
-
-def limits_of(settings: Settings) -> RequesterLimits:
-    """How many LNamespaces somebody may have."""
-    return RequesterLimits(settings.limit_per_requester, settings.limits_by_name)
 
 
 def election_of(client: Client, settings: Settings) -> LeaderElector | None:
@@ -115,9 +110,10 @@ class Controller:
             conventions,
             self._queue,
             self._instrumentation.news,
-            limits_of(settings),
+            lnamespace_limits(settings),
             settings.reserved,
             self._profiles.kinds,
+            lcluster_limits(settings),
         )
         applier = partial(Applier, client, self._cache.objects, conventions.managed_metadata)
         # One LNamespace may list 50 sudoers: what is made for them leaves room for all else.
@@ -212,7 +208,7 @@ class Controller:
             for key in self._cache.known():
                 self._queue.add(key)
             tasks.create_task(self._election.keep())
-            if self._cache.limited:
+            if self._cache.limited or self._cache.lclusters.limits.any_limited:
                 await self._relist()
         await self._profiles.refresh()
         tasks.create_task(self._profiles.keep(self._compare_all))
@@ -227,7 +223,8 @@ class Controller:
 
         A watch may be behind; nothing else that we do needs more than that it catches up.
         """
-        places = (NAMESPACE, self._source.resource)
+        lclusters = lcluster_resource(Names(self._settings.api_group_suffix))
+        places = (NAMESPACE, self._source.resource, lclusters)
         found = (r for r in self._reflectors if r.resource in places)
         await asyncio.gather(*(reflector.relist() for reflector in found))
 

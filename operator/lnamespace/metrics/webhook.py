@@ -48,8 +48,8 @@ class WebhookMetrics(ProcessMetrics):
         Counter,
         Definition(
             "lnamespace_webhook_limit_refusals",
-            "Creations refused since who asks has as many LNamespaces as they may have. Dry runs "
-            "count too.",
+            "Creations refused since who asks has as many LNamespaces, or LClusters, as they may "
+            "have. Dry runs count too.",
         ),
     ]
     resolutions: Annotated[

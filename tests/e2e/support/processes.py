@@ -159,6 +159,7 @@ class Controller(Process):
             "LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}",
             # A few people make hundreds here; test_limits.py is about the limit.
             "LNAMESPACE_LIMIT_PER_REQUESTER": "0",
+            "LNAMESPACE_LCLUSTER_LIMIT_PER_REQUESTER": "0",
         }
         super().__init__(kubeconfig, log, **fixed | variables)
 
@@ -185,6 +186,7 @@ class Webhook(Process):
             "LNAMESPACE_DRAIN_SECONDS": "1",
             "LNAMESPACE_CERTIFICATE_SETTLE_SECONDS": "1",
             "LNAMESPACE_LIMIT_PER_REQUESTER": "0",
+            "LNAMESPACE_LCLUSTER_LIMIT_PER_REQUESTER": "0",
         }
         super().__init__(kubeconfig, log, **fixed | variables)
 

@@ -2,6 +2,7 @@
 
 * :mod:`~lnamespace.controller.lclusters.resource` - an LCluster as the cluster has it; pure.
 * :mod:`~lnamespace.controller.lclusters.cache` - the LClusters and the namespaces of each.
+* :mod:`~lnamespace.controller.lclusters.quota` - which of them are within the limit; pure.
 * :mod:`~lnamespace.controller.lclusters.observation` - the input of a decision; pure.
 * :mod:`~lnamespace.controller.lclusters.decision` - what is to be done; pure.
 * :mod:`~lnamespace.controller.lclusters.status` - the status and its conditions; pure.

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from lnamespace.access.limit import RequesterLimits
 from lnamespace.controller.lclusters.definitions import CachedDefinition
+from lnamespace.controller.lclusters.quota import LClusterEntry, refuse_excess
 from lnamespace.controller.lclusters.resource import CachedLCluster
 from lnamespace.kube.objects import Key
 from lnamespace.kube.state import ObservedObject
@@ -27,7 +29,11 @@ class LClusterCache:
         names: Names,
         namespaces: Store[ObservedObject],
         enqueue: Callable[[TenantCluster], None],
+        limits: RequesterLimits,
     ) -> None:
+        self.limits = limits
+        self._admitted: set[str] = set()
+        """The UIDs of those that are within the limit, also before their Namespaces show it."""
         self._names = names
         self._namespaces = namespaces
         self._enqueue = enqueue
@@ -48,6 +54,45 @@ class LClusterCache:
     def ours(self, cached: CachedLCluster | None) -> LCluster | None:
         """Return the LCluster if it is of our class, or None."""
         return cached.lcluster if cached and cached.of_class(self._names.class_name) else None
+
+    def exceeded(self, name: str) -> str:
+        """Return why an LCluster has to wait; empty if it need not, and then it never has to.
+
+        Nothing is awaited here, so nothing comes between the look and the admission.
+        """
+        cached = self.get(name)
+        if cached is None or not self.limits.any_limited:
+            return ""
+        entry = self._entry(cached.lcluster)
+        if refusal := refuse_excess(entry, self._rivals(entry), self.limits):
+            return refusal
+        self._admitted.add(cached.lcluster.uid)
+        return ""
+
+    def _rivals(self, entry: LClusterEntry) -> Iterator[LClusterEntry]:
+        """Return the other LClusters of an account, of any class."""
+        for cached in self.lclusters:
+            lcluster = cached.lcluster
+            account = self.limits.account(lcluster.spec.account)
+            if account == entry.account and lcluster.name != entry.name:
+                yield self._entry(lcluster)
+
+    def _entry(self, lcluster: LCluster) -> LClusterEntry:
+        uid, key = lcluster.uid, self._names.lcluster_annotation
+        namespaces = self.namespaces_of(lcluster.name)
+        marked = any(found.annotations.get(key) == uid for found in namespaces)
+        account = self.limits.account(lcluster.spec.account)
+        since = lcluster.metadata.creation_timestamp or ""
+        return LClusterEntry(lcluster.name, account, since, marked or uid in self._admitted)
+
+    def _call_next(self, gone: LCluster) -> None:
+        """Enqueue those that may have waited for the end of an LCluster."""
+        entry = self._entry(gone)
+        self._admitted.discard(gone.uid)
+        if self.limits.of(entry.account) is not None:
+            for rival in self._rivals(entry):
+                if not rival.admitted:
+                    self._enqueue(TenantCluster(rival.name))
 
     def namespaces_of(self, name: str) -> tuple[ObservedObject, ...]:
         """Return the Namespaces that the prefix of an LCluster begins, by name."""
@@ -133,3 +178,5 @@ class LClusterCache:
         for lcluster in (self.ours(old), self.ours(new)):
             if lcluster is not None:
                 self._enqueue(TenantCluster(lcluster.name))
+        if old is not None and (new is None or new.lcluster.uid != old.lcluster.uid):
+            self._call_next(old.lcluster)

@@ -19,7 +19,7 @@ from lnamespace.access.lcluster import (
 )
 from lnamespace.controller.lclusters.observation import LClusterObservation
 from lnamespace.controller.observation import Lifecycle
-from lnamespace.controller.status import NOBODY, RESERVED_NAME, Refusal
+from lnamespace.controller.status import LIMIT_EXCEEDED, NOBODY, RESERVED_NAME, Refusal
 from lnamespace.kube.plan import Action, Create, Delete, Write, plan_actions
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.kube.state import ObservedObject
@@ -82,11 +82,8 @@ def _decide_active(observation: LClusterObservation, now: datetime) -> LClusterD
     entries = active_entries(lcluster.spec, now)
     editors = cluster_editor_objects(lcluster, entries, conventions)
     grants = plan_actions(editors, observation.get)
-    if problem := observation.name_problem:
-        message = f"The name is refused: {problem}. Delete this LCluster and choose another."
-        return LClusterDecision(
-            now, actions=grants, entries=entries, refusal=Refusal(RESERVED_NAME, message)
-        )
+    if refusal := _refusal(observation):
+        return LClusterDecision(now, actions=grants, entries=entries, refusal=refusal)
     if observation.failures:
         return LClusterDecision(now, actions=grants, entries=entries)
     there = (namespace.key[1] for namespace in observation.namespaces)
@@ -102,6 +99,14 @@ def _decide_active(observation: LClusterObservation, now: datetime) -> LClusterD
         actions=(*missing, *filter(None, marks), *grants, *_custom_resources(observation)),
         entries=entries,
     )
+
+
+def _refusal(observation: LClusterObservation) -> Refusal | None:
+    if problem := observation.name_problem:
+        message = f"The name is refused: {problem}. Delete this LCluster and choose another."
+        return Refusal(RESERVED_NAME, message)
+    exceeded = observation.limit_exceeded
+    return Refusal(LIMIT_EXCEEDED, exceeded) if exceeded else None
 
 
 def _custom_resources(observation: LClusterObservation) -> tuple[Action, ...]:

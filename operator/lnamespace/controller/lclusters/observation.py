@@ -30,6 +30,8 @@ class LClusterObservation:
         The API groups of the tenant's CustomResourceDefinitions.
     name_problem
         Why the LCluster may not have its name; empty where it may, or has it already.
+    limit_exceeded
+        Why the LCluster has to wait until its requester has fewer others; empty where it has not.
     failures
         Why it could not be found out whether the name is free.
     """
@@ -42,6 +44,7 @@ class LClusterObservation:
     objects: Mapping[tuple[Resource, Key], ObservedObject | None] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
     name_problem: str = ""
+    limit_exceeded: str = ""
     failures: tuple[ClusterError, ...] = ()
 
     @property

@@ -26,7 +26,10 @@ class LClusterObserver:
     conventions: Conventions
 
     async def observe(self, name: str) -> LClusterObservation:
-        """Read the caches, and ask whether the name is free if it is not the LCluster's yet."""
+        """Read the caches; ask whether the name is free if it is not the LCluster's yet.
+
+        One that is within the limit of its requester is counted from then on.
+        """
         cached = self.cache.lclusters.get(name)
         lifecycle = self._lifecycle(cached)
         seen = LClusterObservation(name, self.conventions, lifecycle, cached)
@@ -35,9 +38,13 @@ class LClusterObserver:
         seen = self.renew(seen)
         await self.applier.refresh(seen.objects)
         seen = self.renew(seen)
-        if lifecycle is not Lifecycle.ACTIVE or seen.established:
+        if lifecycle is not Lifecycle.ACTIVE:
             return seen
-        return await self._with_name_problem(seen)
+        if not seen.established:
+            seen = await self._with_name_problem(seen)
+        if seen.name_problem or seen.failures:
+            return seen
+        return dataclasses.replace(seen, limit_exceeded=self.cache.lclusters.exceeded(name))
 
     def renew(self, before: LClusterObservation) -> LClusterObservation:
         """Read the caches again for the same LCluster, as it was then."""
