@@ -28,6 +28,7 @@ WRONG = [
     ("sudoLayout=account", "sudoLayout", "'group', 'serviceaccount'"),
     ("reservedNames={Vault}", "reservedNames[0]", "a name of a namespace"),
     ("limitExceptions.alice=-1", "limitExceptions/alice", "minimum"),
+    ("gateway.limitExceptions.alice=-1", "gateway/limitExceptions/alice", "minimum"),
     ("authenticated.groups={a'b}", "authenticated.groups[0]", "without quotes"),
     ("authenticated.groups={system:unauthenticated}", "authenticated.groups", "without logging in"),
     ('policies.neverImpersonate={a"b}', "policies.neverImpersonate[0]", "without quotes"),
