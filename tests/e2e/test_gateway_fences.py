@@ -940,6 +940,7 @@ def test_a_service_takes_no_address_of_others(tenant: Api) -> None:
     for good in (
         service(),
         service(type="NodePort"),
+        service(type="LoadBalancer", loadBalancerClass=f"{TENANT}-example.com/own"),
         service(type="ExternalName", externalName="www.example.com"),
     ):
         tenant.create(services, good, dryRun="All")

@@ -41,6 +41,7 @@ BOTH_WAYS = [
     ("persistentvolumeclaims", "spec.storageClassName", "", "lcluster.acme"),
     ("persistentvolumeclaims", "spec.dataSourceRef.namespace", "prod", "acme-prod"),
     ("persistentvolumeclaims", "spec.selector", {}, SELECTED),
+    ("services", "spec.loadBalancerClass", "example.com/own", "acme-example.com/own"),
     ("deployments", f"{POD}.priorityClassName", "high", "acme-high"),
     ("deployments", f"{POD}.runtimeClassName", "gvisor", "acme-gvisor"),
     (

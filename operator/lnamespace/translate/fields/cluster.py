@@ -101,7 +101,8 @@ _ENDPOINTS = plan_at(
 )
 NETWORK: Mapping[tuple[str, str], ObjectPlan] = {
     ("", "endpoints"): _ENDPOINTS,
-    ("", "services"): plan_at(CONDITIONS),
+    # The controllers of the platform watch all Services, and take those of their class.
+    ("", "services"): plan_at({"spec.loadBalancerClass": PREFIXED, **CONDITIONS}),
     ("discovery.k8s.io", "endpointslices"): plan_at({"endpoints[].targetRef": REFERENCE}),
     ("networking.k8s.io", "ingresses"): plan_at(
         {
