@@ -125,7 +125,7 @@ class Gateway:
         except UpstreamRefused as refused:
             await answer_json(call, refused.status, refused.headers, refused.body)
             return
-        await self._while_allowed(asked, request, replace(call, pin=pin))
+        await self._while_allowed(asked, request, replace(call, pin=pin) if pin else call)
 
     async def _admit(self, exchange: Exchange) -> Asked:
         """Return who asks, and for which tenant."""
@@ -171,7 +171,7 @@ class Gateway:
         if not decision.allowed:
             raise access_denied(user, attributes, decision.reason)
         refuse_suspended(asked.tenant, request)
-        return replace(asked, user=user)
+        return asked if user is asked.user else replace(asked, user=user)
 
     async def _while_allowed(
         self, asked: Asked, request: ResourceRequest, call: TenantCall
@@ -222,7 +222,10 @@ def _user(login: Login, tenant: ServedTenant) -> User | None:
 
 def _call(asked: Asked, request: ResourceRequest) -> TenantCall:
     sent = asked.exchange.request
-    view = replace(asked.tenant.view, in_pod=request.in_pod)
+    view = asked.tenant.view
+    if request.in_pod:
+        # Only then, for what a view has worked out of its names is worked out anew in a copy.
+        view = replace(view, in_pod=True)
     encoding = encoding_of(request, ",".join(sent.values("accept")))
     return TenantCall(
         asked.exchange,

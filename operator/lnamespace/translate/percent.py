@@ -5,6 +5,8 @@ from urllib.parse import quote, unquote_to_bytes
 
 from lnamespace.translate.status import bad_request, no_such_path
 
+_PLAIN = re.compile(r"[A-Za-z0-9._~:@!$&'()*+,;=-]*")
+"""What stands in a segment as it is; most are, and need no encoding."""
 _ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -28,7 +30,7 @@ def decode_component(text: str) -> str:
 
 def encode_segment(text: str) -> str:
     """Return a segment of a path, encoded so that it stays one segment."""
-    return quote(text, safe="-._~:@!$&'()*+,;=")
+    return text if _PLAIN.fullmatch(text) else quote(text, safe="-._~:@!$&'()*+,;=")
 
 
 def encode_query(parameters: tuple[tuple[str, str], ...]) -> str:
