@@ -26,8 +26,6 @@ from lnamespace.translate.status import not_found
 from lnamespace.translate.targets import manager_of, refuse_foreign_write, upstream_target
 
 NAMESPACES = GroupResource("", "namespaces")
-GRANT_SECONDS = 10.0
-"""How long a request waits until a new namespace can be worked in."""
 
 
 class _CreatedMeta(msgspec.Struct, frozen=True):
@@ -80,7 +78,7 @@ class Forwarder:
             if request.verb == "create" and not request.name:
                 raise not_found(NAMESPACES, request.namespace)
             raise not_found(request.resource.group_resource, request.name)
-        await namespaces.usable(namespace, GRANT_SECONDS)
+        await namespaces.usable(namespace)
 
     async def _plain(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
         sent = call.exchange.request
@@ -101,7 +99,7 @@ class Forwarder:
         answer = await response.read() if refusal is None else refusal
         if _creates_namespace(call) and response.status == 201:
             created = msgspec.json.decode(answer, type=_Created).metadata.name
-            await namespaces.usable(created, GRANT_SECONDS)
+            await namespaces.usable(created)
         await answer_json(call, response.status, response.headers, answer)
 
     async def _stream(self, call: TenantCall) -> None:

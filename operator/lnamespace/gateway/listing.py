@@ -20,7 +20,6 @@ from lnamespace.translate.continuation import ListPosition
 from lnamespace.translate.request import Query
 from lnamespace.translate.status import bad_request
 
-_GRANT_SECONDS = 10.0
 _END_SECONDS = 1.0
 """How long a list waits to learn that a namespace that refuses it is being deleted."""
 
@@ -45,7 +44,7 @@ class Lister:
         parts = list_parts(call.request, namespaces.all(), call.view)
         for part in parts:
             if part.name in namespaces:
-                await namespaces.usable(part.name, _GRANT_SECONDS)
+                await namespaces.usable(part.name)
         try:
             body = await self._list(call, parts, namespaces)
         except* UpstreamRefused as group:

@@ -14,6 +14,8 @@ NamespaceListener = Callable[[str, bool], None]
 """Called with a namespace in upstream spelling, and whether it is there."""
 
 
+_GRANT_SECONDS = 10.0
+"""How long a request waits until a new namespace can be worked in."""
 _FRESH_SECONDS = 10.0
 """How long the API server may take to know of a RoleBinding that its watches told."""
 
@@ -122,7 +124,7 @@ class TenantNamespaces:
         granted = self._granted.get(namespace)
         return granted is not None and time.monotonic() - granted < _FRESH_SECONDS
 
-    async def usable(self, namespace: str, seconds: float) -> bool:
+    async def usable(self, namespace: str, seconds: float = _GRANT_SECONDS) -> bool:
         """Wait until a new namespace can be worked in; return whether it can."""
         try:
             async with asyncio.timeout(seconds):

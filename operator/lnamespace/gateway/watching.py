@@ -24,7 +24,6 @@ from lnamespace.translate.made_objects import is_made
 from lnamespace.translate.request import Query
 from lnamespace.translate.status import ApiStatus, Refused, too_many_requests
 
-_GRANT_SECONDS = 10.0
 _LONGEST = 365 * 24 * 3600
 """Seconds that a watch lasts at most, whatever its client asks for."""
 _AT_ONCE = 1000
@@ -74,7 +73,7 @@ class Watcher:
             parts = [Part(single, request)] if single else cluster_parts(request)
             if len(parts) == 1:
                 if single:
-                    await namespaces.usable(single, _GRANT_SECONDS)
+                    await namespaces.usable(single)
                 await self._single(call, parts[0], namespaces)
             else:
                 await self._merged(call, {part.name: part for part in parts}, None, "")

@@ -12,8 +12,6 @@ from lnamespace.translate.view import View
 
 AGGREGATION = "aggregate-to-"
 """What the name of a label begins with that adds a ClusterRole to another one, by convention."""
-MANAGED_BY = "app.kubernetes.io/managed-by"
-"""The label by which an LNamespace operator knows what it has made."""
 
 _OPERATOR = "lnamespace"
 

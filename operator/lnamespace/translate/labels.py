@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lnamespace.kube.objects import MANAGED_BY
 from lnamespace.translate.keys import (
-    MANAGED_BY,
     MANAGER,
     key_down,
     own_key_up,

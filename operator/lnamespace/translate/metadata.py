@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from lnamespace.translate.keys import MANAGED_BY, MANAGER, key_down, own_key_up, role_key_up
+from lnamespace.kube.objects import MANAGED_BY
+from lnamespace.translate.keys import MANAGER, key_down, own_key_up, role_key_up
 from lnamespace.translate.labels import NAMESPACE_NAME, AnnotationsPlan, LabelsPlan, is_null
 from lnamespace.translate.managed_fields import ManagedFieldsPlan
 from lnamespace.translate.plans import (

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from lnamespace.kube.objects import MANAGED_BY
 from lnamespace.translate.confinement.certificates import signer_up
 from lnamespace.translate.event_selection import EventSelector, JudgedTerm, judge_event_term
-from lnamespace.translate.keys import MANAGED_BY, manager_up, own_key_up, role_key_up
+from lnamespace.translate.keys import manager_up, own_key_up, role_key_up
 from lnamespace.translate.labels import NAMESPACE_NAME
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.resources import GroupResource, ResourceType
