@@ -166,6 +166,7 @@ def _api_server(ports: Ports, pki: Pki) -> tuple[str, ...]:
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
         f"--service-account-key-file={pki.service_account_key}",
         f"--service-account-signing-key-file={pki.service_account_key}",
+        "--enable-aggregator-routing=true",  # no kube-proxy leads from a Service to its endpoints
         "--profiling=false",
     )
 

@@ -252,6 +252,16 @@ class Settings:
         "for themselves; the first replica makes it. Empty: they issue none.",
         "gateway",
     )
+    gateway_webhook_service: str = _option(
+        "",
+        "NAMESPACE/NAME:PORT of the Service at which the API server reaches "
+        "--gateway-webhook-listen, to ask the webhooks of tenants; needs --gateway-signer-secret. "
+        "Empty: they have none.",
+        "gateway",
+    )
+    gateway_webhook_listen: str = _option(
+        "0.0.0.0:9443", "Where the API server asks the webhooks of tenants, by HTTPS.", "gateway"
+    )
 
     ledger_url: str = _option(
         "sqlite:////var/lib/lnamespace/ledger.db",

@@ -85,3 +85,10 @@ spec:
 !(request.operation == 'DELETE' ? ['delete'] : request.operation == 'CREATE' ? ['create'] : ['update', 'patch']).exists(verb,
   authorizer.group(request.resource.group).resource(request.resource.resource).check(verb).allowed())
 {{- end }}
+
+{{/* CEL: the API server asks the gateway instead of a webhook of the LCluster, as in translate/confinement/clients.py. */}}
+{{- define "lnamespace.gatewayAsks" -}}
+!has({{ .client }}.url) && has({{ .client }}.service)
+          && {{ .client }}.service.namespace == '{{ .root.Release.Namespace }}' && {{ .client }}.service.name == '{{ .root.Values.gateway.name }}'
+          && has({{ .client }}.service.path) && {{ .client }}.service.path.startsWith('/webhooks/' + variables.tenant + '/')
+{{- end }}

@@ -15,7 +15,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from lnamespace.translate.status import unauthorized
 
@@ -24,6 +24,7 @@ CLOCKS_DIFFER = timedelta(minutes=5)
 """For which a certificate is valid before it is made."""
 
 _PURPOSE = b"CA of an LCluster\0"
+_WEBHOOK_PURPOSE = b"webhooks of an LCluster\0"
 _COMMON_NAME = "LCluster "
 _CURVE = ec.SECP256R1()
 _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -71,6 +72,27 @@ class RootAuthority:
     def tenant_authority(self, identity: TenantIdentity) -> TenantAuthority:
         """Return the CA of an LCluster."""
         return _derived_authority(self, identity)
+
+    def webhook_key(self, identity: TenantIdentity) -> str:
+        """Return what the API server is let in with to ask the webhooks of an LCluster."""
+        return _derived(self, _WEBHOOK_PURPOSE + identity.uid.encode(), 16).hex()
+
+    def serving_pair(self, host: str) -> tuple[bytes, bytes]:
+        """Make a certificate for a host and its key, in PEM; it lasts as long as the root."""
+        key = ec.generate_private_key(_CURVE)
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webhooks")]))
+            .issuer_name(self.certificate.subject)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(self.certificate.not_valid_before_utc)
+            .not_valid_after(self.certificate.not_valid_after_utc)
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        )
+        certificate = builder.sign(self.key, hashes.SHA256())
+        return certificate.public_bytes(serialization.Encoding.PEM), key_pem(key)
 
     def issuer_of(self, certificate: x509.Certificate) -> TenantIdentity | None:
         """Return whose CA issued a certificate; None if it is a login of the platform.
@@ -127,10 +149,9 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _derived_authority(root: RootAuthority, identity: TenantIdentity) -> TenantAuthority:
-    secret = root.key.private_numbers().private_value.to_bytes(32, "big")
     info = _PURPOSE + identity.uid.encode()
     # Sixteen bytes more than the order has, so that no key is likelier than another.
-    derived = HKDF(hashes.SHA256(), 48, salt=None, info=info).derive(secret)
+    derived = _derived(root, info, 48)
     key = ec.derive_private_key(int.from_bytes(derived, "big") % (_ORDER - 1) + 1, _CURVE)
     builder = _authority(identity.distinguished_name, root.certificate.subject, key, path_length=0)
     serial = int.from_bytes(hashlib.sha256(info).digest()[:16], "big") | 1
@@ -144,6 +165,11 @@ def _derived_authority(root: RootAuthority, identity: TenantIdentity) -> TenantA
         )
     )
     return TenantAuthority(builder.sign(root.key, hashes.SHA256()), key)
+
+
+def _derived(root: RootAuthority, info: bytes, size: int) -> bytes:
+    secret = root.key.private_numbers().private_value.to_bytes(32, "big")
+    return HKDF(hashes.SHA256(), size, salt=None, info=info).derive(secret)
 
 
 def _authority(

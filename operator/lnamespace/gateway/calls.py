@@ -8,9 +8,11 @@ from typing import Protocol
 from lnamespace.gateway.http.connection import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.upstream import Acting
+from lnamespace.rbac.attributes import User
 from lnamespace.translate.numbers import parse_number
 from lnamespace.translate.protobuf.envelope import from_json_in_steps, watch_frame
 from lnamespace.translate.request import ResourceRequest
+from lnamespace.translate.targets import READ_VERBS
 from lnamespace.translate.view import View
 
 STREAMED = frozenset({"exec", "attach", "portforward", "proxy", "log"})
@@ -81,6 +83,8 @@ class TenantCall:
     pin
         Of the metadata of the one object that a write may meet, its resource version or its uid;
         empty: any.
+    user
+        Whom they act as inside the tenant's cluster.
     """
 
     exchange: Exchange
@@ -91,16 +95,20 @@ class TenantCall:
     encoding: AnswerEncoding = field(default_factory=JsonEncoding)
     base: str = ""
     pin: Mapping[str, str] = field(default_factory=dict)
+    user: User | None = None
 
     @property
     def acting(self) -> Acting:
         """Return who acts upstream: for what RBAC gives to the tenant's account that, else us.
 
-        That are its namespaces and its own API groups.
+        That are its namespaces and its own API groups. No webhook is asked about a read.
         """
-        if self.request.resource.namespaced or self.request.resource.custom:
-            return Acting(self.view.tenant, self.person)
-        return Acting()
+        request = self.request
+        reads = request.verb in READ_VERBS and request.subresource not in STREAMED
+        user = None if reads else self.user
+        if request.resource.namespaced or request.resource.custom:
+            return Acting(self.view.tenant, self.person, user)
+        return Acting("", self.person, user)
 
     @property
     def over_namespaces(self) -> bool:

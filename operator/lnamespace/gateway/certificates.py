@@ -11,6 +11,7 @@ from cryptography.x509.oid import NameOID
 
 from lnamespace.errors import SettingsError
 from lnamespace.gateway.authorities import RootAuthority, TenantIdentity
+from lnamespace.runtime.key_pairs import load_key_pair
 
 
 @dataclass(frozen=True)
@@ -142,3 +143,12 @@ class ServerContext:
     ) -> None:
         secured.context = self._current
         secured.lnamespace_server_name = name or ""  # type: ignore[union-attr]
+
+
+def webhook_context(root: RootAuthority, host: str) -> ssl.SSLContext:
+    """Return the TLS context of the port at which the API server asks the webhooks of tenants."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    load_key_pair(context, *root.serving_pair(host))
+    return context

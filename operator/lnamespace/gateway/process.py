@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine
+import ssl
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,11 @@ import msgspec
 
 from lnamespace.errors import ClusterError, SettingsError
 from lnamespace.gateway.authorities import RootAuthority
-from lnamespace.gateway.certificates import ClientCertificates, ServerContext
+from lnamespace.gateway.certificates import (
+    ClientCertificates,
+    ServerContext,
+    webhook_context,
+)
 from lnamespace.gateway.discovery import DiscoveryDocuments
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.server import HttpServer
@@ -29,6 +34,7 @@ from lnamespace.gateway.signer import Signer, shared_root
 from lnamespace.gateway.tenants import Tenants
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.watching import Watcher
+from lnamespace.gateway.webhooks import WebhookHandler, WebhookProxies
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.model.names import Names
@@ -38,6 +44,7 @@ from lnamespace.runtime.signals import exit_at_next_signal, stop_event
 from lnamespace.settings import Settings
 from lnamespace.translate.allowances import decode_allowances
 from lnamespace.translate.published import Published
+from lnamespace.translate.webhook_proxy import ProxyService
 
 _CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 
@@ -70,6 +77,7 @@ async def _serve(settings: Settings) -> None:
         )
         upstream = Upstream(pool, client.token)
         stack.callback(upstream.close)
+        await upstream.find_account()
         context = ServerContext(Path(settings.gateway_certificate_directory))
         authenticator = Authenticator(upstream)
         root = await _root(settings, client)
@@ -77,7 +85,9 @@ async def _serve(settings: Settings) -> None:
         authenticator.use(clients)
         context.use(clients)
         sealer = TokenSealer((derive_key(context.private_key()),))
-        tenants = Tenants(client, upstream, names, decode_allowances(settings.gateway_allow))
+        proxies = _webhook_proxies(settings, root)
+        allowances = decode_allowances(settings.gateway_allow)
+        tenants = Tenants(client, upstream, names, allowances, proxies.of if proxies else None)
         await stack.enter_async_context(_running(tenants.run()))
         await tenants.synced()
         if root:
@@ -95,23 +105,28 @@ async def _serve(settings: Settings) -> None:
             metrics,
         )
         server = HttpServer(gateway.handle)
-        await _listen(settings, server, context)
+        servers = [server]
+        if proxies:
+            servers.append(await _serve_webhooks(settings, proxies, tenants, upstream))
+        address = await _listen(server, "gateway_listen", settings, context.entry)
+        log.info("listening", extra={"address": address})
         probes = Probes(
             partial(_problem, tenants, server), partial(_measure, tenants, server, metrics)
         )
         await stack.enter_async_context(serve_probes(settings.health_listen, probes))
         await stack.enter_async_context(_running(_keep_certificate(context)))
-        await _serve_until_stopped(settings, server)
+        await _serve_until_stopped(settings, servers)
 
 
-async def _serve_until_stopped(settings: Settings, server: HttpServer) -> None:
+async def _serve_until_stopped(settings: Settings, servers: Sequence[HttpServer]) -> None:
     """Serve until SIGTERM or SIGINT, then for the drain time; end at once at a second signal."""
     await stop_event().wait()
     exit_at_next_signal()
-    server.draining = True
+    for server in servers:
+        server.draining = True
     log.info("stopping", extra={"drain_seconds": settings.drain_seconds})
     await asyncio.sleep(settings.drain_seconds)
-    await server.stop()
+    await asyncio.gather(*(server.stop() for server in servers))
     log.info("stopped")
 
 
@@ -139,15 +154,41 @@ async def _keep_certificate(context: ServerContext) -> None:
             log.warning("the certificate cannot be read", extra={"error": str(error)})
 
 
-async def _listen(settings: Settings, server: HttpServer, context: ServerContext) -> None:
+async def _serve_webhooks(
+    settings: Settings, proxies: WebhookProxies, tenants: Tenants, upstream: Upstream
+) -> HttpServer:
+    in_flight = InFlight(settings.gateway_requests_in_flight)
+    server = HttpServer(WebhookHandler(tenants, upstream, in_flight).handle)
+    context = webhook_context(proxies.root, proxies.service.host)
+    address = await _listen(server, "gateway_webhook_listen", settings, context)
+    log.info("ready to be asked for webhooks", extra={"address": address})
+    return server
+
+
+async def _listen(
+    server: HttpServer, option: str, settings: Settings, context: ssl.SSLContext
+) -> str:
+    """Begin to listen where an option says; return the real address."""
+    flag = f"--{option.replace('_', '-')}"
     try:
-        address = Address.parse(settings.gateway_listen)
-        host, port = await server.start(address.host, address.port, context.entry)
+        address = Address.parse(getattr(settings, option))
+        host, port = await server.start(address.host, address.port, context)
     except ValueError as error:
-        raise SettingsError(f"--gateway-listen: {error}") from error
+        raise SettingsError(f"{flag}: {error}") from error
     except OSError as error:
-        raise SettingsError(f"--gateway-listen: cannot listen: {error}") from error
-    log.info("listening", extra={"address": str(Address(host, port))})
+        raise SettingsError(f"{flag}: cannot listen: {error}") from error
+    return str(Address(host, port))
+
+
+def _webhook_proxies(settings: Settings, root: RootAuthority | None) -> WebhookProxies | None:
+    """Return how the API server reaches the webhooks of tenants; None where they have none."""
+    if not settings.gateway_webhook_service or root is None:
+        return None
+    try:
+        service = ProxyService.parse(settings.gateway_webhook_service)
+    except ValueError as error:
+        raise SettingsError(f"--gateway-webhook-service {error}") from error
+    return WebhookProxies(root, service)
 
 
 async def _root(settings: Settings, client: Client) -> RootAuthority | None:

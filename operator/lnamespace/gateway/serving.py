@@ -235,6 +235,7 @@ def _call(asked: Asked, request: ResourceRequest) -> TenantCall:
         headers_up(request, sent.headers, encoding.accept),
         ProtobufEncoding() if encoding.protobuf else JsonEncoding(),
         asked.destination.base,
+        user=asked.user,
     )
 
 

@@ -32,6 +32,7 @@ from lnamespace.translate.discovery import DiscoveredGroup, TenantGroups, resour
 from lnamespace.translate.published import Published
 from lnamespace.translate.resources import GroupResource, ResourceTable
 from lnamespace.translate.view import View
+from lnamespace.translate.webhook_proxy import WebhookProxy
 
 STORAGE_CLASS = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses")
 INGRESS_CLASS = Resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses")
@@ -53,8 +54,10 @@ class Tenants:
         upstream: Upstream,
         names: Names,
         allowances: Allowances | None = None,
+        webhooks: Callable[[LCluster], WebhookProxy] | None = None,
     ) -> None:
         self._names = names
+        self._webhooks = webhooks
         self._allowances = allowances or Allowances()
         self._published = Published()
         self._tenants: dict[str, ServedTenant] = {}
@@ -223,6 +226,7 @@ class Tenants:
             self._names.lcluster_label,
             allowances=self._allowances,
             namespace_annotations=own,
+            webhooks=self._webhooks(cluster) if self._webhooks else None,
         )
 
 

@@ -1,20 +1,30 @@
 """Requests to the platform's API server: as a tenant, or as the gateway itself."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from urllib.parse import quote
+
+import msgspec
 
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamPool, UpstreamResponse
 from lnamespace.kube.answers import error_of
+from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
+from lnamespace.rbac.attributes import User
+from lnamespace.translate.acting_users import (
+    EXTRA_EXTRA,
+    GROUP_EXTRA,
+    PERSON_EXTRA,
+    UID_EXTRA,
+    USERNAME_EXTRA,
+    extra_value,
+)
+
+_WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 ACCOUNTS_NAMESPACE = "lnamespace-clusters"
 """The namespace of the accounts that tenants act as. No such account exists."""
 
 ACCOUNT_PREFIX = f"system:serviceaccount:{ACCOUNTS_NAMESPACE}:"
-
-PERSON_EXTRA = "lcluster-user"
-"""The extra by which the audit log of the platform has the true person."""
 
 
 @dataclass(frozen=True)
@@ -27,18 +37,53 @@ class Acting:
         Empty: the gateway's own account, for cluster-scoped objects.
     person
         The name of whoever made the request, for the audit log.
+    user
+        As whom they act inside the tenant's cluster, for its webhooks; None: nobody asks.
     """
 
     tenant: str = ""
     person: str = ""
+    user: User | None = None
 
-    @property
-    def headers(self) -> Headers:
-        """Return the headers that say so to the API server."""
-        if not self.tenant:
+    def headers(self, account: str) -> Headers:
+        """Return the headers that say so to the API server.
+
+        Parameters
+        ----------
+        account
+            The gateway's own ServiceAccount. Only who impersonates can send an extra, so the
+            gateway impersonates itself; empty: it is none, and has no right to that.
+        """
+        name = ACCOUNT_PREFIX + self.tenant if self.tenant else account
+        if not name or not (self.tenant or self.user):
             return ()
-        extra = (f"impersonate-extra-{PERSON_EXTRA}", quote(self.person))
-        return (("impersonate-user", ACCOUNT_PREFIX + self.tenant), extra)
+        extras = [(PERSON_EXTRA, self.person), *(acting_extras(self.user) if self.user else ())]
+        sent = ((f"impersonate-extra-{key}", extra_value(value)) for key, value in extras)
+        return (("impersonate-user", name), *sent)
+
+
+def acting_extras(user: User) -> Iterator[tuple[str, str]]:
+    """Yield the extras that say to a tenant's webhooks who acts."""
+    yield USERNAME_EXTRA, user.name
+    if user.uid:
+        yield UID_EXTRA, user.uid
+    for group in user.groups:
+        yield GROUP_EXTRA, group
+    for key, values in user.extra.items():
+        for value in values:
+            yield EXTRA_EXTRA, f"{key}={value}"
+
+
+class _UserInfo(msgspec.Struct, frozen=True):
+    username: str = ""
+
+
+class _SelfReviewStatus(msgspec.Struct, frozen=True, rename="camel"):
+    user_info: _UserInfo = _UserInfo()
+
+
+class _SelfReview(msgspec.Struct, frozen=True):
+    status: _SelfReviewStatus = _SelfReviewStatus()
 
 
 class Upstream:
@@ -51,6 +96,24 @@ class Upstream:
     def __init__(self, pool: UpstreamPool, token: Callable[[], Awaitable[str]]) -> None:
         self._pool = pool
         self._token = token
+        self._account = ""
+
+    async def find_account(self) -> None:
+        """Find out as whom the gateway is logged in.
+
+        Raises
+        ------
+        ClusterError
+            The API server does not say.
+        """
+        question = b'{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}'
+        headers = (("content-type", "application/json"), ("accept", "application/json"))
+        response = await self.send("POST", _WHO_AM_I, Acting(), headers, question)
+        body = await response.read()
+        if response.status != 201:
+            raise error_of(response.status, body, response.value("retry-after"))
+        name = msgspec.json.decode(body, type=_SelfReview).status.user_info.username
+        self._account = name if name.startswith(SERVICE_ACCOUNT_PREFIX) else ""
 
     async def send(
         self, method: str, target: str, acting: Acting, headers: Headers = (), body: bytes = b""
@@ -65,7 +128,7 @@ class Upstream:
         token = await self._token()
         credentials = (("authorization", token),) if token else ()
         return await self._pool.send(
-            method, target, (*headers, *acting.headers, *credentials), body
+            method, target, (*headers, *acting.headers(self._account), *credentials), body
         )
 
     async def read(self, target: str, acting: Acting, headers: Headers = ()) -> bytes:

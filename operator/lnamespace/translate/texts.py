@@ -58,6 +58,7 @@ def text_down(view: View, text: str, group: str = "", kept: str = "") -> str:
     kept
         The name of an object in a namespace, which stays although it may begin with the prefix.
     """
+    text = view.webhooks.text_down(text) if view.webhooks else text
     text = _identities_down(view, text)
     if view.prefix not in text:
         return text

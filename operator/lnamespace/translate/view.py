@@ -15,6 +15,7 @@ from functools import cached_property
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.translate.allowances import Allowances
 from lnamespace.translate.resources import GroupResource, ResourceTable, ResourceType
+from lnamespace.translate.webhook_proxy import WebhookProxy
 
 SERVICE_ACCOUNTS_GROUP = "system:serviceaccounts:"
 CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
@@ -52,6 +53,8 @@ class View:
         own, so no tenant sees them, and an update by a tenant would take them away.
     allowances
         What of the platform the tenant's objects may use.
+    webhooks
+        How the API server reaches the tenant's webhooks; None: it asks none.
     """
 
     tenant: str
@@ -61,6 +64,7 @@ class View:
     in_pod: bool = False
     namespace_annotations: Mapping[str, str] = field(default_factory=dict)
     allowances: Allowances = field(default_factory=Allowances)
+    webhooks: WebhookProxy | None = None
 
     @cached_property
     def prefix(self) -> str:

@@ -3,6 +3,7 @@
 import base64
 import datetime as dt
 import ipaddress
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -38,11 +39,14 @@ class GatewayProcess(Process):
 
     def __init__(self, kubeconfig: Path, log: Path, port: int, certificates: Path) -> None:
         self.health = free_port()
+        self.webhooks = free_port()
         fixed = {
             "LNAMESPACE_GATEWAY_LISTEN": f"127.0.0.1:{port}",
             "LNAMESPACE_GATEWAY_HOST": HOST,
             "LNAMESPACE_GATEWAY_CERTIFICATE_DIRECTORY": str(certificates),
             "LNAMESPACE_GATEWAY_SIGNER_SECRET": f"{RELEASE_NAMESPACE}/{GATEWAY_ACCOUNT}-signer",
+            "LNAMESPACE_GATEWAY_WEBHOOK_SERVICE": f"{RELEASE_NAMESPACE}/{GATEWAY_ACCOUNT}:9443",
+            "LNAMESPACE_GATEWAY_WEBHOOK_LISTEN": f"0.0.0.0:{self.webhooks}",
             "LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}",
             "LNAMESPACE_DRAIN_SECONDS": "1",
         }
@@ -71,6 +75,11 @@ class GatewayCluster(Cluster):
         """Install or upgrade the chart with the gateway."""
         values = ("enabled=true", "deploy=false", f"host={HOST}")
         super().helm(verb, *(f"--set=gateway.{each}" for each in values), *flags)
+
+    def install(self) -> None:
+        """Install the chart, and lead the gateway's Service to where the gateway is."""
+        super().install()
+        publish(self.admin, RELEASE_NAMESPACE, GATEWAY_ACCOUNT, "webhooks", self.gateway.webhooks)
 
     @cached_property
     def controller(self) -> Controller:
@@ -237,6 +246,26 @@ def _builder(
         .not_valid_before(now - dt.timedelta(hours=1))
         .not_valid_after(now + dt.timedelta(days=2))
     )
+
+
+def publish(api: Api, namespace: str, service: str, name: str, port: int) -> None:
+    """Lead a port of a Service to a port of this machine."""
+    slices = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+    labels = {"kubernetes.io/service-name": service}
+    body = {
+        "metadata": {"name": service, "labels": labels},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [machine_address()], "conditions": {"ready": True}}],
+        "ports": [{"name": name, "port": port, "protocol": "TCP"}],
+    }
+    api.create(slices, body)
+
+
+def machine_address() -> str:
+    """An address of this machine that Kubernetes takes for an endpoint: none of loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # sends nothing
+        return str(probe.getsockname()[0])
 
 
 def gone(api: Api, path: str) -> bool:

@@ -1,13 +1,12 @@
 """The TLS context of the webhook, which changes its certificate while it serves."""
 
 import logging
-import os
 import ssl
-from contextlib import ExitStack
 from datetime import UTC, datetime
 
 from lnamespace.admission.certificates.keypairs import KeyPair, not_after, not_before, problem
 from lnamespace.metrics.webhook import WebhookMetrics
+from lnamespace.runtime.key_pairs import load_key_pair
 
 log = logging.getLogger(__name__)
 
@@ -39,20 +38,9 @@ class ServingCertificate:
         """
         if pair == self.pair:
             return
-        with ExitStack() as files:
-            self.context.load_cert_chain(
-                _in_memory(files, pair.certificate), _in_memory(files, pair.key)
-            )
+        load_key_pair(self.context, pair.certificate, pair.key)
         self.pair = pair
         expires = not_after(pair)
         self._metrics.certificate_expiry.set(expires.timestamp())
         self._metrics.certificate_not_before.set(not_before(pair).timestamp())
         log.info("serving a certificate", extra={"expires": expires.isoformat()})
-
-
-def _in_memory(files: ExitStack, content: bytes) -> str:
-    """Return a path from which OpenSSL can read content that never reaches a disk."""
-    descriptor = os.memfd_create("certificate")
-    files.callback(os.close, descriptor)
-    os.write(descriptor, content)
-    return f"/proc/self/fd/{descriptor}"

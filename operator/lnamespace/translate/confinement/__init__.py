@@ -10,6 +10,7 @@ brought back to tenant spelling.
 - :mod:`~lnamespace.translate.confinement.rules`: rules about one field, and where they look.
 - :mod:`~lnamespace.translate.confinement.kinds`: which rules a resource has.
 - :mod:`~lnamespace.translate.confinement.admission`: webhooks and admission policies.
+- :mod:`~lnamespace.translate.confinement.clients`: whom the API server asks for a webhook.
 - :mod:`~lnamespace.translate.confinement.namespaces`: labels of Namespaces that have power.
 - :mod:`~lnamespace.translate.confinement.volumes`: PersistentVolumes, claims and classes.
 - :mod:`~lnamespace.translate.confinement.classes`: PriorityClasses.

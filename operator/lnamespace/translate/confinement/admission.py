@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from lnamespace.translate.acting_users import PERSON_EXTRA, WEBHOOK_CALLER
+from lnamespace.translate.confinement.clients import confine_client, restore_client
 from lnamespace.translate.confinement.rules import (
     OWN_PREFIX,
     ConfinedBody,
@@ -29,8 +31,10 @@ _OF_OTHERS = re.compile(r"\bserviceAccount(\s|//[^\n]*\n)*\(")
 def expression(view: View) -> str:
     """Return CEL that is true for requests about the tenant's own objects.
 
-    What the platform keeps in the tenant's namespaces is not the tenant's, by its name.
+    What the platform keeps in the tenant's namespaces is not the tenant's, by its name. The calls
+    of webhooks themselves are not asked about: each would call a webhook for ``*/*`` again.
     """
+    extra = "request.userInfo.extra"
     name = "has(request.name) && request.name"
     definition = (
         "request.resource.resource == 'customresourcedefinitions' "
@@ -40,7 +44,9 @@ def expression(view: View) -> str:
         f"(has(request.namespace) && request.namespace != '' "
         f"? request.namespace.startsWith('{view.prefix}') "
         f": {name}.startsWith('{view.prefix}') || {definition}) "
-        f"&& !({name}.startsWith('lcluster:'))"
+        f"&& !({name}.startsWith('lcluster:')) "
+        f"&& !(has({extra}) && '{PERSON_EXTRA}' in {extra} "
+        f"&& '{WEBHOOK_CALLER}' in {extra}['{PERSON_EXTRA}'])"
     )
 
 
@@ -134,29 +140,12 @@ class ConfinedWebhooks:
         webhooks = subject.body.get("webhooks")
         for webhook in webhooks if isinstance(webhooks, list) else ():
             if isinstance(webhook, dict):
+                restore_client(webhook, subject.view)
                 restore_matching(webhook, webhook, "namespaceSelector", subject.view)
 
 
 def _only_directs(element: Object, subject: ConfinedBody) -> bool:
     return subject.form is Form.STRATEGIC and element.get("$patch") in ("delete", "replace")
-
-
-def confine_client(holder: Object, field: str, subject: ConfinedBody) -> None:
-    """Refuse a webhook's client that is no Service of the tenant.
-
-    Whoever answers a webhook is called by the API server itself. This is also the place at which
-    the gateway can put itself between the API server and the tenant's Service.
-    """
-    config = holder.get("clientConfig")
-    if not isinstance(config, dict):
-        return
-    if config.get("url"):
-        raise subject.refuse(f"{field}.url", "use a Service of this cluster")
-    service = config.get("service")
-    if isinstance(service, dict) and "namespace" in service:
-        namespace = service["namespace"]
-        if not isinstance(namespace, str) or not namespace.startswith(subject.view.prefix):
-            raise subject.refuse(f"{field}.service.namespace", "no such namespace")
 
 
 PARAMETER_KINDS = frozenset({("v1", "ConfigMap"), ("v1", "Secret")})

@@ -3,10 +3,11 @@
 import re
 from dataclasses import dataclass
 
-from lnamespace.translate.confinement.admission import confine_client
+from lnamespace.translate.confinement.clients import confine_client, restore_client
 from lnamespace.translate.confinement.rules import ConfinedBody, Path, parents
 
 APPROVAL = "api-approved.kubernetes.io"
+_CONVERSION = ("spec", "conversion", "webhook", "clientConfig")
 _PROTECTED = re.compile(r"(^|\.)(k8s|kubernetes)\.io$")
 
 
@@ -25,7 +26,7 @@ class ConfinedDefinition:
             group = spec.get("group")
             if isinstance(group, str):
                 self._check_group(group.removeprefix(subject.view.prefix), subject)
-        for webhook in parents(subject.body, ("spec", "conversion", "webhook", "clientConfig")):
+        for webhook in parents(subject.body, _CONVERSION):
             confine_client(webhook, "spec.conversion.webhook.clientConfig", subject)
 
     def _check_group(self, group: str, subject: ConfinedBody) -> None:
@@ -39,4 +40,6 @@ class ConfinedDefinition:
             raise subject.refuse(f"metadata.annotations[{APPROVAL}]", why)
 
     def restore(self, subject: ConfinedBody) -> None:
-        """Leave the definition as it is."""
+        """Name the tenant's own Service again as what converts."""
+        for webhook in parents(subject.body, _CONVERSION):
+            restore_client(webhook, subject.view)

@@ -1,0 +1,150 @@
+"""Ask the webhooks of tenants what the API server asks them (decision 0055).
+
+The API server asks the gateway on a port of its own, where people have no business. The gateway
+asks the tenant's Service as the tenant, by the API server's proxy: so it reaches nothing that the
+tenant could not reach.
+"""
+
+import asyncio
+import hmac
+import logging
+from dataclasses import dataclass
+
+import msgspec
+
+from lnamespace.errors import ClusterError
+from lnamespace.gateway.answers import JSON, refuse
+from lnamespace.gateway.authorities import RootAuthority, TenantIdentity
+from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.in_flight import InFlight
+from lnamespace.gateway.tenants import Tenants
+from lnamespace.gateway.upstream import Acting, Upstream
+from lnamespace.model.lcluster import LCluster
+from lnamespace.translate.acting_users import WEBHOOK_CALLER
+from lnamespace.translate.admission_reviews import read_admission_review
+from lnamespace.translate.conversion_reviews import conversion_down, converted_up
+from lnamespace.translate.percent import encode_segment
+from lnamespace.translate.plans import Foreign
+from lnamespace.translate.status import (
+    ApiStatus,
+    Refused,
+    internal_error,
+    method_not_allowed,
+    no_such_path,
+)
+from lnamespace.translate.view import View
+from lnamespace.translate.webhook_proxy import (
+    ProxyService,
+    WebhookProxy,
+    WebhookService,
+    proxied_webhook,
+)
+
+_SECONDS = 30.0
+"""The longest that Kubernetes waits for a webhook."""
+_HEADERS = (("content-type", JSON), ("accept", JSON))
+
+log = logging.getLogger(__name__)
+
+
+class _Review(msgspec.Struct, frozen=True):
+    kind: str = ""
+
+
+class _Unanswered(Exception):
+    """A webhook, or the way to it, answered by an error."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__(f"answered {status}")
+        self.status = status
+        self.body = body
+
+
+@dataclass(frozen=True)
+class WebhookProxies:
+    """Say how the API server reaches the webhooks of each LCluster."""
+
+    root: RootAuthority
+    service: ProxyService
+
+    def of(self, cluster: LCluster) -> WebhookProxy:
+        """Return how it reaches those of one LCluster."""
+        key = self.root.webhook_key(TenantIdentity(cluster.name, cluster.uid))
+        return WebhookProxy(self.service, cluster.name, self.root.pem, key)
+
+
+@dataclass(frozen=True)
+class WebhookHandler:
+    """Answer the reviews of the API server."""
+
+    tenants: Tenants
+    upstream: Upstream
+    in_flight: InFlight
+
+    async def handle(self, exchange: Exchange) -> None:
+        """Answer one review."""
+        try:
+            async with asyncio.timeout(_SECONDS):
+                await self._answer(exchange)
+        except Refused as refused:
+            await refuse(exchange, refused)
+        except _Unanswered as failed:
+            await exchange.answer(failed.status, (("Content-Type", JSON),), failed.body)
+        except (ClusterError, TimeoutError) as error:
+            log.warning("a webhook cannot be asked", extra={"error": str(error)})
+            message = "the webhook does not answer"
+            await refuse(exchange, Refused(ApiStatus(504, "Timeout", message, {})))
+        except ConnectionError:
+            raise  # the API server has gone
+        except Exception:
+            log.exception("a review failed")
+            await refuse(exchange, internal_error("the gateway's log has more"))
+
+    async def _answer(self, exchange: Exchange) -> None:
+        request = exchange.request
+        if request.method != "POST":
+            raise method_not_allowed()
+        view, service = self._webhook_at(request.target.partition("?")[0])
+        with self.in_flight.holding(view.tenant, len(request.body)):
+            try:
+                answer = await self._review(request.body, view, service)
+            except Foreign as foreign:
+                raise no_such_path() from foreign
+        await exchange.answer(200, (("Content-Type", JSON),), answer)
+
+    def _webhook_at(self, path: str) -> tuple[View, WebhookService]:
+        found = proxied_webhook(path)
+        tenant = self.tenants.get(found.tenant) if found else None
+        known = tenant and tenant.view.webhooks
+        if not (found and tenant and known and hmac.compare_digest(found.key, known.key)):
+            raise no_such_path()
+        return tenant.view, found.service
+
+    async def _review(self, body: bytes, view: View, service: WebhookService) -> bytes:
+        if _kind_of(body) == "ConversionReview":
+            answer = await self._ask(view, service, conversion_down(body, view))
+            return converted_up(answer, view)
+        review = read_admission_review(body, view)
+        return review.answer_up(await self._ask(view, service, review.body), view)
+
+    async def _ask(self, view: View, service: WebhookService, body: bytes) -> bytes:
+        target = _target(service)
+        acting = Acting(view.tenant, WEBHOOK_CALLER)
+        response = await self.upstream.send("POST", target, acting, _HEADERS, body)
+        answer = await response.read()
+        if response.status != 200:
+            raise _Unanswered(response.status, answer)
+        return answer
+
+
+def _kind_of(body: bytes) -> str:
+    try:
+        return msgspec.json.decode(body, type=_Review).kind
+    except (msgspec.MsgspecError, RecursionError):
+        return ""
+
+
+def _target(service: WebhookService) -> str:
+    namespace, name = encode_segment(service.namespace), encode_segment(service.name)
+    proxied = f"https:{name}:{service.port}"
+    return f"/api/v1/namespaces/{namespace}/services/{proxied}/proxy{service.path}"

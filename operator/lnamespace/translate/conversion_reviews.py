@@ -1,0 +1,89 @@
+"""What the API server asks the conversion webhooks of a tenant, and what they answer."""
+
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Raw
+from msgspec.json import encode
+
+from lnamespace.translate.catalogue import plan_of
+from lnamespace.translate.plans import Encoded, Scope
+from lnamespace.translate.resources import ResourceType
+from lnamespace.translate.review_bodies import decoded, envelope, read_members
+from lnamespace.translate.view import View
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    namespace: str = ""
+
+
+class _CustomObject(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    metadata: _Meta = _Meta()
+
+
+class _ConversionRequest(msgspec.Struct, frozen=True, rename="camel"):
+    desired_api_version: str = msgspec.field(name="desiredAPIVersion", default="")
+    objects: tuple[dict[str, Raw], ...] = ()
+
+
+class _ConversionResponse(msgspec.Struct, frozen=True, rename="camel"):
+    converted_objects: tuple[dict[str, Raw], ...] = ()
+
+
+def conversion_down(body: bytes, view: View) -> bytes:
+    """Return a question of the API server, in tenant spelling.
+
+    Raises
+    ------
+    Refused
+        It is none.
+    Foreign
+        It is about an object that is not the tenant's.
+    """
+    members, asked = read_members(body, "request")
+    request = decoded(encode(asked), _ConversionRequest)
+    below = {
+        "desiredAPIVersion": view.api_version_down(request.desired_api_version),
+        "objects": [_Converted.of(each, view).down(each) for each in request.objects],
+    }
+    return envelope(members, request={**asked, **below})
+
+
+def converted_up(answer: bytes, view: View) -> bytes:
+    """Return what a webhook answered, in upstream spelling.
+
+    Raises
+    ------
+    Refused
+        It is no review, or it has in it what is not the tenant's to write.
+    """
+    members, response = read_members(answer, "response")
+    objects = decoded(encode(response), _ConversionResponse).converted_objects
+    above = [_Converted.of(each, view).up(each) for each in objects]
+    return envelope(members, response={**response, "convertedObjects": above})
+
+
+@dataclass(frozen=True)
+class _Converted:
+    """An object that is converted: its definition may be newer than what is known to be served."""
+
+    api_version: str
+    scope: Scope
+
+    @classmethod
+    def of(cls, members: Encoded, view: View) -> "_Converted":
+        found = decoded(encode(members), _CustomObject)
+        group, _, version = found.api_version.removeprefix(view.prefix).rpartition("/")
+        namespaced = bool(found.metadata.namespace)
+        resource = ResourceType(group, "", found.kind, namespaced, custom=True)
+        return cls(f"{group}/{version}", Scope(view, resource))
+
+    def down(self, members: Encoded) -> Encoded:
+        below = plan_of(self.scope.resource).members_down({**members}, self.scope)
+        return below | {"apiVersion": self.api_version}
+
+    def up(self, members: Encoded) -> Encoded:
+        above = plan_of(self.scope.resource).members_up({**members}, self.scope)
+        return above | {"apiVersion": self.scope.view.prefix + self.api_version}

@@ -1,0 +1,119 @@
+"""The webhooks of a tenant, which the API server asks by way of the gateway.
+
+Upstream, the client of each webhook is the gateway's own Service. Its path says which Service of
+the tenant is meant, so that nothing is stored: what the tenant wrote can be read from it again.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+PATH = "webhooks"
+_PARTS = re.compile(
+    rf"/{PATH}/(?P<tenant>[a-z0-9]+)/(?P<key>[0-9a-f]+)/(?P<namespace>[a-z0-9-]+)"
+    r"/(?P<name>[a-z0-9-]+)/(?P<port>[0-9]{1,5})(?P<path>/.*)?"
+)
+
+
+@dataclass(frozen=True)
+class ProxyService:
+    """The Service at which the API server reaches the gateway, to ask the webhooks of tenants."""
+
+    namespace: str
+    name: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "ProxyService":
+        """Read ``NAMESPACE/NAME:PORT``.
+
+        Raises
+        ------
+        ValueError
+            It is written otherwise.
+        """
+        found = re.fullmatch(r"([a-z0-9-]+)/([a-z0-9-]+):([0-9]{1,5})", text)
+        if not found:
+            raise ValueError("must be NAMESPACE/NAME:PORT")
+        return cls(found[1], found[2], int(found[3]))
+
+    @property
+    def host(self) -> str:
+        """Return the name that its certificate is for."""
+        return f"{self.name}.{self.namespace}.svc"
+
+
+@dataclass(frozen=True)
+class WebhookService:
+    """A Service of a tenant that is a webhook.
+
+    Parameters
+    ----------
+    namespace
+        In upstream spelling.
+    path
+        What the webhook is asked for; empty if the tenant named none.
+    """
+
+    namespace: str
+    name: str
+    port: int = 443
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class ProxiedWebhook:
+    """Which webhook a request of the API server is for, and what it was let in with."""
+
+    tenant: str
+    key: str
+    service: WebhookService
+
+
+@dataclass(frozen=True)
+class WebhookProxy:
+    """How the API server reaches the webhooks of one tenant.
+
+    Parameters
+    ----------
+    authority
+        The CA of the gateway's certificate there, in PEM.
+    key
+        What a path has in it that the platform alone knows: the API server brings no login.
+    """
+
+    service: ProxyService
+    tenant: str
+    authority: str
+    key: str
+
+    @cached_property
+    def _base(self) -> str:
+        return f"/{PATH}/{self.tenant}/{self.key}/"
+
+    def path_of(self, webhook: WebhookService) -> str:
+        """Return the path at which the gateway asks a webhook."""
+        return f"{self._base}{webhook.namespace}/{webhook.name}/{webhook.port}{webhook.path}"
+
+    def webhook_at(self, path: str) -> WebhookService | None:
+        """Return the webhook that the gateway asks at a path, or None if it asks none there."""
+        found = proxied_webhook(path) if path.startswith(self._base) else None
+        return found.service if found else None
+
+    def text_down(self, text: str) -> str:
+        """Return a text of the API server, such as a failure to connect, about the webhook."""
+        if self.service.host not in text:
+            return text
+        url = rf"{re.escape(self.service.host)}:[0-9]+{re.escape(self._base)}"
+        return re.sub(rf"{url}([a-z0-9-]+)/([a-z0-9-]+)/([0-9]+)", r"\2.\1.svc:\3", text)
+
+
+def proxied_webhook(path: str) -> ProxiedWebhook | None:
+    """Return which webhook a path of the gateway means, or None if it means none."""
+    found = _PARTS.fullmatch(path)
+    if found is None:
+        return None
+    service = WebhookService(
+        found["namespace"], found["name"], int(found["port"]), found["path"] or ""
+    )
+    return ProxiedWebhook(found["tenant"], found["key"], service)
