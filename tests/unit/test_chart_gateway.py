@@ -138,8 +138,13 @@ def test_it_impersonates_accounts_of_one_namespace_and_no_person() -> None:
         if "impersonate" in rule["verbs"]
         for resource in rule["resources"]
     }
-    assert found == {
-        ("lnamespace:gateway-impersonation", "serviceaccounts"),
-        ("lnamespace:gateway-reads", "userextras/lcluster-user"),
+    said = {
+        ("lnamespace:gateway-reads", f"userextras/lcluster-{each}")
+        for each in ("user", "username", "uid", "group", "extra")
     }
-    assert TEMPLATE.count("impersonate") == 1, "the other one is a Role of one namespace"
+    assert found == said | {
+        ("lnamespace:gateway-impersonation", "serviceaccounts"),
+        ("lnamespace:gateway-itself", "serviceaccounts"),
+    }
+    itself = roles()["lnamespace:gateway-itself"]
+    assert [rule["resourceNames"] for rule in itself] == [["lnamespace-gateway"]]

@@ -25,7 +25,10 @@ from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.status import Refused
 from lnamespace.translate.view import View
 
-VIEW = View("acme")
+from tests.unit.support.proxies import PROXY
+
+VIEW = View("acme", webhooks=PROXY)
+KUBE_DNS = {"namespace": "kube-system", "name": "kube-dns"}
 ADMISSION = "admissionregistration.k8s.io"
 FLOW = "flowcontrol.apiserver.k8s.io"
 NETWORKING = "networking.k8s.io"
@@ -77,7 +80,7 @@ def ruled(rule: str) -> Object:
 
 
 def webhook(**fields: Any) -> Object:
-    client = {"service": {"namespace": "acme-default", "name": "judge"}}
+    client = {"service": {"namespace": "acme-default", "name": "judge", "port": 443}}
     return {"name": "a.example.com", "clientConfig": client} | fields
 
 
@@ -227,7 +230,7 @@ def test_upstream_has_a_harmless_value(
         ),
         (
             WEBHOOKS,
-            named("w", webhooks=[{"clientConfig": {"service": {"namespace": "kube-system"}}}]),
+            named("w", webhooks=[{"clientConfig": {"service": KUBE_DNS}}]),
             "webhooks[0].clientConfig.service.namespace",
         ),
         (

@@ -9,6 +9,7 @@ from lnamespace.kube.objects import MANAGED_BY
 from lnamespace.translate.bodies import answer_down, request_up
 from lnamespace.translate.status import Refused
 
+from tests.unit.support.proxies import PROXY
 from tests.unit.support.translation import ACME, JSON, LABEL, asked, down, up
 
 VOLUME = "pv-cb23c200-f249-11ea-9039-3497f65a8415"
@@ -308,13 +309,13 @@ def test_the_annotations_of_the_platform_stay_on_a_namespace_that_is_updated() -
 
 
 def test_a_webhook_of_a_tenant_is_about_the_tenant() -> None:
-    client = {"service": {"namespace": "prod", "name": "hook"}}
+    client = {"service": {"namespace": "prod", "name": "hook", "port": 443}}
     rule = {"apiGroups": ["example.com"], "resources": ["widgets"]}
     written = {"clientConfig": client, "rules": [rule]}
     own = {"metadata": {"name": "hook"}, "webhooks": [written]}
     upstream = up("validatingwebhookconfigurations", own, "create")
     (webhook,) = upstream["webhooks"]
-    assert webhook["clientConfig"]["service"]["namespace"] == "acme-prod"
+    assert webhook["clientConfig"]["service"]["namespace"] == PROXY.service.namespace
     assert webhook["rules"][0]["apiGroups"] == ["acme-example.com"]
     assert webhook["namespaceSelector"] == SELECTED
     assert down("validatingwebhookconfigurations", upstream) == {

@@ -18,8 +18,10 @@ from lnamespace.translate.protobuf.schema import INLINE, FieldSchema, message_sc
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
-SECONDS = st.datetimes().map(lambda value: f"{value.isoformat()[:19]}Z")
-MICROSECONDS = st.datetimes().map(lambda value: f"{value.isoformat(timespec='microseconds')}Z")
+_AFTER_ZERO = st.datetimes().filter(lambda value: value.year > 1)
+"""The zero time of Go is no time: Kubernetes leaves it out of protobuf, and writes null in JSON."""
+SECONDS = _AFTER_ZERO.map(lambda value: f"{value.isoformat()[:19]}Z")
+MICROSECONDS = _AFTER_ZERO.map(lambda value: f"{value.isoformat(timespec='microseconds')}Z")
 LEAF = TEXT | st.booleans() | INT64 | st.floats(-1e9, 1e9).map(lambda value: value + 0.0)
 JSON_LEAF = LEAF | st.dictionaries(TEXT, LEAF | st.none(), max_size=3) | st.lists(LEAF, max_size=3)
 VALUES: dict[str, st.SearchStrategy[Any]] = {

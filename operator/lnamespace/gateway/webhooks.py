@@ -47,7 +47,7 @@ _HEADERS = (("content-type", JSON), ("accept", JSON))
 log = logging.getLogger(__name__)
 
 
-class _Review(msgspec.Struct, frozen=True):
+class _AnyReview(msgspec.Struct, frozen=True):
     kind: str = ""
 
 
@@ -139,7 +139,7 @@ class WebhookHandler:
 
 def _kind_of(body: bytes) -> str:
     try:
-        return msgspec.json.decode(body, type=_Review).kind
+        return msgspec.json.decode(body, type=_AnyReview).kind
     except (msgspec.MsgspecError, RecursionError):
         return ""
 

@@ -23,12 +23,12 @@ class _CustomObject(msgspec.Struct, frozen=True, rename="camel"):
     metadata: _Meta = _Meta()
 
 
-class _ConversionRequest(msgspec.Struct, frozen=True, rename="camel"):
+class _ConversionQuestion(msgspec.Struct, frozen=True, rename="camel"):
     desired_api_version: str = msgspec.field(name="desiredAPIVersion", default="")
     objects: tuple[dict[str, Raw], ...] = ()
 
 
-class _ConversionResponse(msgspec.Struct, frozen=True, rename="camel"):
+class _ConversionAnswer(msgspec.Struct, frozen=True, rename="camel"):
     converted_objects: tuple[dict[str, Raw], ...] = ()
 
 
@@ -43,7 +43,7 @@ def conversion_down(body: bytes, view: View) -> bytes:
         It is about an object that is not the tenant's.
     """
     members, asked = read_members(body, "request")
-    request = decoded(encode(asked), _ConversionRequest)
+    request = decoded(encode(asked), _ConversionQuestion)
     below = {
         "desiredAPIVersion": view.api_version_down(request.desired_api_version),
         "objects": [_Converted.of(each, view).down(each) for each in request.objects],
@@ -60,7 +60,7 @@ def converted_up(answer: bytes, view: View) -> bytes:
         It is no review, or it has in it what is not the tenant's to write.
     """
     members, response = read_members(answer, "response")
-    objects = decoded(encode(response), _ConversionResponse).converted_objects
+    objects = decoded(encode(response), _ConversionAnswer).converted_objects
     above = [_Converted.of(each, view).up(each) for each in objects]
     return envelope(members, response={**response, "convertedObjects": above})
 

@@ -8,6 +8,8 @@ from lnamespace.translate.resources import (
 )
 from lnamespace.translate.view import View
 
+from tests.unit.support.proxies import PROXY
+
 RBAC = "rbac.authorization.k8s.io"
 NAMESPACES = ResourceType("", "namespaces", "Namespace", namespaced=False)
 PODS = ResourceType("", "pods", "Pod", namespaced=True)
@@ -55,4 +57,5 @@ ACME = View(
         GroupResource(RBAC, "clusterroles"): frozenset({"admin", "system:node"}),
         API_SERVICES.group_resource: frozenset({"v1.apps"}),
     },
+    webhooks=PROXY,
 )

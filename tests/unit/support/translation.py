@@ -13,6 +13,8 @@ from lnamespace.translate.resources import (
 )
 from lnamespace.translate.view import View
 
+from tests.unit.support.proxies import PROXY
+
 JSON = "application/json"
 RBAC = "rbac.authorization.k8s.io"
 
@@ -89,6 +91,7 @@ ACME = View(
         GroupResource(RBAC, "clusterroles"): frozenset({"cluster-admin", "admin", "system:basic"}),
         GroupResource("storage.k8s.io", "storageclasses"): frozenset({"standard"}),
     },
+    webhooks=PROXY,
 )
 LABEL = ACME.tenant_label
 

@@ -1,0 +1,168 @@
+"""What the webhooks of a tenant are asked has the tenant's own names, and so have their answers."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from lnamespace.gateway.upstream import acting_extras
+from lnamespace.rbac.attributes import User
+from lnamespace.translate.acting_users import extra_value, user_info_down
+from lnamespace.translate.admission_reviews import AdmissionReview, read_admission_review
+from lnamespace.translate.conversion_reviews import conversion_down, converted_up
+from lnamespace.translate.plans import Foreign
+from lnamespace.translate.status import Refused
+
+from tests.unit.support.translation import ACME, LABEL
+
+ENVELOPE = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}
+CORE = {"group": "", "version": "v1"}
+
+
+def asked(plural: str, kind: str, group: str = "", **fields: Any) -> dict[str, Any]:
+    """Return a question of the API server."""
+    about = {
+        "uid": "u",
+        "kind": {"group": group, "version": "v1", "kind": kind},
+        "resource": {"group": group, "version": "v1", "resource": plural},
+        "operation": "CREATE",
+        "userInfo": {"username": "system:serviceaccount:lnamespace-clusters:acme"},
+    }
+    return {**ENVELOPE, "request": about | fields}
+
+
+def review(question: Any) -> tuple[AdmissionReview, Any]:
+    """Return a question as the webhook is asked it."""
+    read = read_admission_review(json.dumps(question).encode(), ACME)
+    return read, json.loads(read.body)["request"]
+
+
+def answered(read: AdmissionReview, **response: Any) -> Any:
+    """Return what the API server is answered."""
+    answer = {**ENVELOPE, "response": {"uid": "u", "allowed": True} | response}
+    return json.loads(read.answer_up(json.dumps(answer).encode(), ACME))["response"]
+
+
+def patch(*operations: Any) -> dict[str, str]:
+    """Return what a mutating webhook answers."""
+    text = json.dumps(operations).encode()
+    return {"patchType": "JSONPatch", "patch": base64.b64encode(text).decode()}
+
+
+POD = asked(
+    "pods",
+    "Pod",
+    name="a",
+    namespace="acme-prod",
+    object={"metadata": {"name": "a", "namespace": "acme-prod"}},
+    oldObject=None,
+)
+NAMESPACE = asked(
+    "namespaces",
+    "Namespace",
+    name="acme-prod",
+    namespace="acme-prod",
+    object={"metadata": {"name": "acme-prod", "labels": {LABEL: "acme"}}},
+)
+WIDGET = asked(
+    "widgets",
+    "Widget",
+    "acme-example.com",
+    name="w",
+    namespace="acme-prod",
+    object={"apiVersion": "acme-example.com/v1", "metadata": {"namespace": "acme-prod"}},
+)
+
+
+@pytest.mark.parametrize("question", [POD, NAMESPACE, WIDGET])
+def test_nothing_of_the_platform_is_asked(question: Any) -> None:
+    _, below = review(question)
+    assert "acme" not in json.dumps(below)
+    assert "lnamespace" not in json.dumps(below)
+    assert below["kind"].keys() == question["request"]["kind"].keys()
+    assert below.keys() == question["request"].keys()
+
+
+def test_the_user_is_who_acts_inside() -> None:
+    user = User("ann\u00e9 x", "7", ("devs", "system:authenticated"), {"a/b": ("c=d", "e")})
+    extra: dict[str, list[str]] = {}
+    for key, value in acting_extras(user):
+        extra.setdefault(key, []).append(extra_value(value))
+    assert all(each.isascii() and " " not in each for values in extra.values() for each in values)
+    account = "system:serviceaccount:lnamespace-clusters:acme"
+    assert user_info_down({"username": account, "extra": extra}, ACME) == {
+        "username": "ann\u00e9 x",
+        "uid": "7",
+        "groups": ["devs", "system:authenticated"],
+        "extra": {"a/b": ["c=d", "e"]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("username", "told"),
+    [
+        ("system:serviceaccount:acme-prod:robot", "system:serviceaccount:prod:robot"),
+        ("system:serviceaccount:kube-system:job-controller", None),
+        ("system:kube-controller-manager", None),
+        ("system:apiserver", None),
+        ("ceo@platform.example", "system:platform"),
+        ("system:node:rack-7", "system:platform"),
+        ("system:serviceaccount:lnamespace-system:lnamespace-controller", "system:platform"),
+        ("system:serviceaccount:beta-prod:robot", "system:platform"),
+    ],
+)
+def test_a_tenant_learns_no_name_of_the_platform(username: str, told: str | None) -> None:
+    assert user_info_down({"username": username}, ACME)["username"] == (told or username)
+
+
+def test_a_patch_is_judged_as_the_tenants() -> None:
+    read, _ = review(NAMESPACE)
+    response = answered(read, **patch({"op": "add", "path": "/metadata/labels", "value": {}}))
+    (operation,) = json.loads(base64.b64decode(response["patch"]))
+    assert operation["value"][LABEL] == "acme"
+    own = LABEL.replace("/", "~1")
+    operation = {"op": "add", "path": f"/metadata/labels/{own}", "value": "beta"}
+    stolen = answered(read, **patch(operation))
+    assert not stolen["allowed"]
+    assert "the patch of the webhook: " in stolen["status"]["message"]
+    assert "patch" not in stolen
+
+
+def test_an_answer_writes_nothing_into_the_platforms_audit_log() -> None:
+    read, _ = review(POD)
+    response = answered(read, auditAnnotations={"a": "b"}, warnings=["mind the gap"])
+    assert response == {"uid": "u", "allowed": True, "warnings": ["mind the gap"]}
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"namespace": "beta-prod"},
+        {"namespace": "kube-system"},
+        {"object": {"metadata": {"namespace": "beta-prod"}}},
+    ],
+)
+def test_a_review_about_others_is_not_passed_on(about: Any) -> None:
+    with pytest.raises(Foreign):
+        review({**POD, "request": POD["request"] | about})
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"request":7}', b'{"request":{"kind":7}}'])
+def test_what_is_no_review_is_refused(body: bytes) -> None:
+    with pytest.raises(Refused):
+        read_admission_review(body, ACME)
+
+
+@pytest.mark.parametrize("metadata", [{"name": "acme-g"}, {"name": "w", "namespace": "acme-prod"}])
+def test_a_conversion_round_trips(metadata: dict[str, str]) -> None:
+    scoped = "namespace" in metadata
+    labels = {} if scoped else {"labels": {LABEL: "acme"}}
+    new = {"apiVersion": "acme-new.example.com/v1", "kind": "G", "metadata": metadata | labels}
+    question = {"request": {"uid": "u", "desiredAPIVersion": "acme-new.example.com/v2"}}
+    question["request"]["objects"] = [new]  # type: ignore[assignment]
+    below = json.loads(conversion_down(json.dumps(question).encode(), ACME))["request"]
+    assert "acme" not in json.dumps(below)
+    converted = [{**each, "apiVersion": below["desiredAPIVersion"]} for each in below["objects"]]
+    answer = {"response": {"uid": "u", "convertedObjects": converted}}
+    above = json.loads(converted_up(json.dumps(answer).encode(), ACME))["response"]
+    assert above["convertedObjects"] == [{**new, "apiVersion": "acme-new.example.com/v2"}]

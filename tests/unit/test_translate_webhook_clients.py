@@ -1,0 +1,131 @@
+"""The API server asks the gateway instead of a tenant's webhook, and the tenant reads its own."""
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.translate.confinement.clients import confine_client, restore_client
+from lnamespace.translate.confinement.rules import ConfinedBody, Form
+from lnamespace.translate.resources import ResourceType
+from lnamespace.translate.status import Refused
+from lnamespace.translate.view import View
+from lnamespace.translate.webhook_proxy import ProxyService, WebhookService, proxied_webhook
+
+from tests.unit.support.proxies import PROXY
+
+VIEW = View("acme", webhooks=PROXY)
+WEBHOOKS = ResourceType(
+    "admissionregistration.k8s.io",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    namespaced=False,
+)
+PEM = "-----BEGIN CERTIFICATE-----\naG9vaw==\n-----END CERTIFICATE-----\n"
+BUNDLE = base64.b64encode(PEM.encode()).decode()
+
+labels = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,10}[a-z0-9])?", fullmatch=True)
+paths = st.lists(labels, max_size=3).map(lambda each: "".join(f"/{part}" for part in each))
+services = st.builds(
+    lambda namespace, name, port, path: {
+        "namespace": f"acme-{namespace}",
+        "name": name,
+        "port": port,
+        **({"path": path} if path else {}),
+    },
+    labels,
+    labels,
+    st.integers(1, 65535),
+    paths | paths.map(lambda path: f"{path}/"),
+)
+
+
+def confined(config: Any, form: Form = Form.WHOLE, view: View = VIEW) -> Any:
+    """Return a client in upstream spelling."""
+    holder = {"clientConfig": config}
+    confine_client(holder, "clientConfig", ConfinedBody({}, WEBHOOKS, view, form))
+    return holder["clientConfig"]
+
+
+def restored(config: Any) -> Any:
+    """Return a client as the tenant wrote it."""
+    holder = {"clientConfig": config}
+    restore_client(holder, VIEW)
+    return holder["clientConfig"]
+
+
+@given(services)
+def test_a_service_becomes_the_gateways_and_comes_back(service: dict[str, Any]) -> None:
+    upstream = confined({"service": {**service}, "caBundle": BUNDLE})
+    asked = proxied_webhook(upstream["service"]["path"])
+    assert asked
+    assert (asked.tenant, asked.key) == ("acme", PROXY.key)
+    assert upstream["service"] | {"path": ""} == {
+        "namespace": "lnamespace-system",
+        "name": "lnamespace-gateway",
+        "port": 9443,
+        "path": "",
+    }
+    assert base64.b64decode(upstream["caBundle"]).decode() == PROXY.authority + PEM
+    assert restored(upstream) == {"service": service, "caBundle": BUNDLE}
+
+
+def test_what_is_not_written_is_not_added() -> None:
+    """Another manager may own the bundle: an apply that wrote it would be its conflict."""
+    assert set(confined({"service": {"namespace": "acme-a", "name": "b"}})) == {"service"}
+    assert set(confined({"caBundle": BUNDLE}, Form.MERGE)) == {"caBundle"}
+    assert confined({"caBundle": None}, Form.MERGE) == {"caBundle": None}
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ({"url": "https://169.254.169.254"}, "clientConfig.url: Forbidden: use a Service"),
+        ({"service": {"path": "/other"}}, "clientConfig.service: Forbidden: write its namespace"),
+        ({"service": {"namespace": "acme-a", "name": "b", "x": 1}}, "it has namespace, name"),
+        ({"service": {"namespace": "acme-a", "name": ["b"]}}, "write its namespace and name"),
+        ({"service": {"namespace": "kube-system", "name": "b"}}, "service.namespace: Forbidden"),
+        ({"service": {"namespace": "acme-a/b", "name": "b"}}, "service.namespace: Forbidden"),
+        ({"service": {"namespace": "acme-a", "name": "b/../c"}}, "service.name: Forbidden"),
+        ({"service": {"namespace": "acme-a", "name": "b", "port": 0}}, "between 1 and 65535"),
+        ({"service": {"namespace": "acme-a", "name": "b", "port": True}}, "between 1 and 65535"),
+        ({"service": {"namespace": "acme-a", "name": "b", "path": "x"}}, "must start with a '/'"),
+        ({"service": {"namespace": "acme-a", "name": "b", "path": "/a//b"}}, "segment[1]"),
+        ({"service": {"namespace": "acme-a", "name": "b", "path": "//"}}, "segment[0]"),
+        ({"service": {"namespace": "acme-a", "name": "b", "path": "/a?b"}}, "segment[0]"),
+        ({"service": {"namespace": "acme-a", "name": "b", "path": "/.."}}, "segment[0]"),
+        ({"caBundle": "bm9uZQ=="}, "clientConfig.caBundle: Forbidden: unable to load root"),
+        ({"caBundle": "%"}, "clientConfig.caBundle: Forbidden: unable to load root"),
+        ({"caBundle": 7}, "clientConfig.caBundle: Forbidden: unable to load root"),
+    ],
+)
+def test_what_the_api_server_could_not_judge_is_refused(config: Any, why: str) -> None:
+    """Behind the gateway's path and certificate it would take anything of the tenant's."""
+    with pytest.raises(Refused) as refused:
+        confined(config)
+    assert why in refused.value.status.message
+
+
+def test_without_a_way_to_the_gateway_there_are_no_webhooks() -> None:
+    with pytest.raises(Refused, match="the platform asks no webhooks of LClusters"):
+        confined({"service": {"namespace": "acme-a", "name": "b"}}, view=View("acme"))
+
+
+def test_a_service_upstream_that_is_not_this_tenants_stays() -> None:
+    foreign = {"service": {"namespace": "x", "name": "y", "path": "/webhooks/beta/1/beta-a/b/443"}}
+    assert restored({"service": {**foreign["service"]}}) == foreign
+
+
+def test_a_failure_to_connect_names_the_tenants_service() -> None:
+    """The path has the key of the tenant's webhooks in it."""
+    url = PROXY.path_of(WebhookService("acme-prod", "hook", 443, "/validate"))
+    text = f'failed: Post "https://{PROXY.service.host}:9443{url}?timeout=10s": EOF'
+    told = PROXY.text_down(text)
+    assert told == 'failed: Post "https://hook.acme-prod.svc:443/validate?timeout=10s": EOF'
+
+
+@pytest.mark.parametrize("text", ["", "a/b", "a:1", "a/b:c", "A/b:1", "a/b:1/c"])
+def test_a_service_that_is_written_otherwise_is_none(text: str) -> None:
+    with pytest.raises(ValueError, match="NAMESPACE/NAME:PORT"):
+        ProxyService.parse(text)
