@@ -2,23 +2,35 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.e2e.support.api import NAMESPACES, Api, lns_path, ns_path, refusal, unless
-from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, running
-from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
+from tests.e2e.support.api import GROUP, NAMESPACES, Api, lns_path, ns_path, refusal, unless
+from tests.e2e.support.cluster import (
+    RELEASE_NAMESPACE,
+    SERVICE_ACCOUNT,
+    WEBHOOK_ACCOUNT,
+    running,
+)
+from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident, publish_pod
 from tests.e2e.support.people import People
-from tests.e2e.support.processes import Controller
+from tests.e2e.support.processes import Controller, Webhook, free_port
 from tests.e2e.support.tenants import Tenants, service_account
 from tests.e2e.support.waiting import eventually
 
 CHART = Path(__file__).parents[2] / "charts" / "lnamespace"
+REQUESTER = '{"spec":{"requester":"bob"}}'
 SUDO = ("--as=alice", "--as-group=system:masters")
-OF_ADMISSION = ("Mutating", "Validating")
-"""What the names of kinds begin with that would need a webhook of the tenant."""
+AS_ADMINISTRATOR = ("--kube-as-user=alice", "--kube-as-group=system:masters")
+ELSEWHERE = (
+    f"--namespace={RELEASE_NAMESPACE}",
+    "--create-namespace",
+    "--wait",
+    "--set=controller.deploy=false,webhook.deploy=false,ledger.deploy=false",
+)
+"""Where there are no nodes, nothing can run in pods."""
 
 
 @pytest.fixture(scope="module")
@@ -45,32 +57,39 @@ def inside(alice: Resident) -> Api:
 
 @pytest.fixture(scope="module")
 def operator(
-    alice: Resident, inside: Api, tmp_path_factory: pytest.TempPathFactory
+    cluster: GatewayCluster,
+    alice: Resident,
+    inside: Api,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Tenants]:
-    """Run an operator's controller inside the LCluster, as its ServiceAccount there."""
-    alice.kubectl(*SUDO, "create", "namespace", RELEASE_NAMESPACE).ok()
-    eventually(lambda: alice.kubectl(*SUDO, "apply", "-f", "-", stdin=manifests(alice)).code == 0)
-    folder = tmp_path_factory.mktemp("inside")
-    token = alice.kubectl(*SUDO, "-n", RELEASE_NAMESPACE, "create", "token", SERVICE_ACCOUNT)
-    kubeconfig = folder / "kubeconfig"
-    alice.api.with_token(token.ok().strip(), kubeconfig)
-    process = Controller(kubeconfig, folder / "controller.log")
-    process.start()
-    yield Tenants(inside)
-    process.stop()
-    assert process.defect not in process.log()
+    """Install the chart inside the LCluster, and run what it would run in pods."""
+    alice.run("helm", "install", "inside", str(CHART), *AS_ADMINISTRATOR, *ELSEWHERE).ok()
+    folder, port = tmp_path_factory.mktemp("inside"), free_port()
+    publish_pod(cluster.admin, f"acme-{RELEASE_NAMESPACE}", "lnamespace-webhook", "https", port)
+    tokens = {each: token_of(alice, each, folder) for each in (SERVICE_ACCOUNT, WEBHOOK_ACCOUNT)}
+    webhook = Webhook(
+        tokens[WEBHOOK_ACCOUNT],
+        folder / "webhook.log",
+        inside,
+        port,
+        LNAMESPACE_LISTEN=f"0.0.0.0:{port}",
+        LNAMESPACE_SERVING_NAMES=f"lnamespace-webhook.{RELEASE_NAMESPACE}.svc",
+    )
+    controller = Controller(tokens[SERVICE_ACCOUNT], folder / "controller.log")
+    with ExitStack() as stack:
+        for process in (webhook, controller):
+            stack.callback(process.stop)
+            process.start()
+        yield Tenants(inside)
+        assert not any(each.defect in each.log() for each in (webhook, controller))
 
 
-def manifests(alice: Resident) -> str:
-    """Return what the chart installs without what needs a webhook, which nobody asks inside."""
-    chart = ("helm", "template", "inside", str(CHART), "--namespace", RELEASE_NAMESPACE)
-    deploy = [f"--set={each}.deploy=false" for each in ("controller", "webhook", "ledger")]
-    found = yaml.safe_load_all(alice.run(*chart, *deploy, "--set=hooks=false").ok())
-    kept = [each for each in found if each and not each["kind"].startswith(OF_ADMISSION)]
-    for each in kept:
-        if each["kind"] == "CustomResourceDefinition":
-            each["spec"].pop("conversion", None)
-    return yaml.safe_dump_all(kept)
+def token_of(alice: Resident, account: str, folder: Path) -> Path:
+    """Return the kubeconfig of a ServiceAccount of the chart inside."""
+    token = alice.kubectl(*SUDO, "-n", RELEASE_NAMESPACE, "create", "token", account)
+    file = folder / account
+    alice.api.with_token(token.ok().strip(), file)
+    return file
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +103,37 @@ def robot(inside: Api, alice: Resident, tmp_path_factory: pytest.TempPathFactory
 def writes(api: Api, namespace: str) -> object:
     """Return what comes of writing into a namespace."""
     return api.create(ns_path(namespace, "configmaps"), {"metadata": {"generateName": "a"}})
+
+
+def test_whoever_creates_is_the_requester(operator: Tenants, alice: Resident) -> None:
+    """The webhook inside is told who acts there, not as whom the gateway acts upstream."""
+    alice.kubectl("create", "lnamespace", "counter").ok()
+    spec = operator.ready("counter")["spec"]
+    assert spec["requester"] == "alice"
+    assert spec["billing"]["provenance"]["changedBy"] == "alice"
+    assert [each["name"] for each in spec["sudoers"]] == ["alice"]
+
+
+def test_its_webhook_refuses_in_the_tenants_words(operator: Tenants, alice: Resident) -> None:
+    name = operator.make("taken")
+    refused = alice.kubectl(*SUDO, "patch", "lnamespace", name, "--type=merge", "-p", REQUESTER)
+    assert refused.code != 0
+    assert "requester" in refused.err
+    assert "acme-" not in refused.err
+
+
+def test_its_other_version_is_converted(operator: Tenants, inside: Api) -> None:
+    """The API server asks about objects of the group that it knows; the webhook knows its own."""
+    name = operator.make("older", users=["bob"])
+    path = f"/apis/{GROUP}/v1alpha1/lnamespaces/{name}"
+    older = inside.get(path)
+    assert older["apiVersion"] == f"{GROUP}/v1alpha1"
+    assert older["metadata"]["name"] == name
+    older["metadata"]["labels"] = {"a": "b"}
+    inside.replace(path, older)
+    newer = inside.get(lns_path(name))
+    assert newer["metadata"]["labels"] == {"a": "b"}
+    assert [each["name"] for each in newer["spec"]["users"]] == ["bob"]
 
 
 def test_an_lnamespace_inside_gives_access_to_its_namespace_alone(

@@ -299,7 +299,7 @@ def test_a_write_without_a_manager_has_that_of_its_user_agent(
     [
         ("kubectl/v1.36 (linux/amd64)", "kubectl"),
         ("a\tb\u0000c", "abc"),
-        ("", ""),
+        ("", "unknown"),
         ("x" * 200, "x" * 128),
         ("ä" * 100, "ä" * 64),
     ],

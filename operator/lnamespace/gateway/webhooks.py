@@ -1,4 +1,4 @@
-"""Ask the webhooks of tenants what the API server asks them (decision 0055).
+"""Ask the webhooks of tenants what the API server asks them (decision 0047).
 
 The API server asks the gateway on a port of its own, where people have no business. The gateway
 asks the tenant's Service as the tenant, by the API server's proxy: so it reaches nothing that the

@@ -120,7 +120,8 @@ def is_dynamic_volume(request: ResourceRequest) -> bool:
 def manager_of(user_agent: str, content_type: str = "") -> str:
     """Return the field manager that the API server derives from a User-Agent.
 
-    It is empty for a server-side apply, which has to name its manager.
+    It is empty for a server-side apply, which has to name its manager. Whoever says no name at all
+    is ``unknown`` (managedfields/internal/buildmanagerinfo.go); upstream it would be the gateway.
     """
     if content_type.startswith("application/apply-patch"):
         return ""
@@ -130,7 +131,7 @@ def manager_of(user_agent: str, content_type: str = "") -> str:
         if size > FIELD_MANAGER_MAX_LENGTH:
             break
         name += character if character.isprintable() else ""
-    return name
+    return name or "unknown"
 
 
 def _segments(request: ResourceRequest, view: View) -> Iterator[str]:

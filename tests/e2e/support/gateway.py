@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from tests.e2e.support.api import GROUP, Api, ApiError, Object
+from tests.e2e.support.api import GROUP, Api, ApiError, Object, ns_path
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster
 from tests.e2e.support.commands import Result, environment, run
 from tests.e2e.support.people import People, Person
@@ -259,6 +259,26 @@ def publish(api: Api, namespace: str, service: str, name: str, port: int) -> Non
         "ports": [{"name": name, "port": port, "protocol": "TCP"}],
     }
     api.create(slices, body)
+
+
+def publish_pod(admin: Api, namespace: str, service: str, name: str, port: int) -> None:
+    """Lead a port of a Service to a port of this machine, as if a pod answered there.
+
+    The API server's proxy goes to addresses of pods only, which only nodes write.
+    """
+    address, pods = machine_address(), ns_path(namespace, "pods")
+    spec = {"containers": [{"name": "main", "image": "none"}]}
+    admin.create(pods, {"metadata": {"name": service}, "spec": spec})
+    node = admin.acting("system:node:here", "system:masters")
+    where = {"podIP": address, "podIPs": [{"ip": address}]}
+    node.patch(f"{pods}/{service}/status", {"status": where})
+    target = {"kind": "Pod", "namespace": namespace, "name": service}
+    subset = {
+        "addresses": [{"ip": address, "targetRef": target}],
+        "ports": [{"name": name, "port": port}],
+    }
+    body = {"metadata": {"name": service}, "subsets": [subset]}
+    admin.create(ns_path(namespace, "endpoints"), body)
 
 
 def machine_address() -> str:

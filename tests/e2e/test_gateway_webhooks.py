@@ -1,0 +1,284 @@
+"""Webhooks of tenants: they see their own cluster, and act on nothing else."""
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.support.api import (
+    CRD,
+    JSON_PATCH,
+    NAMESPACES,
+    RBAC,
+    Api,
+    ApiError,
+    Object,
+    ns_path,
+    refusal,
+    unless,
+)
+from tests.e2e.support.cluster import running
+from tests.e2e.support.gateway import GatewayCluster, LClusters, publish_pod
+from tests.e2e.support.hooks import Hook, listening, patched
+from tests.e2e.support.people import People
+from tests.e2e.support.waiting import eventually
+
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
+MUTATING = f"{CONFIGURATIONS}/mutatingwebhookconfigurations"
+VALIDATING = f"{CONFIGURATIONS}/validatingwebhookconfigurations"
+DEFINITIONS = CRD.rpartition("/")[0]
+EVERYTHING = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["*"]}
+PLATFORM = ("quokka", "lnamespace", "/webhooks/")
+"""Words that a tenant is not to read: its prefix, and what the platform calls its own."""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    """Start a cluster of the file's own, with a gateway."""
+    with running(tmp_path_factory.mktemp("webhooks"), GatewayCluster) as own:
+        assert isinstance(own, GatewayCluster)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
+    """Return the LClusters of whoever has webhooks, and of a neighbour."""
+    made = LClusters(cluster, people)
+    made.make("quokka", "alice", sudoers=("alice",))
+    made.make("beta", "alice", sudoers=("alice",))
+    return made
+
+
+@pytest.fixture(scope="module")
+def alice(lclusters: LClusters) -> Api:
+    """Return the administrator inside the first."""
+    return lclusters.resident("quokka", "alice").api.acting("alice", "system:masters")
+
+
+@pytest.fixture(scope="module")
+def neighbour(lclusters: LClusters) -> Api:
+    """Return the administrator inside the second."""
+    return lclusters.resident("beta", "alice").api.acting("alice", "system:masters")
+
+
+@pytest.fixture(scope="module")
+def hook(
+    cluster: GatewayCluster, alice: Api, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Hook]:
+    """Run a webhook behind a Service of the tenant."""
+    with listening(tmp_path_factory.mktemp("hook") / "tls", {}) as own:
+        alice.create(NAMESPACES, {"metadata": {"name": "hooks"}})
+        service = {"ports": [{"name": "https", "port": 443, "targetPort": own.port}]}
+        made = {"metadata": {"name": "hook"}, "spec": service}
+        alice.create(ns_path("hooks", "services"), made)
+        publish_pod(cluster.admin, "quokka-hooks", "hook", "https", own.port)
+        yield own
+
+
+@pytest.fixture
+def everything(alice: Api, hook: Hook) -> Iterator[Hook]:
+    """Ask the webhook about all that there is, its own calls included."""
+    hook.answers |= {"/mutate": lambda _: {"allowed": True}, "/judge": judge}
+    for path, where in ((MUTATING, "/mutate"), (VALIDATING, "/judge")):
+        alice.create(path, configuration(hook.client("hooks", "hook", where)))
+    try:
+        eventually(lambda: asked(alice, hook), what="the webhook is not asked")
+        yield hook
+    finally:
+        for path in (MUTATING, VALIDATING):
+            alice.delete(f"{path}/hook")
+        eventually(lambda: not asked(alice, hook), what="the webhook is still asked")
+
+
+def configuration(client: Object, **fields: object) -> Object:
+    """Return a configuration of one webhook about everything."""
+    webhook = {
+        "name": "hook.example.com",
+        "clientConfig": client,
+        "rules": [EVERYTHING],
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+    }
+    return {"metadata": {"name": "hook"}, "webhooks": [webhook | fields]}
+
+
+def judge(request: Object) -> Object:
+    """Refuse by name."""
+    if "bad" in request.get("name", ""):
+        return {"allowed": False, "status": {"message": "no bad names", "code": 418}}
+    return {"allowed": True, "warnings": ["judged"]}
+
+
+def asked(api: Api, hook: Hook) -> bool:
+    """Return whether the webhook is asked about a write now."""
+    before = len(hook.asked)
+    path = ns_path("default", "configmaps")
+    api.create(path, {"metadata": {"generateName": "probe-"}}, dryRun="All")
+    return len(hook.asked) >= before + 2
+
+
+def test_a_webhook_is_asked_in_the_tenants_own_words(everything: Hook, alice: Api) -> None:
+    """Names, namespaces, groups and people were the platform's, and no converter knew its group."""
+    alice.create(NAMESPACES, {"metadata": {"name": "prod"}})
+    alice.create(ns_path("prod", "configmaps"), {"metadata": {"name": "good"}, "data": {"a": "b"}})
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+    alice.create(f"{RBAC}/clusterroles", {"metadata": {"name": "reader"}, "rules": rules})
+    for name in ("prod", "good", "reader"):
+        request = everything.about(name)
+        told = json.dumps(request)
+        assert not [word for word in PLATFORM if word in told], told
+        assert request["object"]["metadata"]["name"] == name
+        assert request["userInfo"]["username"] == "alice"
+        assert "system:masters" in request["userInfo"]["groups"]
+    assert everything.about("good")["namespace"] == "prod"
+    assert everything.about("good")["object"]["data"] == {"a": "b"}
+
+
+def test_what_a_webhook_refuses_is_refused(everything: Hook, alice: Api) -> None:
+    del everything
+    body = {"metadata": {"name": "bad"}}
+    words = refusal(alice.create, ns_path("default", "configmaps"), body, status=418)
+    assert words == 'admission webhook "hook.example.com" denied the request: no bad names'
+
+
+def test_what_a_webhook_changes_is_the_tenants_to_change(
+    everything: Hook, alice: Api, cluster: GatewayCluster
+) -> None:
+    label = {"op": "add", "path": "/metadata/labels", "value": {"hooked": "yes"}}
+    everything.answers["/mutate"] = lambda _: patched(label)
+    shown = alice.create(NAMESPACES, {"metadata": {"name": "labelled"}})
+    assert shown["metadata"]["labels"]["hooked"] == "yes"
+    upstream = cluster.admin.get(f"{NAMESPACES}/quokka-labelled")["metadata"]["labels"]
+    assert upstream["tenancy.loblaw.digital/lcluster"] == "quokka"
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {
+            "op": "add",
+            "path": "/metadata/labels/tenancy.loblaw.digital~1lcluster",
+            "value": "beta",
+        },
+        {"op": "replace", "path": "/metadata/name", "value": "../beta-default"},
+        {"op": "remove", "path": "/metadata"},
+    ],
+)
+def test_a_webhook_gets_nothing_that_its_tenant_would_not(
+    everything: Hook, alice: Api, cluster: GatewayCluster, operation: Object
+) -> None:
+    """A mutation came after the gateway had looked, and was judged by policies upstream alone."""
+    everything.answers["/mutate"] = lambda _: patched(operation)
+    with pytest.raises(ApiError):
+        alice.create(NAMESPACES, {"metadata": {"name": "stolen"}})
+    assert cluster.admin.find(f"{NAMESPACES}/quokka-stolen") is None
+
+
+def test_a_webhook_that_does_not_answer_holds_up_its_own_tenant_only(
+    alice: Api, neighbour: Api, cluster: GatewayCluster, hook: Hook
+) -> None:
+    client = hook.client("hooks", "nobody", "/judge")
+    alice.create(VALIDATING, configuration(client))
+    path, body = ns_path("default", "configmaps"), {"metadata": {"generateName": "a"}}
+    try:
+        eventually(lambda: not unless("InternalError", alice.create, path, body))
+        words = refusal(alice.create, path, body, status=500)
+        assert "failed calling webhook" in words
+        assert not [word for word in PLATFORM if word in words], words
+        neighbour.create(path, body)
+        cluster.admin.create(path, body)
+    finally:
+        alice.delete(f"{VALIDATING}/hook")
+    eventually(lambda: unless("InternalError", alice.create, path, body))
+
+
+def test_a_configuration_reads_back_and_can_be_patched(alice: Api, hook: Hook) -> None:
+    client = hook.client("hooks", "hook", "/judge")
+    client["service"]["port"] = 443
+    written = alice.create(VALIDATING, configuration(client, rules=[]))
+    try:
+        assert written["webhooks"][0]["clientConfig"] == client
+        path = f"{VALIDATING}/hook"
+        other = client["service"] | {"path": "/other"}
+        at = "/webhooks/0/clientConfig/service"
+        replaced = {"op": "replace", "path": at, "value": other}
+        shown = alice.patch(path, [replaced], JSON_PATCH)
+        assert shown["webhooks"][0]["clientConfig"]["service"] == other
+        alone = {"op": "replace", "path": f"{at}/path", "value": "/x"}
+        words = refusal(alice.patch, path, [alone], JSON_PATCH, status=422)
+        assert "write its namespace and name, and all else, together" in words
+        assert alice.replace(path, shown)["metadata"]["generation"] == 2
+    finally:
+        alice.delete(f"{VALIDATING}/hook")
+
+
+def test_a_conversion_webhook_converts_the_tenants_own_kind(alice: Api, hook: Hook) -> None:
+    hook.answers["/convert"] = converted
+    alice.create(DEFINITIONS, definition(hook.client("hooks", "hook", "/convert")))
+    path = "/apis/shop.example.com/{}/carts"
+    old, new = path.format("v1"), path.format("v2")
+    cart = {"metadata": {"name": "one"}, "apiVersion": "shop.example.com/v1", "kind": "Cart"}
+    eventually(lambda: unless("NotFound", alice.create, old, cart | {"size": 3}))
+    shown = alice.get(f"{new}/one")
+    assert shown["apiVersion"] == "shop.example.com/v2"
+    assert shown["amount"] == 3
+    assert not [word for word in PLATFORM if word in json.dumps(hook.asked[-1])]
+    shown["metadata"]["labels"] = {"a": "b"}
+    alice.replace(f"{new}/one", shown)
+    assert alice.get(f"{old}/one")["metadata"]["labels"] == {"a": "b"}
+    assert [each["metadata"]["name"] for each in alice.items(new)] == ["one"]
+
+
+def definition(client: Object) -> Object:
+    """Return a cluster-scoped kind in two versions."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [
+        {"name": name, "served": True, "storage": name == "v1", "schema": schema}
+        for name in ("v1", "v2")
+    ]
+    webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
+    return {
+        "metadata": {"name": "carts.shop.example.com"},
+        "spec": {
+            "group": "shop.example.com",
+            "scope": "Cluster",
+            "names": {"plural": "carts", "singular": "cart", "kind": "Cart"},
+            "versions": versions,
+            "conversion": {"strategy": "Webhook", "webhook": webhook},
+        },
+    }
+
+
+def converted(request: Object) -> Object:
+    """Convert: what is `size` in v1 is `amount` in v2; no other group is known here."""
+    wanted = request["desiredAPIVersion"]
+    before, after = ("amount", "size") if wanted.endswith("v1") else ("size", "amount")
+    assert wanted.startswith("shop.example.com/")
+    objects = [
+        {key: value for key, value in each.items() if key != before}
+        | {"apiVersion": wanted, after: each[before]}
+        for each in request["objects"]
+    ]
+    return {"convertedObjects": objects, "result": {"status": "Success"}}
+
+
+def test_nobody_asks_a_webhook_without_its_key(
+    cluster: GatewayCluster, alice: Api, hook: Hook
+) -> None:
+    del alice
+    before = len(hook.asked)
+    port = cluster.gateway.webhooks
+    for path in ("/", "/webhooks/quokka/00/quokka-hooks/hook/443/judge", "/api", "/readyz"):
+        assert post(port, path) == 404
+    assert len(hook.asked) == before
+
+
+def post(port: int, path: str) -> int:
+    """Return the status of a request to the port for webhooks."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    connection = http.client.HTTPSConnection("127.0.0.1", port, context=context)
+    connection.request("POST", path, "{}")
+    return connection.getresponse().status
