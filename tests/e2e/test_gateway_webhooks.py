@@ -20,7 +20,7 @@ from tests.e2e.support.api import (
     unless,
 )
 from tests.e2e.support.cluster import running
-from tests.e2e.support.gateway import GatewayCluster, LClusters, publish_pod
+from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, publish_pod
 from tests.e2e.support.hooks import Hook, listening, patched
 from tests.e2e.support.people import People
 from tests.e2e.support.waiting import eventually
@@ -231,8 +231,24 @@ def test_a_conversion_webhook_converts_the_tenants_own_kind(alice: Api, hook: Ho
     assert [each["metadata"]["name"] for each in alice.items(new)] == ["one"]
 
 
-def definition(client: Object) -> Object:
-    """Return a cluster-scoped kind in two versions."""
+def test_a_dead_conversion_webhook_holds_up_no_deletion_of_an_lcluster(
+    lclusters: LClusters, cluster: GatewayCluster, hook: Hook
+) -> None:
+    """What is stored is listed to be deleted, and the API server lists it in another version."""
+    lclusters.make("gone", "alice", sudoers=("alice",))
+    api = lclusters.resident("gone", "alice").api.acting("alice", "system:masters")
+    api.create(DEFINITIONS, definition(hook.client("default", "nobody", "/c"), "Namespaced"))
+    path = "/apis/shop.example.com/v1/namespaces/default/carts"
+    cart: Object = {"metadata": {"name": "one"}}
+    cart |= {"apiVersion": "shop.example.com/v1", "kind": "Cart"}
+    eventually(lambda: unless("NotFound", api.create, path, cart))
+    cluster.admin.delete(f"{LCLUSTERS}/gone")
+    eventually(lambda: cluster.admin.find(f"{LCLUSTERS}/gone") is None, 60)
+    assert "gone-" not in json.dumps(cluster.admin.items(DEFINITIONS))
+
+
+def definition(client: Object, scope: str = "Cluster") -> Object:
+    """Return a kind in two versions."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     versions = [
         {"name": name, "served": True, "storage": name == "v1", "schema": schema}
@@ -243,7 +259,7 @@ def definition(client: Object) -> Object:
         "metadata": {"name": "carts.shop.example.com"},
         "spec": {
             "group": "shop.example.com",
-            "scope": "Cluster",
+            "scope": scope,
             "names": {"plural": "carts", "singular": "cart", "kind": "Cart"},
             "versions": versions,
             "conversion": {"strategy": "Webhook", "webhook": webhook},

@@ -9,7 +9,11 @@ from lnamespace.gateway.upstream import acting_extras
 from lnamespace.rbac.attributes import User
 from lnamespace.translate.acting_users import extra_value, user_info_down
 from lnamespace.translate.admission_reviews import AdmissionReview, read_admission_review
-from lnamespace.translate.conversion_reviews import conversion_down, converted_up
+from lnamespace.translate.conversion_reviews import (
+    as_without_webhook,
+    conversion_down,
+    converted_up,
+)
 from lnamespace.translate.plans import Foreign
 from lnamespace.translate.status import Refused
 
@@ -166,3 +170,15 @@ def test_a_conversion_round_trips(metadata: dict[str, str]) -> None:
     answer = {"response": {"uid": "u", "convertedObjects": converted}}
     above = json.loads(converted_up(json.dumps(answer).encode(), ACME))["response"]
     assert above["convertedObjects"] == [{**new, "apiVersion": "acme-new.example.com/v2"}]
+
+
+def test_what_is_deleted_is_converted_without_a_webhook() -> None:
+    """A Service that was gone kept the Namespaces of an LCluster, and it, from going."""
+    stored = {"apiVersion": "acme-x.org/v1", "kind": "G", "metadata": {"name": "g"}, "n": 1e300}
+    request = {"uid": "u", "desiredAPIVersion": "acme-x.org/v2", "objects": [stored]}
+    answer = json.loads(as_without_webhook(json.dumps({"request": request}).encode()))
+    assert answer["response"] == {
+        "uid": "u",
+        "convertedObjects": [stored | {"apiVersion": "acme-x.org/v2"}],
+        "result": {"status": "Success"},
+    }

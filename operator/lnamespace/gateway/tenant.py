@@ -33,6 +33,11 @@ class ServedTenant:
         return self.cluster.name
 
     @property
+    def terminating(self) -> bool:
+        """Return whether the LCluster is being deleted."""
+        return bool(self.cluster.metadata.deletion_timestamp)
+
+    @property
     def view(self) -> View:
         """Return the names of the tenant."""
         return self._view

@@ -17,12 +17,17 @@ from lnamespace.gateway.answers import JSON, refuse
 from lnamespace.gateway.authorities import RootAuthority, TenantIdentity
 from lnamespace.gateway.http.connection import Exchange
 from lnamespace.gateway.in_flight import InFlight
+from lnamespace.gateway.tenant import ServedTenant
 from lnamespace.gateway.tenants import Tenants
 from lnamespace.gateway.upstream import Acting, Upstream
 from lnamespace.model.lcluster import LCluster
 from lnamespace.translate.acting_users import WEBHOOK_CALLER
 from lnamespace.translate.admission_reviews import read_admission_review
-from lnamespace.translate.conversion_reviews import conversion_down, converted_up
+from lnamespace.translate.conversion_reviews import (
+    as_without_webhook,
+    conversion_down,
+    converted_up,
+)
 from lnamespace.translate.percent import encode_segment
 from lnamespace.translate.plans import Foreign
 from lnamespace.translate.status import (
@@ -104,24 +109,28 @@ class WebhookHandler:
         request = exchange.request
         if request.method != "POST":
             raise method_not_allowed()
-        view, service = self._webhook_at(request.target.partition("?")[0])
-        with self.in_flight.holding(view.tenant, len(request.body)):
+        tenant, service = self._webhook_at(request.target.partition("?")[0])
+        with self.in_flight.holding(tenant.name, len(request.body)):
             try:
-                answer = await self._review(request.body, view, service)
+                answer = await self._review(request.body, tenant, service)
             except Foreign as foreign:
                 raise no_such_path() from foreign
         await exchange.answer(200, (("Content-Type", JSON),), answer)
 
-    def _webhook_at(self, path: str) -> tuple[View, WebhookService]:
+    def _webhook_at(self, path: str) -> tuple[ServedTenant, WebhookService]:
         found = proxied_webhook(path)
         tenant = self.tenants.get(found.tenant) if found else None
         known = tenant and tenant.view.webhooks
         if not (found and tenant and known and hmac.compare_digest(found.key, known.key)):
             raise no_such_path()
-        return tenant.view, found.service
+        return tenant, found.service
 
-    async def _review(self, body: bytes, view: View, service: WebhookService) -> bytes:
+    async def _review(self, body: bytes, tenant: ServedTenant, service: WebhookService) -> bytes:
+        view = tenant.view
         if _kind_of(body) == "ConversionReview":
+            if tenant.terminating:
+                # What is stored is listed to be deleted, and what would convert it may be gone.
+                return as_without_webhook(body)
             answer = await self._ask(view, service, conversion_down(body, view))
             return converted_up(answer, view)
         review = read_admission_review(body, view)

@@ -65,6 +65,25 @@ def converted_up(answer: bytes, view: View) -> bytes:
     return envelope(members, response={**response, "convertedObjects": above})
 
 
+def as_without_webhook(body: bytes) -> bytes:
+    """Return the answer to a question with the version alone changed, as strategy ``None`` does.
+
+    Raises
+    ------
+    Refused
+        It is none.
+    """
+    members, asked = read_members(body, "request")
+    request = decoded(encode(asked), _ConversionQuestion)
+    wanted = {"apiVersion": request.desired_api_version}
+    response = {
+        "uid": asked.get("uid"),
+        "convertedObjects": [each | wanted for each in request.objects],
+        "result": {"status": "Success"},
+    }
+    return envelope(members, response=response)
+
+
 @dataclass(frozen=True)
 class _Converted:
     """An object that is converted: its definition may be newer than what is known to be served."""
