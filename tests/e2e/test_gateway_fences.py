@@ -19,6 +19,7 @@ from lnamespace.model.lcluster import RESERVED_TENANTS
 from lnamespace.translate.confinement import confine
 from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.view import View
+from lnamespace.translate.webhook_proxy import ProxyService, WebhookProxy
 
 from tests.e2e.support.api import (
     APPLY,
@@ -71,6 +72,11 @@ STORAGE = "/apis/storage.k8s.io/v1"
 LCLUSTERS = f"/apis/{GROUP}/v1beta1/lclusters"
 
 
+PROXY = WebhookProxy(
+    ProxyService(RELEASE_NAMESPACE, "lnamespace-gateway", 9443), TENANT, "", "5ec2e7"
+)
+
+
 def own(name: str, **fields: Any) -> Object:
     """An object as the gateway writes it."""
     return {"metadata": {"name": f"{TENANT}-{name}", "labels": {LABEL: TENANT}}} | fields
@@ -78,7 +84,7 @@ def own(name: str, **fields: Any) -> Object:
 
 def confined(group: str, plural: str, kind: str, written: Object) -> Object:
     """What the gateway makes of an object of the tenant."""
-    view = View(TENANT, tenant_label=LABEL)
+    view = View(TENANT, tenant_label=LABEL, webhooks=PROXY)
     resource = ResourceType(group, plural, kind, namespaced=False)
     return confine(resource, "", written, view)
 
@@ -448,6 +454,16 @@ REFUSED = {
         "mutating webhook",
         "webhooks/0/clientConfig/service/namespace",
         "kube-system",
+    ),
+    "a webhook of another tenant, by way of the gateway": (
+        "webhook",
+        "webhooks/0/clientConfig/service/path",
+        f"/webhooks/{OTHER}/5ec2e7/{FOREIGN}/judge/443",
+    ),
+    "a webhook that the gateway is not asked about": (
+        "webhook",
+        "webhooks/0/clientConfig/service",
+        {"namespace": HOME, "name": "judge"},
     ),
     "a mutating webhook without its condition": (
         "mutating webhook",
