@@ -190,7 +190,7 @@ def ask_about_webhooks(clusters: Comparison) -> None:
     rule = {"apiGroups": ["zz"], "apiVersions": ["v1"], "operations": ["CREATE"]}
     webhook = {
         "name": "a.b.c",
-        "clientConfig": {"service": {"namespace": "same", "name": "s"}},
+        "clientConfig": {"service": {"namespace": "same", "name": "s", "path": "/a"}},
         "rules": [{**rule, "resources": ["zz"]}],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
