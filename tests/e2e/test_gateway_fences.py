@@ -73,7 +73,7 @@ LCLUSTERS = f"/apis/{GROUP}/v1beta1/lclusters"
 
 
 PROXY = WebhookProxy(
-    ProxyService(RELEASE_NAMESPACE, "lnamespace-gateway", 9443), TENANT, "", "5ec2e7"
+    ProxyService(RELEASE_NAMESPACE, "lnamespace-gateway-webhooks", 443), TENANT, "", "5ec2e7"
 )
 
 

@@ -143,6 +143,15 @@ def test_what_a_webhook_refuses_is_refused(everything: Hook, alice: Api) -> None
     assert words == 'admission webhook "hook.example.com" denied the request: no bad names'
 
 
+def test_an_answer_that_is_too_long_is_a_failure(everything: Hook, alice: Api) -> None:
+    """One without an end would have taken the gateway's memory, and with it everybody's."""
+    everything.answers["/judge"] = lambda _: {"allowed": True, "warnings": ["x" * 9_000_000]}
+    body = {"metadata": {"name": "long"}}
+    words = refusal(alice.create, ns_path("default", "configmaps"), body, status=500)
+    assert "the webhook answers more than 8 MiB" in words
+    everything.answers["/judge"] = judge
+
+
 def test_what_a_webhook_changes_is_the_tenants_to_change(
     everything: Hook, alice: Api, cluster: GatewayCluster
 ) -> None:

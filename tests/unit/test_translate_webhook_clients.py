@@ -63,8 +63,8 @@ def test_a_service_becomes_the_gateways_and_comes_back(service: dict[str, Any]) 
     assert (asked.tenant, asked.key) == ("acme", PROXY.key)
     assert upstream["service"] | {"path": ""} == {
         "namespace": "lnamespace-system",
-        "name": "lnamespace-gateway",
-        "port": 9443,
+        "name": "lnamespace-gateway-webhooks",
+        "port": 443,
         "path": "",
     }
     assert base64.b64decode(upstream["caBundle"]).decode() == PROXY.authority + PEM
@@ -120,7 +120,7 @@ def test_a_service_upstream_that_is_not_this_tenants_stays() -> None:
 def test_a_failure_to_connect_names_the_tenants_service() -> None:
     """The path has the key of the tenant's webhooks in it."""
     url = PROXY.path_of(WebhookService("acme-prod", "hook", 443, "/validate"))
-    text = f'failed: Post "https://{PROXY.service.host}:9443{url}?timeout=10s": EOF'
+    text = f'failed: Post "https://{PROXY.service.host}:443{url}?timeout=10s": EOF'
     told = PROXY.text_down(text)
     assert told == 'failed: Post "https://hook.acme-prod.svc:443/validate?timeout=10s": EOF'
 

@@ -89,6 +89,6 @@ spec:
 {{/* CEL: the API server asks the gateway instead of a webhook of the LCluster, as in translate/confinement/clients.py. */}}
 {{- define "lnamespace.gatewayAsks" -}}
 !has({{ .client }}.url) && has({{ .client }}.service)
-          && {{ .client }}.service.namespace == '{{ .root.Release.Namespace }}' && {{ .client }}.service.name == '{{ .root.Values.gateway.name }}'
+          && {{ .client }}.service.namespace == '{{ .root.Release.Namespace }}' && {{ .client }}.service.name == '{{ .root.Values.gateway.name }}-webhooks'
           && has({{ .client }}.service.path) && {{ .client }}.service.path.startsWith('/webhooks/' + variables.tenant + '/')
 {{- end }}

@@ -16,6 +16,7 @@ from lnamespace.errors import ClusterError
 from lnamespace.gateway.answers import JSON, refuse
 from lnamespace.gateway.authorities import RootAuthority, TenantIdentity
 from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.in_flight import InFlight
 from lnamespace.gateway.tenant import ServedTenant
 from lnamespace.gateway.tenants import Tenants
@@ -47,6 +48,8 @@ from lnamespace.translate.webhook_proxy import (
 
 _SECONDS = 30.0
 """The longest that Kubernetes waits for a webhook."""
+_LONGEST = 8 * 1024 * 1024
+"""Bytes of an answer; one without an end would take the memory of all."""
 _HEADERS = (("content-type", JSON), ("accept", JSON))
 
 log = logging.getLogger(__name__)
@@ -140,10 +143,23 @@ class WebhookHandler:
         target = _target(service)
         acting = Acting(view.tenant, WEBHOOK_CALLER)
         response = await self.upstream.send("POST", target, acting, _HEADERS, body)
-        answer = await response.read()
+        answer = await _body_of(response)
         if response.status != 200:
             raise _Unanswered(response.status, answer)
         return answer
+
+
+async def _body_of(response: UpstreamResponse) -> bytes:
+    parts, size = [], 0
+    try:
+        while data := await response.take():
+            size += len(data)
+            if size > _LONGEST:
+                raise internal_error("the webhook answers more than 8 MiB")
+            parts.append(data)
+    finally:
+        response.close()
+    return b"".join(parts)
 
 
 def _kind_of(body: bytes) -> str:

@@ -27,6 +27,7 @@ from tests.e2e.support.processes import Controller, Process, free_port
 from tests.e2e.support.waiting import eventually
 
 GATEWAY_ACCOUNT = "lnamespace-gateway"
+WEBHOOKS = f"{GATEWAY_ACCOUNT}-webhooks"
 HOST = "gateway.test"
 LCLUSTERS = f"/apis/{GROUP}/v1beta1/lclusters"
 
@@ -45,7 +46,7 @@ class GatewayProcess(Process):
             "LNAMESPACE_GATEWAY_HOST": HOST,
             "LNAMESPACE_GATEWAY_CERTIFICATE_DIRECTORY": str(certificates),
             "LNAMESPACE_GATEWAY_SIGNER_SECRET": f"{RELEASE_NAMESPACE}/{GATEWAY_ACCOUNT}-signer",
-            "LNAMESPACE_GATEWAY_WEBHOOK_SERVICE": f"{RELEASE_NAMESPACE}/{GATEWAY_ACCOUNT}:9443",
+            "LNAMESPACE_GATEWAY_WEBHOOK_SERVICE": f"{RELEASE_NAMESPACE}/{WEBHOOKS}:443",
             "LNAMESPACE_GATEWAY_WEBHOOK_LISTEN": f"0.0.0.0:{self.webhooks}",
             "LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}",
             "LNAMESPACE_DRAIN_SECONDS": "1",
@@ -77,9 +78,9 @@ class GatewayCluster(Cluster):
         super().helm(verb, *(f"--set=gateway.{each}" for each in values), *flags)
 
     def install(self) -> None:
-        """Install the chart, and lead the gateway's Service to where the gateway is."""
+        """Install the chart, and lead the Service for webhooks to where the gateway is."""
         super().install()
-        publish(self.admin, RELEASE_NAMESPACE, GATEWAY_ACCOUNT, "webhooks", self.gateway.webhooks)
+        publish(self.admin, RELEASE_NAMESPACE, WEBHOOKS, "webhooks", self.gateway.webhooks)
 
     @cached_property
     def controller(self) -> Controller:
