@@ -1,4 +1,4 @@
-"""Webhooks of tenants: they see their own cluster, and act on nothing else."""
+"""Webhooks and admission policies of tenants see their own cluster, and act on nothing else."""
 
 import http.client
 import json
@@ -28,6 +28,8 @@ from tests.e2e.support.waiting import eventually
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
 MUTATING = f"{CONFIGURATIONS}/mutatingwebhookconfigurations"
 VALIDATING = f"{CONFIGURATIONS}/validatingwebhookconfigurations"
+POLICIES = f"{CONFIGURATIONS}/validatingadmissionpolicies"
+BINDINGS = f"{CONFIGURATIONS}/validatingadmissionpolicybindings"
 DEFINITIONS = CRD.rpartition("/")[0]
 EVERYTHING = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["*"]}
 PLATFORM = ("quokka", "lnamespace", "/webhooks/")
@@ -287,6 +289,36 @@ def converted(request: Object) -> Object:
         for each in request["objects"]
     ]
     return {"convertedObjects": objects, "result": {"status": "Success"}}
+
+
+def test_a_policy_reads_the_tenants_own_names(alice: Api, cluster: GatewayCluster) -> None:
+    """An expression that compared a name compared the platform's, and refused everything."""
+    alice.create(NAMESPACES, {"metadata": {"name": "judged"}})
+    expressions = (
+        "request.namespace == 'judged'",
+        "namespaceObject.metadata.name == 'judged'",
+        "object.metadata.namespace == 'judged'",
+        "object.metadata.name == request.name && object.metadata.name != 'bad'",
+    )
+    message = "'not ' + object.metadata.name + ' in ' + request.namespace"
+    validations = [{"expression": each, "messageExpression": message} for each in expressions]
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+    rules = {"resourceRules": [rule | {"operations": ["CREATE"]}]}
+    spec = {"matchConstraints": rules, "validations": validations}
+    spec["matchConditions"] = [{"name": "judged", "expression": expressions[0]}]
+    policy = {"metadata": {"name": "names"}, "spec": spec}
+    assert alice.create(POLICIES, policy)["spec"]["validations"] == validations
+    bound = {"policyName": "names", "validationActions": ["Deny"]}
+    alice.create(BINDINGS, {"metadata": {"name": "names"}, "spec": bound})
+    path = ns_path("judged", "configmaps")
+    bad = {"metadata": {"name": "bad"}}
+    eventually(lambda: not unless("Invalid", alice.create, path, bad, dryRun="All"))
+    words = refusal(alice.create, path, bad, status=422)
+    assert words.endswith("denied request: not bad in judged")
+    alice.create(path, {"metadata": {"name": "good"}})
+    alice.create(ns_path("default", "configmaps"), bad)
+    alice.delete(f"{BINDINGS}/names")
+    assert "quokka-" in str(cluster.admin.get(f"{POLICIES}/quokka-names")["spec"])
 
 
 def test_nobody_asks_a_webhook_without_its_key(

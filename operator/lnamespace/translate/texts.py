@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from lnamespace.translate.confinement.certificates import signer_down
+from lnamespace.translate.confinement.policy_expressions import policy_expression_down
 from lnamespace.translate.confinement.volumes import empty_class
 from lnamespace.translate.plans import Leaf, Scope, object_of, text_of
 from lnamespace.translate.references import INERT
@@ -59,6 +60,7 @@ def text_down(view: View, text: str, group: str = "", kept: str = "") -> str:
         The name of an object in a namespace, which stays although it may begin with the prefix.
     """
     text = view.webhooks.text_down(text) if view.webhooks else text
+    text = policy_expression_down(text, view)
     text = _identities_down(view, text)
     if view.prefix not in text:
         return text

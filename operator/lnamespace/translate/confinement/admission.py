@@ -4,7 +4,6 @@ A namespaceSelector is not enough: the API server does not ask it about cluster-
 each webhook and each policy has one more match condition, which all others are ANDed with.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +24,6 @@ CONDITION = OWN_PREFIX + "tenant"
 
 DIRECTIVES = "$setElementOrder/matchConditions"
 _RETAIN = "$retainKeys"
-_OF_OTHERS = re.compile(r"\bserviceAccount(\s|//[^\n]*\n)*\(")
 
 
 def expression(view: View) -> str:
@@ -220,38 +218,3 @@ class ConfinedPolicyBinding:
 
     def restore(self, subject: ConfinedBody) -> None:
         """Leave the binding as it is."""
-
-
-@dataclass(frozen=True)
-class PolicyExpressions:
-    """Expressions cannot ask what ServiceAccounts of others may do in the platform's cluster.
-
-    ``authorizer`` itself answers about who sends the request, which is the tenant's own account.
-    """
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the paths of the expressions."""
-        return (("spec",), ("webhooks", "*", "matchConditions"))
-
-    def confine(self, subject: ConfinedBody) -> None:
-        """Refuse an expression that asks the authorizer about a ServiceAccount."""
-        for text in _expressions(subject.body):
-            if _OF_OTHERS.search(text):
-                raise subject.refuse("expression", "authorizer.serviceAccount is not available")
-
-    def restore(self, subject: ConfinedBody) -> None:
-        """Leave the expressions as they are."""
-
-
-def _expressions(value: Any) -> list[str]:
-    if isinstance(value, list):
-        return [text for each in value for text in _expressions(each)]
-    if not isinstance(value, dict):
-        return []
-    own = [
-        value[key]
-        for key in ("expression", "messageExpression", "valueExpression")
-        if isinstance(value.get(key), str)
-    ]
-    return own + [text for each in value.values() for text in _expressions(each)]

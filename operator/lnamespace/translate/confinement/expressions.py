@@ -14,11 +14,11 @@ from typing import Any
 from lnamespace.translate.confinement.rules import ConfinedBody, Object, Path, parents
 from lnamespace.translate.view import View
 
-_TEXT = r"""[rRbB]{0,2}(?:'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
-_COMMENT = r"//[^\n]*"
+TEXT = r"""[rRbB]{0,2}(?:'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
+COMMENT = r"//[^\n]*"
 _VARIABLES = ("self", "oldSelf")
 _NAME = rf"(?<![\w.])(?P<variable>{'|'.join(_VARIABLES)})\.metadata\.name\b"
-_TOKEN = re.compile(f"{_NAME}|{_TEXT}|{_COMMENT}", re.DOTALL)
+_TOKEN = re.compile(f"{_NAME}|{TEXT}|{COMMENT}", re.DOTALL)
 _EXPRESSIONS = ("rule", "messageExpression")
 
 

@@ -8,7 +8,6 @@ from lnamespace.translate.confinement.admission import (
     ConfinedPolicy,
     ConfinedPolicyBinding,
     ConfinedWebhooks,
-    PolicyExpressions,
 )
 from lnamespace.translate.confinement.certificates import MappedSigner
 from lnamespace.translate.confinement.classes import PRIORITY_CLASS
@@ -21,6 +20,7 @@ from lnamespace.translate.confinement.namespaces import (
     KeptFinalizer,
     PodSecurity,
 )
+from lnamespace.translate.confinement.policy_expressions import PolicyExpressions
 from lnamespace.translate.confinement.rules import (
     ConfinedBody,
     ForbiddenField,
