@@ -18,7 +18,7 @@ def test_a_list_that_became_too_old_goes_on_by_a_token_of_ours() -> None:
     lister = Lister(cast(Any, None), TokenSealer([b"k" * 32]))
     refusal = msgspec.json.encode({"code": 410, "metadata": {"continue": "upstream's"}})
     status = msgspec.json.decode(lister.resealed(call, Part("acme-a", request), refusal))
-    position = lister.sealer.unseal(call, status["metadata"]["continue"])
+    position = lister.sealer.unseal(call.request, call.view.tenant, status["metadata"]["continue"])
     assert (position.part, position.upstream, position.version) == ("acme-a", "upstream's", "")
     plain = b'{"code":410,"metadata":{}}'
     assert lister.resealed(call, Part("acme-a", request), plain) == plain

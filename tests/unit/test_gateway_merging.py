@@ -11,7 +11,7 @@ from lnamespace.gateway.lists import PageRequest, list_all, list_page
 from lnamespace.gateway.merging import ResumeLog, merge_pages, read_page
 from lnamespace.gateway.watches import MemberRequest, MergedWatch, WatchRequest
 from lnamespace.translate.continuation import ListPosition
-from lnamespace.translate.status import Refused
+from lnamespace.translate.status import Refused, expired
 
 
 class Cluster:
@@ -55,6 +55,15 @@ async def test_pages_of_any_size_have_each_item_once(limit: int) -> None:
         if position is None:
             break
     assert found == [*(f"a/{i}" for i in range(3)), *(f"c/{i}" for i in range(4))]
+
+
+async def test_the_place_in_a_namespace_that_is_gone_is_no_place_in_the_next() -> None:
+    cluster = Cluster({"a": 3, "b": 0, "c": 4})
+    pages, position = await list_page(cluster.fetch, ["a", "b", "c"], 2, None)
+    assert position == ListPosition("a", "2", "7")
+    pages, position = await list_page(cluster.fetch, ["b", "c"], 9, position)
+    assert names_in(merge_pages(pages)) == [f"c/{i}" for i in range(4)]
+    assert position is None
 
 
 def test_a_merged_table_has_the_columns_of_the_first_page() -> None:
@@ -218,6 +227,79 @@ async def test_a_watch_that_is_ended_ends_as_if_its_time_were_over() -> None:
     watch.end()
     async with asyncio.timeout(5):
         assert await waiting == b"over"
+    watch.close()
+
+
+async def test_nothing_more_is_told_of_a_namespace_after_its_last_event() -> None:
+    streams = Streams()
+    watch = MergedWatch(WatchRequest("k", "5", bookmarks=True), streams.open, ResumeLog())
+    watch.begin(["a", "b"])
+    lines = watch.lines()
+    streams.tell("a", event("ADDED", 9))
+    streams.tell("b", event("ADDED", 10))
+    assert sorted(await take(lines, 2)) == [("ADDED", "10"), ("ADDED", "9")]
+    watch.revoke("b")
+    watch.tell_last("b", event("DELETED", 12))
+    await asyncio.sleep(0)
+    streams.tell("b", event("MODIFIED", 13))
+    assert await take(lines, 1) == [("DELETED", "12")]
+    streams.tell("a", event("BOOKMARK", 20))
+    assert await take(lines, 1) == [("BOOKMARK", "20")], "what is gone holds no bookmark back"
+    assert watch.join("b")
+    assert await take(lines, 1) == [("MODIFIED", "13")]
+    watch.close()
+
+
+async def test_who_leaves_while_a_namespace_joins_is_told_all_of_it_again() -> None:
+    streams, log = Streams(), ResumeLog()
+    watch = MergedWatch(WatchRequest("k", "5"), streams.open, log)
+    watch.begin(["a"])
+    lines = watch.lines()
+    watch.join("b", filled=True)
+    streams.tell("b", event("ADDED", 3))
+    assert await take(lines, 1) == [("ADDED", "3")]
+    streams.tell("a", event("ADDED", 20))
+    assert await take(lines, 1) == [("ADDED", "20")]
+    for version in ("5", "3", "20"):
+        assert "b" not in (log.reached("k", version) or {"b": ""})
+    streams.tell("b", event("ADDED", 4), event("BOOKMARK", 30), event("ADDED", 31))
+    assert await take(lines, 2) == [("ADDED", "4"), ("ADDED", "31")]
+    assert log.reached("k", "31") == {"a": "20", "b": "31", "": "4"}
+    watch.revoke("b")
+    watch.tell_last("b", event("DELETED", 33))
+    assert await take(lines, 1) == [("DELETED", "33")]
+    assert log.reached("k", "33") == {"a": "20", "": "33"}
+    watch.close()
+
+
+def test_where_several_namespaces_begin_at_one_version_all_have_come_there() -> None:
+    log = ResumeLog()
+    for namespace in "abc":
+        log.note("k", namespace, "5")
+    log.note("k", "a", "6")
+    assert log.reached("k", "5") == {"a": "5", "b": "5", "c": "5"}
+    assert log.reached("k", "7") is None
+    assert log.reached("other", "5") is None
+
+
+def test_what_a_quiet_namespace_told_long_ago_is_remembered() -> None:
+    log = ResumeLog()
+    log.note("k", "quiet", "5")
+    for version in range(10, 5000):
+        log.note("k", "busy", str(version))
+    assert log.reached("k", "4999") == {"quiet": "5", "busy": "4999"}
+    assert log.reached("k", "11") is None
+
+
+async def test_a_failure_ends_a_watch_before_what_is_still_to_be_told() -> None:
+    streams = Streams()
+    watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
+    watch.begin(["a"])
+    streams.tell("a", event("ADDED", 9))
+    await asyncio.sleep(0.01)
+    watch.fail(expired("the rights have ended"))
+    with pytest.raises(Refused, match="the rights have ended"):
+        await take(watch.lines(), 1)
     watch.close()
 
 

@@ -17,7 +17,6 @@ from lnamespace.gateway.parts import Part, list_parts, nothing_of
 from lnamespace.gateway.sealing import TokenSealer
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.translate.continuation import ListPosition
-from lnamespace.translate.request import Query
 from lnamespace.translate.status import bad_request
 
 _END_SECONDS = 1.0
@@ -68,9 +67,10 @@ class Lister:
             if len(parts) == 1:
                 return await fetch(PageRequest(parts[0].name))
             return await list_all(fetch, _names(parts))
-        start = self.sealer.unseal(call, token) if token else None
+        owner = call.view.tenant
+        start = self.sealer.unseal(call.request, owner, token) if token else None
         pages, rest = await list_page(fetch, _names(parts), limit, start)
-        return merge_pages(pages, self.sealer.seal(call, rest) if rest else "")
+        return merge_pages(pages, self.sealer.seal(call.request, owner, rest) if rest else "")
 
     async def _fetch(
         self,
@@ -98,13 +98,15 @@ class Lister:
         token = status.get("metadata", {}).get("continue", "")
         if not token:
             return refusal
-        status["metadata"]["continue"] = self.sealer.seal(call, ListPosition(part.name, token, ""))
+        position = ListPosition(part.name, token, "")
+        sealed = self.sealer.seal(call.request, call.view.tenant, position)
+        status["metadata"]["continue"] = sealed
         return msgspec.json.encode(status)
 
     async def _get(
         self, call: TenantCall, part: Part, page: PageRequest, namespaces: TenantNamespaces
     ) -> tuple[int, Headers, bytes]:
-        target = part.target(call.view, _parameters(page), page.continue_)
+        target = part.target(call.view, page.parameters, page.continue_)
         send = partial(self.upstream.send, "GET", target, call.acting, call.headers)
         response, refusal = await send_until_granted(send, partial(namespaces.fresh, part.name))
         body = await response.read() if refusal is None else refusal
@@ -113,14 +115,3 @@ class Lister:
 
 def _names(parts: Sequence[Part]) -> list[str]:
     return [part.name for part in parts]
-
-
-def _parameters(page: PageRequest) -> Query:
-    """Return the parameters in which a part differs from what the client asked for."""
-    exact: Query = ()
-    if page.version:
-        exact = (("resourceVersion", page.version), ("resourceVersionMatch", "Exact"))
-    elif page.continue_:
-        exact = (("resourceVersion", ""), ("resourceVersionMatch", ""))
-    limit = (("limit", str(page.limit)),) if page.limit else ()
-    return (*exact, *limit, ("continue", ""))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lnamespace.gateway.merging import ListedPart, merge_pages, read_page
 from lnamespace.translate.continuation import ListPosition
+from lnamespace.translate.request import Query
 
 _AT_A_TIME = 8
 
@@ -28,6 +29,17 @@ class PageRequest:
     version: str = ""
     limit: int = 0
     continue_: str = ""
+
+    @property
+    def parameters(self) -> Query:
+        """Return the parameters in which this list differs from what the client asked for."""
+        exact: Query = ()
+        if self.version:
+            exact = (("resourceVersion", self.version), ("resourceVersionMatch", "Exact"))
+        elif self.continue_:
+            exact = (("resourceVersion", ""), ("resourceVersionMatch", ""))
+        limit = (("limit", str(self.limit)),) if self.limit else ()
+        return (*exact, *limit, ("continue", ""))
 
 
 Fetch = Callable[[PageRequest], Awaitable[bytes]]
@@ -54,9 +66,12 @@ async def list_page(
 ) -> tuple[list[ListedPart], ListPosition | None]:
     """Return the next items, ``limit`` of them, and where the rest begins; None if it is empty."""
     pages: list[ListedPart] = []
-    version, continue_ = (start.version, start.upstream) if start else ("", "")
-    left = limit
     remaining = [each for each in namespaces if start is None or each >= start.part]
+    version = start.version if start else ""
+    # Of a namespace that is gone the token is good for no other: it would leave out what is there.
+    goes_on = start is not None and remaining[:1] == [start.part]
+    continue_ = start.upstream if start and goes_on else ""
+    left = limit
     for index, namespace in enumerate(remaining):
         # A token of the API server has its version in itself and takes no other.
         exact = "" if continue_ else version

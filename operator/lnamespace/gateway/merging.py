@@ -96,6 +96,26 @@ class Frontier:
         return min(known, key=int)
 
 
+@dataclass
+class _ToldOrder:
+    """What was told, in its order; of what was told too long ago the last of each namespace."""
+
+    before: dict[str, str] = field(default_factory=dict)
+    told: deque[tuple[str, str]] = field(default_factory=deque)
+
+    def add(self, namespace: str, version: str) -> None:
+        self.told.append((namespace, version))
+        if len(self.told) > _REMEMBERED_EVENTS:
+            _reach(self.before, *self.told.popleft())
+
+
+def _reach(places: dict[str, str], namespace: str, version: str) -> None:
+    if version:
+        places[namespace] = version
+    else:
+        places.pop(namespace, None)
+
+
 class ResumeLog:
     """Remember in which order merged watches came to know resource versions.
 
@@ -103,17 +123,20 @@ class ResumeLog:
     """
 
     def __init__(self) -> None:
-        self._logs: OrderedDict[str, deque[tuple[str, str]]] = OrderedDict()
+        self._logs: OrderedDict[str, _ToldOrder] = OrderedDict()
 
     def note(self, key: str, namespace: str, version: str) -> None:
-        """Note that a namespace has come to a version: it began there, or told it."""
+        """Note that a namespace has come to a version: it began there, or told it.
+
+        Without a version, it has left.
+        """
         log = self._logs.get(key)
         if log is None:
-            log = self._logs[key] = deque(maxlen=_REMEMBERED_EVENTS)
+            log = self._logs[key] = _ToldOrder()
             if len(self._logs) > _REMEMBERED_WATCHES:
                 self._logs.popitem(last=False)
         self._logs.move_to_end(key)
-        log.append((namespace, version))
+        log.add(namespace, version)
 
     def places(self, key: str, version: str, namespaces: Iterable[str]) -> dict[str, str]:
         """Return where to go on in each namespace for a client that saw ``version`` last.
@@ -122,13 +145,22 @@ class ResumeLog:
         at least. Where nothing is known of that, the version is that of a list, or of another
         replica's watch: every namespace goes on at it.
         """
-        places = dict.fromkeys(namespaces, version)
-        reached: dict[str, str] = {}
-        for namespace, told in self._logs.get(key, ()):
-            reached[namespace] = told
-            if told == version:
-                return {each: reached.get(each, version) for each in places}
-        return places
+        reached = self.reached(key, version) or {}
+        return {each: reached.get(each, version) for each in namespaces}
+
+    def reached(self, key: str, version: str) -> dict[str, str] | None:
+        """Return how far each namespace had come when a version was first told; None if unknown."""
+        log = self._logs.get(key)
+        if log is None:
+            return None
+        reached, found = dict(log.before), False
+        for namespace, told in log.told:
+            if found and told != version:
+                break
+            # Several namespaces begin at the version of one list, one after the other.
+            found = told == version
+            _reach(reached, namespace, told)
+        return reached if found else None
 
 
 class _PartMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -68,14 +68,14 @@ def _service_account(login: Login, view: View) -> User | None:
 
 
 def _listed(login: Login, entries: ActiveEntries) -> User | None:
-    subjects = _subjects(login)
+    subjects = login_subjects(login)
     sudoer = any(each in entries.sudoers for each in subjects)
     if not sudoer and not any(each in entries.users for each in subjects):
         return None
     return person(login.user, login.groups, sudoer=sudoer)
 
 
-def _subjects(login: Login) -> tuple[Subject, ...]:
+def login_subjects(login: Login) -> tuple[Subject, ...]:
     """Return every subject of a list that a login is."""
     if login.user.startswith(SERVICE_ACCOUNT_PREFIX):
         namespace, _, name = login.user.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")

@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lnamespace.gateway.calls import TenantCall
 from lnamespace.translate.continuation import NONCE_SIZE, ListPosition, list_binding, seal, unseal
+from lnamespace.translate.request import ResourceRequest
 
 _PURPOSE = b"continue tokens of lists\0"
 
@@ -23,13 +23,13 @@ class TokenSealer:
 
     keys: Sequence[bytes]
 
-    def seal(self, call: TenantCall, position: ListPosition) -> str:
-        """Return a token for a position in the list that was asked for."""
-        binding = list_binding(call.request, call.view.tenant)
+    def seal(self, request: ResourceRequest, owner: str, position: ListPosition) -> str:
+        """Return a token for a position in a list, good for that list of its owner alone."""
+        binding = list_binding(request, owner)
         nonce = secrets.token_bytes(NONCE_SIZE)
         return seal(position, binding, self.keys[0], nonce, time.time())
 
-    def unseal(self, call: TenantCall, token: str) -> ListPosition:
+    def unseal(self, request: ResourceRequest, owner: str, token: str) -> ListPosition:
         """Return the position of a token.
 
         Raises
@@ -37,5 +37,5 @@ class TokenSealer:
         Refused
             It is no token of this list, or too old.
         """
-        binding = list_binding(call.request, call.view.tenant)
+        binding = list_binding(request, owner)
         return unseal(token, binding, self.keys, time.time())

@@ -15,12 +15,16 @@ from lnamespace.errors import Forbidden, NotFound
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.merging import EventHead, Frontier, ResumeLog, bookmark, read_event
 from lnamespace.kube.answers import error_of
+from lnamespace.translate.numbers import parse_number
+from lnamespace.translate.request import Query, ResourceRequest
 from lnamespace.translate.status import expired
 
 _WAITING_EVENTS = 1000
 _GRANT_PAUSE = 0.1
-_SHORTEST, _LONGEST = 1800, 3600
+_SHORTEST, _LONG = 1800, 3600
 """Seconds that a watch lasts whose client asked for no time, as the API server has it."""
+_LONGEST = 365 * 24 * 3600
+"""Seconds that a watch lasts at most, whatever its client asks for."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,19 @@ class MemberRequest:
     version: str
     initial_events: bool
     seconds: int
+
+    @property
+    def parameters(self) -> Query:
+        """Return the parameters in which this watch differs from what the client asked for."""
+        initial = "true" if self.initial_events else ""
+        match = "NotOlderThan" if self.initial_events else ""
+        return (
+            ("resourceVersion", self.version),
+            ("timeoutSeconds", str(self.seconds)),
+            ("allowWatchBookmarks", "true"),
+            ("sendInitialEvents", initial),
+            ("resourceVersionMatch", match),
+        )
 
 
 @dataclass(frozen=True)
@@ -53,6 +70,24 @@ class WatchRequest:
     bookmarks: bool = False
     seconds: int = 0
 
+    @classmethod
+    def of(cls, request: ResourceRequest, owner: str) -> "WatchRequest":
+        """Return what a request asks for; ``owner``: whose watch it is."""
+        resource = request.resource
+        key = (owner, resource.group, resource.plural, request.namespace)
+        selectors = (request.parameter(each) or "" for each in ("labelSelector", "fieldSelector"))
+        return cls(
+            "\n".join((*key, *selectors)),
+            request.parameter("resourceVersion") or "",
+            initial_events=_is_true(request.parameter("sendInitialEvents")),
+            bookmarks=_is_true(request.parameter("allowWatchBookmarks")),
+            seconds=min(max(parse_number(request.parameter("timeoutSeconds") or "0"), 0), _LONGEST),
+        )
+
+
+def _is_true(value: str | None) -> bool:
+    return value in ("1", "t", "T", "true", "TRUE", "True")
+
 
 Open = Callable[[MemberRequest], Awaitable[UpstreamResponse]]
 """Open the watch of one namespace."""
@@ -65,6 +100,7 @@ class _Told:
     namespace: str
     line: bytes = b""
     error: Exception | None = None
+    last: bool = False
 
 
 async def event_lines(response: UpstreamResponse) -> AsyncIterator[bytes]:
@@ -90,8 +126,11 @@ class MergedWatch:
         self._replaying: set[str] = set()
         self._owes_end = request.initial_events
         self._left: set[str] = set()
+        self._joining: set[str] = set()
+        """Namespaces of which not all that was there when they joined is known to be told."""
         self._bookmarked = "0"
-        seconds = request.seconds or random.randint(_SHORTEST, _LONGEST)
+        self._failure: Exception | None = None
+        seconds = request.seconds or random.randint(_SHORTEST, _LONG)
         self._until = time.monotonic() + seconds
 
     def begin(self, namespaces: Iterable[str]) -> None:
@@ -105,23 +144,51 @@ class MergedWatch:
         for namespace in named:
             self._start(namespace, places.get(namespace, version), self._request.initial_events)
 
-    def join(self, namespace: str) -> bool:
-        """Watch a new namespace, from all that is in it; return whether that is one watch more.
+    def join(self, namespace: str, *, filled: bool = False) -> bool:
+        """Watch a further namespace, from all that is in it; return whether that is one watch more.
 
         One that is made anew is still watched under its name, where it left a short while ago.
+
+        Parameters
+        ----------
+        filled
+            Whether it is no new namespace: what is in it may be older than what the client knows,
+            so that it has no place there before it was told all of it.
         """
         self._left.discard(namespace)
         watching = self._members.get(namespace)
         if watching and not watching.done():
             return False
+        if filled:
+            self._joining.add(namespace)
         self._start(namespace, "", initial_events=False)
         return True
 
     def leave(self, namespace: str) -> None:
         """Expect nothing more of a namespace that is gone; its last events may still come."""
         self._left.add(namespace)
+        self._joining.discard(namespace)
         self._frontier.leave(namespace)
         self._replaying.discard(namespace)
+
+    def revoke(self, namespace: str) -> None:
+        """Tell nothing more of a namespace: the right to watch it has ended."""
+        self.leave(namespace)
+        if following := self._members.pop(namespace, None):
+            following.cancel()
+
+    def tell_last(self, namespace: str, line: bytes) -> None:
+        """Tell the last event of a namespace that was revoked."""
+        try:
+            self._queue.put_nowait(_Told(namespace, line, last=True))
+        except asyncio.QueueFull:
+            self.fail(expired("too old resource version: the watch is too slow"))
+
+    def fail(self, error: Exception) -> None:
+        """End by an error at once, whatever is still to be told."""
+        self._failure = error
+        with suppress(asyncio.QueueFull):
+            self._queue.put_nowait(_Told(""))
 
     def end(self) -> None:
         """End as if the time were over: the client goes on where it is, by another watch."""
@@ -150,17 +217,25 @@ class MergedWatch:
                     told = await self._queue.get()
             except TimeoutError:
                 return
-            if told.error:
-                raise told.error
+            if error := self._failure or told.error:
+                raise error
             if told.line and (line := self._next(told)):
                 yield line
 
     def _next(self, told: _Told) -> bytes:
         """Note what was told, and return the line for the client, if there is one."""
         head = read_event(told.line)
+        if told.last:
+            self._log.note(self._request.key, told.namespace, "")
+            self._log.note(self._request.key, "", head.version)
+            return told.line
         if told.namespace not in self._left:
             self._frontier.advance(told.namespace, head.version)
-        self._log.note(self._request.key, told.namespace, head.version)
+        if head.type != "ADDED":
+            # What was there is told by events ADDED, before any other.
+            self._joining.discard(told.namespace)
+        joining = told.namespace in self._joining
+        self._log.note(self._request.key, "" if joining else told.namespace, head.version)
         if head.type != "BOOKMARK":
             return told.line
         return self._bookmark(told.namespace, head)

@@ -21,11 +21,8 @@ from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.watches import MemberRequest, MergedWatch, WatchRequest, event_lines
 from lnamespace.translate.bodies import event_down
 from lnamespace.translate.made_objects import is_made
-from lnamespace.translate.request import Query
 from lnamespace.translate.status import ApiStatus, Refused, too_many_requests
 
-_LONGEST = 365 * 24 * 3600
-"""Seconds that a watch lasts at most, whatever its client asks for."""
 _AT_ONCE = 1000
 """Watches upstream that one tenant may have: each is a connection, with its buffers."""
 
@@ -107,7 +104,7 @@ class Watcher:
 
         async def open_member(member: MemberRequest) -> UpstreamResponse:
             part = parts[member.namespace]
-            target = part.target(call.view, _parameters(member))
+            target = part.target(call.view, member.parameters)
             return await self.upstream.send("GET", target, call.acting, call.headers)
 
         tenant, joined = call.view.tenant, 0
@@ -127,7 +124,7 @@ class Watcher:
                 joined += 1
                 self.running[tenant] += 1
 
-        merged = MergedWatch(_watch_request(call), open_member, self.log)
+        merged = MergedWatch(WatchRequest.of(call.request, call.view.tenant), open_member, self.log)
         stop = namespaces.listen(follow) if namespaces else None
         try:
             merged.begin(parts)
@@ -150,41 +147,13 @@ async def _send(call: TenantCall, lines: AsyncIterator[bytes]) -> None:
                 if event is not None:
                     await call.exchange.send(encoding.encode_event(event))
     except Refused as refused:
-        await call.exchange.send(encoding.encode_event(_error(refused.status)))
+        await call.exchange.send(encoding.encode_event(error_event(refused.status)))
     except ClusterError:
         # As the API server ends a watch when it stops: the client goes on at its place.
         pass
     await call.exchange.end()
 
 
-def _error(status: ApiStatus) -> bytes:
+def error_event(status: ApiStatus) -> bytes:
+    """Return the event by which a watch ends early."""
     return msgspec.json.encode({"type": "ERROR", "object": msgspec.Raw(status.encode())})
-
-
-def _watch_request(call: TenantCall) -> WatchRequest:
-    selectors = (call.parameter("labelSelector"), call.parameter("fieldSelector"))
-    request = call.request
-    key = (call.view.tenant, request.resource.group, request.resource.plural, request.namespace)
-    return WatchRequest(
-        "\n".join((*key, *selectors)),
-        call.parameter("resourceVersion"),
-        initial_events=_is_true(call.parameter("sendInitialEvents")),
-        bookmarks=_is_true(call.parameter("allowWatchBookmarks")),
-        seconds=min(max(call.number("timeoutSeconds"), 0), _LONGEST),
-    )
-
-
-def _is_true(value: str) -> bool:
-    return value in ("1", "t", "T", "true", "TRUE", "True")
-
-
-def _parameters(member: MemberRequest) -> Query:
-    initial = "true" if member.initial_events else ""
-    match = "NotOlderThan" if member.initial_events else ""
-    return (
-        ("resourceVersion", member.version),
-        ("timeoutSeconds", str(member.seconds)),
-        ("allowWatchBookmarks", "true"),
-        ("sendInitialEvents", initial),
-        ("resourceVersionMatch", match),
-    )

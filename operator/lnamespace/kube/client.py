@@ -61,6 +61,8 @@ class Target:
     port: int
     context: ssl.SSLContext | None
     server_name: str = ""
+    certified: bool = False
+    """Whether each connection shows a client certificate, and so who we are."""
 
 
 Fence = Callable[[], float]
@@ -156,7 +158,8 @@ class Client:
         url = URL(self._server)
         secured = self._context if url.scheme == "https" else None
         name = str(self._options["server_hostname"] or "")
-        return Target(url.host or "", url.port or 443, secured, name)
+        certified = bool(self._configuration.cert_file)
+        return Target(url.host or "", url.port or 443, secured, name, certified)
 
     async def token(self) -> str:
         """Return the header Authorization of a request; empty with a client certificate.

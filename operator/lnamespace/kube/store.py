@@ -52,6 +52,11 @@ class Store(Generic[T]):
         """Up to which version objects are deleted whose end no watch or list has reported yet."""
         self._lookups: list[Lookup] = []
 
+    @property
+    def told(self) -> int:
+        """Return the newest version of any object that the watch or a list has reported."""
+        return self._told
+
     def get(self, key: Key) -> T | None:
         """Return the object as last known, or None."""
         return self._items.get(key)
