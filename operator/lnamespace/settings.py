@@ -22,6 +22,7 @@ _SUFFIX_MAX_LENGTH = 52
 _CHOICES = {
     "sudo_layout": ("group", "serviceaccount"),
     "ledger_manage": ("CreateAndExtend", "Never"),
+    "gateway_mine": ("yes", "no"),
     "lclusters": ("yes", "no"),
     "log_format": ("text", "json"),
     "log_level": ("debug", "info", "warning", "error"),
@@ -240,6 +241,12 @@ class Settings:
         "gateway",
     )
 
+    gateway_mine: str = _option(
+        "no",
+        "yes: at HOST/mine people see the platform's cluster with their own LNamespaces instead of "
+        "all namespaces; no: there is no such door.",
+        "gateway",
+    )
     gateway_requests_in_flight: int = _option(
         200,
         "How many requests one LCluster may have under way at each replica, and as many streams "

@@ -32,7 +32,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "--set=controller.deploy=false,webhook.deploy=false,ledger.deploy=false",
         "--set=webhook.url=https://10.1.2.3:8443",
     ),
-    "gateway": ("--set=gateway.enabled=true,gateway.host=lclusters.example.com",),
+    "gateway": ("--set=gateway.enabled=true,gateway.host=lclusters.example.com,gateway.mine=true",),
     "gateway-elsewhere": (
         "--set=gateway.enabled=true,gateway.host=lclusters.example.com,gateway.deploy=false",
         "--set=gateway.certManager.enabled=true,gateway.fairness.create=false",

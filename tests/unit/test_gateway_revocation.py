@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 from lnamespace.gateway.answers import answer_json
 from lnamespace.gateway.calls import JsonEncoding, TenantCall
+from lnamespace.gateway.doors import Destination
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.logins import Login
@@ -222,8 +223,9 @@ async def refused_to(login: Login) -> str:
 
     nothing = cast(Any, None)
     gateway = Gateway("", tenants, cast(Any, Authenticated()), *(nothing,) * 6)
+    to = Destination("acme", "/api", "/clusters/acme")
     with pytest.raises(Refused) as refused:
-        await gateway._admit(cast(Any, Client()))  # noqa: SLF001
+        await gateway._admit(cast(Any, Client()), to)  # noqa: SLF001
     return refused.value.status.message
 
 

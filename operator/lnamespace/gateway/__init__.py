@@ -16,6 +16,7 @@ One request, from its head to its answer:
   :mod:`~lnamespace.gateway.watching`.
 - :mod:`~lnamespace.gateway.grants`: asks again what is refused in the second before the API server
   knows of a new namespace's RoleBinding.
+- :mod:`~lnamespace.gateway.mine`: the door to the platform's own cluster, for LNamespaces.
 - :mod:`~lnamespace.gateway.discovery`: discovery, OpenAPI and other paths that are no objects.
 
 What the gateway knows, it knows from watches (:mod:`~lnamespace.gateway.tenants`); it stores

@@ -1,8 +1,14 @@
-"""Which tenant's cluster a request is for: by the host that the client names, or by the path."""
+"""Which door a request comes to: by the host that the client names, or by the path.
+
+A door is a tenant's cluster, or ``mine``: the platform's own, for people who have LNamespaces.
+"""
 
 from dataclasses import dataclass
 
 _PATH = "/clusters/"
+MINE = "mine"
+"""The door to the platform's own cluster; no LCluster can have this name."""
+_MINE_PATH = f"/{MINE}"
 
 
 @dataclass(frozen=True)
@@ -13,6 +19,7 @@ class Destination:
     ----------
     tenant
         Empty where neither host nor path name one, as of a client in a pod: its token says it.
+        It may be ``mine``.
     base
         What the paths of this cluster begin with at this address; empty by host.
     """
@@ -36,9 +43,16 @@ def find_destination(server_name: str, target: str, host: str) -> Destination:
     if host and dot and parent == host.lower():
         return Destination(name, target)
     if target.startswith(_PATH):
-        tenant, slash, rest = target[len(_PATH) :].partition("/")
-        before, mark, query = tenant.partition("?")
-        if mark and not slash:
-            return Destination(before, f"/?{query}", _PATH + before)
-        return Destination(tenant, f"/{rest}", _PATH + tenant)
+        return _by_path(target, _PATH)
+    if target.startswith(_MINE_PATH) and target[len(_MINE_PATH) :][:1] in ("", "/", "?"):
+        return _by_path(target, "/")
     return Destination("", target)
+
+
+def _by_path(target: str, front: str) -> Destination:
+    tenant, slash, rest = target.removeprefix(front).partition("/")
+    before, mark, query = tenant.partition("?")
+    # A slash may also stand in the query.
+    if mark:
+        return Destination(before, f"/?{query}{slash}{rest}", front + before)
+    return Destination(tenant, f"/{rest}", front + tenant)

@@ -26,6 +26,12 @@ from lnamespace.gateway.in_flight import InFlight
 from lnamespace.gateway.listing import Lister
 from lnamespace.gateway.logins import Authenticator
 from lnamespace.gateway.merging import ResumeLog
+from lnamespace.gateway.mine.calls import Platform
+from lnamespace.gateway.mine.door import MineDoor, PlatformResources
+from lnamespace.gateway.mine.lists import MineLister
+from lnamespace.gateway.mine.rights import NamespaceRights
+from lnamespace.gateway.mine.visitors import Visitors
+from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.reviewing import Reviewer
 from lnamespace.gateway.role_writes import RoleWriteGuard
 from lnamespace.gateway.sealing import TokenSealer, derive_key
@@ -49,6 +55,10 @@ from lnamespace.translate.webhook_proxy import ProxyService
 _CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 
 _CERTIFICATE_SECONDS = 10.0
+_CERTIFIED = (
+    "--gateway-mine: the gateway logs in to the API server by a client certificate, which would "
+    "stand for everybody: give it a token"
+)
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +82,8 @@ async def _serve(settings: Settings) -> None:
             connect(Access(settings.kubeconfig, settings.context))
         )
         target = client.target()
+        if target.certified and settings.gateway_mine == "yes":
+            raise SettingsError(_CERTIFIED)
         pool = UpstreamPool(
             UpstreamAddress(target.host, target.port, target.context, target.server_name)
         )
@@ -87,22 +99,31 @@ async def _serve(settings: Settings) -> None:
         sealer = TokenSealer((derive_key(context.private_key()),))
         proxies = _webhook_proxies(settings, root)
         allowances = decode_allowances(settings.gateway_allow)
-        tenants = Tenants(client, upstream, names, allowances, proxies.of if proxies else None)
+        rights, told = NamespaceRights(), ResumeLog()
+        webhooks = proxies.of if proxies else None
+        tenants = Tenants(client, upstream, names, allowances, webhooks, rights.take)
         await stack.enter_async_context(_running(tenants.run()))
         await tenants.synced()
+        rights.begin(tenants.bindings_version)
         if root:
             signer = Signer(client, names.lcluster_label, tenants, root)
             await stack.enter_async_context(_running(signer.run()))
+        platform = Platform(upstream, Upstream(pool, _nobody))
+        visitors = Visitors(authenticator, tenants, platform.theirs)
+        resources, lister = PlatformResources(tenants.discovery), MineLister(sealer)
+        in_flight = InFlight(settings.gateway_requests_in_flight, "you")
+        mine = MineDoor(visitors, platform, resources, rights, lister, MineWatcher(told), in_flight)
         gateway = Gateway(
             settings.gateway_host,
             tenants,
             authenticator,
-            Forwarder(upstream, Lister(upstream, sealer), Watcher(upstream, ResumeLog())),
+            Forwarder(upstream, Lister(upstream, sealer), Watcher(upstream, told)),
             Reviewer(upstream),
             RoleWriteGuard(upstream),
             DiscoveryDocuments(upstream, Published()),
             InFlight(settings.gateway_requests_in_flight),
             metrics,
+            mine if settings.gateway_mine == "yes" else None,
         )
         server = HttpServer(gateway.handle)
         servers = [server]
@@ -142,6 +163,11 @@ def _measure(tenants: Tenants, server: HttpServer, metrics: GatewayMetrics) -> b
     metrics.connections.set(server.connections)
     metrics.tenants.set(len(tenants))
     return metrics.text()
+
+
+async def _nobody() -> str:
+    """Return no credentials: a request has those of its sender."""
+    return ""
 
 
 async def _keep_certificate(context: ServerContext) -> None:

@@ -9,12 +9,13 @@ from lnamespace.errors import ClusterError
 from lnamespace.gateway.answers import UpstreamRefused, answer_json, refuse
 from lnamespace.gateway.calls import STREAMED, JsonEncoding, ProtobufEncoding, TenantCall
 from lnamespace.gateway.discovery import DiscoveryDocuments
-from lnamespace.gateway.doors import Destination, find_destination
+from lnamespace.gateway.doors import MINE, Destination, find_destination
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.connection import Exchange
 from lnamespace.gateway.impersonating import acting_user
 from lnamespace.gateway.in_flight import InFlight
 from lnamespace.gateway.logins import Authenticator, Login
+from lnamespace.gateway.mine.door import MineDoor
 from lnamespace.gateway.people import audited_name, tenant_of_account, user_of
 from lnamespace.gateway.reviewing import REVIEW_GROUPS, Reviewer
 from lnamespace.gateway.role_writes import RoleWriteGuard
@@ -55,6 +56,8 @@ class Gateway:
     ----------
     host
         The gateway's own host; ``acme.HOST`` is tenant ``acme``.
+    mine
+        The door for people who have LNamespaces; None if there is none.
     """
 
     host: str
@@ -66,6 +69,7 @@ class Gateway:
     documents: DiscoveryDocuments
     in_flight: InFlight
     metrics: GatewayMetrics
+    mine: MineDoor | None = None
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer one request, and count it."""
@@ -99,7 +103,14 @@ class Gateway:
             await refuse(exchange, internal_error("the gateway's log has more"))
 
     async def _serve(self, exchange: Exchange) -> None:
-        asked = await self._admit(exchange)
+        server_name, target = exchange.connection.server_name, exchange.request.target
+        destination = find_destination(server_name, target, self.host)
+        if destination.tenant == MINE:
+            if self.mine is None:
+                raise _no_tenant(self.host)
+            await self.mine.serve(exchange, destination)
+            return
+        asked = await self._admit(exchange, destination)
         tenant = asked.tenant.name
         with self.in_flight.holding(tenant, len(exchange.request.body)):
             request = await self._parse(asked)
@@ -127,10 +138,9 @@ class Gateway:
             return
         await self._while_allowed(asked, request, replace(call, pin=pin) if pin else call)
 
-    async def _admit(self, exchange: Exchange) -> Asked:
+    async def _admit(self, exchange: Exchange, destination: Destination) -> Asked:
         """Return who asks, and for which tenant."""
         connection, request = exchange.connection, exchange.request
-        destination = find_destination(connection.server_name, request.target, self.host)
         token = websocket_token(request.headers) or ""
         login = await self.authenticator.login(request, connection.certificate, token)
         name = destination.tenant or login.tenant or tenant_of_account(login)

@@ -41,6 +41,8 @@ _CLASSES = (CLUSTER_ROLE, STORAGE_CLASS, INGRESS_CLASS, PRIORITY_CLASS)
 _RBAC = (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
 
 Changed = Callable[[WatchedObject | None, WatchedObject | None], None]
+BindingListener = Callable[[WatchedObject | None, WatchedObject | None, int], None]
+"""Called with a RoleBinding as it was and is, and the newest version of any that is known."""
 
 log = logging.getLogger(__name__)
 
@@ -55,9 +57,11 @@ class Tenants:
         names: Names,
         allowances: Allowances | None = None,
         webhooks: Callable[[LCluster], WebhookProxy] | None = None,
+        bindings: BindingListener | None = None,
     ) -> None:
         self._names = names
         self._webhooks = webhooks
+        self._bindings = bindings
         self._allowances = allowances or Allowances()
         self._published = Published()
         self._tenants: dict[str, ServedTenant] = {}
@@ -91,6 +95,11 @@ class Tenants:
         await self.discovery.refresh()
         for reflector in self._reflectors:
             await reflector.synced.wait()
+
+    @property
+    def bindings_version(self) -> int:
+        """Return the newest version of any RoleBinding that is known."""
+        return self._stores[ROLE_BINDING.plural].told
 
     @property
     def current(self) -> bool:
@@ -164,6 +173,8 @@ class Tenants:
         item = new or old
         if item is None:
             return
+        if self._bindings and plural == ROLE_BINDING.plural:
+            self._bindings(old, new, self.bindings_version)
         tenant = self._tenants.get(_tenant_of(item))
         if tenant is None:
             self._class_changed(old, new)

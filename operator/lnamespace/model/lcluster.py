@@ -37,13 +37,14 @@ RESERVED_TENANTS = (
     "kubernetes",
     "lcluster",
     "lnamespace",
+    "mine",
     "node",
     "openshift",
     "pvc",
     "system",
 )
 """Names that are the beginning of names that Kubernetes or platforms give: ``cluster-admin``,
-``kube-system``, ``pvc-UID``, ``system-node-critical``."""
+``kube-system``, ``pvc-UID``, ``system-node-critical``. ``mine`` is another door of the gateway."""
 
 
 class Suspension(StrEnum):

@@ -131,6 +131,11 @@ class Api:
         file.write_text(yaml.safe_dump(document))
         return Api(file)
 
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """The headers that say who asks."""
+        return self._headers
+
     def get(self, path: str, **query: str) -> Object:
         """Read an object or a list."""
         return self._json("GET", path, query)

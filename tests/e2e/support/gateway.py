@@ -44,6 +44,7 @@ class GatewayProcess(Process):
         fixed = {
             "LNAMESPACE_GATEWAY_LISTEN": f"127.0.0.1:{port}",
             "LNAMESPACE_GATEWAY_HOST": HOST,
+            "LNAMESPACE_GATEWAY_MINE": "yes",
             "LNAMESPACE_GATEWAY_CERTIFICATE_DIRECTORY": str(certificates),
             "LNAMESPACE_GATEWAY_SIGNER_SECRET": f"{RELEASE_NAMESPACE}/{GATEWAY_ACCOUNT}-signer",
             "LNAMESPACE_GATEWAY_WEBHOOK_SERVICE": f"{RELEASE_NAMESPACE}/{WEBHOOKS}:443",
@@ -74,13 +75,31 @@ class GatewayCluster(Cluster):
 
     def helm(self, verb: str, *flags: str) -> None:
         """Install or upgrade the chart with the gateway."""
-        values = ("enabled=true", "deploy=false", f"host={HOST}")
+        values = ("enabled=true", "deploy=false", "mine=true", f"host={HOST}")
         super().helm(verb, *(f"--set=gateway.{each}" for each in values), *flags)
 
     def install(self) -> None:
         """Install the chart, and lead the Service for webhooks to where the gateway is."""
         super().install()
         publish(self.admin, RELEASE_NAMESPACE, WEBHOOKS, "webhooks", self.gateway.webhooks)
+
+    def behind(self, door: str, person: Person, *, by_path: bool = False) -> "Resident":
+        """Return a person with a kubeconfig for a door: that of an LCluster, or ``mine``."""
+        document: dict[str, Any] = yaml.safe_load(person.kubeconfig.read_text())
+        authority = (self.certificates / "ca.crt").read_bytes()
+        server: dict[str, str] = {
+            "certificate-authority-data": base64.b64encode(authority).decode(),
+            "server": self.url,
+        }
+        if by_path:
+            server["server"] += "/mine" if door == "mine" else f"/clusters/{door}"
+        else:
+            server["tls-server-name"] = f"{door}.{HOST}"
+        document["clusters"][0]["cluster"] = server
+        way = "path" if by_path else "host"
+        file = self.certificates / f"{door}-{person.name.replace(':', '.')}-{way}.kubeconfig"
+        file.write_text(yaml.safe_dump(document))
+        return Resident(person, file)
 
     @cached_property
     def controller(self) -> Controller:
@@ -184,22 +203,7 @@ class LClusters:
 
     def person_without_access(self, name: str, user: str, *, by_path: bool = False) -> Resident:
         """Return somebody with a kubeconfig for the LCluster, who may not be let in."""
-        person = self._people.person(user)
-        document: dict[str, Any] = yaml.safe_load(person.kubeconfig.read_text())
-        authority = (self.cluster.certificates / "ca.crt").read_bytes()
-        server: dict[str, str] = {
-            "certificate-authority-data": base64.b64encode(authority).decode(),
-            "server": self.cluster.url,
-        }
-        if by_path:
-            server["server"] += f"/clusters/{name}"
-        else:
-            server["tls-server-name"] = f"{name}.{HOST}"
-        document["clusters"][0]["cluster"] = server
-        way = "path" if by_path else "host"
-        file = self.cluster.certificates / f"{name}-{user}-{way}.kubeconfig"
-        file.write_text(yaml.safe_dump(document))
-        return Resident(person, file)
+        return self.cluster.behind(name, self._people.person(user), by_path=by_path)
 
 
 def _admitted(resident: Resident) -> bool:

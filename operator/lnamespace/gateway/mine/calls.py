@@ -1,0 +1,124 @@
+"""One list or watch at the door ``mine`` that spans the visitor's namespaces."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lnamespace.gateway.calls import AnswerEncoding, JsonEncoding, ProtobufEncoding
+from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.merging import read_page
+from lnamespace.gateway.mine.rights import NamespaceRights
+from lnamespace.gateway.mine.spans import part_target
+from lnamespace.gateway.mine.visitors import Visitor
+from lnamespace.gateway.upstream import Acting, Upstream
+from lnamespace.translate.encodings import encoding_of
+from lnamespace.translate.headers import USER_AGENT
+from lnamespace.translate.request import Query, ResourceRequest
+
+WITHOUT_ANY = (
+    ("Warning", '299 - "no LNamespace gives you rights: ask a manager for `kubectl lns grant`"'),
+)
+"""What somebody is told to whom nothing can be shown."""
+
+_FRESH_SECONDS = 3.0
+_VERSION = "/api/v1/namespaces?limit=1"
+
+
+@dataclass(frozen=True)
+class Platform:
+    """The platform's API server.
+
+    Parameters
+    ----------
+    own
+        With the gateway's own account, which reads Namespaces.
+    theirs
+        Without any credentials but those that a request brings.
+    """
+
+    own: Upstream
+    theirs: Upstream
+
+    async def version(self) -> str:
+        """Return the resource version of now."""
+        found = read_page(await self.own.read(_VERSION, Acting()))
+        return found.metadata.resource_version
+
+
+@dataclass(frozen=True)
+class MineCall:
+    """A request that spans namespaces, and who asks.
+
+    Parameters
+    ----------
+    accept
+        What of the client's header Accept the API server is asked for.
+    """
+
+    exchange: Exchange
+    request: ResourceRequest
+    visitor: Visitor
+    platform: Platform
+    rights: NamespaceRights
+    accept: str
+    encoding: AnswerEncoding
+
+    @classmethod
+    def of(
+        cls,
+        exchange: Exchange,
+        request: ResourceRequest,
+        visitor: Visitor,
+        platform: Platform,
+        rights: NamespaceRights,
+    ) -> "MineCall":
+        """Return the call of a request.
+
+        Raises
+        ------
+        Refused
+            The client accepts nothing that can be given.
+        """
+        encoding = encoding_of(request, ",".join(exchange.request.values("accept")))
+        answer = ProtobufEncoding() if encoding.protobuf else JsonEncoding()
+        return cls(exchange, request, visitor, platform, rights, encoding.accept, answer)
+
+    @property
+    def of_namespaces(self) -> bool:
+        """Return whether the Namespaces themselves are asked for."""
+        return not self.request.resource.namespaced
+
+    def namespaces(self) -> list[str]:
+        """Return the visitor's namespaces, in the order in which the API server lists."""
+        return sorted(self.rights.held(self.visitor.subjects))
+
+    def fresh(self, namespace: str) -> bool:
+        """Return whether the API server may not know yet of the visitor's rights in a namespace."""
+        return self.rights.fresh(self.visitor.subjects, namespace, _FRESH_SECONDS)
+
+    async def changed(self, there: Sequence[str], seconds: float) -> bool:
+        """Return whether the visitor's namespaces are others, or are so within some seconds."""
+        changed = asyncio.Event()
+        stop = self.rights.listen(self.visitor.subjects, changed.set)
+        try:
+            async with asyncio.timeout(seconds):
+                while self.namespaces() == there:
+                    changed.clear()
+                    await changed.wait()
+        except TimeoutError:
+            return False
+        finally:
+            stop()
+        return True
+
+    async def send(self, namespace: str, parameters: Query) -> UpstreamResponse:
+        """Ask for the part of one namespace: as the visitor, or for a Namespace as ourselves."""
+        target = part_target(self.request, namespace, parameters)
+        headers: Headers = (("user-agent", USER_AGENT), ("accept", self.accept))
+        if self.of_namespaces:
+            return await self.platform.own.send("GET", target, Acting(), headers)
+        return await self.platform.theirs.send(
+            "GET", target, Acting(), (*headers, *self.visitor.credentials)
+        )

@@ -1,0 +1,168 @@
+"""One request at the door ``mine``, from who asks to the answer."""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from lnamespace.gateway.answers import UpstreamRefused
+from lnamespace.gateway.calls import STREAMED
+from lnamespace.gateway.discovered import UpstreamDiscovery
+from lnamespace.gateway.doors import Destination
+from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.in_flight import InFlight
+from lnamespace.gateway.mine.calls import MineCall, Platform
+from lnamespace.gateway.mine.lists import MineLister
+from lnamespace.gateway.mine.passing import Passing, headers_for_platform
+from lnamespace.gateway.mine.rights import NamespaceRights
+from lnamespace.gateway.mine.spans import (
+    NAMESPACES,
+    parse_platform_request,
+    platform_table,
+    spans_namespaces,
+)
+from lnamespace.gateway.mine.visitors import Visitor, Visitors
+from lnamespace.gateway.mine.watches import MineWatcher
+from lnamespace.translate.discovery import DiscoveredGroup
+from lnamespace.translate.percent import encode_query, encode_segment
+from lnamespace.translate.request import VERBS, PathRequest, ResourceRequest
+from lnamespace.translate.resources import ResourceTable
+
+_DISCOVERY = ("/api", "/apis", "/openapi", "/version")
+_COUNTED = PathRequest("get", "/")
+
+Request = ResourceRequest | PathRequest | None
+
+
+class PlatformResources:
+    """The resources that the platform's API server serves, by what discovery says now."""
+
+    def __init__(self, discovery: UpstreamDiscovery) -> None:
+        self._discovery = discovery
+        self._groups: tuple[DiscoveredGroup, ...] = ()
+        self._table = ResourceTable()
+
+    @property
+    def table(self) -> ResourceTable:
+        """Return all resources."""
+        if self._groups is not self._discovery.groups:
+            self._groups = self._discovery.groups
+            self._table = platform_table(self._groups)
+        return self._table
+
+
+@dataclass(frozen=True)
+class MineDoor:
+    """Answer people of the platform with their own namespaces instead of all."""
+
+    visitors: Visitors
+    platform: Platform
+    resources: PlatformResources
+    rights: NamespaceRights
+    lister: MineLister
+    watcher: MineWatcher
+    in_flight: InFlight
+
+    async def serve(self, exchange: Exchange, destination: Destination) -> None:
+        """Answer a request.
+
+        Raises
+        ------
+        Refused
+            It is refused; nothing has been answered.
+        ClusterError
+            The API server does not answer.
+        """
+        try:
+            await self._serve(exchange, destination)
+        except UpstreamRefused as refused:
+            kept = [each for each in refused.headers if each[0] in ("content-type", "retry-after")]
+            await exchange.answer(refused.status, kept, refused.body)
+
+    async def _serve(self, exchange: Exchange, destination: Destination) -> None:
+        visitor = await self.visitors.visitor(exchange)
+        sent = exchange.request
+        request = parse_platform_request(sent.method, destination.target, self.resources.table)
+        exchange.verb = request.verb if request else VERBS.get(sent.method, "")
+        with self.in_flight.holding(visitor.owner, len(sent.body)):
+            if exchange.verb == "watch":
+                await self._answer(exchange, destination, visitor, request)
+                return
+            with self.in_flight.counted(visitor.owner, _COUNTED):
+                await self._answer(exchange, destination, visitor, request)
+
+    async def _answer(
+        self, exchange: Exchange, destination: Destination, visitor: Visitor, request: Request
+    ) -> None:
+        if isinstance(request, ResourceRequest) and spans_namespaces(request):
+            call = MineCall.of(exchange, request, visitor, self.platform, self.rights)
+            if not call.of_namespaces:
+                visitor.refuse_certificate()
+            if request.verb == "watch":
+                await self.watcher.watch(call)
+            else:
+                await self.lister.answer(call)
+        elif not visitor.credentials and (target := self._open_to_all(visitor, request)):
+            sent = exchange.request
+            headers = headers_for_platform(sent.headers, upgrade=False)
+            passing = Passing(exchange, target, destination.base)
+            await passing.answer(self.platform.own, headers)
+        else:
+            visitor.refuse_certificate()
+            await self._pass(exchange, destination, visitor, request)
+
+    def _open_to_all(self, visitor: Visitor, request: Request) -> str:
+        """Return the URL of what the gateway's own account may read for anybody; empty if none."""
+        if request is None or request.verb != "get":
+            return ""
+        query = f"?{encode_query(request.query)}" if request.query else ""
+        if isinstance(request, PathRequest):
+            path = request.path
+            known = path in _DISCOVERY or path.startswith(tuple(f"{each}/" for each in _DISCOVERY))
+            return "/".join(map(encode_segment, path.split("/"))) + query if known else ""
+        if request.resource.group_resource != NAMESPACES or request.subresource:
+            return ""
+        mine = request.name in self.rights.held(visitor.subjects)
+        return f"/api/v1/namespaces/{encode_segment(request.name)}{query}" if mine else ""
+
+    async def _pass(
+        self, exchange: Exchange, destination: Destination, visitor: Visitor, request: Request
+    ) -> None:
+        sent = exchange.request
+        headers = headers_for_platform(sent.headers, upgrade=sent.upgrade)
+        passing = Passing(exchange, destination.target, destination.base)
+        answer = passing.answer(self.platform.theirs, headers)
+        if not isinstance(request, ResourceRequest):
+            await answer
+        elif request.verb == "watch":
+            with self.watcher.counted(visitor.user):
+                await self._while_held(answer, visitor, request.authorization_namespace)
+        elif request.subresource in STREAMED:
+            await self._while_held(answer, visitor, request.authorization_namespace)
+        else:
+            await answer
+
+    async def _while_held(
+        self, answer: Coroutine[Any, Any, None], visitor: Visitor, namespace: str
+    ) -> None:
+        """Answer; cut a watch or a stream when rights in its namespace end that are there now."""
+        if namespace not in self.rights.held(visitor.subjects):
+            await answer
+            return
+        changed = asyncio.Event()
+        stop = self.rights.listen(visitor.subjects, changed.set)
+        work = asyncio.ensure_future(answer)
+        try:
+            while not work.done():
+                changed.clear()
+                change = asyncio.ensure_future(changed.wait())
+                try:
+                    await asyncio.wait((work, change), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    change.cancel()
+                if not work.done() and namespace not in self.rights.held(visitor.subjects):
+                    raise ConnectionAbortedError("the rights in the namespace have ended")
+            await work
+        finally:
+            stop()
+            work.cancel()

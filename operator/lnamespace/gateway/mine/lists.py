@@ -1,0 +1,122 @@
+"""Lists that span the visitor's namespaces."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from lnamespace.gateway.answers import UpstreamRefused
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.lists import PageRequest, list_all, list_page
+from lnamespace.gateway.merging import merge_pages, read_page
+from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
+from lnamespace.gateway.mine.spans import empty_list
+from lnamespace.gateway.sealing import TokenSealer
+from lnamespace.translate.continuation import ListPosition
+from lnamespace.translate.numbers import parse_number
+from lnamespace.translate.status import bad_request
+
+_PAUSE = 0.05
+_END_SECONDS = 0.5
+"""How long a list waits to learn that rights have ended where it was refused."""
+
+
+class _RefusedPart(Exception):
+    """The API server refused the list of one namespace."""
+
+    def __init__(self, namespace: str, refusal: UpstreamRefused) -> None:
+        super().__init__(namespace)
+        self.namespace = namespace
+        self.refusal = refusal
+
+
+@dataclass(frozen=True)
+class MineLister:
+    """Answer lists from one list for each namespace."""
+
+    sealer: TokenSealer
+
+    async def answer(self, call: MineCall) -> None:
+        """Answer a list.
+
+        Raises
+        ------
+        Refused
+            The list cannot be had.
+        UpstreamRefused
+            The API server refused it in all namespaces, or failed in one.
+        """
+        began = call.rights.now()
+        headers: Headers = WITHOUT_ANY
+        body = b""
+        while there := call.namespaces():
+            try:
+                body, headers = await self._permitted(call, list(there)), ()
+            except UpstreamRefused as refused:
+                # The API server may know of the end of rights before we do.
+                if refused.status != 403 or not await call.changed(there, _END_SECONDS):
+                    raise
+                continue
+            break
+        body = body or empty_list(call.request, call.accept, await call.platform.version())
+        version = read_page(body).metadata.resource_version
+        call.rights.listed(call.visitor.subjects, version, began)
+        encoded = await call.encoding.encode(body)
+        content_type = ("Content-Type", call.encoding.content_type)
+        await call.exchange.answer(200, (content_type, *headers), encoded)
+
+    async def _permitted(self, call: MineCall, there: list[str]) -> bytes:
+        """Return the list without the namespaces in which the visitor may not list this."""
+        while True:
+            try:
+                return await self._list(call, there)
+            except* _RefusedPart as group:
+                refused = group.exceptions[0]
+                while isinstance(refused, ExceptionGroup):
+                    refused = refused.exceptions[0]
+                if refused.refusal.status != 403 or len(there) == 1:
+                    raise refused.refusal from None
+                there.remove(refused.namespace)
+
+    async def _list(self, call: MineCall, there: Sequence[str]) -> bytes:
+        async def fetch(page: PageRequest) -> bytes:
+            return await self._fetch(call, page)
+
+        request, owner = call.request, call.visitor.owner
+        limit = parse_number(request.parameter("limit") or "0")
+        token = request.parameter("continue") or ""
+        if limit <= 0:
+            if token:
+                raise bad_request("continue needs a limit")
+            return await list_all(fetch, there)
+        start = self.sealer.unseal(request, owner, token) if token else None
+        pages, rest = await list_page(fetch, there, limit, start)
+        if not pages:
+            # The last of the namespaces left between two pages.
+            return empty_list(request, call.accept, start.version if start else "")
+        return merge_pages(pages, self.sealer.seal(request, owner, rest) if rest else "")
+
+    async def _fetch(self, call: MineCall, page: PageRequest) -> bytes:
+        parameters = (*page.parameters, ("continue", page.continue_))
+        while True:
+            response = await call.send(page.namespace, parameters)
+            body = await response.read()
+            if response.status == 200:
+                return body
+            if response.status != 403 or not call.fresh(page.namespace):
+                break
+            await asyncio.sleep(_PAUSE)
+        body = self._resealed(call, page.namespace, body)
+        raise _RefusedPart(page.namespace, UpstreamRefused(response.status, response.headers, body))
+
+    def _resealed(self, call: MineCall, namespace: str, refusal: bytes) -> bytes:
+        """Return a refusal with our own token, if it has one by which an old list goes on."""
+        status = msgspec.json.decode(refusal) if refusal.startswith(b"{") else {}
+        token = status.get("metadata", {}).get("continue", "")
+        if not token:
+            return refusal
+        position = ListPosition(namespace, token, "")
+        sealed = self.sealer.seal(call.request, call.visitor.owner, position)
+        status["metadata"]["continue"] = sealed
+        return msgspec.json.encode(status)

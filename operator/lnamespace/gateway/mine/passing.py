@@ -1,0 +1,89 @@
+"""Requests that pass to the API server as they are, with the visitor's own credentials."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.streams import pass_on, splice
+from lnamespace.gateway.upstream import Acting, Upstream
+
+_OF_CONNECTION = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "http2-settings",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_OF_PROXIES = ("x-remote-", "x-forwarded-", "forwarded", "x-real-ip")
+"""What headers begin with that only a proxy may say, whom the API server may trust."""
+_BODILESS = frozenset({204, 304})
+
+
+def headers_for_platform(headers: Headers, *, upgrade: bool) -> Headers:
+    """Return the headers of a request that go on to the API server."""
+    named = {
+        option.strip().lower()
+        for name, value in headers
+        if name == "connection"
+        for option in value.split(",")
+    }
+    dropped = _OF_CONNECTION | named
+    kept = tuple(
+        (name, value)
+        for name, value in headers
+        if name not in dropped and not name.replace("_", "-").startswith(_OF_PROXIES)
+    )
+    if not upgrade:
+        return kept
+    asked = next((value for name, value in headers if name == "upgrade"), "")
+    return (*kept, ("connection", "Upgrade"), ("upgrade", asked))
+
+
+@dataclass(frozen=True)
+class Passing:
+    """Pass a request on, and its answer back."""
+
+    exchange: Exchange
+    target: str
+    base: str
+
+    async def answer(self, upstream: Upstream, headers: Headers) -> None:
+        """Answer by what the API server answers.
+
+        Raises
+        ------
+        ClusterError
+            The API server does not answer.
+        """
+        sent = self.exchange.request
+        response = await upstream.send(sent.method, self.target, Acting(), headers, sent.body)
+        if response.status == 101:
+            await splice(self.exchange, response, _switching(response.headers))
+        elif sent.method == "HEAD" or response.status in _BODILESS:
+            response.close()
+            await self.exchange.answer(response.status, tuple(self._down(response)), b"")
+        else:
+            await pass_on(self.exchange, response, tuple(self._down(response)))
+
+    def _down(self, response: UpstreamResponse) -> Iterator[tuple[str, str]]:
+        for name, value in response.headers:
+            if name == "location" and value.startswith("/"):
+                yield name, self.base + value
+            elif name not in _OF_CONNECTION:
+                yield name, value
+
+
+def _switching(headers: Headers) -> Headers:
+    return tuple(each for each in headers if each[0] not in ("content-length", "keep-alive"))

@@ -1,0 +1,201 @@
+"""In which namespaces people have rights by LNamespaces, and since when.
+
+What counts are the RoleBindings that the controller writes: they are what the API server decides
+by, and their resource versions say whether a client that goes on at a version knows of them.
+"""
+
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from lnamespace.gateway.namespaces import WatchedObject
+from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING, USERS_BINDING
+from lnamespace.model.subject import Subject, SubjectKind
+from lnamespace.rbac.objects import decode_binding
+
+BINDINGS = frozenset({USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING})
+"""The RoleBindings in an LNamespace's Namespace: of its users, and of sudo in both layouts."""
+
+_KINDS = frozenset(SubjectKind)
+_LAG = 10.0
+"""Seconds by which our watch of RoleBindings may be behind a list of something else."""
+_ENDED = 20_000
+_LISTED = 10_000
+
+Subjects = frozenset[Subject]
+Listener = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Since:
+    """Since when something is so: its resource version, and when we learned of it."""
+
+    version: int
+    learned: float
+
+
+@dataclass(frozen=True)
+class _Ended:
+    subject: Subject
+    namespace: str
+    at: Since
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """What a client that goes on at a resource version does not know.
+
+    Parameters
+    ----------
+    joined
+        Namespaces of which it may have been told nothing.
+    lost
+        Whether it may know of a namespace in which the rights have ended since.
+    """
+
+    joined: frozenset[str] = frozenset()
+    lost: bool = False
+
+
+class NamespaceRights:
+    """Who has rights in which namespaces."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._held: dict[Subject, dict[str, dict[str, Since]]] = {}
+        """By subject and namespace, each binding that gives rights there."""
+        self._ended: deque[_Ended] = deque()
+        self._floor = 0
+        """The version before which nothing is known of rights that ended."""
+        self._listed: OrderedDict[tuple[Subjects, str], float] = OrderedDict()
+        self._listeners: dict[Subject, set[Listener]] = {}
+
+    def begin(self, version: int) -> None:
+        """Note the version of the first list of RoleBindings."""
+        self._floor = max(self._floor, version)
+
+    def take(self, old: WatchedObject | None, new: WatchedObject | None, told: int) -> None:
+        """Take in a change of a RoleBinding.
+
+        Parameters
+        ----------
+        told
+            The version at which it was deleted, or a newer one.
+        """
+        item = new or old
+        if item is None or item.name not in BINDINGS or not item.namespace:
+            return
+        before, after = _bound(old), _bound(new)
+        at = Since(new.version if new else told, self._clock())
+        for subject in after - before:
+            spaces = self._held.setdefault(subject, {})
+            spaces.setdefault(item.namespace, {})[item.name] = at
+        for subject in before - after:
+            self._end(subject, item, at)
+        for subject in before ^ after:
+            for listener in list(self._listeners.get(subject, ())):
+                listener()
+
+    def held(self, subjects: Subjects) -> dict[str, Since]:
+        """Return the namespaces in which any of the subjects has rights, and since when."""
+        found: dict[str, Since] = {}
+        for subject in subjects:
+            for namespace, bindings in self._held.get(subject, {}).items():
+                oldest = min(bindings.values(), key=lambda each: each.version)
+                known = found.get(namespace)
+                if known is None or oldest.version < known.version:
+                    found[namespace] = oldest
+        return found
+
+    def fresh(self, subjects: Subjects, namespace: str, seconds: float) -> bool:
+        """Return whether the API server may not know yet of the rights in a namespace."""
+        found = self.held(subjects).get(namespace)
+        return found is not None and self._clock() - found.learned < seconds
+
+    def ended(self, subjects: Subjects, namespace: str) -> int:
+        """Return the version at which the rights in a namespace ended last; 0 if unknown."""
+        return max(
+            (
+                each.at.version
+                for each in self._ended
+                if each.namespace == namespace and each.subject in subjects
+            ),
+            default=0,
+        )
+
+    def listed(self, subjects: Subjects, version: str, began: float) -> None:
+        """Note that a list at a version was answered by what was held at ``began``."""
+        self._listed.setdefault((subjects, version), began)
+        if len(self._listed) > _LISTED:
+            self._listed.popitem(last=False)
+
+    def now(self) -> float:
+        """Return the time by which lists are noted."""
+        return self._clock()
+
+    def resumption(self, subjects: Subjects, version: str) -> Resumption:
+        """Return what a client does not know that goes on at a version.
+
+        Where we did not answer the list ourselves, it may have been made a little before we, or
+        another replica, learned of a right: what is told twice harms nobody.
+        """
+        if not version.isdecimal() or int(version) < self._floor:
+            return Resumption(lost=True)
+        place = int(version)
+        learned = self._listed.get((subjects, version), self._clock() - _LAG)
+
+        def unknown(at: Since) -> bool:
+            return at.version > place or at.learned > learned
+
+        held = self.held(subjects)
+        joined = frozenset(each for each, since in held.items() if unknown(since))
+        lost = any(
+            each.subject in subjects and unknown(each.at)
+            for each in self._ended
+            if each.namespace not in held or each.namespace in joined
+        )
+        return Resumption(joined, lost)
+
+    def listen(self, subjects: Subjects, listener: Listener) -> Callable[[], None]:
+        """Call ``listener`` when any right of the subjects changes; return what ends that."""
+        for subject in subjects:
+            self._listeners.setdefault(subject, set()).add(listener)
+
+        def stop() -> None:
+            for subject in subjects:
+                listeners = self._listeners.get(subject, set())
+                listeners.discard(listener)
+                if not listeners:
+                    self._listeners.pop(subject, None)
+
+        return stop
+
+    def _end(self, subject: Subject, item: WatchedObject, at: Since) -> None:
+        spaces = self._held.get(subject, {})
+        bindings = spaces.get(item.namespace, {})
+        bindings.pop(item.name, None)
+        if not bindings:
+            spaces.pop(item.namespace, None)
+        if not spaces:
+            self._held.pop(subject, None)
+        self._ended.append(_Ended(subject, item.namespace, at))
+        if len(self._ended) > _ENDED:
+            self._floor = max(self._floor, self._ended.popleft().at.version)
+
+
+def _bound(item: WatchedObject | None) -> frozenset[Subject]:
+    """Return the subjects of a RoleBinding; none where it cannot be read."""
+    if item is None:
+        return frozenset()
+    try:
+        binding = decode_binding(item.raw)
+    except msgspec.MsgspecError:
+        return frozenset()
+    return frozenset(
+        Subject(SubjectKind(each.kind), each.name, each.namespace)
+        for each in binding.subjects
+        if each.kind in _KINDS
+    )

@@ -1,0 +1,159 @@
+"""Which requests span the visitor's namespaces, and what each is made of upstream; pure.
+
+A list of Namespaces is made of one list for each, by its name; a list in all namespaces of one list
+in each. So is a watch. Whoever edits a selector gets less of the same namespaces, never another.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from lnamespace.errors import ModelError
+from lnamespace.gateway.merging import INITIAL_EVENTS_END
+from lnamespace.gateway.parts import with_parameters
+from lnamespace.translate.discovery import NAMESPACED, DiscoveredGroup
+from lnamespace.translate.negotiation import accept_clauses
+from lnamespace.translate.percent import encode_query, encode_segment
+from lnamespace.translate.policies import BUILT_IN_GROUPS
+from lnamespace.translate.request import PathRequest, Query, ResourceRequest, parse_request
+from lnamespace.translate.resources import GroupResource, ResourceTable, ResourceType
+from lnamespace.translate.selectors import (
+    FieldTerm,
+    parse_field_selector,
+    render_field_selector,
+)
+from lnamespace.translate.status import Refused
+
+NAMESPACES = GroupResource("", "namespaces")
+_SPANNING = frozenset({"list", "watch"})
+
+
+def platform_table(groups: Iterable[DiscoveredGroup]) -> ResourceTable:
+    """Return all resources that the platform's API server serves."""
+    return ResourceTable.of(_types(groups))
+
+
+def _types(groups: Iterable[DiscoveredGroup]) -> Iterator[ResourceType]:
+    for group in groups:
+        found: dict[str, ResourceType] = {}
+        for version in group.versions:
+            for each in version.resources:
+                known = found.get(each.resource)
+                versions = (*(known.versions or ()), version.version) if known else None
+                found[each.resource] = ResourceType(
+                    group.name,
+                    each.resource,
+                    each.response_kind.kind if each.response_kind else "",
+                    each.scope == NAMESPACED,
+                    custom=group.name not in BUILT_IN_GROUPS,
+                    versions=versions or (version.version,),
+                )
+        yield from found.values()
+
+
+def parse_platform_request(
+    method: str, target: str, table: ResourceTable
+) -> ResourceRequest | PathRequest | None:
+    """Return what is asked of the platform's cluster; None where the API server has to judge."""
+    try:
+        return parse_request(method, target, table, "")
+    except (Refused, ModelError):
+        return None
+
+
+def spans_namespaces(request: ResourceRequest) -> bool:
+    """Return whether the visitor's namespaces take the place of all."""
+    resource = request.resource
+    if request.verb not in _SPANNING or request.name or request.namespace or request.subresource:
+        return False
+    return resource.namespaced or resource.group_resource == NAMESPACES
+
+
+def part_target(request: ResourceRequest, namespace: str, parameters: Query) -> str:
+    """Return the URL of the part of one namespace; ``parameters`` replace those of the client.
+
+    Raises
+    ------
+    Refused
+        BadRequest: the field selector cannot be read.
+    """
+    resource = request.resource
+    segments = ["apis", resource.group] if resource.group else ["api"]
+    segments.append(request.version)
+    if resource.namespaced:
+        segments += ["namespaces", namespace]
+    else:
+        # First and rendered anew: a selector that ends in a backslash would swallow what follows.
+        own = FieldTerm("metadata.name", namespace)
+        theirs = parse_field_selector(request.parameter("fieldSelector") or "")
+        parameters = (*parameters, ("fieldSelector", render_field_selector((own, *theirs))))
+    path = "".join(f"/{encode_segment(each)}" for each in (*segments, resource.plural))
+    query = with_parameters(request, parameters).query
+    return f"{path}?{encode_query(query)}" if query else path
+
+
+def empty_list(request: ResourceRequest, accept: str, version: str) -> bytes:
+    """Return a list of nothing, in the form that is accepted."""
+    kind, api_version = _form(request, accept, "List")
+    found: dict[str, object] = {"kind": kind, "apiVersion": api_version}
+    found["metadata"] = {"resourceVersion": version}
+    if kind == "Table":
+        return msgspec.json.encode(found | {"columnDefinitions": [], "rows": []})
+    return msgspec.json.encode(found | {"items": []})
+
+
+def empty_replay(request: ResourceRequest, accept: str, version: str) -> bytes:
+    """Return the BOOKMARK by which a watch says that there was nothing to begin with."""
+    kind, api_version = _form(request, accept, "")
+    metadata = {
+        "resourceVersion": version,
+        "creationTimestamp": None,
+        "annotations": {INITIAL_EVENTS_END: "true"},
+    }
+    found = {"kind": kind, "apiVersion": api_version, "metadata": metadata}
+    return msgspec.json.encode({"type": "BOOKMARK", "object": found})
+
+
+def gone_namespace(name: str, accept: str) -> bytes:
+    """Return what is known of a Namespace that is gone, in the form that is accepted."""
+    kind, api_version = _form_of(accept) or ("Namespace", "v1")
+    found: dict[str, object] = {"kind": kind, "apiVersion": api_version}
+    if kind != "Table":
+        return msgspec.json.encode(found | {"metadata": {"name": name}})
+    about = {"kind": "PartialObjectMetadata", "apiVersion": api_version, "metadata": {"name": name}}
+    row = {"cells": [name, "Terminating", "<unknown>"], "object": about}
+    return msgspec.json.encode(found | {"metadata": {}, "columnDefinitions": None, "rows": [row]})
+
+
+def deleted_event(found: bytes, version: str) -> bytes:
+    """Return the event by which a Namespace leaves a watch, at a version.
+
+    Parameters
+    ----------
+    found
+        The Namespace, or the Table of it, as the API server answered.
+    """
+    told = msgspec.json.decode(found)
+    told["metadata"]["resourceVersion"] = version
+    for row in told.get("rows") or ():
+        (row.get("object") or {}).get("metadata", {})["resourceVersion"] = version
+    return msgspec.json.encode({"type": "DELETED", "object": told})
+
+
+def _form(request: ResourceRequest, accept: str, suffix: str) -> tuple[str, str]:
+    """Return kind and apiVersion of what is accepted of a resource."""
+    if form := _form_of(accept):
+        kind, api_version = form
+        return (kind if kind == "Table" else kind.removesuffix("List") + suffix), api_version
+    resource = request.resource
+    group = f"{resource.group}/" if resource.group else ""
+    return resource.kind + suffix, f"{group}{request.version}"
+
+
+def _form_of(accept: str) -> tuple[str, str] | None:
+    """Return kind and apiVersion of the form that is preferred; None if it is the object's own."""
+    first = next(iter(accept_clauses(accept)), None)
+    transforms = first.transforms if first else {}
+    if not transforms.get("as"):
+        return None
+    return transforms["as"], f"meta.k8s.io/{transforms.get('v', 'v1')}"

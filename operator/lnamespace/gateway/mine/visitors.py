@@ -1,0 +1,137 @@
+"""Who asks at the door ``mine``, and by which credentials the API server is asked for them."""
+
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from lnamespace.gateway.answers import UpstreamRefused
+from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.logins import Authenticator, Login
+from lnamespace.gateway.people import login_subjects, tenant_of_account
+from lnamespace.gateway.tenants import Tenants
+from lnamespace.gateway.upstream import Acting, Upstream
+from lnamespace.model.subject import Subject
+from lnamespace.translate.status import ApiStatus, Refused
+from lnamespace.translate.websocket import websocket_token
+
+_SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_IMPERSONATION = "impersonate-"
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Somebody who asks.
+
+    Parameters
+    ----------
+    user
+        Whom the API server knows them as; with ``--as``, whom they act as.
+    credentials
+        The headers by which the API server knows them; empty with a client certificate, which ends
+        at the gateway.
+    """
+
+    user: str
+    subjects: frozenset[Subject]
+    credentials: Headers = ()
+
+    @property
+    def owner(self) -> str:
+        """Return what tells visitors apart by what they may see."""
+        subjects = sorted((each.kind.value, each.namespace, each.name) for each in self.subjects)
+        return msgspec.json.encode(["mine", self.user, subjects]).decode()
+
+    def refuse_certificate(self) -> None:
+        """Refuse what only the API server can answer to somebody with a client certificate.
+
+        Raises
+        ------
+        Refused
+            Forbidden, with what to use instead.
+        """
+        if not self.credentials:
+            raise Refused(ApiStatus(403, "Forbidden", _CERTIFICATE, {}))
+
+
+_CERTIFICATE = (
+    "forbidden: you are logged in by a client certificate, which the gateway cannot pass on to "
+    "the API server: here you can read discovery, and get, list and watch your Namespaces. Log in "
+    "with a token, or use the context that leads to the platform's cluster itself"
+)
+
+
+class _User(msgspec.Struct, frozen=True):
+    username: str = ""
+    groups: tuple[str, ...] = ()
+
+
+class _ReviewedSelf(msgspec.Struct, frozen=True, rename="camel"):
+    user_info: _User = _User()
+
+
+class _ActingReview(msgspec.Struct, frozen=True):
+    status: _ReviewedSelf = _ReviewedSelf()
+
+
+@dataclass(frozen=True)
+class Visitors:
+    """Find out who asks.
+
+    Parameters
+    ----------
+    theirs
+        The API server, without any credentials of ours.
+    """
+
+    authenticator: Authenticator
+    tenants: Tenants
+    theirs: Upstream
+
+    async def visitor(self, exchange: Exchange) -> Visitor:
+        """Return who sent a request.
+
+        Raises
+        ------
+        Refused
+            Nobody, or somebody who is no person of the platform.
+        UpstreamRefused
+            The API server does not let them act as somebody else.
+        """
+        sent, connection = exchange.request, exchange.connection
+        token = websocket_token(sent.headers) or ""
+        login = await self.authenticator.login(sent, connection.certificate, token)
+        self._refuse_tenants_own(login)
+        bearer = sent.value("authorization") or (f"Bearer {token}" if token else "")
+        credentials: Headers = (("authorization", bearer),) if bearer else ()
+        visitor = Visitor(login.user, frozenset(login_subjects(login)), credentials)
+        acting = tuple(each for each in sent.headers if each[0].startswith(_IMPERSONATION))
+        if not acting:
+            return visitor
+        visitor.refuse_certificate()
+        return await self._acting(replace(visitor, credentials=(*credentials, *acting)))
+
+    async def _acting(self, visitor: Visitor) -> Visitor:
+        """Return whom somebody acts as: the API server says it, if they may."""
+        headers = (
+            *visitor.credentials,
+            ("content-type", "application/json"),
+            ("accept", "application/json"),
+        )
+        kind = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        body = msgspec.json.encode(kind)
+        response = await self.theirs.send("POST", _SELF, Acting(), headers, body)
+        answer = await response.read()
+        if response.status != 201:
+            raise UpstreamRefused(response.status, response.headers, answer)
+        user = msgspec.json.decode(answer, type=_ActingReview).status.user_info
+        login = Login(user.username, user.groups)
+        return replace(visitor, user=user.username, subjects=frozenset(login_subjects(login)))
+
+    def _refuse_tenants_own(self, login: Login) -> None:
+        """Refuse who is known in an LCluster alone: the platform's cluster is not theirs to see."""
+        tenant = login.tenant or tenant_of_account(login)
+        if login.tenant or (tenant and self.tenants.get(tenant)):
+            who = f'User "{login.user}" is of LCluster "{tenant}"'
+            message = f"forbidden: {who} and has no access to the platform's cluster here"
+            raise Refused(ApiStatus(403, "Forbidden", message, {}))

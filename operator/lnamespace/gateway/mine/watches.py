@@ -1,0 +1,302 @@
+"""Watches that span the visitor's namespaces, for as long as they have rights there."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from lnamespace.errors import ClusterError
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.merging import ResumeLog, read_page
+from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
+from lnamespace.gateway.mine.rights import Resumption
+from lnamespace.gateway.mine.spans import deleted_event, empty_replay, gone_namespace
+from lnamespace.gateway.upstream import Acting
+from lnamespace.gateway.watches import MemberRequest, MergedWatch, WatchRequest
+from lnamespace.gateway.watching import error_event
+from lnamespace.translate.headers import USER_AGENT
+from lnamespace.translate.percent import encode_segment
+from lnamespace.translate.request import Query
+from lnamespace.translate.status import ApiStatus, Refused, expired, too_many_requests
+
+AT_ONCE = 1000
+"""Watches upstream that one visitor may have: each is a connection, with its buffers."""
+_AT_A_TIME = 8
+_LONGEST = 3600
+"""Seconds that a watch lasts at most."""
+_AS_LIST: Query = (
+    ("watch", ""),
+    ("resourceVersion", ""),
+    ("resourceVersionMatch", ""),
+    ("timeoutSeconds", ""),
+    ("allowWatchBookmarks", ""),
+    ("sendInitialEvents", ""),
+)
+"""What a list is asked without that a watch is asked with."""
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_ENDED = "too old resource version: your rights in a namespace have ended"
+_UNKNOWN = "too old resource version: your rights in a namespace may have ended since"
+
+
+class _OwnAccessStatus(msgspec.Struct, frozen=True):
+    allowed: bool = False
+
+
+class _OwnAccess(msgspec.Struct, frozen=True):
+    status: _OwnAccessStatus = _OwnAccessStatus()
+
+
+@dataclass(frozen=True)
+class MineWatcher:
+    """Answer watches from one watch for each namespace."""
+
+    log: ResumeLog
+    running: Counter[str] = field(default_factory=Counter)
+    """Watches upstream by visitor."""
+
+    async def watch(self, call: MineCall) -> None:
+        """Answer a watch until its time is over or the client is gone.
+
+        Raises
+        ------
+        Refused
+            The watch cannot be had; nothing has been answered.
+        ClusterError
+            The API server does not answer; nothing has been answered.
+        """
+        there = frozenset(call.namespaces())
+        with self.counted(call.visitor.user, max(len(there), 1)):
+            await _SpanningWatch(call, self, there, await permitted(call, there)).answer()
+
+    @contextmanager
+    def counted(self, user: str, size: int = 1) -> Iterator[None]:
+        """Count watches upstream for as long as they are open.
+
+        Raises
+        ------
+        Refused
+            TooManyRequests.
+        """
+        if self.running[user] + size > AT_ONCE:
+            raise too_many_requests("you have too many watches open", 5)
+        self.running[user] += size
+        try:
+            yield
+        finally:
+            self.running[user] -= size
+            if not self.running[user]:
+                del self.running[user]
+
+
+async def permitted(call: MineCall, there: frozenset[str]) -> frozenset[str]:
+    """Return the namespaces in which the visitor may watch this.
+
+    Raises
+    ------
+    Refused
+        In none of them.
+    """
+    if call.of_namespaces:
+        return there
+    turns = asyncio.Semaphore(_AT_A_TIME)
+
+    async def asked(namespace: str) -> bool:
+        async with turns:
+            return call.fresh(namespace) or await _may_watch(call, namespace)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = {each: group.create_task(asked(each)) for each in there}
+    found = frozenset(each for each, task in tasks.items() if task.result())
+    if there and not found:
+        what, user = call.request.resource.group_resource, call.visitor.user
+        message = (
+            f'{what} is forbidden: User "{user}" cannot watch resource "{what.plural}" in API '
+            f'group "{what.group}" in any namespace of their LNamespaces'
+        )
+        raise Refused(ApiStatus(403, "Forbidden", message, {}))
+    return found
+
+
+async def _may_watch(call: MineCall, namespace: str) -> bool:
+    resource = call.request.resource
+    attributes = {
+        "namespace": namespace,
+        "verb": "watch",
+        "group": resource.group,
+        "resource": resource.plural,
+    }
+    question = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    headers: Headers = (
+        *call.visitor.credentials,
+        ("content-type", "application/json"),
+        ("accept", "application/json"),
+    )
+    body = msgspec.json.encode(question)
+    response = await call.platform.theirs.send("POST", _REVIEWS, Acting(), headers, body)
+    answer = await response.read()
+    if response.status != 201:
+        raise ClusterError("rights cannot be asked about", status=response.status)
+    return msgspec.json.decode(answer, type=_OwnAccess).status.allowed
+
+
+class _SpanningWatch:
+    """One watch of a client, which namespaces join and leave as rights come and go."""
+
+    def __init__(
+        self, call: MineCall, watcher: MineWatcher, held: frozenset[str], there: frozenset[str]
+    ) -> None:
+        self._call = call
+        self._running = watcher.running
+        self._known = set(held)
+        """The namespaces in which the visitor has rights, as far as this watch has followed."""
+        self._watched = set(there)
+        self._opened: set[str] = set()
+        self._joined = 0
+        self._changed = asyncio.Event()
+        asked = WatchRequest.of(call.request, call.visitor.owner)
+        self._replays_nothing = asked.initial_events and not there
+        self._replays = asked.initial_events and bool(there)
+        request = replace(
+            asked,
+            initial_events=self._replays,
+            # A login may have ended that the API server is not asked about again.
+            seconds=min(asked.seconds, _LONGEST),
+        )
+        self._merged = MergedWatch(request, self._open, watcher.log)
+        resumes = request.version not in ("", "0") and not request.initial_events
+        self._resumption = self._resumed(request, watcher.log) if resumes else Resumption()
+
+    def _resumed(self, request: WatchRequest, log: ResumeLog) -> Resumption:
+        """Return what the client does not know: by what we told it, else by versions."""
+        rights, subjects = self._call.rights, self._call.visitor.subjects
+        reached = log.reached(request.key, request.version)
+        if reached is None:
+            return rights.resumption(subjects, request.version)
+        joined = frozenset(self._watched - reached.keys())
+        return Resumption(joined, lost=not reached.keys() - {""} <= self._known)
+
+    async def answer(self) -> None:
+        """Answer until the time is over or the client is gone.
+
+        Raises
+        ------
+        Refused
+            The client knows of namespaces in which the rights have ended: it has to list again.
+        """
+        call, joined = self._call, self._resumption.joined & self._watched
+        if self._resumption.lost:
+            raise expired(_UNKNOWN)
+        first = b""
+        if self._replays_nothing:
+            version = await call.platform.version()
+            first = empty_replay(call.request, call.accept, version)
+        stop = call.rights.listen(call.visitor.subjects, self._changed.set)
+        self._changed.set()  # Rights may have changed while they were asked about.
+        self._merged.begin(sorted(self._watched - joined))
+        for namespace in sorted(joined):
+            self._merged.join(namespace, filled=True)
+        keeper = asyncio.create_task(self._keep())
+        try:
+            await self._send(first)
+        finally:
+            stop()
+            keeper.cancel()
+            self._merged.close()
+            self._running[call.visitor.user] -= self._joined
+
+    async def _keep(self) -> None:
+        """Let namespaces join and leave as rights come and go."""
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                held = frozenset(self._call.namespaces())
+                joined, left = held - self._known, self._known - held
+                self._known = set(held)
+                await self._leave(left & self._watched)
+                for namespace in sorted(joined):
+                    self._join(namespace)
+        except Exception as error:  # noqa: BLE001 - who reads the events raises it
+            self._merged.fail(error)
+
+    async def _leave(self, namespaces: AbstractSet[str]) -> None:
+        self._watched -= namespaces
+        for namespace in namespaces:
+            self._merged.revoke(namespace)
+        # Of objects nobody knows which the client was told of. And nobody would be left to end the
+        # initial events of Namespaces.
+        waits = self._replays and not self._watched
+        if namespaces and (waits or not self._call.of_namespaces):
+            raise expired(_ENDED)
+        for namespace in sorted(namespaces):
+            if line := await self._deletion(namespace):
+                self._merged.tell_last(namespace, line)
+
+    def _join(self, namespace: str) -> None:
+        user = self._call.visitor.user
+        if self._running[user] >= AT_ONCE:
+            self._merged.end()
+            return
+        self._watched.add(namespace)
+        if self._merged.join(namespace, filled=True):
+            self._joined += 1
+            self._running[user] += 1
+
+    async def _deletion(self, namespace: str) -> bytes:
+        """Return the event by which a Namespace leaves; empty if the client was not told of it."""
+        call = self._call
+        version = call.rights.ended(call.visitor.subjects, namespace)
+        if call.request.parameter("labelSelector"):
+            plain = replace(call, accept="application/json")
+            selected = await (await plain.send(namespace, _AS_LIST)).read()
+            if read_page(selected).count == 0:
+                return b""
+        headers: Headers = (("user-agent", USER_AGENT), ("accept", call.accept))
+        target = f"/api/v1/namespaces/{encode_segment(namespace)}"
+        response = await call.platform.own.send("GET", target, Acting(), headers)
+        found = await response.read()
+        if response.status != 200:
+            found = gone_namespace(namespace, call.accept)
+        return deleted_event(found, str(version))
+
+    async def _open(self, member: MemberRequest) -> UpstreamResponse:
+        call, namespace = self._call, member.namespace
+        response = await call.send(namespace, member.parameters)
+        if response.status == 404:
+            response.close()
+            raise expired("too old resource version: the resource is not served any more")
+        if response.status == 403 and not call.fresh(namespace):
+            if namespace in self._opened:
+                self._merged.fail(expired(_ENDED))
+            # A namespace in which the visitor may watch other things, but not this.
+            self._merged.leave(namespace)
+        elif response.status == 200:
+            self._opened.add(namespace)
+        return response
+
+    async def _send(self, first: bytes) -> None:
+        """Answer with the events as they come, and by an ERROR event with what ends them early."""
+        exchange, encoding = self._call.exchange, self._call.encoding
+        content_type = ("Content-Type", encoding.stream_content_type)
+        await exchange.start(200, (content_type, *(() if self._known else WITHOUT_ANY)))
+        try:
+            if first:
+                await exchange.send(encoding.encode_event(first))
+            async with aclosing(self._merged.lines()) as lines:  # type: ignore[type-var]
+                async for line in lines:
+                    await exchange.send(encoding.encode_event(line))
+        except Refused as refused:
+            await exchange.send(encoding.encode_event(error_event(refused.status)))
+        except ClusterError:
+            # As the API server ends a watch when it stops: the client goes on at its place.
+            pass
+        await exchange.end()

@@ -1,0 +1,586 @@
+"""The door `mine`: people see the platform's cluster with their own namespaces instead of all.
+
+Logins by token are those of service accounts; alice and bob have client certificates.
+"""
+
+import json
+import re
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.e2e.support.api import (
+    NAMESPACES,
+    Api,
+    ApiError,
+    Object,
+    ns_path,
+    rbac_path,
+    refusal,
+)
+from tests.e2e.support.cluster import running
+from tests.e2e.support.commands import environment
+from tests.e2e.support.gateway import GatewayCluster, GatewayProcess, LClusters, Resident
+from tests.e2e.support.people import People
+from tests.e2e.support.processes import free_port
+from tests.e2e.support.tenants import Entry, Tenants, service_account
+from tests.e2e.support.waiting import eventually
+
+CONFIG_MAPS = "/api/v1/configmaps"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    """Start a cluster of the file's own, with a gateway."""
+    with running(tmp_path_factory.mktemp("mine"), GatewayCluster) as own:
+        assert isinstance(own, GatewayCluster)
+        own.admin.create(NAMESPACES, {"metadata": {"name": "people"}})
+        yield own
+
+
+class Door:
+    """People at the door, and the LNamespaces that they are given."""
+
+    def __init__(self, cluster: GatewayCluster, people: People) -> None:
+        self.cluster = cluster
+        self.people = people
+        self.tenants = Tenants(cluster.admin)
+
+    def visitor(self, name: str, *, by_path: bool = False) -> Resident:
+        """Return somebody with a token."""
+        person = self.people.account("people", name)
+        return self.cluster.behind("mine", person, by_path=by_path)
+
+    def certified(self, name: str) -> Resident:
+        """Return somebody with a client certificate."""
+        return self.cluster.behind("mine", self.people.person(name))
+
+    def team(self, stem: str, *users: Entry, **spec: Any) -> str:
+        """Make an LNamespace of these users."""
+        return self.tenants.make(stem, users=list(users), managers=["manager"], **spec)
+
+    def give(self, team: str, *users: Entry) -> None:
+        """Let these be the users of an LNamespace, and no others."""
+        self.tenants.edit(team, users=[*users, "somebody"])
+        self.tenants.ready(team)
+
+    def put(self, namespace: str, name: str) -> Object:
+        """Make a ConfigMap."""
+        path = ns_path(namespace, "configmaps")
+        return self.cluster.admin.create(path, {"metadata": {"name": name}})
+
+
+@pytest.fixture(scope="module")
+def door(cluster: GatewayCluster, people: People) -> Door:
+    """Return the door of the cluster."""
+    return Door(cluster, people)
+
+
+@pytest.fixture(scope="module")
+def teams(door: Door) -> tuple[str, str]:
+    """Return an LNamespace of eve and one of somebody else, with an object in each."""
+    both = door.team("eve", account("eve")), door.team("other", account("olga"))
+    for each in both:
+        door.put(each, f"of-{each}")
+    eventually(partial(sees, door.visitor("eve"), both[0]))
+    return both
+
+
+def account(name: str) -> Object:
+    return service_account("people", name)
+
+
+def names(result: str) -> list[str]:
+    return [line.partition("/")[2] for line in result.split()]
+
+
+def mine(visitor: Resident) -> list[str]:
+    return names(visitor.kubectl("get", "ns", "-o", "name").ok())
+
+
+def sees(visitor: Resident, *expected: str) -> bool:
+    return mine(visitor) == sorted(expected)
+
+
+class Watch:
+    """A watch as a client has it, by `kubectl get --raw`."""
+
+    def __init__(self, visitor: Resident, path: str, **query: str) -> None:
+        self.events: list[Object] = []
+        target = f"{path}?{urlencode({'watch': 'true', **query})}"
+        # kubectl reads in blocks of its own: it tells each event as it comes.
+        command = ("kubectl", "get", "--raw", target)
+        env = environment(visitor.environment)
+        self._process = subprocess.Popen(
+            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            with suppress(ValueError):
+                self.events.append(json.loads(line))
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over."""
+        return not self._reader.is_alive()
+
+    @property
+    def told(self) -> list[str]:
+        """Types and names, without bookmarks."""
+        found = [each for each in self.events if each["type"] != "BOOKMARK"]
+        return [f"{each['type']} {self._name(each)}" for each in found]
+
+    @staticmethod
+    def _name(event: Object) -> str:
+        if event["type"] == "ERROR":
+            return str(event["object"]["code"])
+        return str(event["object"]["metadata"]["name"])
+
+    @property
+    def version(self) -> str:
+        """The resource version at which to go on."""
+        return str(self.events[-1]["object"]["metadata"]["resourceVersion"])
+
+    def tells(self, *events: str) -> None:
+        """Wait until the last events are these."""
+        eventually(lambda: self.told[-len(events) :] == list(events), what=f"not {events}")
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+@contextmanager
+def watching(visitor: Resident, path: str = NAMESPACES, **query: str) -> Iterator[Watch]:
+    watch = Watch(visitor, path, **query)
+    try:
+        yield watch
+    finally:
+        watch.stop()
+
+
+def version_of(visitor: Resident, path: str = NAMESPACES) -> str:
+    return str(visitor.api.get(path)["metadata"]["resourceVersion"])
+
+
+def test_people_see_the_namespaces_of_their_lnamespaces_and_no_others(door: Door) -> None:
+    first = door.team("see", account("ann"), "alice")
+    second = door.team("see", account("ann"), "alice")
+    other = door.team("see", account("ben"))
+    ann, alice = door.visitor("ann"), door.certified("alice")
+    for visitor in (ann, alice, door.visitor("ann", by_path=True)):
+        eventually(partial(sees, visitor, first, second))
+        table = visitor.kubectl("get", "ns").ok().splitlines()
+        assert table[0].split() == ["NAME", "STATUS", "AGE"]
+        assert [line.split()[0] for line in table[1:]] == sorted((first, second))
+    assert sees(door.visitor("ben"), other)
+    for namespace in (first, second, other):
+        door.put(namespace, f"in-{namespace}")
+    out = ann.kubectl("get", "configmaps", "-A", "-o", "name", "--chunk-size=1").ok()
+    found = [name for name in names(out) if name.startswith("in-")]
+    assert found == sorted((f"in-{first}", f"in-{second}"))
+    shown = ann.kubectl("get", "configmaps", "-A").ok()
+    assert f"in-{first}" in shown
+    assert f"in-{other}" not in shown
+    label = "kubernetes.io/metadata.name"
+    out = ann.kubectl("get", "ns", "-l", f"{label} in ({first},{other})", "-o", "name").ok()
+    assert names(out) == [first]
+
+
+def test_everything_else_is_the_api_servers_answer_to_that_person(door: Door) -> None:
+    team = door.team("else", account("eli"))
+    eli = door.visitor("eli")
+    eventually(partial(sees, eli, team))
+    eli.kubectl("-n", team, "create", "configmap", "made", "--from-literal=a=b").ok()
+    eli.kubectl("-n", team, "label", "configmap", "made", "a=b").ok()
+    manifest = json.dumps(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}, "data": {"a": "c"}}
+    )
+    apply = ("-n", team, "apply", "--server-side", "--force-conflicts", "-f", "-")
+    eli.kubectl(*apply, stdin=manifest).ok()
+    found = door.cluster.admin.get(ns_path(team, "configmaps", "made"))
+    assert found["data"] == {"a": "c"}
+    assert found["metadata"]["managedFields"][0]["manager"] == "kubectl"
+    assert "people:eli" in eli.kubectl("auth", "whoami").ok()
+    assert "cannot list resource" in eli.kubectl("get", "nodes").refused()
+    assert "people:eli" in eli.kubectl("-n", "default", "get", "pods").refused()
+    assert eli.kubectl("get", "lns", team).ok()
+    head = eli.api.answer("HEAD", ns_path(team))
+    assert (head.status, head.body) == (405, b"")
+    etag = re.search(
+        r"(?i)^etag: (.*)$", eli.api.answer("GET", "/openapi/v2").headers, re.MULTILINE
+    )
+    assert etag is not None
+    again = eli.api.answer("GET", "/openapi/v2", headers=(("If-None-Match", etag[1]),))
+    assert again.status == 304
+
+
+def test_who_has_none_sees_an_empty_list_with_words(door: Door) -> None:
+    nora = door.visitor("nora")
+    for what in ("ns", "pods"):
+        shown = nora.kubectl("get", what, "-A")
+        assert shown.code == 0
+        assert "No resources found" in shown.err
+        assert "no LNamespace gives you rights" in shown.err
+    assert nora.api.get(NAMESPACES)["kind"] == "NamespaceList"
+    whole = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    with watching(nora, allowWatchBookmarks="true", **whole) as watch:
+        eventually(lambda: watch.events, what="an informer would wait for ever")
+        assert watch.events[0]["type"] == "BOOKMARK"
+        assert "k8s.io/initial-events-end" in watch.events[0]["object"]["metadata"]["annotations"]
+        team = door.team("nora", account("nora"))
+        watch.tells(f"ADDED {team}")
+
+
+def test_namespaces_come_and_go_with_rights_while_one_watches(door: Door) -> None:
+    team = door.team("comes", "somebody")
+    with (
+        door.visitor("may").reading("get", "ns", "-w", "--output-watch-events") as of_may,
+        door.certified("bob").reading("get", "ns", "-w", "--output-watch-events") as of_bob,
+    ):
+        for turn in range(2):
+            door.give(team, account("may"), "bob")
+            for lines in (of_may, of_bob):
+                if not turn:
+                    assert next(lines).split()[0] == "EVENT"
+                assert next(lines).split()[:2] == ["ADDED", team]
+            door.give(team)
+            for lines in (of_may, of_bob):
+                assert next(lines).split()[:2] == ["DELETED", team]
+        door.give(team, account("may"), "bob")
+        assert next(of_may).split()[:2] == ["ADDED", team]
+        door.tenants.delete(team)
+        assert next(of_may).split()[:2] in (["MODIFIED", team], ["DELETED", team])
+
+
+def test_rights_that_come_bring_objects_and_rights_that_end_end_the_watch(door: Door) -> None:
+    stays, comes = door.team("stays", account("pat")), door.team("comes", "somebody")
+    door.put(comes, "there-before")
+    pat = door.visitor("pat")
+    eventually(partial(sees, pat, stays))
+    with watching(pat, CONFIG_MAPS, labelSelector="") as watch:
+        eventually(lambda: watch.told)
+        door.give(comes, account("pat"))
+        eventually(lambda: "ADDED there-before" in watch.told)
+        door.put(comes, "later")
+        door.put(stays, "too")
+        eventually(lambda: {"ADDED later", "ADDED too"} <= set(watch.told))
+        door.give(comes)
+        eventually(lambda: watch.ended, what="a watch outlives the rights that it rests on")
+        assert watch.told[-1] == "ERROR 410"
+    with watching(pat, ns_path(stays, "configmaps")) as single:
+        eventually(lambda: single.told)
+        door.give(stays)
+        eventually(lambda: single.ended, what="a watch of one namespace outlives the rights")
+
+
+def test_a_watch_goes_on_where_it_was_left(door: Door) -> None:
+    stays, comes = door.team("resume", account("rea")), door.team("resume", "somebody")
+    rea = door.visitor("rea")
+    eventually(partial(sees, rea, stays))
+    objects = version_of(rea, CONFIG_MAPS)
+    door.put(stays, "meanwhile")
+    with watching(rea, CONFIG_MAPS, resourceVersion=objects) as watch:
+        watch.tells("ADDED meanwhile")
+        assert watch.told == ["ADDED meanwhile"], "what was listed is told again"
+        version = watch.version
+    door.put(stays, "after")
+    with watching(rea, CONFIG_MAPS, resourceVersion=version) as watch:
+        watch.tells("ADDED after")
+        assert watch.told == ["ADDED after"]
+    spaces = version_of(rea)
+    door.give(comes, account("rea"))
+    eventually(partial(sees, rea, stays, comes))
+    with watching(rea, resourceVersion=spaces) as watch:
+        watch.tells(f"ADDED {comes}")
+        assert watch.told == [f"ADDED {comes}"]
+        door.give(comes)
+        watch.tells(f"DELETED {comes}")
+        version = watch.version
+    with watching(rea, resourceVersion=version) as watch:
+        door.cluster.admin.patch(ns_path(stays), {"metadata": {"labels": {"seen": "yes"}}})
+        watch.tells(f"MODIFIED {stays}")
+        assert watch.told == [f"MODIFIED {stays}"]
+    door.give(comes, account("rea"))
+    eventually(partial(sees, rea, stays, comes))
+    both = version_of(rea)
+    door.give(comes)
+    eventually(partial(sees, rea, stays))
+    # A client that was away when the rights ended has to list again.
+    assert "may have ended since" in refusal(
+        rea.api.get, NAMESPACES, status=410, watch="true", resourceVersion=both
+    )
+
+
+def test_another_replica_goes_on_and_one_that_knows_too_little_has_the_client_list_again(
+    door: Door, tmp_path: Path
+) -> None:
+    team = door.team("replica", account("rex"))
+    rex = door.visitor("rex")
+    eventually(partial(sees, rex, team))
+    before = version_of(rex, CONFIG_MAPS)
+    door.put(team, "meanwhile")
+    with another_replica(door.cluster, tmp_path) as elsewhere:
+        there = elsewhere(rex)
+        expired = refusal(
+            there.api.get, CONFIG_MAPS, status=410, watch="true", resourceVersion=before
+        )
+        assert "too old resource version" in expired
+        version = version_of(rex, CONFIG_MAPS)
+        door.put(team, "new")
+        with watching(there, CONFIG_MAPS, resourceVersion=version) as watch:
+            watch.tells("ADDED new")
+
+
+@contextmanager
+def another_replica(
+    cluster: GatewayCluster, folder: Path
+) -> Iterator[Callable[[Resident], Resident]]:
+    port = free_port()
+    process: GatewayProcess = cluster.another_gateway("replica", port)
+    process.start()
+
+    def there(visitor: Resident) -> Resident:
+        text = visitor.kubeconfig.read_text().replace(str(cluster.port), str(port))
+        file = folder / "replica.kubeconfig"
+        file.write_text(text)
+        return Resident(visitor.person, file)
+
+    try:
+        yield there
+    finally:
+        process.stop()
+
+
+class Informer:
+    """The names of what a client keeps: it lists, watches, and lists again where it must."""
+
+    def __init__(self, visitor: Resident, path: str) -> None:
+        self._visitor, self._path = visitor, path
+        self.known: set[tuple[str, str]] = set()
+        self.lists = 0
+        self._stopped = False
+        self._watch: Watch | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopped:
+            listed = self._visitor.api.get(self._path)
+            self.lists += 1
+            self.known = {_key(item) for item in listed["items"]}
+            version = listed["metadata"]["resourceVersion"]
+            self._watch = Watch(self._visitor, self._path, resourceVersion=version)
+            seen = 0
+            while not (self._stopped or (self._watch.ended and seen == len(self._watch.events))):
+                for event in self._watch.events[seen:]:
+                    seen += 1
+                    if event["type"] in ("ADDED", "MODIFIED"):
+                        self.known = self.known | {_key(event["object"])}
+                    elif event["type"] == "DELETED":
+                        self.known = self.known - {_key(event["object"])}
+                threading.Event().wait(0.02)
+            self._watch.stop()
+
+    def stop(self) -> None:
+        """End it."""
+        self._stopped = True
+        self._thread.join()
+
+
+def _key(item: Object) -> tuple[str, str]:
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def test_an_informer_knows_what_there_is_while_rights_come_and_go(door: Door) -> None:
+    teams = [door.team("informed", "somebody") for _ in range(3)]
+    visitor = door.visitor("ina")
+    informers = [Informer(visitor, path) for path in (NAMESPACES, CONFIG_MAPS)]
+    spaces, objects = informers
+    try:
+        for turn, members in enumerate(((0,), (0, 1), (1, 2), (), (0, 1, 2), (2,))):
+            for number, team in enumerate(teams):
+                door.give(team, *([account("ina")] if number in members else []))
+                door.put(team, f"turn-{turn}")
+            expected = {teams[each] for each in members}
+            admin = door.cluster.admin
+            kept = {
+                (team, item["metadata"]["name"])
+                for team in expected
+                for item in admin.items(ns_path(team, "configmaps"))
+            }
+            told = {("", team) for team in expected}
+            eventually(lambda: spaces.known == told, what=f"{spaces.known} is not {told}")  # noqa: B023
+            eventually(lambda: objects.known == kept, what=f"{objects.known} is not {kept}")  # noqa: B023
+    finally:
+        for informer in informers:
+            informer.stop()
+    assert spaces.lists == 1, "Namespaces come and go as events"
+
+
+@pytest.mark.parametrize(
+    "selector", ["metadata.name={}", "metadata.name!=x", "metadata.name={}\\", "metadata.name={},"]
+)
+def test_no_field_selector_leads_to_a_namespace_of_somebody_else(
+    door: Door, teams: tuple[str, str], selector: str
+) -> None:
+    own, other = teams
+    eve = door.visitor("eve")
+    query = urlencode({"fieldSelector": selector.format(other)})
+    answer = eve.api.answer("GET", f"{NAMESPACES}?{query}")
+    assert answer.status in (200, 400)
+    if answer.status == 200:
+        found = {item["metadata"]["name"] for item in json.loads(answer.body)["items"]}
+        assert found <= {own}
+
+
+def test_nobody_reaches_the_namespaces_of_somebody_else(door: Door, teams: tuple[str, str]) -> None:
+    own, other = teams
+    eve, olga = door.visitor("eve"), door.visitor("olga")
+    assert eve.api.items(CONFIG_MAPS, fieldSelector=f"metadata.namespace={other}") == []
+    for path in (ns_path(other), ns_path(other, "configmaps"), f"{NAMESPACES}/{own}/../{other}"):
+        with pytest.raises(ApiError) as refused:
+            eve.api.get(path)
+        assert refused.value.status in (400, 403, 404), path
+    for path in (f"/api/v1/watch{CONFIG_MAPS[7:]}", f"/api/v1/watch/namespaces/{other}"):
+        assert "cannot watch" in refusal(eve.api.get, path)
+    # The place in a list of somebody else.
+    page = olga.api.get(CONFIG_MAPS, limit="1")
+    token = page["metadata"]["continue"]
+    assert "not valid" in refusal(
+        eve.api.get, CONFIG_MAPS, status=400, limit="1", **{"continue": token}
+    )
+    assert olga.api.get(CONFIG_MAPS, limit="1", **{"continue": token})["items"]
+    # Who one is, is what the API server says of the token.
+    for acting in (eve.api.acting("system:serviceaccount:people:olga"), eve.api.acting("admin")):
+        for path in (NAMESPACES, CONFIG_MAPS, ns_path(other)):
+            assert "cannot impersonate" in refusal(acting.get, path)
+    proxied = (("X-Remote-User", "admin"), ("X-Remote-Group", "system:masters"))
+    answer = eve.api.answer("GET", NAMESPACES, headers=proxied)
+    assert [item["metadata"]["name"] for item in json.loads(answer.body)["items"]] == [own]
+    assert eve.api.answer("GET", ns_path(other), headers=proxied).status == 403
+    assert eve.api.answer("GET", NAMESPACES, headers=olga.api.headers).status == 401
+
+
+def test_a_login_by_certificate_reads_its_namespaces_and_is_told_what_to_use(
+    door: Door, teams: tuple[str, str]
+) -> None:
+    own, other = door.team("cert", "carol"), teams[1]
+    carol = door.certified("carol")
+    eventually(partial(sees, carol, own))
+    assert own in carol.kubectl("get", "ns", own).ok()
+    for words in (
+        ("get", "ns", other),
+        ("get", "pods", "-A"),
+        ("get", "pods", "-n", own),
+        ("get", "nodes"),
+        ("delete", "ns", own),
+        ("get", "ns", "--as=system:serviceaccount:people:olga"),
+        ("get", "--raw", "/metrics"),
+        ("get", "--raw", "/openapi/%2e%2e/metrics"),
+        ("get", "--raw", f"/api/v1/namespaces/{own}/configmaps"),
+    ):
+        assert (
+            "client certificate, which the gateway cannot pass on"
+            in carol.kubectl(*words).refused()
+        )
+
+
+def test_the_accounts_in_an_lcluster_have_no_access(door: Door) -> None:
+    LClusters(door.cluster, door.people).make("acme", "alice")
+    robot = door.cluster.behind("mine", door.people.account("acme-default", "robot"))
+    for path in (NAMESPACES, "/apis", CONFIG_MAPS):
+        assert 'is of LCluster "acme"' in refusal(robot.api.get, path)
+
+
+def test_no_lcluster_can_be_called_like_the_door(door: Door) -> None:
+    body = {
+        "apiVersion": "tenancy.loblaw.digital/v1beta1",
+        "kind": "LCluster",
+        "metadata": {"name": "mine"},
+        "spec": {"users": [{"name": "alice"}]},
+    }
+    path = "/apis/tenancy.loblaw.digital/v1beta1/lclusters"
+    assert "reserved" in refusal(door.cluster.admin.create, path, body, status=422)
+
+
+def test_sudo_spans_what_sudo_may_and_nobody_else_may_use_it(door: Door) -> None:
+    sue, tom = door.visitor("sue"), door.visitor("tom")
+    plain = door.team("plain", account("sue"))
+    team = door.tenants.make(
+        "sudo", users=["somebody"], managers=["manager"], sudoers=[account("sue")]
+    )
+    eventually(partial(sees, sue, plain))
+    door.put(team, "by-sudo")
+    out = sue.kubectl("sudo", "-n", team, "get", "configmaps", "-A", "-o", "name").ok()
+    assert "configmap/by-sudo" in out.split()
+    spaces = names(sue.kubectl("sudo", "-n", team, "get", "ns", "-o", "name").ok())
+    assert spaces == sorted((plain, team)), "with sudo one is oneself, in one group more"
+    acting = ("--as=system:serviceaccount:people:tom", f"--as-group={team}-sudoers")
+    for what in ("ns", "configmaps"):
+        assert "cannot impersonate" in tom.kubectl("get", what, "-A", *acting).refused()
+
+
+def test_what_may_be_read_in_some_of_the_namespaces_is_listed_from_those(door: Door) -> None:
+    one, two = door.team("some", account("leo")), door.team("some", account("leo"))
+    leo = door.visitor("leo")
+    eventually(partial(sees, leo, one, two))
+    templates = "/api/v1/podtemplates"
+
+    def refused() -> bool:
+        return "cannot list resource" in leo.kubectl("get", "podtemplates", "-A").refused()
+
+    eventually(refused)
+    eventually(lambda: "in any namespace" in refusal(leo.api.get, templates, watch="true"))
+    admin: Api = door.cluster.admin
+    rule = {"apiGroups": [""], "resources": ["podtemplates"], "verbs": ["*"]}
+    admin.create(rbac_path("roles", namespace=two), {"metadata": {"name": "l"}, "rules": [rule]})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "l"}
+    subject = service_account("people", "leo")
+    binding = {"metadata": {"name": "l"}, "roleRef": role, "subjects": [subject]}
+    admin.create(rbac_path("rolebindings", namespace=two), binding)
+    for namespace in (one, two):
+        path = ns_path(namespace, "podtemplates")
+        admin.create(path, _template(f"in-{namespace}"))
+    shown = partial(leo.kubectl, "get", "podtemplates", "-A", "-o", "name")
+    eventually(lambda: shown().code == 0)
+    assert names(shown().ok()) == [f"in-{two}"]
+    with watching(leo, templates) as watch:
+        watch.tells(f"ADDED in-{two}")
+        assert watch.told == [f"ADDED in-{two}"]
+
+
+def _template(name: str) -> Object:
+    pod = {"spec": {"containers": [{"name": "x", "image": "x"}]}}
+    return {"metadata": {"name": name}, "template": pod}
+
+
+def test_the_plugin_adds_a_context_for_the_door(door: Door, tmp_path: Path) -> None:
+    team = door.team("plugin", account("pia"))
+    pia = door.people.account("people", "pia")
+    file = tmp_path / "kubeconfig"
+    file.write_text(pia.kubeconfig.read_text())
+    here = {"KUBECONFIG": str(file)}
+    told = pia.run("kubectl", "lns", "kubeconfig", "--mine", **here).ok()
+    assert told.startswith('context "mine" leads to your LNamespaces (https://gateway.test/mine)')
+    authority = door.cluster.certificates / "ca.crt"
+    flags = (f"--gateway={door.cluster.url}", f"--gateway-ca={authority}", "--force")
+    pia.run("kubectl", "lns", "kubeconfig", "--mine", *flags, **here).ok()
+    out = pia.run("kubectl", "--context=mine", "get", "ns", "-o", "name", **here).ok()
+    assert names(out) == [team]
+    assert "takes no NAME" in pia.run("kubectl", "lns", "kubeconfig", "--mine", "x", **here).err

@@ -1,0 +1,356 @@
+"""The pure parts of the door `mine`: rights, what spans namespaces, headers."""
+
+import asyncio
+from typing import Any, cast
+
+import msgspec
+import pytest
+from lnamespace.gateway.answers import UpstreamRefused
+from lnamespace.gateway.http.messages import HttpRequest
+from lnamespace.gateway.mine.calls import MineCall, Platform
+from lnamespace.gateway.mine.lists import MineLister
+from lnamespace.gateway.mine.passing import headers_for_platform
+from lnamespace.gateway.mine.rights import NamespaceRights, Resumption
+from lnamespace.gateway.mine.spans import (
+    deleted_event,
+    empty_list,
+    empty_replay,
+    gone_namespace,
+    parse_platform_request,
+    part_target,
+    platform_table,
+    spans_namespaces,
+)
+from lnamespace.gateway.mine.visitors import Visitor
+from lnamespace.gateway.namespaces import WatchedObject, read_watched
+from lnamespace.gateway.sealing import TokenSealer
+from lnamespace.model.subject import Subject, SubjectKind
+from lnamespace.translate.discovery import DiscoveredGroup
+from lnamespace.translate.request import ResourceRequest
+from lnamespace.translate.resources import ResourceTable
+from lnamespace.translate.status import Refused
+
+TABLE_FORM = "application/json;as=Table;g=meta.k8s.io;v=v1"
+PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+def table() -> ResourceTable:
+    kinds = (("namespaces", "Namespace", "Cluster"), ("pods", "Pod", "Namespaced"))
+    nodes = ("nodes", "Node", "Cluster")
+    core = {"metadata": {"name": ""}, "versions": [_version("v1", *kinds, nodes)]}
+    apps = {
+        "metadata": {"name": "apps"},
+        "versions": [_version("v1", ("deployments", "Deployment", "Namespaced"))],
+    }
+    return platform_table(msgspec.convert([core, apps], list[DiscoveredGroup]))
+
+
+def _version(name: str, *kinds: tuple[str, str, str]) -> dict[str, Any]:
+    resources = [
+        {
+            "resource": plural,
+            "responseKind": {"group": "", "version": "", "kind": kind},
+            "scope": scope,
+            "verbs": ["get", "list", "watch"],
+        }
+        for plural, kind, scope in kinds
+    ]
+    return {"version": name, "resources": resources}
+
+
+def asked(target: str, method: str = "GET") -> ResourceRequest | None:
+    """Return the request if it spans namespaces."""
+    request = parse_platform_request(method, target, table())
+    spans = isinstance(request, ResourceRequest) and spans_namespaces(request)
+    return request if spans and isinstance(request, ResourceRequest) else None
+
+
+@pytest.mark.parametrize(
+    ("target", "part"),
+    [
+        ("/api/v1/pods", "/api/v1/namespaces/team-a/pods"),
+        ("/api/v1/pods?watch=1", "/api/v1/namespaces/team-a/pods?watch=1"),
+        ("/apis/apps/v1/deployments", "/apis/apps/v1/namespaces/team-a/deployments"),
+        (
+            "/api/v1/pods?fieldSelector=metadata.namespace%3Dteam-b",
+            "/api/v1/namespaces/team-a/pods?fieldSelector=metadata.namespace%3Dteam-b",
+        ),
+        ("/api/v1/namespaces", "/api/v1/namespaces?fieldSelector=metadata.name%3Dteam-a"),
+        (
+            "/api/v1/namespaces?fieldSelector=metadata.name%3Dteam-b&labelSelector=a",
+            (
+                "/api/v1/namespaces?labelSelector=a"
+                "&fieldSelector=metadata.name%3Dteam-a%2Cmetadata.name%3Dteam-b"
+            ),
+        ),
+    ],
+)
+def test_what_spans_namespaces_is_one_request_for_each(target: str, part: str) -> None:
+    request = asked(target)
+    assert request is not None
+    assert part_target(request, "team-a", ()) == part
+
+
+def test_a_selector_that_ends_in_a_backslash_swallows_nothing() -> None:
+    request = asked("/api/v1/namespaces?fieldSelector=metadata.name%3Dteam-b%5C")
+    assert request is not None
+    with pytest.raises(Refused) as refused:
+        part_target(request, "team-a", ())
+    assert refused.value.status.code == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [
+        ("GET", "/api/v1/nodes"),
+        ("GET", "/api/v1/namespaces/team-a"),
+        ("GET", "/api/v1/namespaces/team-a/pods"),
+        ("POST", "/api/v1/namespaces"),
+        ("DELETE", "/api/v1/namespaces"),
+        ("GET", "/api/v1/watch/pods"),
+        ("GET", "/api/v1/pods?watch=1&watch=0"),
+        ("GET", "/api/v1//pods"),
+        ("GET", "/apis/unknown.example.com/v1/things"),
+        ("GET", "/api"),
+    ],
+)
+def test_everything_else_is_for_the_api_server_to_judge(method: str, target: str) -> None:
+    assert asked(target, method) is None
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("application/json", "PodList"),
+        (TABLE_FORM, "Table"),
+        (PARTIAL_LIST, "PartialObjectMetadataList"),
+    ],
+)
+def test_an_empty_list_has_the_form_that_is_accepted(accept: str, kind: str) -> None:
+    request = asked("/api/v1/pods")
+    assert request is not None
+    found = msgspec.json.decode(empty_list(request, accept, "7"))
+    assert found["kind"] == kind
+    assert found["metadata"]["resourceVersion"] == "7"
+    assert found.get("rows", found.get("items")) == []
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [("application/json", "Pod"), (TABLE_FORM, "Table"), (PARTIAL, "PartialObjectMetadata")],
+)
+def test_the_end_of_no_initial_events_has_the_form_that_is_accepted(accept: str, kind: str) -> None:
+    request = asked("/api/v1/pods?watch=1")
+    assert request is not None
+    found = msgspec.json.decode(empty_replay(request, accept, "7"))
+    assert (found["type"], found["object"]["kind"]) == ("BOOKMARK", kind)
+
+
+@pytest.mark.parametrize("accept", ["application/json", TABLE_FORM, PARTIAL])
+def test_a_namespace_leaves_at_the_version_at_which_the_rights_ended(accept: str) -> None:
+    event = msgspec.json.decode(deleted_event(gone_namespace("team-a", accept), "12"))
+    about = event["object"]["rows"][0]["object"] if accept == TABLE_FORM else event["object"]
+    assert event["type"] == "DELETED"
+    assert event["object"]["metadata"]["resourceVersion"] == "12"
+    assert (about["metadata"]["name"], about["metadata"]["resourceVersion"]) == ("team-a", "12")
+
+
+ANN = Subject(SubjectKind.USER, "ann")
+DEVELOPERS = Subject(SubjectKind.GROUP, "developers")
+BOTH = frozenset((ANN, DEVELOPERS))
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class World:
+    """RoleBindings that come and go, long before anybody asks."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.rights = NamespaceRights(self.clock)
+        self.rights.begin(10)
+        self._bindings: dict[tuple[str, str], WatchedObject] = {}
+
+    def bind(
+        self, namespace: str, version: int, *subjects: Subject, name: str = "lnamespace-users"
+    ) -> None:
+        raw = msgspec.json.encode(
+            {
+                "metadata": {"name": name, "namespace": namespace, "resourceVersion": str(version)},
+                "roleRef": {"kind": "ClusterRole", "name": "admin"},
+                "subjects": [{"kind": each.kind, "name": each.name} for each in subjects],
+            }
+        )
+        key, new = (namespace, name), read_watched(raw)
+        self.rights.take(self._bindings.get(key), new, version)
+        self._bindings[key] = new
+        self.clock.now += 100
+
+    def unbind(self, namespace: str, version: int, name: str = "lnamespace-users") -> None:
+        self.rights.take(self._bindings.pop((namespace, name)), None, version)
+        self.clock.now += 100
+
+    def held(self, *subjects: Subject) -> list[str]:
+        return sorted(self.rights.held(frozenset(subjects)))
+
+    def resumption(self, version: int, subjects: frozenset[Subject] = BOTH) -> Resumption:
+        return self.rights.resumption(subjects, str(version))
+
+
+def test_rights_are_those_of_a_person_and_their_groups() -> None:
+    world = World()
+    world.bind("a", 20, ANN)
+    world.bind("b", 21, DEVELOPERS)
+    world.bind("c", 22, Subject(SubjectKind.USER, "ben"))
+    world.bind("d", 23, ANN, name="anything-else")
+    world.bind("e", 24, Subject(SubjectKind.GROUP, "e-sudoers"), name="lnamespace-sudoers")
+    assert world.held(*BOTH) == ["a", "b"]
+    assert world.held(ANN, Subject(SubjectKind.GROUP, "e-sudoers")) == ["a", "e"]
+    world.bind("a", 25, DEVELOPERS)
+    assert world.held(ANN) == []
+    world.unbind("a", 26)
+    assert world.held(*BOTH) == ["b"]
+
+
+def test_who_goes_on_learns_of_the_rights_that_came_since() -> None:
+    world = World()
+    world.bind("a", 20, ANN)
+    world.bind("b", 30, ANN)
+    assert world.resumption(40) == Resumption()
+    assert world.resumption(25) == Resumption(frozenset("b"))
+    assert world.resumption(15) == Resumption(frozenset("ab"))
+
+
+def test_who_goes_on_before_rights_ended_has_to_list_again() -> None:
+    world = World()
+    world.bind("a", 20, ANN)
+    world.unbind("a", 30)
+    assert world.resumption(25).lost
+    assert not world.resumption(35).lost
+    assert not world.resumption(25, frozenset((DEVELOPERS,))).lost
+    world.bind("a", 40, ANN)
+    assert world.resumption(25) == Resumption(frozenset("a"), lost=True)
+    assert world.resumption(35) == Resumption(frozenset("a"))
+
+
+def test_rights_that_another_subject_of_the_same_person_kept_have_not_ended() -> None:
+    world = World()
+    world.bind("a", 20, ANN, DEVELOPERS)
+    world.bind("a", 30, DEVELOPERS)
+    assert world.resumption(25) == Resumption()
+
+
+def test_before_the_first_list_of_bindings_nothing_is_known() -> None:
+    assert World().resumption(9).lost
+    assert World().rights.resumption(BOTH, "what").lost
+
+
+def test_what_was_learned_just_now_may_be_missing_in_a_list_that_another_replica_answered() -> None:
+    world = World()
+    world.bind("a", 20, ANN)
+    world.clock.now -= 99
+    assert world.resumption(50) == Resumption(frozenset("a"))
+    world.rights.listed(BOTH, "50", world.rights.now())
+    assert world.resumption(50) == Resumption()
+    world.rights.listed(BOTH, "60", world.rights.now() - 5)
+    assert world.resumption(60) == Resumption(frozenset("a"))
+
+
+def test_who_listens_is_told_of_their_own_rights_alone() -> None:
+    world, told = World(), []
+    stop = world.rights.listen(BOTH, lambda: told.append("changed"))
+    world.bind("a", 20, Subject(SubjectKind.USER, "ben"))
+    assert told == []
+    world.bind("a", 21, DEVELOPERS)
+    world.unbind("a", 22)
+    assert told == ["changed", "changed"]
+    assert world.rights.ended(BOTH, "a") == 22
+    stop()
+    world.bind("a", 23, ANN)
+    assert len(told) == 2
+
+
+class Upstream403:
+    """An API server that refuses everything but the version of now."""
+
+    async def send(self, method: str, target: str, *_: Any) -> Any:
+        del method, target
+        return self
+
+    status, headers = 403, ()
+
+    async def read(self, *_: Any) -> bytes:
+        found = {"kind": "NamespaceList", "metadata": {"resourceVersion": "77"}, "items": []}
+        return msgspec.json.encode(found)
+
+
+class Asked:
+    """A client, and what it was answered."""
+
+    def __init__(self) -> None:
+        self.request = HttpRequest("GET", "/api/v1/pods", ())
+        self.answers: list[tuple[int, bytes]] = []
+
+    async def answer(self, status: int, headers: Any, body: bytes) -> None:
+        del headers
+        self.answers.append((status, body))
+
+
+def refused_call(world: World, exchange: Asked) -> MineCall:
+    request, upstream = asked("/api/v1/pods"), cast(Any, Upstream403())
+    assert request is not None
+    visitor = Visitor("ann", BOTH, (("authorization", "Bearer t"),))
+    platform = Platform(upstream, upstream)
+    return MineCall.of(cast(Any, exchange), request, visitor, platform, world.rights)
+
+
+async def test_a_list_that_is_refused_waits_for_the_news_that_the_rights_have_ended() -> None:
+    world, exchange = World(), Asked()
+    world.bind("a", 20, ANN)
+    call = refused_call(world, exchange)
+    answer = asyncio.create_task(MineLister(TokenSealer([b"k" * 32])).answer(call))
+    await asyncio.sleep(0.01)
+    assert not exchange.answers
+    world.unbind("a", 30)
+    await answer
+    ((status, body),) = exchange.answers
+    assert (status, msgspec.json.decode(body)["items"]) == (200, [])
+
+
+async def test_a_list_that_is_refused_in_all_namespaces_is_refused() -> None:
+    world = World()
+    world.bind("a", 20, ANN)
+    world.bind("b", 21, ANN)
+    with pytest.raises(UpstreamRefused) as refused:
+        await MineLister(TokenSealer([b"k" * 32])).answer(refused_call(world, Asked()))
+    assert refused.value.status == 403
+
+
+def test_what_only_a_proxy_may_say_does_not_go_on() -> None:
+    sent = (
+        ("authorization", "Bearer t"),
+        ("impersonate-user", "ann"),
+        ("x-remote-user", "admin"),
+        ("x-remote_group", "system:masters"),
+        ("x-forwarded-for", "1.2.3.4"),
+        ("connection", "close, x-other"),
+        ("x-other", "1"),
+        ("content-length", "3"),
+        ("content-type", "application/json"),
+        ("user-agent", "kubectl"),
+    )
+    kept = dict(headers_for_platform(sent, upgrade=False))
+    assert set(kept) == {"authorization", "impersonate-user", "content-type", "user-agent"}
+    upgraded = headers_for_platform(
+        (("upgrade", "SPDY/3.1"), ("connection", "upgrade")), upgrade=True
+    )
+    assert upgraded == (("connection", "Upgrade"), ("upgrade", "SPDY/3.1"))
