@@ -25,6 +25,7 @@ CONTENTS = {
         "security-tests",
         "sudo-layouts",
         "lclusters",
+        "mine",
         "payers",
         "ledger",
         "bigquery",

@@ -47,6 +47,10 @@ case "$*" in
 *"auth whoami"*) echo '{"status": {"userInfo": {"username": "alice"}}}';;
 *watch=true*) printf '{"type": "ADDED", "object": %s}' "$(cat "$0.object")";;
 *--raw*lclusters/*) cat "$0.object";;
+*--raw*/kube-public/configmaps/lnamespace-mine*)
+  [ -e "$0.mine" ] && exec cat "$0.mine"
+  echo 'Error from server (NotFound): configmaps "lnamespace-mine" not found' >&2
+  exit 1;;
 */api/v1/namespaces*) ;;
 create*) cat > "$0.sent"; echo created;;
 *) exit 9;;
@@ -66,6 +70,9 @@ class Recorded:
 
     def answer(self, lcluster: dict[str, Any]) -> None:
         self._file("object").write_text(json.dumps(lcluster))
+
+    def serve_mine(self, **data: str) -> None:
+        self._file("mine").write_text(json.dumps({"data": data}))
 
     def configure(self, config: dict[str, Any]) -> None:
         self._file("config").write_text(json.dumps(config))
@@ -119,6 +126,44 @@ def test_a_context_uses_the_login_of_the_current_context(
     out, err = capsys.readouterr()
     assert out == f'context "acme" leads to LCluster "acme" ({SERVER}), with the login "sso"\n'
     assert err == "Use it with: kubectl --context acme get ns\n"
+
+
+MINE = "https://gateway.example.com/mine"
+
+
+@pytest.mark.parametrize(
+    ("flags", "server"),
+    [
+        ((), f"--server={MINE} CA --embed-certs=true"),
+        (
+            ("--sni",),
+            (
+                "--server=https://gateway.example.com"
+                " --tls-server-name=mine.gateway.example.com CA --embed-certs=true"
+            ),
+        ),
+        (("--gateway=https://other",), "--server=https://other/mine CA --embed-certs=true"),
+    ],
+)
+def test_a_context_leads_to_ones_lnamespaces(
+    flags: tuple[str, ...],
+    server: str,
+    kubectl: Recorded,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kubectl.serve_mine(**{"address": MINE, "ca.crt": PEM})
+    assert run_subcommand(["kubeconfig", "--mine", *flags]) == 0
+    context = "config set-context mine --cluster=mine --user=sso"
+    assert kubectl.written == [f"config set-cluster mine {server}", context]
+    assert 'context "mine" leads to your LNamespaces (https://' in capsys.readouterr().out
+
+
+def test_a_cluster_without_the_door_says_so(kubectl: Recorded) -> None:
+    with pytest.raises(PluginError, match="--mine --gateway https://HOST"):
+        run_subcommand(["kubeconfig", "--mine"])
+    with pytest.raises(UsageError, match="takes no NAME"):
+        run_subcommand(["kubeconfig", "--mine", "acme"])
+    assert kubectl.written == []
 
 
 def test_flags_that_lead_to_the_platform_do_not_reach_what_is_written(kubectl: Recorded) -> None:

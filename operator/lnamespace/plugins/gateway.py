@@ -1,4 +1,7 @@
-"""Where an LCluster is served: by a path of the gateway's address, or by a name of its own."""
+"""Where an LCluster is served: by a path of the gateway's address, or by a name of its own.
+
+So is `mine`, the door to the platform's cluster, which no LCluster is called.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ if TYPE_CHECKING:
     from urllib.parse import SplitResult
 
 PATH = "/clusters/"  # and the name of an LCluster
+MINE = "mine"
 PEM = "-----BEGIN "
 
 
@@ -48,8 +52,8 @@ class GatewayAddress(NamedTuple):
 def by_path(server: str, name: str, given: bool = False) -> GatewayAddress:
     """Return the address by its path; an address that was ``given`` is the gateway's alone."""
     found = _checked(server)
-    if given and not found.path.rstrip("/").endswith(PATH + name):
-        return GatewayAddress(server.rstrip("/") + PATH + name)
+    if given and not found.path.rstrip("/").endswith(_path(name)):
+        return GatewayAddress(server.rstrip("/") + _path(name))
     return GatewayAddress(server.rstrip("/"))
 
 
@@ -65,8 +69,12 @@ def by_name(server: str, name: str, given: bool = False) -> GatewayAddress:
     if ":" in host or host.rpartition(".")[2].isdecimal():
         raise PluginError(f"--sni needs a gateway with a name, and {host} is a number")
     port = f":{found.port}" if found.port else ""
-    front = found.path.rstrip("/").removesuffix(PATH + name)
+    front = found.path.rstrip("/").removesuffix(_path(name))
     return GatewayAddress(f"https://{host}{port}{front}", f"{name}.{host}")
+
+
+def _path(name: str) -> str:
+    return f"/{MINE}" if name == MINE else PATH + name
 
 
 def lcluster_of(server: str, tls_server_name: str = "") -> str:

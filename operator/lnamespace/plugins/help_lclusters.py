@@ -18,7 +18,13 @@ Examples:
   # From the context of the platform's cluster, while another one is the current context
   kubectl lns kubeconfig acme --context platform --name acme-eu
 
+  # To this cluster, where your LNamespaces are all namespaces that you see
+  kubectl lns kubeconfig --mine
+  kubectl --context mine get pods -A
+
 Options:
+    --mine=false:
+        Lead to your LNamespaces, and to no LCluster.
     --name='':
         How to call the context, if not like the LCluster.
     --force=false:
@@ -31,7 +37,7 @@ Options:
         json or yaml: print it and change nothing.
 
 Usage:
-  kubectl lns kubeconfig NAME [options]
+  kubectl lns kubeconfig (NAME | --mine) [options]
 """
 
 CREATE_LCLUSTER = """\

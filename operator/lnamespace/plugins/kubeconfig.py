@@ -1,5 +1,7 @@
 """`kubectl lns kubeconfig`: a context that leads to an LCluster, with the login one already has.
 
+With --mine it leads to the platform's own cluster, where one's LNamespaces are all namespaces.
+
 All that is written is written by `kubectl config`, which knows which of several files an entry
 belongs to. Where the gateway is, the LCluster's status says, or the flags --gateway and
 --gateway-ca. A person's login is sent there, so it must be https.
@@ -11,9 +13,18 @@ import time
 
 from lnamespace.plugins.errors import PluginError, UsageError
 from lnamespace.plugins.flags import Arguments, one_of
-from lnamespace.plugins.gateway import GatewayAddress, by_name, by_path, read_certificates
-from lnamespace.plugins.kubectl import Call, Kubectl, caller, missing
-from lnamespace.plugins.lnamespaces import LCLUSTER, Object, advised, path, read_name
+from lnamespace.plugins.gateway import MINE, GatewayAddress, by_name, by_path, read_certificates
+from lnamespace.plugins.kubectl import Call, Kubectl, Reply, caller, missing
+from lnamespace.plugins.lnamespaces import (
+    DEFAULT_SUFFIX,
+    GROUP_PREFIX,
+    LCLUSTER,
+    Object,
+    advised,
+    group,
+    path,
+    read_name,
+)
 from lnamespace.plugins.terminal import say
 from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
 
@@ -37,17 +48,23 @@ class KubeconfigContext(NamedTuple):
 
 
 def kubeconfig_command(arguments: Arguments) -> int:
-    """Add a context for one LCluster, or print it."""
-    if len(arguments.words) != 2:
-        raise UsageError("exactly one NAME is required")
+    """Add a context for one LCluster, or for `mine`, or print it."""
+    mine = arguments.switch("mine")
+    if len(arguments.words) != (1 if mine else 2):
+        raise UsageError("--mine takes no NAME" if mine else "exactly one NAME is required")
     output = one_of(arguments, "output", ("json", "yaml", ""), "")
-    name = read_name(arguments.words[1], LCLUSTER)
+    name = MINE if mine else read_name(arguments.words[1], LCLUSTER)
     kubectl = Kubectl(arguments.connection)
-    viewed, found = start_view(arguments.connection), kubectl.start_get(path(name, LCLUSTER))
+    viewed = start_view(arguments.connection)
+    found = kubectl.start_get(mine_path() if mine else path(name, LCLUSTER))
     config, reply = viewed.reply().document(), found.reply()
-    if reply.code:
+    if mine:
+        served = _mine_served(reply)
+    elif reply.code:
         raise missing(reply, kubectl, name, LCLUSTER)
-    wanted = context_of(reply.document(), config, arguments)
+    else:
+        served = reply.document()
+    wanted = context_of(served, config, arguments)
     if output:
         print(_printed(wanted, output), end="")
         return 0
@@ -57,6 +74,22 @@ def kubeconfig_command(arguments: Arguments) -> int:
     print(_told(name, wanted))
     say(f"Use it with: kubectl --context {wanted.name} get ns")
     return 0
+
+
+def mine_path() -> str:
+    """Return the path of the ConfigMap that says where the door `mine` is, if there is one."""
+    suffix = group().removeprefix(GROUP_PREFIX)
+    prefix = "lnamespace" if suffix == DEFAULT_SUFFIX else f"lnamespace.{suffix}"
+    return f"/api/v1/namespaces/kube-public/configmaps/{prefix}-mine"
+
+
+def _mine_served(reply: Reply) -> Object:
+    """Return where `mine` is served, as an LCluster says it; empty where nothing says it."""
+    if reply.code and reply.reason not in ("NotFound", "Forbidden"):
+        raise reply.failure()
+    data = {} if reply.code else reply.document().get("data", {})
+    status = {"address": data.get("address", ""), "caBundle": data.get("ca.crt", "")}
+    return {"metadata": {"name": MINE}, "status": status}
 
 
 def start_view(connection: tuple[str, ...]) -> Call:
@@ -91,6 +124,12 @@ def context_of(lcluster: Object, config: Mapping[str, Any], arguments: Arguments
 def _address(lcluster: Object, name: str, arguments: Arguments) -> GatewayAddress:
     status = lcluster.get("status", {})
     server = arguments.one("gateway") or str(status.get("address") or "")
+    if not server and name == MINE:
+        raise PluginError(
+            "this cluster does not say that its gateway has a door for LNamespaces (gateway.mine "
+            "in the chart); where you know its address: "
+            + advised("kubectl lns kubeconfig --mine --gateway https://HOST --gateway-ca FILE")
+        )
     if not server:
         raise PluginError(
             f'the status of LCluster "{name}" does not say where it is served: this cluster has no '
@@ -199,8 +238,9 @@ def _printed(wanted: KubeconfigContext, output: str) -> str:
 
 
 def _told(lcluster: str, wanted: KubeconfigContext) -> str:
+    where = "your LNamespaces" if lcluster == MINE else f'LCluster "{lcluster}"'
     return (
-        f'context "{wanted.name}" leads to LCluster "{lcluster}" ({wanted.gateway.shown}), '
+        f'context "{wanted.name}" leads to {where} ({wanted.gateway.shown}), '
         f'with the login "{wanted.user}"'
     )
 

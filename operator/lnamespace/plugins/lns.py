@@ -43,7 +43,7 @@ SUBCOMMANDS: Mapping[str, Subcommand] = {
     "kubeconfig": Subcommand(
         "kubeconfig",
         "kubeconfig_command",
-        frozenset(("output", "force", "name", "gateway", "gateway-ca", "sni")),
+        frozenset(("output", "force", "name", "gateway", "gateway-ca", "sni", "mine")),
     ),
 }
 ALIASES = {"ls": "list", "get": "list"}
@@ -74,6 +74,7 @@ FLAGS = Flags(
             "exact",
             "ignore-not-found",
             "deletion-protection",
+            "mine",
             "sni",
             "wait",
             "watch",
