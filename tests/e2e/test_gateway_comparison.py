@@ -14,6 +14,7 @@ from tests.e2e.support.people import People
 from tests.e2e.support.waiting import eventually
 
 STRATEGIC = "application/strategic-merge-patch+json"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 HERE = f"{NAMESPACES}/same"
 MAPS = f"{HERE}/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/same/deployments"
@@ -115,6 +116,22 @@ def ask_about_config_maps(clusters: Comparison, cluster: GatewayCluster) -> None
     ask("DELETE", f"{MAPS}/nope")
     ask("DELETE", "/api/v1/configmaps")
     ask("GET", "/api/v1/nonsense")
+
+
+def ask_about_list_options(clusters: Comparison) -> None:
+    """Ask what is several requests upstream here, or none: it is refused alike."""
+    initial = "sendInitialEvents=true&resourceVersionMatch"
+    for path in ("/api/v1/configmaps", "/api/v1/nodes", f"{NAMESPACES}/nope/configmaps"):
+        for query in (
+            "watch=1&sendInitialEvents=true",
+            f"watch=1&{initial}=Exact",
+            "watch=1&resourceVersionMatch=NotOlderThan",
+            "resourceVersionMatch=Exact",
+            "sendInitialEvents=true",
+        ):
+            clusters.ask("GET", f"{path}?{query}")
+    clusters.ask("GET", "/api/v1/configmaps?watch=1&fieldSelector=z=y")
+    clusters.ask("GET", "/api/v1/configmaps?watch=1&resourceVersion=abc")
 
 
 def ask_about_events(clusters: Comparison) -> None:
@@ -244,6 +261,7 @@ def test_requests_have_the_answers_of_a_plain_cluster(
 ) -> None:
     ask_about_namespaces(clusters)
     ask_about_config_maps(clusters, cluster)
+    ask_about_list_options(clusters)
     ask_about_events(clusters)
     ask_about_workloads(clusters)
     ask_about_policies(clusters)
@@ -271,9 +289,20 @@ def test_pages_over_all_namespaces_have_each_object_once(alice: Api) -> None:
     names = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in found]
     assert names == [(space, name) for space in ("default", "kube-system") for name in "abc"]
     assert tokens
+    rest = alice.get(everywhere, labelSelector="paged=yes", **{"continue": tokens[0]})["items"]
+    assert len(rest) == 4, "a list that goes on without a limit has all the rest"
     for token in tokens:
         assert b"default" not in base64.urlsafe_b64decode(token + "===")
     changed = tokens[0][:40] + ("A" if tokens[0][40] != "A" else "B") + tokens[0][41:]
     assert refusal(alice.get, everywhere, status=400, **query, **{"continue": changed})
     secrets = everywhere.replace("configmaps", "secrets")
     assert refusal(alice.get, secrets, status=400, **query, **{"continue": tokens[0]})
+
+
+@pytest.mark.parametrize("accept", ["application/json", TABLE])
+@pytest.mark.parametrize("path", ["/api/v1/configmaps", f"{NAMESPACES}/nope/configmaps"])
+def test_a_watch_says_where_the_initial_events_end(alice: Api, path: str, accept: str) -> None:
+    query = "watch=1&timeoutSeconds=2&allowWatchBookmarks=1"
+    query += "&sendInitialEvents=1&resourceVersionMatch=NotOlderThan"
+    answer = alice.answer("GET", f"{path}?{query}", b"", (("Accept", accept),))
+    assert answer.text.count('"k8s.io/initial-events-end":"true"') == 1

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 from lnamespace.errors import Forbidden
+from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.lists import PageRequest, list_all, list_page
 from lnamespace.gateway.merging import ResumeLog, merge_pages, read_page
@@ -66,6 +67,14 @@ async def test_the_place_in_a_namespace_that_is_gone_is_no_place_in_the_next() -
     assert position is None
 
 
+async def test_a_continued_list_without_a_limit_has_all_the_rest() -> None:
+    cluster = Cluster({"a": 3, "b": 2, "c": 1})
+    _, position = await list_page(cluster.fetch, list("abc"), 2, None)
+    pages, rest = await list_page(cluster.fetch, list("abc"), 0, position)
+    assert names_in(merge_pages(pages)) == ["a/2", "b/0", "b/1", "c/0"]
+    assert rest is None
+
+
 def test_a_merged_table_has_the_columns_of_the_first_page() -> None:
     first = {"kind": "Table", "columnDefinitions": [{"name": "Name"}], "rows": [{"cells": ["a"]}]}
     second = {"kind": "Table", "columnDefinitions": None, "rows": [{"cells": ["b"]}]}
@@ -123,6 +132,14 @@ class _Response(UpstreamResponse):
         pass
 
 
+class _Refusal(UpstreamResponse):
+    def __init__(self) -> None:
+        self.status, self.headers = 400, ()
+
+    async def read(self) -> bytes:
+        return b'{"code":400}'
+
+
 async def take(lines: AsyncIterator[bytes], count: int) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     async with asyncio.timeout(5):
@@ -155,6 +172,53 @@ async def test_the_initial_events_end_when_all_namespaces_have_told_theirs() -> 
     assert await take(lines, 1) == [("ADDED", "3")]
     streams.tell("b", event("ADDED", 4), event("BOOKMARK", 40, **ended))
     assert await take(lines, 2) == [("ADDED", "4"), ("BOOKMARK", "40")]
+    watch.close()
+
+
+async def test_the_end_of_the_initial_events_is_known_in_tables_too() -> None:
+    streams = Streams()
+    request = WatchRequest("k", "", initial_events=True, bookmarks=True)
+    watch = MergedWatch(request, streams.open, ResumeLog())
+    watch.begin(["a", "b"])
+    for namespace, version in (("a", "50"), ("b", "40")):
+        metadata = {
+            "resourceVersion": version,
+            "annotations": {"k8s.io/initial-events-end": "true"},
+        }
+        row = {"cells": [""], "object": {"kind": "PartialObjectMetadata", "metadata": metadata}}
+        table = {"kind": "Table", "metadata": {"resourceVersion": version}, "rows": [row]}
+        streams.tell(namespace, msgspec.json.encode({"type": "BOOKMARK", "object": table}))
+    async with asyncio.timeout(5):
+        told = msgspec.json.decode(await anext(watch.lines()))["object"]
+    assert told["metadata"] == {"resourceVersion": "40"}
+    assert told["rows"][0]["object"]["metadata"] == {
+        "resourceVersion": "40",
+        "annotations": {"k8s.io/initial-events-end": "true"},
+    }
+    watch.close()
+
+
+async def test_a_client_that_takes_no_bookmarks_gets_none() -> None:
+    streams = Streams()
+    request = WatchRequest("k", "", initial_events=True)
+    watch = MergedWatch(request, streams.open, ResumeLog())
+    watch.begin(["a"])
+    ended = {"k8s.io/initial-events-end": "true"}
+    streams.tell("a", event("BOOKMARK", 50, **ended), event("ADDED", 51))
+    assert await take(watch.lines(), 1) == [("ADDED", "51")]
+    watch.close()
+
+
+async def test_what_the_api_server_refuses_is_known_before_anything_is_told() -> None:
+    async def refuse(member: MemberRequest) -> UpstreamResponse:
+        del member
+        return _Refusal()
+
+    watch = MergedWatch(WatchRequest("k"), refuse, ResumeLog())
+    watch.begin(["a", "b"])
+    with pytest.raises(UpstreamRefused) as refused:
+        await watch.begun()
+    assert (refused.value.status, refused.value.body) == (400, b'{"code":400}')
     watch.close()
 
 

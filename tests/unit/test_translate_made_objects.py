@@ -105,12 +105,15 @@ def test_selectors_hold(query: dict[str, str], count: int) -> None:
 
 
 def test_a_watch_begins_with_what_is_there_and_says_when_that_is_all() -> None:
-    begun = events(services("watch", sendInitialEvents="true"))
+    asking = {"sendInitialEvents": "true", "allowWatchBookmarks": "true"}
+    begun = events(services("watch", **asking))
     assert {each["type"] for each in begun[:-1]} == {"ADDED"}
     last = begun[-1]["object"]["metadata"]
     assert last["annotations"] == {"k8s.io/initial-events-end": "true"}
-    nodes = made_of(asked("", "nodes", "watch", sendInitialEvents="true"), VIEW, "")
+    nodes = made_of(asked("", "nodes", "watch", **asking), VIEW, "")
     assert [each["type"] for each in events(nodes)] == ["BOOKMARK"]
+    without_bookmarks = services("watch", sendInitialEvents="true")
+    assert {each["type"] for each in events(without_bookmarks)} == {"ADDED"}
 
 
 def test_a_watch_from_a_list_has_nothing_more_to_tell() -> None:

@@ -20,10 +20,16 @@ from lnamespace.gateway.watching import Watcher
 from lnamespace.rbac.pinning import pinned_body
 from lnamespace.translate.bodies import media_type_of, request_up
 from lnamespace.translate.headers import headers_down, proxied_headers_down
+from lnamespace.translate.list_options import confirm_list_options
 from lnamespace.translate.made_objects import is_made
 from lnamespace.translate.resources import GroupResource
 from lnamespace.translate.status import not_found
-from lnamespace.translate.targets import manager_of, refuse_foreign_write, upstream_target
+from lnamespace.translate.targets import (
+    LISTING_VERBS,
+    manager_of,
+    refuse_foreign_write,
+    upstream_target,
+)
 
 NAMESPACES = GroupResource("", "namespaces")
 
@@ -55,6 +61,8 @@ class Forwarder:
             The API server does not answer.
         """
         request = call.request
+        if request.verb in LISTING_VERBS:
+            confirm_list_options(request)
         if request.verb == "watch":
             await self.watcher.watch(call, namespaces)
         elif is_made(request):

@@ -17,7 +17,6 @@ from lnamespace.gateway.parts import Part, list_parts, nothing_of
 from lnamespace.gateway.sealing import TokenSealer
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.translate.continuation import ListPosition
-from lnamespace.translate.status import bad_request
 
 _END_SECONDS = 1.0
 """How long a list waits to learn that a namespace that refuses it is being deleted."""
@@ -60,10 +59,8 @@ class Lister:
         async def fetch(page: PageRequest) -> bytes:
             return await self._fetch(call, parts, page, namespaces)
 
-        limit, token = call.number("limit"), call.parameter("continue")
-        if limit <= 0:
-            if token:
-                raise bad_request("continue needs a limit")
+        limit, token = max(call.number("limit"), 0), call.parameter("continue")
+        if not limit and not token:
             if len(parts) == 1:
                 return await fetch(PageRequest(parts[0].name))
             return await list_all(fetch, _names(parts))

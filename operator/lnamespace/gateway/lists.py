@@ -36,8 +36,6 @@ class PageRequest:
         exact: Query = ()
         if self.version:
             exact = (("resourceVersion", self.version), ("resourceVersionMatch", "Exact"))
-        elif self.continue_:
-            exact = (("resourceVersion", ""), ("resourceVersionMatch", ""))
         limit = (("limit", str(self.limit)),) if self.limit else ()
         return (*exact, *limit, ("continue", ""))
 
@@ -64,7 +62,13 @@ async def list_all(fetch: Fetch, namespaces: Sequence[str]) -> bytes:
 async def list_page(
     fetch: Fetch, namespaces: Sequence[str], limit: int, start: ListPosition | None
 ) -> tuple[list[ListedPart], ListPosition | None]:
-    """Return the next items, ``limit`` of them, and where the rest begins; None if it is empty."""
+    """Return the next items, and where the rest begins; None if it is empty.
+
+    Parameters
+    ----------
+    limit
+        The most items; 0: all.
+    """
     pages: list[ListedPart] = []
     remaining = [each for each in namespaces if start is None or each >= start.part]
     version = start.version if start else ""
@@ -79,9 +83,9 @@ async def list_page(
         pages.append(page)
         version = version or page.metadata.resource_version
         continue_ = page.metadata.continue_
-        left -= page.count
+        left -= page.count if limit else 0
         if continue_:
             return pages, ListPosition(namespace, continue_, version)
-        if left <= 0 and index + 1 < len(remaining):
+        if limit and left <= 0 and index + 1 < len(remaining):
             return pages, ListPosition(remaining[index + 1], "", version)
     return pages, None

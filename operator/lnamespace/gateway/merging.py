@@ -22,11 +22,17 @@ class _EventMeta(msgspec.Struct, frozen=True, rename="camel"):
     annotations: dict[str, str] | None = None
 
 
-class _EventObject(msgspec.Struct, frozen=True, rename="camel"):
-    kind: str = ""
-    api_version: str = ""
+class _RowObject(msgspec.Struct, frozen=True):
     metadata: _EventMeta = _EventMeta()
-    code: int = 0
+
+
+class _EventRow(msgspec.Struct, frozen=True):
+    object: _RowObject | None = None
+
+
+class _EventObject(msgspec.Struct, frozen=True, rename="camel"):
+    metadata: _EventMeta = _EventMeta()
+    rows: list[_EventRow] | None = None
 
 
 class EventHead(msgspec.Struct, frozen=True):
@@ -43,7 +49,10 @@ class EventHead(msgspec.Struct, frozen=True):
     @property
     def ends_initial_events(self) -> bool:
         """Return whether everything that was there before the watch has been told."""
-        return INITIAL_EVENTS_END in (self.object.metadata.annotations or {})
+        found = [self.object.metadata]
+        # A table has the annotations of an object in the row of the object.
+        found += [row.object.metadata for row in self.object.rows or () if row.object]
+        return any(INITIAL_EVENTS_END in (each.annotations or ()) for each in found)
 
 
 _head = msgspec.json.Decoder(EventHead)
@@ -60,17 +69,19 @@ def read_event(line: bytes) -> EventHead:
     return _head.decode(line)
 
 
-def bookmark(like: EventHead, version: str, *, ends_initial_events: bool = False) -> bytes:
-    """Return a BOOKMARK of the same kind at a resource version."""
-    metadata: dict[str, object] = {"resourceVersion": version, "creationTimestamp": None}
+def bookmark(line: bytes, version: str, *, ends_initial_events: bool = False) -> bytes:
+    """Return a BOOKMARK of one watch as that of a merged one, which is at another version."""
+    event = msgspec.json.decode(line)
+    subject = event["object"]
+    rows = [row["object"] for row in subject.get("rows") or () if row.get("object")]
+    for metadata in (each["metadata"] for each in (subject, *rows)):
+        metadata["resourceVersion"] = version
+        metadata.pop("annotations", None)
     if ends_initial_events:
-        metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
-    found = {
-        "kind": like.object.kind,
-        "apiVersion": like.object.api_version,
-        "metadata": metadata,
-    }
-    return msgspec.json.encode({"type": "BOOKMARK", "object": found})
+        # A table has the annotations of an object in the row of the object.
+        marked = rows[0] if rows else subject
+        marked["metadata"]["annotations"] = {INITIAL_EVENTS_END: "true"}
+    return msgspec.json.encode(event)
 
 
 @dataclass

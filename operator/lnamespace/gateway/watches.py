@@ -12,9 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lnamespace.errors import Forbidden, NotFound
+from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.merging import EventHead, Frontier, ResumeLog, bookmark, read_event
 from lnamespace.kube.answers import error_of
+from lnamespace.translate.list_options import asks_for_initial_events, takes_bookmarks
 from lnamespace.translate.numbers import parse_number
 from lnamespace.translate.request import Query, ResourceRequest
 from lnamespace.translate.status import expired
@@ -79,14 +81,10 @@ class WatchRequest:
         return cls(
             "\n".join((*key, *selectors)),
             request.parameter("resourceVersion") or "",
-            initial_events=_is_true(request.parameter("sendInitialEvents")),
-            bookmarks=_is_true(request.parameter("allowWatchBookmarks")),
+            initial_events=asks_for_initial_events(request),
+            bookmarks=takes_bookmarks(request),
             seconds=min(max(parse_number(request.parameter("timeoutSeconds") or "0"), 0), _LONGEST),
         )
-
-
-def _is_true(value: str | None) -> bool:
-    return value in ("1", "t", "T", "true", "TRUE", "True")
 
 
 Open = Callable[[MemberRequest], Awaitable[UpstreamResponse]]
@@ -124,7 +122,9 @@ class MergedWatch:
         self._members: dict[str, asyncio.Task[None]] = {}
         self._frontier = Frontier()
         self._replaying: set[str] = set()
-        self._owes_end = request.initial_events
+        self._owes_end = request.initial_events and request.bookmarks
+        self._begun = asyncio.Event()
+        self._refusal: Exception | None = None
         self._left: set[str] = set()
         self._joining: set[str] = set()
         """Namespaces of which not all that was there when they joined is known to be told."""
@@ -139,10 +139,27 @@ class MergedWatch:
         if self._request.initial_events:
             self._replaying = set(named)
         version = self._request.version
-        resumes = version not in ("", "0")
+        resumes = _is_place(version)
         places = self._log.places(self._request.key, version, named) if resumes else {}
         for namespace in named:
             self._start(namespace, places.get(namespace, version), self._request.initial_events)
+
+    async def begun(self) -> None:
+        """Wait until the API server has begun one of the watches, or the time is over.
+
+        Raises
+        ------
+        UpstreamRefused
+            It refuses what is asked for.
+        ClusterError
+            It does not answer.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._until - time.monotonic()):
+                while self._members and not self._begun.is_set():
+                    await self._begun.wait()
+        if error := self._refusal or self._failure:
+            raise error
 
     def join(self, namespace: str, *, filled: bool = False) -> bool:
         """Watch a further namespace, from all that is in it; return whether that is one watch more.
@@ -189,6 +206,7 @@ class MergedWatch:
         self._failure = error
         with suppress(asyncio.QueueFull):
             self._queue.put_nowait(_Told(""))
+        self._begun.set()
 
     def end(self) -> None:
         """End as if the time were over: the client goes on where it is, by another watch."""
@@ -238,31 +256,31 @@ class MergedWatch:
         self._log.note(self._request.key, "" if joining else told.namespace, head.version)
         if head.type != "BOOKMARK":
             return told.line
-        return self._bookmark(told.namespace, head)
+        return self._bookmark(told, head)
 
-    def _bookmark(self, namespace: str, head: EventHead) -> bytes:
+    def _bookmark(self, told: _Told, head: EventHead) -> bytes:
         behind = self._frontier.behind(self._frontier.versions)
         if head.ends_initial_events:
-            self._replaying.discard(namespace)
+            self._replaying.discard(told.namespace)
         if self._replaying:
             return b""
         if self._owes_end:
             # Not only after the last one that had to end: a namespace may have left before.
             self._owes_end = False
-            return self._send_bookmark(head, behind, ends=True)
+            return self._send_bookmark(told.line, behind, ends=True)
         if not self._request.bookmarks or not behind:
             return b""
         if int(behind) <= int(self._bookmarked):
             return b""
-        return self._send_bookmark(head, behind, ends=False)
+        return self._send_bookmark(told.line, behind, ends=False)
 
-    def _send_bookmark(self, head: EventHead, version: str, *, ends: bool) -> bytes:
+    def _send_bookmark(self, line: bytes, version: str, *, ends: bool) -> bytes:
         self._bookmarked = version or self._bookmarked
         self._log.note(self._request.key, "", version)
-        return bookmark(head, version, ends_initial_events=ends)
+        return bookmark(line, version, ends_initial_events=ends)
 
     def _start(self, namespace: str, version: str, initial_events: bool) -> None:
-        if version not in ("", "0"):
+        if _is_place(version):
             self._frontier.advance(namespace, version)
             self._log.note(self._request.key, namespace, version)
         follow = self._follow(namespace, version, initial_events)
@@ -274,6 +292,7 @@ class MergedWatch:
                 seconds = max(int(self._until - time.monotonic()), 1) + 30
                 request = MemberRequest(namespace, version, initial_events, seconds)
                 response = await self._opened(request)
+                self._begun.set()
                 if response is None:
                     return
                 try:
@@ -285,6 +304,9 @@ class MergedWatch:
                 finally:
                     response.close()
         except Exception as error:  # noqa: BLE001 - who reads the queue raises it
+            if not self._begun.is_set():
+                self._refusal = error
+                self._begun.set()
             await self._queue.put(_Told(namespace, error=error))
 
     async def _opened(self, request: MemberRequest) -> UpstreamResponse | None:
@@ -296,11 +318,16 @@ class MergedWatch:
             response = await self._open(request)
             if response.status == 200:
                 return response
-            error = error_of(response.status, await response.read())
-            if not isinstance(error, Forbidden | NotFound):
-                raise error
+            body = await response.read()
+            if not isinstance(error_of(response.status, body), Forbidden | NotFound):
+                raise UpstreamRefused(response.status, response.headers, body)
             await asyncio.sleep(_GRANT_PAUSE)
         return None
+
+
+def _is_place(version: str) -> bool:
+    """Return whether a watch goes on from a version; one that is none the API server refuses."""
+    return version.isdecimal() and version != "0"
 
 
 def _read_member_event(line: bytes) -> EventHead:

@@ -9,14 +9,14 @@ from functools import partial
 import msgspec
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.answers import answer_json
+from lnamespace.gateway.answers import UpstreamRefused, answer_json
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.grants import send_until_granted
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.made import answer_made
 from lnamespace.gateway.merging import ResumeLog
 from lnamespace.gateway.namespaces import TenantNamespaces
-from lnamespace.gateway.parts import Part, cluster_parts, namespace_part
+from lnamespace.gateway.parts import Part, cluster_parts, namespace_part, nothing_of
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.watches import MemberRequest, MergedWatch, WatchRequest, event_lines
 from lnamespace.translate.bodies import event_down
@@ -75,10 +75,7 @@ class Watcher:
             else:
                 await self._merged(call, {part.name: part for part in parts}, None, "")
         else:
-            wanted = [single] if single else namespaces.all()
-            there = [each for each in wanted if each in namespaces]
-            parts_by_name = {each: namespace_part(request, each, call.view) for each in there}
-            await self._merged(call, parts_by_name, namespaces, single)
+            await self._merged(call, _parts(call, namespaces, single), namespaces, single)
 
     async def _single(self, call: TenantCall, part: Part, namespaces: TenantNamespaces) -> None:
         target = part.target(call.view)
@@ -128,12 +125,22 @@ class Watcher:
         stop = namespaces.listen(follow) if namespaces else None
         try:
             merged.begin(parts)
+            await merged.begun()
             await _send(call, merged.lines())
+        except UpstreamRefused as refused:
+            await answer_json(call, refused.status, refused.headers, refused.body)
         finally:
             self.running[tenant] -= joined
             merged.close()
             if stop:
                 stop()
+
+
+def _parts(call: TenantCall, namespaces: TenantNamespaces, only: str) -> dict[str, Part]:
+    if only:
+        # It is not there, and may come. Until then a client waits for the first bookmark too.
+        return {"": Part("", nothing_of(call.request))}
+    return {each: namespace_part(call.request, each, call.view) for each in namespaces.all()}
 
 
 async def _send(call: TenantCall, lines: AsyncIterator[bytes]) -> None:
@@ -148,7 +155,7 @@ async def _send(call: TenantCall, lines: AsyncIterator[bytes]) -> None:
                     await call.exchange.send(encoding.encode_event(event))
     except Refused as refused:
         await call.exchange.send(encoding.encode_event(error_event(refused.status)))
-    except ClusterError:
+    except (ClusterError, UpstreamRefused):
         # As the API server ends a watch when it stops: the client goes on at its place.
         pass
     await call.exchange.end()

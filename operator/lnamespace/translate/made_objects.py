@@ -14,6 +14,7 @@ from uuid import NAMESPACE_DNS, uuid5
 
 import msgspec
 
+from lnamespace.translate.list_options import begins_with_everything, takes_bookmarks
 from lnamespace.translate.negotiation import accept_clauses
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.resources import GroupResource, ResourceTable, ServingPolicy
@@ -118,13 +119,14 @@ class MadeObjects:
             The watch begins at a resource version of other objects.
         """
         version = self.request.parameter("resourceVersion") or ""
-        initial = self.request.parameter("sendInitialEvents") in {"true", "True", "TRUE", "1", "t"}
+        initial = begins_with_everything(self.request)
         if version not in {"", "0", self.resource_version} and not initial:
             raise expired("too old resource version")
-        if initial or version in {"", "0"}:
-            for each in self._selected():
-                yield self._event("ADDED", each)
-        if initial:
+        if not initial:
+            return
+        for each in self._selected():
+            yield self._event("ADDED", each)
+        if takes_bookmarks(self.request):
             yield self._event("BOOKMARK", self._bookmark())
 
     def _selected(self) -> list[Object]:

@@ -299,9 +299,12 @@ def _verb(method: str, path: _ResourcePath, query: Query) -> str:
 
 
 def _watches(query: Query) -> bool:
-    """Read the parameter as k8s.io/apimachinery does: all but ``0`` and ``false`` is true."""
-    value = next((value for key, value in query if key == "watch"), "false")
-    return value != "0" and value.lower() != "false"
+    return query_flag(next((value for key, value in query if key == "watch"), None))
+
+
+def query_flag(value: str | None) -> bool:
+    """Read a flag in a query as k8s.io/apimachinery does: all but ``0`` and ``false`` is true."""
+    return value is not None and value != "0" and value.lower() != "false"
 
 
 def _refuse_shape(request: ResourceRequest) -> None:
