@@ -202,6 +202,32 @@ def ask_about_cluster_scoped_objects(clusters: Comparison) -> None:
     ask("GET", class_)
 
 
+def ask_about_managers(clusters: Comparison) -> None:
+    """Ask for applies of several managers to kinds to which the gateway adds fields."""
+    ask, enforce = clusters.ask, "pod-security.kubernetes.io/enforce"
+    for name, made in (("managed", False), ("made", True)):
+        one = f"{NAMESPACES}/{name}"
+        if made:
+            ask("POST", NAMESPACES, {"metadata": {"name": name}})
+        applied = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        levels = applied | {"metadata": {"name": name, "labels": {enforce: "restricted"}}}
+        other = applied | {"metadata": {"name": name, "labels": {"a": "b"}}}
+        ask("PATCH", f"{one}?fieldManager=first", levels, APPLY)
+        ask("PATCH", f"{one}?fieldManager=second", other, APPLY)
+        ask("PATCH", f"{one}?fieldManager=second&force=true", other, APPLY)
+        weaker = {"name": name, "labels": {enforce: "baseline"}}
+        ask("PATCH", f"{one}?fieldManager=second", applied | {"metadata": weaker}, APPLY)
+        ask("GET", one)
+    class_ = f"{CLASSES}/managed"
+    value = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 7}
+    named = value | {"metadata": {"name": "managed"}, "preemptionPolicy": "Never"}
+    ask("POST", CLASSES, named)
+    del value["value"]
+    labelled = value | {"metadata": {"name": "managed", "labels": {"a": "b"}}}
+    ask("PATCH", f"{class_}?fieldManager=second", labelled, APPLY)
+    ask("PATCH", f"{class_}?fieldManager=second&force=true", labelled, APPLY)
+
+
 def ask_about_webhooks(clusters: Comparison) -> None:
     ask, one = clusters.ask, f"{WEBHOOKS}/same"
     rule = {"apiGroups": ["zz"], "apiVersions": ["v1"], "operations": ["CREATE"]}
@@ -266,6 +292,7 @@ def test_requests_have_the_answers_of_a_plain_cluster(
     ask_about_workloads(clusters)
     ask_about_policies(clusters)
     ask_about_cluster_scoped_objects(clusters)
+    ask_about_managers(clusters)
     ask_about_webhooks(clusters)
     inside = alice.acting("alice", "system:masters")
     ask_about_custom_resources(clusters, cluster.admin, inside)

@@ -21,6 +21,12 @@ from lnamespace.translate.confinement import (
 )
 from lnamespace.translate.confinement.admission import CONDITION, expression
 from lnamespace.translate.confinement.certificates import signer_down, signer_up
+from lnamespace.translate.confinement.namespaces import kept_as
+from lnamespace.translate.confinement.ownership import (
+    Applier,
+    fields_of_others,
+    unwritten_fields,
+)
 from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.status import Refused
 from lnamespace.translate.view import View
@@ -395,6 +401,41 @@ def test_an_apply_sends_again_what_is_pinned() -> None:
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "baseline"
     policy = confine_patch(POLICY, "", named("p", spec={}), VIEW, Form.APPLY)
     assert policy["spec"]["matchConditions"][-1]["name"] == CONDITION
+
+
+LEVEL = "pod-security.kubernetes.io/enforce"
+
+
+def entry(manager: str, **fields: Any) -> Object:
+    return {"manager": manager, "operation": "Apply", "fieldsV1": fields}
+
+
+def test_an_apply_leaves_to_another_manager_what_it_has_written() -> None:
+    labels: Object = {"f:labels": {f"f:{LEVEL}": {}, f"f:{LEVEL}-version": {}}}
+    stored = named("n") | {"metadata": {"managedFields": [entry("a", **{"f:metadata": labels})]}}
+    others = fields_of_others(NAMESPACE, stored, Applier("b"))
+    applied = confine_patch(NAMESPACE, "", named("n"), VIEW, Form.APPLY, others)
+    assert applied["metadata"]["labels"] == {}, "and its value is not set back"
+    assert fields_of_others(NAMESPACE, stored, Applier("a")) == frozenset()
+    own = confine_patch(NAMESPACE, "", named("n"), VIEW, Form.APPLY, frozenset())
+    assert own["metadata"]["labels"][LEVEL] == "baseline"
+
+
+def test_a_pinned_value_is_left_to_the_manager_that_has_it() -> None:
+    stored = named("p") | {"metadata": {"managedFields": [entry("a", **{"f:value": {}})]}}
+    others = fields_of_others(PRIORITY_CLASS, stored, Applier("b"))
+    applied = confine_patch(PRIORITY_CLASS, "", named("p"), VIEW, Form.APPLY, others)
+    assert "value" not in applied
+    assert applied["preemptionPolicy"] == "Never"
+
+
+def test_a_label_that_only_the_gateway_wrote_is_nobodys_in_a_conflict() -> None:
+    stored = named("n") | {"metadata": {"labels": {LEVEL: "baseline"}}}
+    assert f".metadata.labels.{LEVEL}" in unwritten_fields(NAMESPACE, stored)
+    written = stored["metadata"]["labels"] | {kept_as(LEVEL): "baseline"}
+    assert f".metadata.labels.{LEVEL}" not in unwritten_fields(
+        NAMESPACE, named("n") | {"metadata": {"labels": written}}
+    )
 
 
 def operation(op: str, path: str, *value: Any) -> Object:

@@ -6,6 +6,7 @@ from functools import partial
 import msgspec
 
 from lnamespace.gateway.answers import JSON, answer_json
+from lnamespace.gateway.applies import ApplyBasis, apply_basis, by_force
 from lnamespace.gateway.calls import STREAMED, TenantCall
 from lnamespace.gateway.grants import send_until_granted
 from lnamespace.gateway.http.messages import Headers
@@ -89,13 +90,28 @@ class Forwarder:
         await namespaces.usable(namespace)
 
     async def _plain(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
-        sent = call.exchange.request
         refuse_foreign_write(call.request, call.view)
         await confirm_own_volume(self.upstream, call)
+        basis = await apply_basis(self.upstream, call)
+        response, answer = await self._sent(call, namespaces, basis)
+        if basis.is_conflict_with_nobody(response.status, answer):
+            response, answer = await self._sent(by_force(call), namespaces, basis)
+        if _is_namespace(call) and response.status == 201:
+            # Whoever made it may work in it from now on.
+            created = msgspec.json.decode(answer, type=_Created).metadata.name
+            await namespaces.usable(created)
+        await answer_json(call, response.status, response.headers, answer)
+
+    async def _sent(
+        self, call: TenantCall, namespaces: TenantNamespaces, basis: ApplyBasis
+    ) -> tuple[UpstreamResponse, bytes]:
+        """Return the answer of the API server, and its body."""
+        sent = call.exchange.request
         headers, body = call.headers, b""
         if sent.body:
-            content_type = sent.value("content-type")
-            content_type, body = request_up(call.request, content_type, sent.body, call.view)
+            content_type, body = request_up(
+                call.request, sent.value("content-type"), sent.body, call.view, basis.settled
+            )
             if call.pin:
                 body = pinned_body(media_type_of(content_type), body, call.pin)
             headers = (*headers, ("content-type", content_type))
@@ -104,11 +120,7 @@ class Forwarder:
         send = partial(self.upstream.send, sent.method, target, call.acting, headers, body)
         fresh = partial(namespaces.fresh, call.view.namespace_up(call.request.namespace))
         response, refusal = await send_until_granted(send, fresh)
-        answer = await response.read() if refusal is None else refusal
-        if _creates_namespace(call) and response.status == 201:
-            created = msgspec.json.decode(answer, type=_Created).metadata.name
-            await namespaces.usable(created)
-        await answer_json(call, response.status, response.headers, answer)
+        return response, await response.read() if refusal is None else refusal
 
     async def _stream(self, call: TenantCall) -> None:
         response = await self._opened(call)
@@ -135,10 +147,9 @@ class Forwarder:
         return await self.upstream.send(sent.method, target, call.acting, headers, sent.body)
 
 
-def _creates_namespace(call: TenantCall) -> bool:
-    request = call.request
-    is_namespace = request.resource.group_resource == NAMESPACES
-    return is_namespace and request.verb == "create" and not request.subresource
+def _is_namespace(call: TenantCall) -> bool:
+    """Return whether a call is about a Namespace itself; an apply makes one too."""
+    return call.request.resource.group_resource == NAMESPACES and not call.request.subresource
 
 
 def _switching(headers: Headers) -> Headers:

@@ -13,6 +13,7 @@ from lnamespace.translate.answers import AnswerTranslator, encoded
 from lnamespace.translate.catalogue import DELETE_OPTIONS, plan_of, scope_of
 from lnamespace.translate.confined import confined_up
 from lnamespace.translate.confinement import confines
+from lnamespace.translate.confinement.rules import Path
 from lnamespace.translate.managed_fields import leave_managed_fields
 from lnamespace.translate.object_names import refuse_names
 from lnamespace.translate.patches import patch_up
@@ -35,9 +36,18 @@ DELETIONS = frozenset({"delete", "deletecollection"})
 
 
 def request_up(
-    request: ResourceRequest, content_type: str, body: bytes, view: View
+    request: ResourceRequest,
+    content_type: str,
+    body: bytes,
+    view: View,
+    settled: frozenset[Path] = frozenset(),
 ) -> tuple[str, bytes]:
     """Return the content type and the body of a request in upstream spelling.
+
+    Parameters
+    ----------
+    settled
+        See :func:`~lnamespace.translate.patches.patch_up`.
 
     Raises
     ------
@@ -49,7 +59,7 @@ def request_up(
     media_type = media_type_of(content_type)
     if request.verb == "patch":
         check_text(media_type, body)
-        return content_type, patch_up(request, content_type, body, view)
+        return content_type, patch_up(request, content_type, body, view, settled)
     as_json = json_of_body(request, media_type, body)
     return JSON, json_up(request, as_json, view)
 

@@ -12,6 +12,7 @@ from msgspec.json import Decoder, encode
 from lnamespace.translate.answers import encoded
 from lnamespace.translate.catalogue import plan_of, scope_of
 from lnamespace.translate.confinement import Form, confine_patch, confines
+from lnamespace.translate.confinement.rules import Path
 from lnamespace.translate.json_patch import json_patch_up
 from lnamespace.translate.object_names import refuse_names
 from lnamespace.translate.partial_objects import PartialBody
@@ -32,8 +33,19 @@ CUSTOM_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 _decode = Decoder(dict[str, Any]).decode
 
 
-def patch_up(request: ResourceRequest, content_type: str, body: bytes, view: View) -> bytes:
+def patch_up(
+    request: ResourceRequest,
+    content_type: str,
+    body: bytes,
+    view: View,
+    settled: frozenset[Path] = frozenset(),
+) -> bytes:
     """Return the body of a PATCH in upstream spelling; an apply in YAML becomes one in JSON.
+
+    Parameters
+    ----------
+    settled
+        Fields that an apply need not have although they must be there: another manager has them.
 
     Raises
     ------
@@ -53,15 +65,15 @@ def patch_up(request: ResourceRequest, content_type: str, body: bytes, view: Vie
         case "application/strategic-merge-patch+json":
             return _part_up(request, body, view, Form.STRATEGIC)
         case _:
-            return _apply_up(request, to_json(body), view)
+            return _apply_up(request, to_json(body), view, settled)
 
 
-def _apply_up(request: ResourceRequest, body: bytes, view: View) -> bytes:
-    """Return an apply: all that its manager wants, so it always has what must be there."""
+def _apply_up(request: ResourceRequest, body: bytes, view: View, settled: frozenset[Path]) -> bytes:
+    """Return an apply: all that its manager wants, with what must be there and is not."""
     members = _members(body)
     _check_version(request, members)
     refuse_names(request, members, view)
-    return _translated(request, members, body, view, Form.APPLY)
+    return _translated(request, members, body, view, Form.APPLY, settled)
 
 
 def _part_up(request: ResourceRequest, body: bytes, view: View, form: Form) -> bytes:
@@ -76,13 +88,18 @@ def _part_up(request: ResourceRequest, body: bytes, view: View, form: Form) -> b
 
 
 def _translated(
-    request: ResourceRequest, members: Encoded, body: bytes, view: View, form: Form
+    request: ResourceRequest,
+    members: Encoded,
+    body: bytes,
+    view: View,
+    form: Form,
+    settled: frozenset[Path] = frozenset(),
 ) -> bytes:
     resource, subresource = request.resource, request.subresource
     scope = scope_of(view, resource, request.namespace, whole=form.complete)
     above = plan_of(resource, subresource).members_up(members, scope)
     if confines(resource):
-        above = confine_patch(resource, subresource, _decode(encode(above)), view, form)
+        above = confine_patch(resource, subresource, _decode(encode(above)), view, form, settled)
     return encoded(above, body)
 
 

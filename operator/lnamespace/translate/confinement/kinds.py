@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 from lnamespace.translate.confinement.admission import (
@@ -26,6 +27,7 @@ from lnamespace.translate.confinement.rules import (
     ForbiddenField,
     Form,
     Object,
+    Path,
     Pinned,
     ReadOnly,
     Renamed,
@@ -147,11 +149,21 @@ def confine(
 
 
 def confine_patch(
-    resource: ResourceType, subresource: str, patch: dict[str, Any], view: View, form: Form
+    resource: ResourceType,
+    subresource: str,
+    patch: dict[str, Any],
+    view: View,
+    form: Form,
+    settled: frozenset[Path] = frozenset(),
 ) -> dict[str, Any]:
     """Return a partial object of a patch or an apply, confined to its tenant.
 
     What must be there is sent again, so that no patch takes it away.
+
+    Parameters
+    ----------
+    settled
+        Of what must be there, the fields that another manager applies.
 
     Raises
     ------
@@ -161,7 +173,7 @@ def confine_patch(
     rules = () if subresource == "scale" else rules_of(resource)
     if subresource == "finalize":
         rules = (*rules, KeptFinalizer())
-    return _changed(ConfinedBody(patch, resource, view, form), rules)
+    return _changed(ConfinedBody(patch, resource, view, form, settled), rules)
 
 
 def restore(resource: ResourceType, obj: dict[str, Any], view: View) -> dict[str, Any]:
@@ -187,5 +199,5 @@ def _changed(subject: ConfinedBody, rules: tuple[Rule, ...]) -> Object:
         return subject.body
     body = deepcopy(subject.body)
     for rule in rules:
-        rule.confine(ConfinedBody(body, subject.resource, subject.view, subject.form))
+        rule.confine(replace(subject, body=body))
     return body

@@ -41,8 +41,8 @@ class PodSecurity:
         found = labels(subject.body, make=complete)
         for key in (ENFORCE, ENFORCE_VERSION):
             if key in found:
-                found[_kept_as(key)] = found[key]
-            if key in found or complete:
+                found[kept_as(key)] = found[key]
+            if key in found or (complete and ("metadata", "labels", key) not in subject.settled):
                 found[key] = self._value(key, found, subject)
 
     def _value(self, key: str, found: Object, subject: ConfinedBody) -> str:
@@ -55,12 +55,13 @@ class PodSecurity:
         found = labels(subject.body)
         for key in (ENFORCE, ENFORCE_VERSION):
             found.pop(key, None)
-            if _kept_as(key) in found:
-                found[key] = found.pop(_kept_as(key))
+            if kept_as(key) in found:
+                found[key] = found.pop(kept_as(key))
             _disown(subject.body, key)
 
 
-def _kept_as(key: str) -> str:
+def kept_as(key: str) -> str:
+    """Return the label in which the gateway keeps what a tenant wrote for a label with power."""
     return OWN_PREFIX + key.replace("/", ".")
 
 
@@ -75,7 +76,7 @@ def _disown(body: Object, key: str) -> None:
         fields = _object(entry, "fieldsV1")
         members = _object(fields, "f:metadata")
         owned = _object(members, "f:labels")
-        if f"f:{_kept_as(key)}" in owned or owned.pop(f"f:{key}", None) is None:
+        if f"f:{kept_as(key)}" in owned or owned.pop(f"f:{key}", None) is None:
             continue
         if owned.keys() <= {"."}:
             del members["f:labels"]

@@ -41,12 +41,19 @@ class Form(Enum):
 
 @dataclass(frozen=True)
 class ConfinedBody:
-    """An object that is being confined, and what is to be known about it."""
+    """An object that is being confined, and what is to be known about it.
+
+    Parameters
+    ----------
+    settled
+        Fields that are there already, and need not be added to an apply.
+    """
 
     body: Object
     resource: ResourceType
     view: View
     form: Form = Form.WHOLE
+    settled: frozenset[Path] = frozenset()
 
     def refuse(self, field: str, why: str) -> Refused:
         """Return a refusal of one field, as the API server's validation words it."""
@@ -195,7 +202,8 @@ class Pinned:
     value
         The value upstream, by what the tenant wrote.
     default
-        What the API server takes for a field that is missing; None if it leaves it out.
+        What the API server takes for a field that is missing; None if it leaves it out, and that
+        is harmless.
     """
 
     path: Path
@@ -216,7 +224,7 @@ class Pinned:
         """Put the harmless value, and keep the original beside it."""
         key = self.path[-1]
         for parent in parents(subject.body, self.path):
-            if key not in parent and not subject.form.complete:
+            if key not in parent and not self._added(subject):
                 continue
             written = parent.get(key)
             original = self.default if written is None else written
@@ -225,6 +233,11 @@ class Pinned:
                 del parent[key]
             keep = annotations(subject.body, make=True)
             keep[self.kept_as] = msgspec.json.encode(original).decode()
+
+    def _added(self, subject: ConfinedBody) -> bool:
+        """Return whether a field that is missing has to be there: one is harmless without it."""
+        missed = subject.form.complete and self.path not in subject.settled
+        return missed and self.default is not None
 
     def restore(self, subject: ConfinedBody) -> None:
         """Put the original, and remove the annotation."""

@@ -1,0 +1,88 @@
+"""Server-side applies of kinds to which the gateway adds fields: namespaces, for one.
+
+What other managers have of these fields is read first. Between the reading and the write somebody
+may take them away: the platform's admission policies refuse what then lacks them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.upstream import Upstream
+from lnamespace.translate.bodies import media_type_of
+from lnamespace.translate.confinement.ownership import (
+    Applier,
+    adds_fields,
+    fields_of_others,
+    unwritten_fields,
+)
+from lnamespace.translate.confinement.rules import Path
+from lnamespace.translate.patches import APPLY_PATCH
+from lnamespace.translate.targets import upstream_target
+
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+@dataclass(frozen=True)
+class ApplyBasis:
+    """What an apply finds.
+
+    Parameters
+    ----------
+    settled
+        Fields that the gateway would add, and that another manager has.
+    unwritten
+        Fields that the gateway added before and nobody wrote, as conflicts name them: whoever
+        writes them first is in conflict with nobody.
+    """
+
+    settled: frozenset[Path] = frozenset()
+    unwritten: frozenset[str] = frozenset()
+
+    def is_conflict_with_nobody(self, status: int, answer: bytes) -> bool:
+        """Return whether a refusal names nothing but fields that nobody wrote."""
+        if status != 409 or not self.unwritten:
+            return False
+        causes = msgspec.json.decode(answer, type=_Conflict).details.causes
+        return bool(causes) and all(each.field in self.unwritten for each in causes)
+
+
+class _Cause(msgspec.Struct, frozen=True):
+    field: str = ""
+
+
+class _Details(msgspec.Struct, frozen=True):
+    causes: Sequence[_Cause] = ()
+
+
+class _Conflict(msgspec.Struct, frozen=True):
+    details: _Details = _Details()
+
+
+async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
+    """Return what a call finds if it is an apply to which the gateway adds fields."""
+    request = call.request
+    media_type = media_type_of(call.exchange.request.value("content-type"))
+    if media_type != APPLY_PATCH or not adds_fields(request.resource):
+        return ApplyBasis()
+    read = replace(request, verb="get", subresource="", query=())
+    target = upstream_target(read, call.view)
+    response = await upstream.send("GET", target, call.acting, call.headers)
+    body = await response.read()
+    if response.status != 200:
+        return ApplyBasis()  # it is not there, or the write is refused in the same words
+    stored = _decode_object(body)
+    applier = Applier(call.parameter("fieldManager"), request.subresource)
+    return ApplyBasis(
+        fields_of_others(request.resource, stored, applier),
+        unwritten_fields(request.resource, stored),
+    )
+
+
+def by_force(call: TenantCall) -> TenantCall:
+    """Return an apply that wins all conflicts."""
+    query = tuple(each for each in call.request.query if each[0] != "force")
+    return replace(call, request=replace(call.request, query=(*query, ("force", "true"))))
