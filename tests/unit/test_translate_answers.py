@@ -106,6 +106,33 @@ def test_a_value_that_cannot_be_mapped_stays_and_fails_no_list() -> None:
     assert listed("rolebindings", binding)[0]["roleRef"] == binding["roleRef"]
 
 
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def annotated(subject: dict[str, Any], applied: Any) -> dict[str, Any]:
+    text = applied if isinstance(applied, str) else msgspec.json.encode(applied).decode()
+    metadata = subject["metadata"] | {"annotations": {LAST_APPLIED: text}}
+    return subject | {"metadata": metadata}
+
+
+def test_what_the_api_server_writes_of_the_last_apply_is_in_tenant_spelling() -> None:
+    deployment = named("d", "acme-prod") | {"spec": {"x": "acme-prod"}}
+    below = named("d", "prod") | {"spec": {"x": "acme-prod"}}
+    assert down("deployments", annotated(deployment, deployment)) == annotated(below, below)
+    role, shown = named("acme-r", labels={LABEL: "acme", "a": "b"}), named("r", labels={"a": "b"})
+    assert down("clusterroles", annotated(named("acme-r"), role)) == annotated(named("r"), shown)
+
+
+@pytest.mark.parametrize(
+    "applied", ["acme-no JSON", "{}", "[]", named("d", "prod") | {"data": {"a": "acme-prod"}}]
+)
+def test_what_kubectl_writes_of_the_last_apply_stays(applied: Any) -> None:
+    shown = annotated(named("d", "prod"), applied)
+    assert down("deployments", annotated(named("d", "acme-prod"), applied)) == shown
+    own = named("acme-own")
+    assert down("clusterroles", annotated(named("acme-acme-own"), own)) == annotated(own, own)
+
+
 def test_a_count_over_several_tenants_is_not_told() -> None:
     body = {"metadata": {"remainingItemCount": 900, "continue": "x"}, "items": []}
     assert down("namespaces", body, "list")["metadata"] == {"continue": "x"}

@@ -25,6 +25,12 @@ from tests.unit.support.translation import ACME
         ('RoleBinding "x" of ClusterRole "acme-r"', 'RoleBinding "x" of ClusterRole "r"'),
         ("no matches for kind W in version acme-example.com/v1", None),
         ("widgets.acme-example.com is forbidden", "widgets.example.com is forbidden"),
+        ("Key: /registry/configmaps/acme-prod/c, x", "Key: /registry/configmaps/prod/c, x"),
+        ("Key: /registry/clusterroles/acme-r, x", "Key: /registry/clusterroles/r, x"),
+        (
+            "Key: /registry/acme-example.com/widgets/acme-prod/w",
+            "Key: /registry/example.com/widgets/prod/w",
+        ),
     ],
 )
 def test_a_name_of_the_tenant_loses_its_prefix(upstream: str, shown: str | None) -> None:
@@ -46,3 +52,9 @@ def test_a_name_of_the_tenant_loses_its_prefix(upstream: str, shown: str | None)
 )
 def test_other_words_stay(text: str) -> None:
     assert text_down(ACME, text) == text
+
+
+def test_an_object_keeps_its_own_name_in_the_key_of_the_storage() -> None:
+    text = "Key: /registry/configmaps/acme-prod/acme-c, ResourceVersion: 0"
+    shown = "Key: /registry/configmaps/prod/acme-c, ResourceVersion: 0"
+    assert text_down(ACME, text, kept="acme-c") == shown

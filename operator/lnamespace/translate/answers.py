@@ -10,6 +10,7 @@ from lnamespace.translate.confined import restored
 from lnamespace.translate.confinement import confines
 from lnamespace.translate.failures import status_down
 from lnamespace.translate.involved import object_of_member
+from lnamespace.translate.last_applied import last_applied_down
 from lnamespace.translate.plans import Encoded, Foreign, ObjectPlan, Scope, object_of, text_of
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.selection import residual_fields
@@ -64,6 +65,7 @@ class AnswerTranslator:
 
     def item(self, members: Encoded) -> Encoded:
         """Return one object in tenant spelling."""
+        members = last_applied_down(members, self._scope, self.item)
         above = restored(members, self._scope) if self._confined else members
         below = self._plan.members_down(above, self._scope)
         if self._selected and not _is_selected(below, self._selected):

@@ -22,6 +22,8 @@ _BEGINNING = r"""(?:^|(?<=[\s"'`(\[{<=,:;|]))"""
 _NOT_AN_IMAGE = r"""(?<!image ["'`])(?<!image )"""
 
 
+_STORAGE_KEY = re.compile(r"/registry/[^\s,]+")
+"""Where the API server keeps an object, which it says of one with another uid than is asked for."""
 _CLUSTERS = "lnamespace-clusters"
 """What the namespace begins with of the accounts as which tenants act upstream."""
 _ROLE = f"{CLUSTER_ROLE.kind}/"
@@ -65,6 +67,7 @@ def text_down(view: View, text: str, group: str = "", kept: str = "") -> str:
     if view.prefix not in text:
         return text
     text = _groups_down(view, text, group)
+    text = _STORAGE_KEY.sub(lambda key: _key_down(view, key[0], kept), text)
     if not kept.startswith(view.prefix):
         return _names(view.tenant).sub("", text)
 
@@ -113,6 +116,12 @@ def _groups_down(view: View, text: str, group: str) -> str:
     for each in view.resources.custom_groups | ({group} if group else set()):
         text = text.replace(f".{view.prefix}{each}", f".{each}")
     return text
+
+
+def _key_down(view: View, key: str, kept: str) -> str:
+    above, slash, name = key.rpartition("/")
+    below = name if name == kept else name.removeprefix(view.prefix)
+    return above.replace(f"/{view.prefix}", "/") + slash + below
 
 
 @dataclass(frozen=True)
