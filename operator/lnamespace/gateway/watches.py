@@ -213,6 +213,7 @@ class MergedWatch:
         self._until = 0.0
         with suppress(asyncio.QueueFull):
             self._queue.put_nowait(_Told(""))
+        self._begun.set()
 
     def close(self) -> None:
         """End all watches upstream."""
