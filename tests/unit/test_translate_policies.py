@@ -10,7 +10,12 @@ from lnamespace.translate.policies import (
     resource_policy,
     subresource_policy,
 )
-from lnamespace.translate.published import DEFAULT_OBJECTS, Published, PublishedObjects
+from lnamespace.translate.published import (
+    DEFAULT_OBJECTS,
+    Published,
+    PublishedObjects,
+    is_global_default,
+)
 from lnamespace.translate.resources import GroupResource, ServingPolicy
 
 from tests.unit.support.upstream import discovered
@@ -147,3 +152,8 @@ def test_a_name_is_published_exactly_or_by_its_beginning() -> None:
     rule = PublishedObjects(("gold", "silver-*"))
     names = ["gold", "golden", "silver-1", "silver", "silver-"]
     assert [each for each in names if rule.includes(each, {})] == ["gold", "silver-1", "silver-"]
+
+
+def test_the_priority_class_that_pods_are_given_by_default_is_published() -> None:
+    assert is_global_default(b'{"value":5,"globalDefault":true}')
+    assert not is_global_default(b'{"value":5}')

@@ -29,7 +29,7 @@ from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, Names
 from lnamespace.rbac.objects import RbacRole, decode_role, role_of_groups
 from lnamespace.translate.allowances import Allowances
 from lnamespace.translate.discovery import DiscoveredGroup, TenantGroups, resource_table
-from lnamespace.translate.published import Published
+from lnamespace.translate.published import Published, is_global_default
 from lnamespace.translate.resources import GroupResource, ResourceTable
 from lnamespace.translate.view import View
 from lnamespace.translate.webhook_proxy import WebhookProxy
@@ -220,7 +220,17 @@ class Tenants:
             named = GroupResource(resource.group, resource.plural)
             objects = ((item.name, item.labels) for item in self._stores.get(resource.plural, ()))
             found[named] = self._published.names(named, objects, label)
+        priorities = GroupResource(PRIORITY_CLASS.group, PRIORITY_CLASS.plural)
+        found[priorities] |= self._default_priorities()
         return found
+
+    def _default_priorities(self) -> frozenset[str]:
+        """Return the names of the platform's PriorityClasses that pods are given by default."""
+        return frozenset(
+            item.name
+            for item in self._stores.get(PRIORITY_CLASS.plural, ())
+            if self._names.lcluster_label not in item.labels and is_global_default(item.raw)
+        )
 
     def _view(self, cluster: LCluster) -> View:
         name = cluster.name

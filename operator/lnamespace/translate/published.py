@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from lnamespace.translate.resources import GroupResource
 
 WILDCARD = "*"
@@ -54,6 +56,27 @@ DEFAULT_OBJECTS: Mapping[GroupResource, PublishedObjects] = {
 }
 """RuntimeClasses, DeviceClasses and VolumeAttributesClasses are not published by default: each
 grants a sandbox, a device or a grade of storage, which the platform decides to offer."""
+
+
+class _PriorityClass(msgspec.Struct, frozen=True, rename="camel"):
+    global_default: bool = False
+
+
+_decode_priority_class = msgspec.json.Decoder(_PriorityClass).decode
+
+
+def is_global_default(priority_class: bytes) -> bool:
+    """Return whether a PriorityClass is that of all pods which name none.
+
+    It is published whatever its name is: a pod that was given it names it, and who makes another
+    pod of that one, as ``kubectl debug --copy-to`` does, names it too.
+
+    Parameters
+    ----------
+    priority_class
+        The object as JSON.
+    """
+    return _decode_priority_class(priority_class).global_default
 
 
 @dataclass(frozen=True)
