@@ -133,6 +133,31 @@ def test_what_kubectl_writes_of_the_last_apply_stays(applied: Any) -> None:
     assert down("clusterroles", annotated(named("acme-acme-own"), own)) == annotated(own, own)
 
 
+KEPT = ".metadata.labels.lcluster.tenancy.loblaw.digital/pod-security.kubernetes.io.enforce"
+ENFORCED = ".metadata.labels.pod-security.kubernetes.io/enforce"
+
+
+def conflict(*fields: tuple[str, str], message: str) -> dict[str, Any]:
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f'conflict with "{who}"', "field": field}
+        for who, field in fields
+    ]
+    status = {"kind": "Status", "apiVersion": "v1", "reason": "Conflict", "message": message}
+    return status | {"details": {"causes": causes}}
+
+
+def test_a_conflict_names_the_field_that_was_written() -> None:
+    answer = conflict(("a", KEPT), ("a", ENFORCED), message="2 conflicts")
+    one = f'Apply failed with 1 conflict: conflict with "a": {ENFORCED}'
+    assert down("namespaces", answer) == conflict(("a", ENFORCED), message=one)
+    answer = conflict(("a", KEPT), ("a", ".x"), ("b", ".x"), message="3 conflicts")
+    words = f'conflicts with "a":\n- {ENFORCED}\n- .x\nconflicts with "b":\n- .x'
+    shown = conflict(("a", ENFORCED), ("a", ".x"), ("b", ".x"), message="")
+    assert down("namespaces", answer) == shown | {
+        "message": f"Apply failed with 3 conflicts: {words}"
+    }
+
+
 def test_a_count_over_several_tenants_is_not_told() -> None:
     body = {"metadata": {"remainingItemCount": 900, "continue": "x"}, "items": []}
     assert down("namespaces", body, "list")["metadata"] == {"continue": "x"}

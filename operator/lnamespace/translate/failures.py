@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass
 
+from msgspec import Raw, Struct, ValidationError
+from msgspec.json import Decoder, encode
+from msgspec.structs import replace
+
+from lnamespace.translate.confinement.ownership import written_fields
 from lnamespace.translate.plans import Encoded, Scope, list_of, object_of, text_of
 from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.texts import text_down
@@ -11,11 +16,55 @@ from lnamespace.translate.view import View
 def status_down(members: Encoded, scope: Scope) -> Encoded:
     """Translate a Status in place and return it."""
     details = object_of(members.get("details", b"null"))
+    if details is not None and text_of(members.get("reason", b"null")) == "Conflict":
+        _name_written_fields(members, details, scope.resource)
     texts = _Texts(scope.view)
     if details is not None:
         members["details"], texts = _details_down(details, scope)
     texts.translate(members, "message")
     return members
+
+
+class _FieldConflict(Struct, frozen=True):
+    """A cause of a conflict between managers of fields."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+    @property
+    def with_manager(self) -> str:
+        """Return with whom the conflict is, without the verb."""
+        return self.message.removeprefix("conflict with ")
+
+
+_decode_conflicts = Decoder(list[_FieldConflict]).decode
+
+
+def _name_written_fields(members: Encoded, details: Encoded, resource: ResourceType) -> None:
+    """Name in conflicts, in place, what the tenant wrote where the gateway keeps it elsewhere."""
+    written = written_fields(resource)
+    try:
+        found = _decode_conflicts(details.get("causes", b"[]"))
+    except ValidationError:
+        return
+    if not any(each.field in written for each in found):
+        return
+    named = [replace(each, field=written.get(each.field, each.field)) for each in found]
+    causes = list(dict.fromkeys(named))
+    details["causes"] = Raw(encode(causes))
+    members["message"] = Raw(encode(_conflict_message(causes)))
+
+
+def _conflict_message(causes: list[_FieldConflict]) -> str:
+    """Return the words of the API server for conflicts between managers of fields."""
+    if len(causes) == 1:
+        return f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
+    fields: dict[str, list[str]] = {}
+    for each in causes:
+        fields.setdefault(each.with_manager, []).append(f"- {each.field}")
+    lines = [line for manager, of in fields.items() for line in (f"conflicts with {manager}:", *of)]
+    return f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ manager has written it already, it is there: added once more it would be a confl
 manager, and an apply by force would take its value away.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lnamespace.translate.confinement.kinds import rules_of
 from lnamespace.translate.confinement.namespaces import PodSecurity, kept_as
-from lnamespace.translate.confinement.rules import Object, Path, Pinned, labels
+from lnamespace.translate.confinement.rules import Object, Path, Pinned, Renamed, labels
 from lnamespace.translate.resources import ResourceType
 
 
@@ -59,6 +59,20 @@ def unwritten_fields(resource: ResourceType, stored: Object) -> frozenset[str]:
     found = labels(stored)
     keys = (path[-1] for path in PodSecurity().paths)
     return frozenset(f".metadata.labels.{key}" for key in keys if kept_as(key) not in found)
+
+
+def written_fields(resource: ResourceType) -> Mapping[str, str]:
+    """Return what the tenant wrote by what the gateway keeps it in, as conflicts name both."""
+    fields = {}
+    for rule in rules_of(resource):
+        if isinstance(rule, Pinned):
+            fields[f".metadata.annotations.{rule.kept_as}"] = "." + ".".join(rule.path)
+        elif isinstance(rule, Renamed):
+            fields[f".metadata.{rule.group}.{rule.kept_as}"] = f".metadata.{rule.group}.{rule.key}"
+        elif isinstance(rule, PodSecurity):
+            keys = [path[-1] for path in rule.paths]
+            fields |= {f".metadata.labels.{kept_as(k)}": f".metadata.labels.{k}" for k in keys}
+    return fields
 
 
 def _added_paths(resource: ResourceType) -> Iterator[Path]:
