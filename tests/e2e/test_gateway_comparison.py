@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
+import yaml
 
 from tests.e2e.support.api import APPLY, JSON_PATCH, MERGE, NAMESPACES, RBAC, Api, ApiError, refusal
 from tests.e2e.support.cluster import running
@@ -333,3 +334,11 @@ def test_a_watch_says_where_the_initial_events_end(alice: Api, path: str, accept
     query += "&sendInitialEvents=1&resourceVersionMatch=NotOlderThan"
     answer = alice.answer("GET", f"{path}?{query}", b"", (("Accept", accept),))
     assert answer.text.count('"k8s.io/initial-events-end":"true"') == 1
+
+
+@pytest.mark.parametrize("path", [MAPS, f"{NAMESPACES}/default", f"{RBAC}/clusterroles/view"])
+def test_an_answer_in_yaml_says_what_the_one_in_json_says(alice: Api, path: str) -> None:
+    answer = alice.answer("GET", path, b"", (("Accept", "application/yaml"),))
+    assert "content-type: application/yaml" in answer.headers.lower()
+    assert yaml.safe_load(answer.body)["kind"] == alice.get(path)["kind"]
+    assert len(yaml.safe_load(answer.body)) == len(alice.get(path))

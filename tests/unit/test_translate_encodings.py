@@ -8,32 +8,35 @@ from lnamespace.translate.status import Refused
 
 PODS = ResourceType("", "pods", "Pod", namespaced=True)
 WIDGETS = ResourceType("example.com", "widgets", "Widget", namespaced=True, custom=True)
+YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 @pytest.mark.parametrize(
-    ("accept", "protobuf", "asked"),
+    ("accept", "media_type", "asked"),
     [
-        ("", False, JSON),
-        ("*/*", False, JSON),
-        (JSON, False, JSON),
-        (f"{PROTOBUF},{JSON}", False, JSON),
-        (PROTOBUF, True, JSON),
-        (f"{TABLE},{JSON}", False, f"{JSON};as=Table;g=meta.k8s.io;v=v1, {JSON}"),
-        (f"text/html, {JSON};q=0.5", False, JSON),
+        ("", JSON, JSON),
+        ("*/*", JSON, JSON),
+        (JSON, JSON, JSON),
+        (f"{PROTOBUF},{JSON}", JSON, JSON),
+        (PROTOBUF, PROTOBUF, JSON),
+        (YAML, YAML, JSON),
+        (f"{YAML}, {JSON}", JSON, JSON),
+        (f"{TABLE},{JSON}", JSON, f"{JSON};as=Table;g=meta.k8s.io;v=v1, {JSON}"),
+        (f"text/html, {JSON};q=0.5", JSON, JSON),
         (
             f"{PROTOBUF};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-            True,
+            PROTOBUF,
             f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
         ),
     ],
 )
 def test_a_client_is_answered_in_json_if_it_takes_it(
-    accept: str, protobuf: bool, asked: str
+    accept: str, media_type: str, asked: str
 ) -> None:
     request = ResourceRequest("list", PODS, "v1")
-    assert encoding_of(request, accept) == Encoding(protobuf, asked)
+    assert encoding_of(request, accept) == Encoding(media_type, asked)
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/cbor", f"{JSON};q=0", "a;b=\r\nc: d"])
@@ -59,4 +62,9 @@ def test_what_is_asked_and_never_kept_has_no_table() -> None:
     with pytest.raises(Refused) as caught:
         encoding_of(request, TABLE)
     assert caught.value.status.code == 406
-    assert encoding_of(request, f"{TABLE}, {JSON}") == Encoding(False, JSON)
+    assert encoding_of(request, f"{TABLE}, {JSON}") == Encoding(JSON, JSON)
+
+
+def test_a_watch_has_no_yaml() -> None:
+    with pytest.raises(Refused):
+        encoding_of(ResourceRequest("watch", PODS, "v1"), YAML)

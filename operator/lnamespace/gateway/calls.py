@@ -9,14 +9,21 @@ from lnamespace.gateway.http.connection import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.upstream import Acting
 from lnamespace.rbac.attributes import User
+from lnamespace.translate.encodings import PROTOBUF, YAML
 from lnamespace.translate.numbers import parse_number
 from lnamespace.translate.protobuf.envelope import from_json_in_steps, watch_frame
 from lnamespace.translate.request import ResourceRequest
+from lnamespace.translate.status import not_acceptable
 from lnamespace.translate.targets import READ_VERBS
 from lnamespace.translate.view import View
+from lnamespace.translate.yaml_answers import yaml_lines
 
 STREAMED = frozenset({"exec", "attach", "portforward", "proxy", "log"})
 """Subresources whose answers are no objects."""
+
+
+_LINES_AT_ONCE = 500
+"""Lines of YAML that are written before others may run."""
 
 
 class AnswerEncoding(Protocol):
@@ -66,6 +73,35 @@ class JsonEncoding:
     def encode_event(self, event: bytes) -> bytes:
         """Return an event as a line."""
         return event + b"\n"
+
+
+class YamlEncoding(JsonEncoding):
+    """Answer by YAML; watches have none."""
+
+    content_type = "application/yaml"
+
+    async def encode(self, answer: bytes) -> bytes:
+        """Return an answer; let others run meanwhile if it is a long list."""
+        written: list[str] = []
+        try:
+            for line in yaml_lines(answer):
+                written.append(line)
+                if not len(written) % _LINES_AT_ONCE:
+                    await asyncio.sleep(0)
+        except RecursionError as error:
+            raise not_acceptable("the object is nested too deeply for YAML") from error
+        return "".join(written).encode()
+
+
+_ENCODINGS: Mapping[str, type[AnswerEncoding]] = {
+    PROTOBUF: ProtobufEncoding,
+    YAML: YamlEncoding,
+}
+
+
+def answer_encoding(media_type: str) -> AnswerEncoding:
+    """Return how a client is answered in a media type."""
+    return _ENCODINGS.get(media_type, JsonEncoding)()
 
 
 @dataclass(frozen=True)

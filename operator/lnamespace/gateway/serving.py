@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.answers import UpstreamRefused, answer_json, refuse
-from lnamespace.gateway.calls import STREAMED, JsonEncoding, ProtobufEncoding, TenantCall
+from lnamespace.gateway.calls import STREAMED, TenantCall, answer_encoding
 from lnamespace.gateway.discovery import DiscoveryDocuments
 from lnamespace.gateway.doors import MINE, Destination, find_destination
 from lnamespace.gateway.forwarding import Forwarder
@@ -243,7 +243,7 @@ def _call(asked: Asked, request: ResourceRequest) -> TenantCall:
         view,
         audited_name(asked.login),
         headers_up(request, sent.headers, encoding.accept),
-        ProtobufEncoding() if encoding.protobuf else JsonEncoding(),
+        answer_encoding(encoding.media_type),
         asked.destination.base,
         user=asked.user,
     )

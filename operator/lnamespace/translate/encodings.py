@@ -1,9 +1,10 @@
 """Which encoding a client is answered in when it asks for objects.
 
-The API server is always asked for JSON. A client is answered in protobuf only if it takes nothing
-else: JSON is what was translated.
+The API server is always asked for JSON. A client is answered in protobuf or YAML only if it does
+not take JSON, which is what was translated.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,7 @@ from lnamespace.translate.status import not_acceptable
 
 JSON = "application/json"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
+YAML = "application/yaml"
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding raises at a body that is no JSON, no UTF-8, or nested deeper than we read."""
 
@@ -22,7 +24,7 @@ _READ = ("get", "list", "watch")
 _WITHOUT_TABLES = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 """API groups of what is asked and never kept: their objects have no table."""
 _REFUSAL = (
-    "only the following media types are accepted: application/json, "
+    "only the following media types are accepted: application/json, application/yaml, "
     "application/vnd.kubernetes.protobuf"
 )
 
@@ -33,11 +35,13 @@ class Encoding:
 
     Parameters
     ----------
+    media_type
+        JSON, protobuf or YAML.
     accept
         The header Accept of the request upstream.
     """
 
-    protobuf: bool
+    media_type: str = JSON
     accept: str = JSON
 
 
@@ -59,17 +63,24 @@ def encoding_of(request: ResourceRequest, accept: str) -> Encoding:
         for each in accept_clauses(accept)
         if each.quality > 0 and _is_plain(each) and _has_form(request, each)
     ]
-    json = [each for each in clauses if each.covers(JSON)]
-    # Custom resources are not in the table of Kubernetes' own types.
-    protobuf = (
-        [] if request.resource.custom else [each for each in clauses if each.covers(PROTOBUF)]
-    )
-    chosen = json or protobuf
-    if not chosen:
+    served = _served(request)
+    media_type = next((each for each in served if any(c.covers(each) for c in clauses)), "")
+    if not media_type:
         raise not_acceptable(_REFUSAL)
+    chosen = [each for each in clauses if each.covers(media_type)]
     wanted = [each for each in chosen if request.verb in _READ or not each.transforms]
     asked = ", ".join(dict.fromkeys(_asked(each) for each in wanted)) or JSON
-    return Encoding(not json, asked)
+    return Encoding(media_type, asked)
+
+
+def _served(request: ResourceRequest) -> Iterator[str]:
+    """Yield the encodings of an answer, the preferred one first."""
+    yield JSON
+    if not request.resource.custom:
+        # Custom resources are not in the table of Kubernetes' own types.
+        yield PROTOBUF
+    if request.verb != "watch":
+        yield YAML
 
 
 def _asked(clause: AcceptClause) -> str:

@@ -1,0 +1,52 @@
+"""Answers in YAML say what the JSON says."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.translate.yaml_answers import yaml_lines
+from lnamespace.translate.yaml_bodies import to_json
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
+WORDS = st.sampled_from(["y", "No", "1e3", "0x1", "~", ".inf", "a: b", "- a", "#", "2020-01-01"])
+VALUES = st.recursive(
+    LEAVES | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=12,
+)
+
+
+def written(value: Any) -> str:
+    return "".join(yaml_lines(json.dumps(value).encode()))
+
+
+@given(VALUES)
+def test_yaml_is_read_as_the_json_that_it_was_written_from(value: Any) -> None:
+    assert json.loads(to_json(written(value).encode())) == value
+
+
+@given(VALUES)
+def test_programs_in_python_read_the_same(value: Any) -> None:
+    assert yaml.safe_load(written(value)) == value
+
+
+def test_it_looks_as_kubernetes_writes_it() -> None:
+    container = {"name": "web", "ports": [{"containerPort": 80}], "env": []}
+    pod = {"kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": [container]}}
+    assert written(pod) == (
+        "kind: Pod\nmetadata:\n  name: web\nspec:\n  containers:\n"
+        "  - env: []\n    name: web\n    ports:\n    - containerPort: 80\n"
+    )
+
+
+@pytest.mark.parametrize("number", ["1e400", "12345678901234567890123", "1.10", "-0"])
+def test_numbers_stay_as_they_were_written(number: str) -> None:
+    assert "".join(yaml_lines(f'{{"a":{number}}}'.encode())) == f"a: {number}\n"
+
+
+def test_a_key_of_any_length_is_a_key() -> None:
+    value = {"a": [{"k" * 2000: {"b": 1}, "c": "k" * 2000}]}
+    assert yaml.safe_load(written(value)) == value
