@@ -135,6 +135,13 @@ def ask_about_list_options(clusters: Comparison) -> None:
     clusters.ask("GET", "/api/v1/configmaps?watch=1&resourceVersion=abc")
 
 
+def ask_about_reviews(clusters: Comparison) -> None:
+    reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    attributes = {"verb": "get", "resource": "pods", "namspace": "same"}
+    body = {"spec": {"user": "u", "resourceAttributes": attributes}, "bogus": 1}
+    clusters.ask("POST", f"{reviews}?fieldValidation=Strict", body)
+
+
 def ask_about_events(clusters: Comparison) -> None:
     ask, events = clusters.ask, f"{HERE}/events"
     about = {"kind": "Pod", "namespace": "same", "name": "p", "apiVersion": "v1"}
@@ -289,6 +296,7 @@ def test_requests_have_the_answers_of_a_plain_cluster(
     ask_about_namespaces(clusters)
     ask_about_config_maps(clusters, cluster)
     ask_about_list_options(clusters)
+    ask_about_reviews(clusters)
     ask_about_events(clusters)
     ask_about_workloads(clusters)
     ask_about_policies(clusters)

@@ -4,16 +4,24 @@ from collections.abc import Container
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import msgspec
+
 from lnamespace.gateway.answers import JSON, answer_encoded, answer_json
 from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.upstream import Acting, Upstream
 from lnamespace.rbac.attributes import User
 from lnamespace.rbac.authorizer import Authorizer
+from lnamespace.rbac.quoting import go_quote
 from lnamespace.rbac.reviews import AUTHENTICATION, AUTHORIZATION, ReviewAnswers
 from lnamespace.rbac.token_reviews import token_review_down
 from lnamespace.translate.bodies import media_type_of
+from lnamespace.translate.encodings import UNREADABLE
+from lnamespace.translate.protobuf.unknown_fields import unknown_fields
+from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.request_json import json_of_body
 from lnamespace.translate.resources import GroupResource
+from lnamespace.translate.status import bad_request
 
 TOKEN_REVIEWS = GroupResource(AUTHENTICATION, "tokenreviews")
 REVIEW_GROUPS = (AUTHENTICATION, AUTHORIZATION)
@@ -42,18 +50,19 @@ class Reviewer:
             return False
         media_type = media_type_of(sent.value("content-type"))
         body = json_of_body(request, media_type, sent.body)
+        warnings = _warnings(request, body)
         if resource == TOKEN_REVIEWS:
-            await self._review_token(call, body, namespaces)
+            await self._review_token(call, body, namespaces, warnings)
             return True
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         found = ReviewAnswers(authorizer, user, now).answer(resource, request.namespace, body)
         if found is None:
             return False
-        await answer_encoded(call, 201, (), found)
+        await answer_encoded(call, 201, warnings, found)
         return True
 
     async def _review_token(
-        self, call: TenantCall, body: bytes, namespaces: Container[str]
+        self, call: TenantCall, body: bytes, namespaces: Container[str], warnings: Headers
     ) -> None:
         headers = (*call.headers, ("content-type", JSON))
         response = await self.upstream.send("POST", _REVIEWS_PATH, Acting(), headers, body)
@@ -62,4 +71,33 @@ class Reviewer:
             await answer_json(call, response.status, response.headers, answer)
             return
         down = token_review_down(answer, call.view, namespaces)
-        await answer_encoded(call, 201, response.headers, down)
+        await answer_encoded(call, 201, (*response.headers, *warnings), down)
+
+
+def _warnings(request: ResourceRequest, body: bytes) -> Headers:
+    """Return a warning for each field of a review that its kind does not have.
+
+    Raises
+    ------
+    Refused
+        BadRequest: there are such fields, and the client wants none.
+    """
+    validation = request.parameter("fieldValidation") or "Warn"
+    if validation not in ("Strict", "Warn"):
+        return ()
+    resource = request.resource
+    try:
+        subject = msgspec.json.decode(body)
+    except UNREADABLE:
+        return ()  # who reads it refuses it
+    api_version = f"{resource.group}/{request.version}"
+    texts = [
+        f"unknown field {go_quote(each)}"
+        for each in unknown_fields(api_version, resource.kind, subject)
+    ]
+    if texts and validation == "Strict":
+        raise bad_request(
+            f'{resource.kind} in version "{request.version}" cannot be handled as a '
+            f"{resource.kind}: strict decoding error: {', '.join(texts)}"
+        )
+    return tuple(("warning", f"299 - {go_quote(each)}") for each in texts)
