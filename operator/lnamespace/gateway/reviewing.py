@@ -25,7 +25,7 @@ from lnamespace.translate.status import bad_request
 
 TOKEN_REVIEWS = GroupResource(AUTHENTICATION, "tokenreviews")
 REVIEW_GROUPS = (AUTHENTICATION, AUTHORIZATION)
-_REVIEWS_PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
+_REVIEWS_PATH = "/apis/authentication.k8s.io/v1/tokenreviews?fieldValidation=Ignore"
 
 
 @dataclass(frozen=True)

@@ -154,10 +154,9 @@ class MergedWatch:
         ClusterError
             It does not answer.
         """
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._until - time.monotonic()):
-                while self._members and not self._begun.is_set():
-                    await self._begun.wait()
+        if self._members:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._begun.wait(), self._until - time.monotonic())
         if error := self._refusal or self._failure:
             raise error
 

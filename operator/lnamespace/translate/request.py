@@ -291,6 +291,8 @@ def _selected_without_prefix(query: Query, prefix: str) -> tuple[Query, bool]:
 
 def _verb(method: str, path: _ResourcePath, query: Query) -> str:
     verb = VERBS.get(method, "")
+    if method == "HEAD" and not path.name:
+        return ""  # a list has none
     if verb == "get" and not path.name:
         return "watch" if _watches(query) else "list"
     if verb == "delete" and not path.name:
