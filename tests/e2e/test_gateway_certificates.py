@@ -155,10 +155,13 @@ def test_an_approved_request_becomes_a_login_with_the_rights_that_the_lcluster_g
     alice: Resident, tmp_path: Path
 ) -> None:
     asked = Applicant(alice, "robot", ("devs",)).asks()
+    shown = alice.kubectl(*SUDO, "get", "csr", asked.name, "--no-headers").ok()
+    assert shown.split()[3] == "alice", "and not who asks upstream"
     assert asked.shown(CERTIFICATE) == ""
     asked.approve()
     robot = asked.login(tmp_path)
     who = json.loads(robot.kubectl("auth", "whoami", "-o", "json").ok())["status"]["userInfo"]
+    assert asked.shown("jsonpath={.spec.username}") == "alice", "also after the approval"
     assert (who["username"], who["groups"]) == ("robot", ["devs", "system:authenticated"])
     assert 'User "robot" cannot list' in robot.kubectl("get", "pods").err
     binding = ("create", "rolebinding", "devs", "--clusterrole=view", "--group=devs")

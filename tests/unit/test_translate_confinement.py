@@ -1,5 +1,6 @@
 """Objects that act on a whole cluster act on their tenant only, and read back as written."""
 
+import json
 import re
 from copy import deepcopy
 from pathlib import Path
@@ -20,7 +21,11 @@ from lnamespace.translate.confinement import (
     restore,
 )
 from lnamespace.translate.confinement.admission import CONDITION, expression
-from lnamespace.translate.confinement.certificates import signer_down, signer_up
+from lnamespace.translate.confinement.certificates import (
+    REQUESTER,
+    signer_down,
+    signer_up,
+)
 from lnamespace.translate.confinement.namespaces import kept_as
 from lnamespace.translate.confinement.ownership import (
     Applier,
@@ -676,3 +681,12 @@ def test_a_rule_about_the_name_of_an_object_sees_the_tenants(rule: str, upstream
     assert found(confine(CRD, "", clusterwide, VIEW)) == upstream
     namespaced = defined("example.com", scope="Namespaced", versions=[ruled(rule)])
     assert found(confine(CRD, "", namespaced, VIEW)) == rule
+
+
+def test_who_asked_for_a_certificate_is_whom_the_gateway_noted() -> None:
+    user = {"username": "ann", "groups": ["devs"], "uid": "7"}
+    noted = {"annotations": {REQUESTER: json.dumps(user)}}
+    stored = {"metadata": noted, "spec": {"username": "the gateway", "groups": ["platform"]}}
+    upstream = {"username": "lcluster:acme:ann", "groups": ["lcluster:acme:devs"], "uid": "7"}
+    assert restore(CSR, stored, VIEW)["spec"] == upstream
+    assert restore(CSR, stored | {"metadata": {}}, VIEW)["spec"] == {}

@@ -28,7 +28,7 @@ _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 @dataclass(frozen=True)
 class ApplyBasis:
-    """What an apply finds.
+    """What a write finds.
 
     Parameters
     ----------
@@ -37,10 +37,13 @@ class ApplyBasis:
     unwritten
         Fields that the gateway added before and nobody wrote, as conflicts name them: whoever
         writes them first is in conflict with nobody.
+    requester
+        Who asked for a certificate; empty for other kinds.
     """
 
     settled: frozenset[Path] = frozenset()
     unwritten: frozenset[str] = frozenset()
+    requester: str = ""
 
     def is_conflict_with_nobody(self, status: int, answer: bytes) -> bool:
         """Return whether a refusal names nothing but fields that nobody wrote."""

@@ -1,6 +1,6 @@
 """Forward a tenant's requests for objects, and translate the answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import msgspec
@@ -14,6 +14,7 @@ from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.listing import Lister
 from lnamespace.gateway.made import answer_made
 from lnamespace.gateway.namespaces import TenantNamespaces
+from lnamespace.gateway.requesters import kept_requester, with_requester
 from lnamespace.gateway.streams import pass_on, splice
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.volumes import confirm_own_volume
@@ -93,6 +94,7 @@ class Forwarder:
         refuse_foreign_write(call.request, call.view)
         await confirm_own_volume(self.upstream, call)
         basis = await apply_basis(self.upstream, call)
+        basis = replace(basis, requester=await kept_requester(self.upstream, call))
         response, answer = await self._sent(call, namespaces, basis)
         if basis.is_conflict_with_nobody(response.status, answer):
             response, answer = await self._sent(by_force(call), namespaces, basis)
@@ -112,6 +114,7 @@ class Forwarder:
             content_type, body = request_up(
                 call.request, sent.value("content-type"), sent.body, call.view, basis.settled
             )
+            body = with_requester(body, basis.requester)
             if call.pin:
                 body = pinned_body(media_type_of(content_type), body, call.pin)
             headers = (*headers, ("content-type", content_type))

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from lnamespace.translate.confinement import confines
+from lnamespace.translate.confinement.certificates import MappedSigner
 from lnamespace.translate.confinement.kinds import rules_of
 from lnamespace.translate.confinement.rules import Pinned
 from lnamespace.translate.labels import TenantSelector
@@ -41,7 +42,7 @@ In other lists an element is a whole: what it does not have is gone.
 
 def keeps_originals(scope: Scope) -> bool:
     """Return whether objects have annotations of the gateway's own upstream."""
-    pinned = any(isinstance(each, Pinned) for each in rules_of(scope.resource))
+    pinned = any(isinstance(each, Pinned | MappedSigner) for each in rules_of(scope.resource))
     return pinned or scope.resource.plural == "clusterroles"
 
 

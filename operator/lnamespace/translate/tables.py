@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Raw, ValidationError
 from msgspec.json import Decoder, encode
 
+from lnamespace.translate.confinement.certificates import requester_of
 from lnamespace.translate.plans import Encoded, Foreign, Scope, list_of, object_of, text_of
 from lnamespace.translate.spellings import PLATFORMS_ROLES
 from lnamespace.translate.texts import (
@@ -68,6 +69,7 @@ KNOWN_COLUMNS = {
     ("certificates.k8s.io", "certificatesigningrequests"): [NAME, "Age", "SignerName", "Requestor"],
 }
 """The first columns of kinds that print what no tenant may see, where columns are not told."""
+_REQUESTOR = 3
 EVENTS = frozenset({("", "events"), ("events.k8s.io", "events")})
 
 
@@ -81,6 +83,8 @@ def table_down(members: Encoded, scope: Scope, item_down: ItemDown) -> Encoded:
     cells_down = _cells_down(_column_names(members) or KNOWN_COLUMNS.get(key, []), scope)
     if scope.resource.custom:
         rows = [each | _printed_metadata(each, scope) for each in rows]
+    if key in PRINTED_USERS:
+        rows = [each | _printed_requester(each, scope) for each in rows]
     shown = (each for each in rows if _has_object(each) or _is_own(each, scope))
     members["rows"] = [row for each in shown if (row := _row(each, item_down, cells_down))]
     return members
@@ -105,6 +109,21 @@ def _printed_metadata(row: Encoded, scope: Scope) -> Encoded:
         return scope.view.namespace_down(text) or text if text and text == namespace else value
 
     return {"cells": Raw(encode([printed(each) for each in cells]))}
+
+
+def _printed_requester(row: Encoded, scope: Scope) -> Encoded:
+    """Return the cells of a request for a certificate with who asked, in upstream spelling.
+
+    The API server prints the gateway. In a table of a watch the columns are not always told.
+    """
+    item = object_of(row.get("object", b"null")) or {}
+    found = object_of((object_of(item.get("metadata", b"{}")) or {}).get("annotations", b"{}"))
+    kept = {key: text_of(each) for key, each in (found or {}).items()}
+    user = requester_of(kept, scope.view).get("username", "")
+    cells = list_of(row.get("cells", b"null"))
+    if cells is None or len(cells) <= _REQUESTOR:
+        return {}
+    return {"cells": Raw(encode([*cells[:_REQUESTOR], user, *cells[_REQUESTOR + 1 :]]))}
 
 
 def _has_object(row: Encoded) -> bool:

@@ -1,8 +1,18 @@
 """Requests for certificates: no signer of the platform heeds those of tenants."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from lnamespace.translate.confinement.rules import OWN_PREFIX, ConfinedBody, Path, parents
+import msgspec
+
+from lnamespace.translate.confinement.rules import (
+    OWN_PREFIX,
+    ConfinedBody,
+    Path,
+    annotations,
+    parents,
+)
 from lnamespace.translate.view import View
 
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
@@ -12,7 +22,10 @@ OWN_CLIENT_SIGNER = OWN_PREFIX + "kube-apiserver-client"
 """The same upstream, where only the tenant's own certificate authority signs for it."""
 
 _OF_KUBERNETES = "kubernetes.io/"
-_REQUESTER = ("username", "uid", "groups", "extra")
+REQUESTER = OWN_PREFIX + "requester"
+"""The annotation that says who asked: upstream it is the gateway. No tenant writes it."""
+
+_REQUESTER_FIELDS = ("username", "uid", "groups", "extra")
 
 
 def signer_up(signer: str, view: View) -> str:
@@ -66,5 +79,25 @@ class MappedSigner:
             signer = spec.get("signerName")
             if isinstance(signer, str):
                 spec["signerName"] = signer_down(signer, subject.view)
-            for key in _REQUESTER:
+            for key in _REQUESTER_FIELDS:
                 spec.pop(key, None)
+            spec.update(requester_of(annotations(subject.body), subject.view))
+
+
+def requester_of(found: Mapping[str, Any], view: View) -> dict[str, Any]:
+    """Return the fields that say who asked for a certificate, in upstream spelling.
+
+    Parameters
+    ----------
+    found
+        The annotations of the request.
+    """
+    kept = found.get(REQUESTER)
+    if not isinstance(kept, str):
+        return {}
+    user: dict[str, Any] = msgspec.json.decode(kept)
+    if "username" in user:
+        user["username"] = view.user_up(user["username"])
+    if "groups" in user:
+        user["groups"] = [view.user_group_up(each) for each in user["groups"]]
+    return user
