@@ -1,6 +1,12 @@
 """Streams of pods through the gateway, by kubectl, to a stand-in of a kubelet."""
 
+import fcntl
+import os
+import select
+import signal
+import struct
 import subprocess
+import termios
 from collections.abc import Iterator
 from urllib.request import urlopen
 
@@ -77,6 +83,40 @@ def test_exec_brings_input_output_and_errors_there_and_back(
     assert running_.returncode == 0, err
     assert out == "exec cat a b\n" + "one\n" * 50_000
     assert err.endswith("ended\n")
+
+
+def read_until(terminal: int, words: bytes) -> None:
+    """Read what a terminal shows until it has shown some words."""
+    shown = b""
+
+    def has_shown() -> bool:
+        nonlocal shown
+        if select.select([terminal], [], [], 0)[0]:
+            shown += os.read(terminal, 4096)
+        return words in shown
+
+    eventually(has_shown, what=f"the terminal does not show {words!r}")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_exec_with_a_terminal_brings_what_is_typed(
+    alice: Resident, protocol: dict[str, str]
+) -> None:
+    ours, theirs = os.openpty()
+    command = ("kubectl", "--as=alice", "--as-group=system:masters", "exec", "-it", "web", "--")
+    env = environment(alice.environment | protocol)
+    with subprocess.Popen(
+        (*command, "sh"), env=env, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as running_:
+        os.close(theirs)
+        read_until(ours, b"exec sh")
+        # The terminal itself repeats nothing from then on.
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 120, 0, 0))
+        running_.send_signal(signal.SIGWINCH)
+        os.write(ours, b"hello")
+        read_until(ours, b"hello")
+        running_.kill()
+    os.close(ours)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
