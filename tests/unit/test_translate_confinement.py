@@ -28,7 +28,7 @@ from lnamespace.translate.confinement.certificates import (
 )
 from lnamespace.translate.confinement.namespaces import kept_as
 from lnamespace.translate.confinement.ownership import (
-    Applier,
+    FieldApplier,
     fields_of_others,
     unwritten_fields,
 )
@@ -418,17 +418,17 @@ def entry(manager: str, **fields: Any) -> Object:
 def test_an_apply_leaves_to_another_manager_what_it_has_written() -> None:
     labels: Object = {"f:labels": {f"f:{LEVEL}": {}, f"f:{LEVEL}-version": {}}}
     stored = named("n") | {"metadata": {"managedFields": [entry("a", **{"f:metadata": labels})]}}
-    others = fields_of_others(NAMESPACE, stored, Applier("b"))
+    others = fields_of_others(NAMESPACE, stored, FieldApplier("b"))
     applied = confine_patch(NAMESPACE, "", named("n"), VIEW, Form.APPLY, others)
     assert applied["metadata"]["labels"] == {}, "and its value is not set back"
-    assert fields_of_others(NAMESPACE, stored, Applier("a")) == frozenset()
+    assert fields_of_others(NAMESPACE, stored, FieldApplier("a")) == frozenset()
     own = confine_patch(NAMESPACE, "", named("n"), VIEW, Form.APPLY, frozenset())
     assert own["metadata"]["labels"][LEVEL] == "baseline"
 
 
 def test_a_pinned_value_is_left_to_the_manager_that_has_it() -> None:
     stored = named("p") | {"metadata": {"managedFields": [entry("a", **{"f:value": {}})]}}
-    others = fields_of_others(PRIORITY_CLASS, stored, Applier("b"))
+    others = fields_of_others(PRIORITY_CLASS, stored, FieldApplier("b"))
     applied = confine_patch(PRIORITY_CLASS, "", named("p"), VIEW, Form.APPLY, others)
     assert "value" not in applied
     assert applied["preemptionPolicy"] == "Never"

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from lnamespace.translate.protobuf.unknown_fields import unknown_fields
+from lnamespace.translate.protobuf.strictness import unknown_fields
 
 
 @pytest.mark.parametrize(

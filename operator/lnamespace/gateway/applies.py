@@ -14,7 +14,7 @@ from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.translate.bodies import media_type_of
 from lnamespace.translate.confinement.ownership import (
-    Applier,
+    FieldApplier,
     adds_fields,
     fields_of_others,
     unwritten_fields,
@@ -49,20 +49,20 @@ class ApplyBasis:
         """Return whether a refusal names nothing but fields that nobody wrote."""
         if status != 409 or not self.unwritten:
             return False
-        causes = msgspec.json.decode(answer, type=_Conflict).details.causes
+        causes = msgspec.json.decode(answer, type=_ApplyConflict).details.causes
         return bool(causes) and all(each.field in self.unwritten for each in causes)
 
 
-class _Cause(msgspec.Struct, frozen=True):
+class _ApplyCause(msgspec.Struct, frozen=True):
     field: str = ""
 
 
-class _Details(msgspec.Struct, frozen=True):
-    causes: Sequence[_Cause] = ()
+class _ApplyDetails(msgspec.Struct, frozen=True):
+    causes: Sequence[_ApplyCause] = ()
 
 
-class _Conflict(msgspec.Struct, frozen=True):
-    details: _Details = _Details()
+class _ApplyConflict(msgspec.Struct, frozen=True):
+    details: _ApplyDetails = _ApplyDetails()
 
 
 async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
@@ -78,7 +78,7 @@ async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
     if response.status != 200:
         return ApplyBasis()  # it is not there, or the write is refused in the same words
     stored = _decode_object(body)
-    applier = Applier(call.parameter("fieldManager"), request.subresource)
+    applier = FieldApplier(call.parameter("fieldManager"), request.subresource)
     return ApplyBasis(
         fields_of_others(request.resource, stored, applier),
         unwritten_fields(request.resource, stored),

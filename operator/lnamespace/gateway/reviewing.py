@@ -17,7 +17,7 @@ from lnamespace.rbac.reviews import AUTHENTICATION, AUTHORIZATION, ReviewAnswers
 from lnamespace.rbac.token_reviews import token_review_down
 from lnamespace.translate.bodies import media_type_of
 from lnamespace.translate.encodings import UNREADABLE
-from lnamespace.translate.protobuf.unknown_fields import unknown_fields
+from lnamespace.translate.protobuf.strictness import unknown_fields
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.request_json import json_of_body
 from lnamespace.translate.resources import GroupResource

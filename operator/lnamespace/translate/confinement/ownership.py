@@ -16,7 +16,7 @@ from lnamespace.translate.resources import ResourceType
 
 
 @dataclass(frozen=True)
-class Applier:
+class FieldApplier:
     """Who applies: one manager of the fields of one subresource."""
 
     manager: str
@@ -33,7 +33,9 @@ def adds_fields(resource: ResourceType) -> bool:
     return any(_added_paths(resource))
 
 
-def fields_of_others(resource: ResourceType, stored: Object, applier: Applier) -> frozenset[Path]:
+def fields_of_others(
+    resource: ResourceType, stored: Object, applier: FieldApplier
+) -> frozenset[Path]:
     """Return those of the fields that the gateway adds which another manager has.
 
     Parameters
