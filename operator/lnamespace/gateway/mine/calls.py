@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lnamespace.gateway.calls import AnswerEncoding, JsonEncoding, ProtobufEncoding
+from lnamespace.gateway.calls import AnswerEncoding, answer_encoding
 from lnamespace.gateway.http.connection import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
@@ -82,7 +82,7 @@ class MineCall:
             The client accepts nothing that can be given.
         """
         encoding = encoding_of(request, ",".join(exchange.request.values("accept")))
-        answer = ProtobufEncoding() if encoding.protobuf else JsonEncoding()
+        answer = answer_encoding(encoding.media_type)
         return cls(exchange, request, visitor, platform, rights, encoding.accept, answer)
 
     @property

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from lnamespace.errors import ClusterError
+from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.merging import ResumeLog, read_page
@@ -296,7 +297,7 @@ class _SpanningWatch:
                     await exchange.send(encoding.encode_event(line))
         except Refused as refused:
             await exchange.send(encoding.encode_event(error_event(refused.status)))
-        except ClusterError:
+        except (ClusterError, UpstreamRefused):
             # As the API server ends a watch when it stops: the client goes on at its place.
             pass
         await exchange.end()
