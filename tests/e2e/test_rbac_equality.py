@@ -132,14 +132,14 @@ def test_every_question_is_answered_as_the_api_server_answers_it(admin: Api, wor
 
 
 @pytest.mark.thorough
-@pytest.mark.timeout(3600, func_only=True)
-def test_tens_of_thousands_of_questions_are_answered_as_the_api_server_does(admin: Api) -> None:
-    for _ in range(5):
+@pytest.mark.timeout(7200, func_only=True)
+def test_a_hundred_thousand_questions_are_answered_as_the_api_server_does(admin: Api) -> None:
+    for _ in range(25):
         made = World(f"rbac-{uuid4().hex[:8]}", Random(uuid4().int))
         made.generate()
         try:
             made.create(admin)
-            confirm_equal(admin, made, 3000)
+            confirm_equal(admin, made, 4000)
         finally:
             made.remove(admin)
 

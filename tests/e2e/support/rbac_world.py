@@ -14,13 +14,17 @@ from tests.e2e.support.api import Api, Object, ns_path, rbac_path
 
 GROUP = "rbac.authorization.k8s.io"
 VERBS = ("get", "list", "create", "update", "delete", "escalate", "bind", "impersonate")
+ODD_VERBS = ("Get", "watch", "deletecollection", "*", "")
 GROUPS = ("", "apps", "example.com", GROUP)
 RESOURCES = ("pods", "deployments", "widgets", "roles", "clusterroles", "secrets")
-SUBRESOURCES = ("", "", "status", "scale", "log")
-NAMES = ("", "", "one", "two", "three")
-PATHS = ("/healthz", "/healthz/etcd", "/api", "/apis/apps", "/metrics", "/a/b/c", "/")
+SUBRESOURCES = ("", "", "", "status", "scale", "log", "*", "status/x")
+NAMES = ("", "", "one", "two", "three", "*", "one/two")
+PATHS = ("/healthz", "/healthz/", "/healthz/etcd", "/api", "/apis/apps", "/metrics", "/a", "/a/b/c")
+ODD_PATHS = ("/", "", "*", "/a*", "/a**", "/HEALTHZ", "/a//b", "healthz", "/h\u00e4")
 URLS = ("/healthz", "/healthz/*", "/a*", "/apis/*", "*", "/metrics", "/a/b*")
-KINDS = ("namespaces", "clusterroles", "clusterrolebindings")
+ODD_URLS = ("/a**", "/*", "/a*/c", "/*/b", "", "/h\u00e4*", "healthz")
+ODD_USER = 'O"Neil <o&n> \\ \u00fc\u4e2d'
+EVERYBODY = ("authenticated", "serviceaccounts")
 
 
 @dataclass
@@ -45,7 +49,17 @@ class World:
             for number in range(5)
         ]
         accounts = [service_account(namespace, "sa") for namespace in self.namespaces]
-        return [*people, *accounts, User(f"{self.name}:nobody", groups=("system:authenticated",))]
+        nobody = User(f"{self.name}:nobody", groups=("system:authenticated",))
+        odd = User(f"{self.name}:{ODD_USER}", groups=(f"{self.name}:{ODD_USER}",))
+        return [*people, *accounts, nobody, odd]
+
+    @property
+    def _asked_users(self) -> list[User]:
+        """Those who are asked about in reviews, some of whom cannot log in."""
+        named = User(service_account(self.namespaces[0], "sa").name)
+        grouped = User("", groups=(f"{self.name}:g0", f"{self.name}:g0"))
+        master = User(f"{self.name}:master", groups=(f"{self.name}:g1", "system:masters"))
+        return [*self.users, *self.users, named, grouped, master]
 
     def generate(self) -> None:
         """Think of objects, in the order in which they can be created."""
@@ -78,22 +92,49 @@ class World:
 
     def questions(self, count: int) -> Iterator[tuple[User, Attributes]]:
         """Think of questions, half of them about what some rule names."""
-        users = self.users
+        users = self._asked_users
+        rules = [rule for _, manifest in self.objects for rule in manifest.get("rules", ())]
         for _ in range(count):
-            yield self.random.choice(users), self._question()
+            likely = self.random.random() < 0.5
+            asked = self._likely(self.random.choice(rules)) if likely else self._question()
+            yield self.random.choice(users), asked
+
+    def _likely(self, rule: Object) -> Attributes:
+        """Think of a question that one rule may answer."""
+        pick = self.random.choice
+        verb = self._for_all(pick(rule["verbs"]), VERBS)
+        if "nonResourceURLs" in rule:
+            url = pick(rule["nonResourceURLs"])
+            return path_attributes(verb, pick((url, url.rstrip("*"), url.replace("*", "x/y"))))
+        resource, _, subresource = pick(rule["resources"]).partition("/")
+        return Attributes(
+            verb,
+            self._for_all(pick(rule["apiGroups"]), GROUPS),
+            "",
+            self._for_all(resource, RESOURCES),
+            self._for_all(subresource, SUBRESOURCES),
+            self._namespace(),
+            pick((*rule.get("resourceNames", ()), *NAMES)),
+        )
+
+    def _for_all(self, word: str, words: tuple[str, ...]) -> str:
+        return self.random.choice((*words, "*")) if word == "*" else word
+
+    def _namespace(self) -> str:
+        """Return one that has Roles, or none, or one that does not exist."""
+        return self.random.choice(["", *self.namespaces, *self.namespaces, f"{self.name}-none"])
 
     def _question(self) -> Attributes:
         pick = self.random.choice
         if self.random.random() < 0.2:
-            return path_attributes(pick(("get", "post")), pick(PATHS))
-        namespace = pick(["", *self.namespaces, *self.namespaces])
+            return path_attributes(pick(("get", "post", "*")), pick((*PATHS, *ODD_PATHS)))
         return Attributes(
-            pick(VERBS),
-            pick(GROUPS),
+            pick((*VERBS, *ODD_VERBS)),
+            pick((*GROUPS, "*", "extensions")),
             "",
-            pick(RESOURCES),
+            pick((*RESOURCES, "*")),
             pick(SUBRESOURCES),
-            namespace,
+            self._namespace(),
             pick(NAMES),
         )
 
@@ -104,25 +145,37 @@ class World:
         self.objects.append((rbac_path(kind, namespace=namespace), {"metadata": meta, **manifest}))
 
     def _cluster_role(self, number: int) -> Object:
+        """Return a ClusterRole; the first four are aggregated, never in a circle."""
         label = f"{self.name}.example.com"
-        labels = {f"{label}/to-{self.random.randint(0, 3)}": "true"} if number > 3 else {}
-        if number < 4:  # aggregated; one may have another's label, never in a circle
-            key = f"{label}/to-{number}"
-            by_label: Object = {"matchLabels": {key: "true"}}
-            by_key: Object = {"matchExpressions": [{"key": key, "operator": "Exists"}]}
-            chosen = self.random.choice([by_label, by_key])
+        if number < 4:
             labels = {f"{label}/to-{number - 1}": "true"} if number else {}
-            return {
-                "metadata": {"labels": labels},
-                "aggregationRule": {"clusterRoleSelectors": [chosen]},
-            }
+            selectors = [self._selector(label, number) for _ in range(self.random.randint(1, 2))]
+            aggregation = {"clusterRoleSelectors": selectors}
+            return {"metadata": {"labels": labels}, "aggregationRule": aggregation}
+        value = self.random.choice(("true", "true", "false"))
+        labels = {f"{label}/leaf": "", f"{label}/to-{self.random.randint(0, 3)}": value}
         rules = [self._rule(paths=True) for _ in range(self.random.randint(0, 3))]
         return {"metadata": {"labels": labels}, "rules": rules}
+
+    def _selector(self, label: str, number: int) -> Object:
+        """Return a selector of ClusterRoles of this world."""
+        key = f"{label}/to-{number}"
+        leaves: Object = {"matchLabels": {f"{label}/leaf": ""}}
+        return self.random.choice(
+            [
+                {"matchLabels": {key: "true"}},
+                {"matchExpressions": [{"key": key, "operator": "Exists"}]},
+                {"matchExpressions": [{"key": key, "operator": "In", "values": ["true", "x"]}]},
+                leaves | {"matchExpressions": [{"key": key, "operator": "DoesNotExist"}]},
+                leaves
+                | {"matchExpressions": [{"key": key, "operator": "NotIn", "values": ["true"]}]},
+            ]
+        )
 
     def _rule(self, *, paths: bool = False) -> Object:
         verbs = self._some(("*", *VERBS), 3)
         if paths and self.random.random() < 0.3:
-            return {"verbs": verbs, "nonResourceURLs": self._some(URLS, 2)}
+            return {"verbs": verbs, "nonResourceURLs": self._some((*URLS, *ODD_URLS), 2)}
         written = ["*/scale", "*/status", "pods/*", "pods/log", "deployments/scale", "*/*"]
         rule: Object = {
             "verbs": verbs,
@@ -130,7 +183,7 @@ class World:
             "resources": self._some(("*", *RESOURCES, *written), 3),
         }
         if self.random.random() < 0.3:
-            rule["resourceNames"] = self._some(("one", "two", "other"), 2)
+            rule["resourceNames"] = self._some(("one", "two", "other", "*", ""), 2)
         return rule
 
     def _binding(self, kind: str, namespace: str = "") -> Object:
@@ -146,9 +199,12 @@ class World:
         account = {"kind": "ServiceAccount", "name": "sa", "namespace": home}
         of_namespace = {**group, "name": f"system:serviceaccounts:{home}"}
         person = {"kind": "User", "apiGroup": GROUP, "name": f"{self.name}:u{number}"}
-        choices = [person, person, group, group, account, of_namespace]
-        if namespace:
+        by_name = {**person, "name": f"system:serviceaccount:{home}:sa"}
+        odd = {**self.random.choice([person, group]), "name": f"{self.name}:{ODD_USER}"}
+        choices = [person, person, group, group, account, of_namespace, by_name, odd]
+        if namespace:  # elsewhere these would be everybody
             choices.append({"kind": "ServiceAccount", "name": "sa"})
+            choices += [{**group, "name": f"system:{all_}"} for all_ in EVERYBODY]
         return self.random.choice(choices)
 
     def _some(self, words: tuple[str, ...] | list[str], most: int) -> list[str]:
