@@ -30,6 +30,7 @@ def reference(kind: str, name: str, version: str = "v1", **more: str) -> dict[st
 
 
 POD = "spec.template.spec"
+GPU, ABOVE_GPU = ("deviceclass.resource.kubernetes.io/" + each for each in ("gpu", "acme-gpu"))
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 SELECTED = {"matchLabels": {LABEL: "acme"}}
 BOTH_WAYS = [
@@ -58,6 +59,24 @@ BOTH_WAYS = [
         SELECTED,
     ),
     ("cronjobs", "spec.jobTemplate.spec.template.spec.priorityClassName", "high", "acme-high"),
+    (
+        "cronjobs",
+        "status.active[]",
+        reference("Job", "j", "batch/v1", namespace="prod"),
+        reference("Job", "j", "batch/v1", namespace="acme-prod"),
+    ),
+    # Devices by the name of their class, as an extended resource.
+    (
+        "deployments",
+        f"{POD}.containers[].resources.limits",
+        {GPU: "1", "cpu": "1"},
+        {ABOVE_GPU: "1", "cpu": "1"},
+    ),
+    ("pods", "spec.initContainers[].resources.requests", {GPU: "1"}, {ABOVE_GPU: "1"}),
+    ("pods", "spec.resources.requests", {GPU: "1"}, {ABOVE_GPU: "1"}),
+    ("pods", "status.containerStatuses[].allocatedResources", {GPU: "1"}, {ABOVE_GPU: "1"}),
+    ("limitranges", "spec.limits[].max", {GPU: "1"}, {ABOVE_GPU: "1"}),
+    ("resourcequotas", "spec.hard", {f"requests.{GPU}": "1"}, {f"requests.{ABOVE_GPU}": "1"}),
     ("statefulsets", "spec.volumeClaimTemplates[].spec.storageClassName", "fast", "acme-fast"),
     ("controllerrevisions", "data.spec.template.spec.priorityClassName", "high", "acme-high"),
     ("networkpolicies", "spec.ingress[].from[].namespaceSelector", {}, SELECTED),

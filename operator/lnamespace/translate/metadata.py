@@ -19,7 +19,7 @@ from lnamespace.translate.plans import (
     object_of,
     text_of,
 )
-from lnamespace.translate.quotas import quota_key_down, quota_key_up
+from lnamespace.translate.quotas import resource_key_down, resource_key_up
 from lnamespace.translate.references import OwnersPlan
 from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.spellings import (
@@ -115,7 +115,7 @@ def _names(resource: ResourceType) -> dict[str, FieldRule]:
 def _managed_fields(resource: ResourceType, *, aggregated: bool) -> ManagedFieldsPlan:
     """Return the plan for managed fields, where the keys of maps occur too."""
     if resource.plural == "resourcequotas":
-        return ManagedFieldsPlan(quota_key_up, quota_key_down)
+        return ManagedFieldsPlan(resource_key_up, resource_key_down)
     if resource.namespaced:
         return ManagedFieldsPlan()
     return ManagedFieldsPlan(role_key_up if aggregated else own_key_up, key_down)

@@ -1,13 +1,14 @@
-"""The keys of resource quotas that name a class or an API group.
+"""Keys of resources that name a class or an API group: of quotas, of containers, of limits.
 
-- ``CLASS.storageclass.storage.k8s.io/requests.storage``, ``.../persistentvolumeclaims``
-- ``CLASS.deviceclass.resource.k8s.io/devices``
-- ``count/RESOURCE.GROUP``
+- ``deviceclass.resource.kubernetes.io/CLASS``, of quotas with ``requests.`` before it
+- of quotas, ``CLASS.storageclass.storage.k8s.io/requests.storage``, ``.../persistentvolumeclaims``
+- of quotas, ``CLASS.deviceclass.resource.k8s.io/devices``
+- of quotas, ``count/RESOURCE.GROUP``
 """
 
 from collections.abc import Callable
 
-from lnamespace.translate.plans import KeyPlan
+from lnamespace.translate.plans import KeyPlan, Spelling
 from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.spellings import DEVICE_CLASS, STORAGE_CLASS
 from lnamespace.translate.view import View
@@ -17,15 +18,17 @@ _CLASSES = {
     ".deviceclass.resource.k8s.io": DEVICE_CLASS.resource,
 }
 _COUNT = "count/"
+_DEVICES = ("deviceclass.resource.kubernetes.io/", "requests.deviceclass.resource.kubernetes.io/")
+"""What the names of resources begin with that are devices of a class."""
 
 
-def quota_key_up(view: View, key: str) -> str:
-    """Return a key of a quota in upstream spelling."""
+def resource_key_up(view: View, key: str) -> str:
+    """Return a key of a resource in upstream spelling."""
     return _translated(key, view.name_up, view.group_up)
 
 
-def quota_key_down(view: View, key: str) -> str:
-    """Return a key of a quota in tenant spelling."""
+def resource_key_down(view: View, key: str) -> str:
+    """Return a key of a resource in tenant spelling."""
     return _translated(key, view.name_down, view.group_down)
 
 
@@ -38,6 +41,8 @@ def _translated(
         plural, dot, rest = key.removeprefix(_COUNT).partition(".")
         return f"{_COUNT}{plural}{dot}{group(rest) or rest}"
     head, slash, what = key.partition("/")
+    if key.startswith(_DEVICES):
+        return f"{head}/{name(DEVICE_CLASS.resource, what) or what}"
     for suffix, resource in _CLASSES.items():
         if slash and head.endswith(suffix):
             own = head.removesuffix(suffix)
@@ -45,4 +50,5 @@ def _translated(
     return key
 
 
-QUOTA_KEYS = KeyPlan(quota_key_up, quota_key_down)
+RESOURCE_KEYS = KeyPlan(resource_key_up, resource_key_down)
+RESOURCE_NAME = Spelling(resource_key_up, resource_key_down)

@@ -35,6 +35,7 @@ TYPES = {
         _type("", "configmaps", "ConfigMap"),
         _type("", "endpoints", "Endpoints"),
         _type("", "events", "Event"),
+        _type("", "limitranges", "LimitRange"),
         _type("", "persistentvolumeclaims", "PersistentVolumeClaim"),
         _type("", "pods", "Pod"),
         _type("", "resourcequotas", "ResourceQuota"),

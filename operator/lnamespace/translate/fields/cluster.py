@@ -8,7 +8,7 @@ from lnamespace.translate.labels import TenantSelector
 from lnamespace.translate.metadata import AnnotationRules
 from lnamespace.translate.paths import plan_at
 from lnamespace.translate.plans import ListPlan, ObjectPlan
-from lnamespace.translate.quotas import QUOTA_KEYS
+from lnamespace.translate.quotas import RESOURCE_KEYS
 from lnamespace.translate.references import REFERENCE, RoleRefPlan, SubjectPlan
 from lnamespace.translate.scopes import ScopePlan
 from lnamespace.translate.spellings import (
@@ -127,10 +127,16 @@ OTHERS: Mapping[tuple[str, str], ObjectPlan] = {
     ("", "namespaces"): plan_at({"status.conditions[]": NamespaceCondition()}),
     ("", "resourcequotas"): plan_at(
         {
-            "spec.hard": QUOTA_KEYS,
+            "spec.hard": RESOURCE_KEYS,
             "spec.scopeSelector.matchExpressions[]": ScopePlan(),
-            "status.hard": QUOTA_KEYS,
-            "status.used": QUOTA_KEYS,
+            "status.hard": RESOURCE_KEYS,
+            "status.used": RESOURCE_KEYS,
+        }
+    ),
+    ("", "limitranges"): plan_at(
+        {
+            f"spec.limits[].{each}": RESOURCE_KEYS
+            for each in ("default", "defaultRequest", "max", "maxLimitRequestRatio", "min")
         }
     ),
     ("", "events"): plan_at({"involvedObject": REFERENCE, "related": REFERENCE, "message": TEXT}),

@@ -7,6 +7,8 @@ from lnamespace.translate.labels import TenantSelector
 from lnamespace.translate.metadata import TEMPLATE_METADATA
 from lnamespace.translate.paths import merged, plan_at
 from lnamespace.translate.plans import FieldRule, ListPlan, ObjectPlan
+from lnamespace.translate.quotas import RESOURCE_KEYS, RESOURCE_NAME
+from lnamespace.translate.references import REFERENCE
 from lnamespace.translate.spellings import (
     CLUSTER_TRUST_BUNDLE,
     DEVICE_CLASS,
@@ -27,8 +29,12 @@ _AFFINITY = plan_at(
         "preferredDuringSchedulingIgnoredDuringExecution[].podAffinityTerm": _AFFINITY_TERM,
     }
 )
+_RESOURCES = plan_at({"limits": RESOURCE_KEYS, "requests": RESOURCE_KEYS})
 POD_SPEC = plan_at(
     {
+        "containers[].resources": _RESOURCES,
+        "initContainers[].resources": _RESOURCES,
+        "resources": _RESOURCES,
         "priorityClassName": PRIORITY_CLASS,
         "runtimeClassName": RUNTIME_CLASS,
         "affinity.podAffinity": _AFFINITY,
@@ -47,7 +53,14 @@ _CONTAINER_STATE = plan_at(
         "waiting.reason": TEXT,
     }
 )
-_CONTAINERS = plan_at({"state": _CONTAINER_STATE, "lastState": _CONTAINER_STATE})
+_CONTAINERS = plan_at(
+    {
+        "state": _CONTAINER_STATE,
+        "lastState": _CONTAINER_STATE,
+        "allocatedResources": RESOURCE_KEYS,
+        "resources": _RESOURCES,
+    }
+)
 POD = plan_at(
     {
         "spec": POD_SPEC,
@@ -57,6 +70,9 @@ POD = plan_at(
         "status.containerStatuses[]": _CONTAINERS,
         "status.initContainerStatuses[]": _CONTAINERS,
         "status.ephemeralContainerStatuses[]": _CONTAINERS,
+        "status.allocatedResources": RESOURCE_KEYS,
+        "status.resources": _RESOURCES,
+        "status.extendedResourceClaimStatus.requestMappings[].resourceName": RESOURCE_NAME,
     }
 )
 POD_TEMPLATE = plan_at({"metadata": TEMPLATE_METADATA, "spec": POD_SPEC})
@@ -80,6 +96,7 @@ WORKLOADS: Mapping[tuple[str, str], ObjectPlan] = {
         {
             "spec.jobTemplate.metadata": TEMPLATE_METADATA,
             "spec.jobTemplate.spec.template": POD_TEMPLATE,
+            "status.active[]": REFERENCE,
         }
     ),
     ("resource.k8s.io", "resourceclaims"): plan_at(
