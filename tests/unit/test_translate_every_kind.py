@@ -139,3 +139,47 @@ def test_an_object_of_each_kind_comes_back_as_it_was(key: str) -> None:
 def test_every_kind_of_the_api_server_is_among_these() -> None:
     plurals = {each.resource for group in discovered() for each in group.versions[0].resources}
     assert plurals - {each.plural for _, each in KINDS.values()} == {"gears", "meters", "widgets"}
+
+
+def nested(levels: int) -> bytes:
+    return b'{"f:a":' * levels + b"{}" + b"}" * levels
+
+
+@pytest.mark.parametrize("levels", [500, 995, 1500, 9900])
+@pytest.mark.parametrize(
+    "key", ["v1 ConfigMap", "v1 PersistentVolumeClaim", "rbac.authorization.k8s.io/v1 Role"]
+)
+def test_an_object_with_the_deepest_managed_fields_comes_down(key: str, levels: int) -> None:
+    """Whoever may write an object gives it such: lists and watches go on, with that object."""
+    fields = b'[{"manager":"acme","fieldsV1":' + nested(levels) + b"}]"
+    above = b'{"metadata":{"name":"x","namespace":"acme-prod","managedFields":' + fields + b"}}"
+    below = above.replace(b"acme-prod", b"prod")
+    own = {"metadata": {"name": "x"}}
+    assert answer_down(asked(key, "get", own), JSON, above, ACME) == below
+    listed = answer_down(asked(key, "list", own), JSON, b'{"items":[' + above + b"]}", ACME)
+    assert listed == b'{"items":[' + below + b"]}"
+    event = b'{"type":"ADDED","object":' + above + b"}"
+    told = event_down(asked(key, "watch", own), JSON, event, ACME)
+    assert told == b'{"type":"ADDED","object":' + below + b"}"
+
+
+KEPT = "lcluster.tenancy.loblaw.digital/"
+
+
+@pytest.mark.parametrize("text", ["", "{", "7", "[" * 2000])
+@pytest.mark.parametrize(
+    ("key", "annotation"),
+    [
+        ("rbac.authorization.k8s.io/v1 ClusterRole", f"{KEPT}aggregation-rule"),
+        ("scheduling.k8s.io/v1 PriorityClass", f"{KEPT}original.value"),
+        ("flowcontrol.apiserver.k8s.io/v1 FlowSchema", f"{KEPT}original.spec.rules"),
+    ],
+)
+def test_a_list_stands_whatever_is_where_an_original_should_be(
+    key: str, annotation: str, text: str
+) -> None:
+    metadata = {"name": "acme-x", "annotations": {annotation: text}}
+    above = {"metadata": metadata, "value": 1, "spec": {"rules": []}}
+    listed = {"items": [above, {"metadata": {"name": "acme-y"}}]}
+    below = answer_down(asked(key, "list", above), JSON, encoded(listed), ACME)
+    assert [each["metadata"]["name"] for each in json.loads(below)["items"]] == ["x", "y"]

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from lnamespace.kube.nesting import at_any_depth
+
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _REMEMBERED_EVENTS = 2000
 _REMEMBERED_WATCHES = 500
@@ -66,7 +68,7 @@ def read_event(line: bytes) -> EventHead:
     ValueError
         It is not an event.
     """
-    return _head.decode(line)
+    return at_any_depth(_head.decode, line)
 
 
 def bookmark(line: bytes, version: str, *, ends_initial_events: bool = False) -> bytes:
@@ -210,7 +212,7 @@ def read_page(body: bytes) -> ListedPart:
     ValueError
         It is not one.
     """
-    return _page.decode(body)
+    return at_any_depth(_page.decode, body)
 
 
 def merge_pages(pages: Sequence[ListedPart], continue_: str = "") -> bytes:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Mapping
 
 from lnamespace.gateway.namespaces import WatchedObject
+from lnamespace.kube.nesting import at_any_depth
 from lnamespace.kube.objects import Key
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.base import base_access
@@ -92,7 +93,9 @@ class TenantRoles:
         request = ResourceRequest("get", resource, "v1")
         try:
             body = answer_down(request, "application/json", item.raw, self._view)
-            return decode_role(body) if plural in _ROLES else decode_binding(body)
+            if plural in _ROLES:
+                return at_any_depth(decode_role, body)
+            return at_any_depth(decode_binding, body)
         except (Refused, *UNREADABLE) as error:
             # It gives nobody anything, and takes nothing away from others.
             about = {"kind": plural, "object": item.name, "error": str(error)}

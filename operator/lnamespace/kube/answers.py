@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from lnamespace import errors
+from lnamespace.kube.nesting import at_any_depth
 
 LONGEST_ADVICE = 30.0
 """The longest Retry-After that is obeyed, in seconds. The API server asks for a few; a maintenance
@@ -47,7 +48,7 @@ def decode(decoder: msgspec.json.Decoder[D], answer: bytes | msgspec.Raw) -> D:
         It is not JSON, or not of that form.
     """
     try:
-        return decoder.decode(answer)
+        return at_any_depth(decoder.decode, answer)
     except (ValueError, RecursionError) as error:
         raise errors.Unreadable(f"an answer that cannot be read: {error}") from error
 

@@ -24,6 +24,7 @@ from lnamespace.errors import ClusterError, Expired, NotFound, Throttled, Unreac
 from lnamespace.kube.answers import decode, error_of, version_of
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
+from lnamespace.kube.nesting import at_any_depth
 from lnamespace.kube.objects import Key
 from lnamespace.kube.pages import PageSize
 from lnamespace.kube.resources import Resource
@@ -238,7 +239,7 @@ class Reflector(Generic[T]):
 
     def _read_item(self, raw: msgspec.Raw) -> T:
         try:
-            return self._read(raw)
+            return at_any_depth(self._read, raw)
         except (ValueError, RecursionError) as error:
             raise Unreadable(str(error)) from error
 

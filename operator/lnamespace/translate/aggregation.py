@@ -6,7 +6,7 @@ annotation there.
 
 from dataclasses import dataclass
 
-from msgspec import Raw
+from msgspec import DecodeError, Raw
 from msgspec.json import encode
 
 from lnamespace.translate.labels import OWN_KEYS
@@ -36,8 +36,8 @@ class ClusterRolePlan(WholePlan):
             members["rules"] = Raw(encode(_served_rules(members, scope)))
         if KEPT_AS.encode() in bytes(members.get("metadata", b"")):
             rule = _kept(members)
-            if rule:
-                members[MEMBER] = Raw(rule.encode())
+            if rule is not None:
+                members[MEMBER] = rule
         return super().members_down(members, scope)
 
 
@@ -70,7 +70,13 @@ def _annotate(members: Encoded, rule: Raw) -> None:
     members["metadata"] = metadata | {"annotations": annotations | {KEPT_AS: kept}}
 
 
-def _kept(members: Encoded) -> str | None:
+def _kept(members: Encoded) -> Raw | None:
+    """Return the rule that is kept; None if somebody has written over it what is none."""
     metadata = object_of(members["metadata"]) or {}
     annotations = object_of(metadata.get("annotations", b"{}")) or {}
-    return text_of(annotations.get(KEPT_AS, b"null"))
+    text = text_of(annotations.get(KEPT_AS, b"null"))
+    try:
+        is_rule = text and object_of(text.encode()) is not None
+    except DecodeError:
+        return None
+    return Raw(text.encode()) if text and is_rule else None

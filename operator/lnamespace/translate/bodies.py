@@ -9,6 +9,7 @@ from dataclasses import replace
 from msgspec import DecodeError, Raw
 from msgspec.json import encode
 
+from lnamespace.kube.nesting import at_any_depth
 from lnamespace.translate.answers import AnswerTranslator, encoded
 from lnamespace.translate.catalogue import DELETE_OPTIONS, plan_of, scope_of
 from lnamespace.translate.confined import confined_up
@@ -32,6 +33,7 @@ STREAMS = frozenset({"log", "exec", "attach", "portforward"})
 """Subresources whose bodies are no objects, but for a Status when they fail."""
 OPAQUE_SUBRESOURCES = STREAMS | {"proxy"}
 """Subresources whose bodies are the data of a container."""
+_TOO_DEEP = "an answer of the platform's API server is nested too deeply"
 DELETIONS = frozenset({"delete", "deletecollection"})
 
 
@@ -74,6 +76,13 @@ def answer_down(request: ResourceRequest, content_type: str, body: bytes, view: 
     """
     if not body or request.subresource == "proxy" or media_type_of(content_type) != JSON:
         return body
+    try:
+        return at_any_depth(_body_down, request, body, view)
+    except RecursionError as error:
+        raise internal_error(_TOO_DEEP) from error
+
+
+def _body_down(request: ResourceRequest, body: bytes, view: View) -> bytes:
     members = _answer_members(body)
     try:
         return encoded(AnswerTranslator(request, view).answer(members), body)
@@ -89,6 +98,13 @@ def event_down(
     A frame is a line of JSON without its end, or a protobuf message without its length.
     """
     del content_type
+    try:
+        return at_any_depth(_frame_down, request, frame, view)
+    except RecursionError as error:
+        raise internal_error(_TOO_DEEP) from error
+
+
+def _frame_down(request: ResourceRequest, frame: bytes, view: View) -> bytes | None:
     event = AnswerTranslator(request, view).event(_answer_members(frame))
     return None if event is None else encoded(event, frame)
 
@@ -137,7 +153,7 @@ def _request_members(body: bytes) -> Encoded:
 def _answer_members(body: bytes) -> Encoded:
     try:
         members = object_of(body)
-    except (DecodeError, RecursionError) as error:
+    except DecodeError as error:
         raise internal_error("an answer of the platform's API server is not JSON") from error
     if members is None:
         raise internal_error("an answer of the platform's API server is no object")

@@ -7,7 +7,7 @@ from msgspec.json import Decoder, encode
 
 from lnamespace.translate.confinement import confine, confines, restore
 from lnamespace.translate.metadata import name_of
-from lnamespace.translate.plans import Encoded, Foreign, Scope
+from lnamespace.translate.plans import Encoded, Scope, object_of
 from lnamespace.translate.status import bad_request
 
 _decode = Decoder(dict[str, Any]).decode
@@ -28,10 +28,12 @@ def restored(members: Encoded, scope: Scope) -> Encoded:
     """Return an object of a confined kind in upstream spelling, as its tenant wrote it."""
     if not _may_differ(members, scope):
         return members
-    try:
-        body = restore(scope.resource, _decode(encode(members)), scope.view)
-    except RecursionError as error:
-        raise Foreign from error  # no tenant wrote it through the gateway
+    metadata = object_of(members.get("metadata", b"null")) or {}
+    fields = metadata.pop("managedFields", None)  # the most of many objects, and never confined
+    rest = members if fields is None else members | {"metadata": metadata}
+    body = restore(scope.resource, _decode(encode(rest)), scope.view)
+    if fields is not None:
+        body["metadata"]["managedFields"] = fields
     return _decode_members(encode(body))
 
 

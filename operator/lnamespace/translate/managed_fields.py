@@ -93,8 +93,6 @@ class ManagedFieldsPlan(Leaf):
             return _FieldSetSpelling(scope.view, spell).reduced(_decode_fields(value))
         except ValidationError:
             return value
-        except RecursionError:
-            return {}
 
 
 def leave_managed_fields(members: Encoded, scope: Scope) -> None:

@@ -247,7 +247,10 @@ class Pinned:
             return
         if not kept:
             del subject.body["metadata"]["annotations"]
-        value = msgspec.json.decode(original)
+        try:
+            value = msgspec.json.decode(original)
+        except (msgspec.DecodeError, RecursionError):
+            return  # no gateway wrote it
         for parent in parents(subject.body, self.path):
             parent[self.path[-1]] = value
             if value is None:
