@@ -13,8 +13,11 @@ from tests.e2e.support.api import JSON, NAMESPACES, RBAC, Api, ns_path, rbac_pat
 from tests.e2e.support.cluster import running
 from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
 from tests.e2e.support.people import People
+from tests.e2e.support.waiting import eventually
 from tests.e2e.support.walks import WANTED, Step, errors, planted, reads, walk
 
+GROUP = "rbac.authorization.k8s.io"
+VIEWER = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "view"}
 CANARY = "zyzzyva"
 """A word that is nowhere but in what belongs to the other tenant."""
 ATTACKER, VICTIM = "quokka", "zyzzyvas"
@@ -182,6 +185,100 @@ def test_a_service_accounts_token_gives_nothing_of_others_at_the_api_server(
     paths = [f"/api/v1/{each}" for each in kinds]
     paths += [ns_path(f"{VICTIM}-default", "secrets"), f"{RBAC}/clusterroles"]
     assert [stolen.answer("GET", path).status for path in paths] == [403] * len(paths)
+
+
+DEEP = b'{"f:a":' * 9900 + b"{}" + b"}" * 9900
+"""Managed fields as deep as the API server takes them."""
+
+
+CLAIM = (
+    b',"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"' + ATTACKER.encode() + b'-fast"'
+    b',"resources":{"requests":{"storage":"1Gi"}}}}'
+)
+
+
+def poisons() -> Iterator[tuple[str, bytes]]:
+    """Give objects that a tenant's ServiceAccount may write, which are hard to translate."""
+    entry = b'{"manager":"x","operation":"Update","fieldsType":"FieldsV1","apiVersion":'
+    for group, plural in (
+        ("v1", "configmaps"),
+        ("v1", "persistentvolumeclaims"),
+        ("rbac.authorization.k8s.io/v1", "roles"),
+    ):
+        fields = entry + json.dumps(group).encode() + b',"fieldsV1":' + DEEP + b"}"
+        yield (
+            f"{group} {plural}",
+            b'{"metadata":{"name":"poison","managedFields":[' + fields + b"]}}",
+        )
+    data = b'{"metadata":{"name":"poison"},"revision":1,"data":' + DEEP + b"}"
+    yield "apps/v1 controllerrevisions", data
+    metrics = "autoscaling.alpha.kubernetes.io/metrics"
+    for name, text in (("a", "{"), ("b", "[" * 100_000), ("c", f'[{{"object":"{VICTIM}-a"}}]')):
+        meta = {"name": f"poison-{name}", "annotations": {metrics: text}}
+        target = {"apiVersion": f"{VICTIM}-example.com/v1", "kind": "Deployment", "name": "x"}
+        spec = {"maxReplicas": 1, "scaleTargetRef": target}
+        body = json.dumps({"metadata": meta, "spec": spec}).encode()
+        yield "autoscaling/v2 horizontalpodautoscalers", body
+    owner = {"apiVersion": "none.example.com/v9", "kind": "None", "name": "x", "uid": "x"}
+    of_nobody = {"metadata": {"name": "poison", "ownerReferences": [owner]}}
+    yield "v1 serviceaccounts", json.dumps(of_nobody).encode()
+    about = {"kind": "Namespace", "name": f"{VICTIM}-default", "namespace": f"{ATTACKER}-default"}
+    seen = {"metadata": {"name": "poison"}, "involvedObject": about, "message": "x"}
+    yield "v1 events", json.dumps(seen).encode()
+
+
+def test_nothing_that_a_service_account_writes_upstream_ends_a_list_or_a_watch_or_news_of_roles(
+    cluster: GatewayCluster, root: Api, victim: Api
+) -> None:
+    robot = robot_of(cluster, root)
+    for kind, body in poisons():
+        version, _, plural = kind.partition(" ")
+        base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        home = f"{base}/namespaces/{ATTACKER}-default/{plural}"
+        written = robot.answer("POST", home, body, SENT)
+        assert written.status == 201, (kind, written.text[-500:])
+        watched = f"{base}/{plural}?watch=true&sendInitialEvents=true&timeoutSeconds=1"
+        watched += "&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+        for path in (f"{base}/{plural}", f"{base}/namespaces/default/{plural}", watched):
+            answer = root.answer("GET", path)
+            assert answer.status == 200, (path, answer.text[:500])
+            assert '"name":"poison' in answer.text, path
+            assert '"type":"ERROR"' not in answer.text, path
+    for api in (root, victim):  # what is granted afterwards counts, and what is revoked too
+        grant_and_revoke(api)
+
+
+def grant_and_revoke(api: Api) -> None:
+    """Show that news of roles arrive."""
+    later = [{"apiGroup": GROUP, "kind": "User", "name": "later"}]
+    bound = {"metadata": {"name": "later"}, "subjects": later, "roleRef": VIEWER}
+    api.create(f"{RBAC}/clusterrolebindings", bound)
+    eventually(lambda: may_read(api))
+    api.delete(f"{RBAC}/clusterrolebindings/later")
+    eventually(lambda: not may_read(api))
+
+
+def may_read(api: Api) -> bool:
+    """Whether user ``later`` may read pods inside."""
+    asked = {"user": "later", "resourceAttributes": {"verb": "get", "resource": "pods"}}
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    allowed: bool = api.create(path, {"spec": asked})["status"]["allowed"]
+    return allowed
+
+
+def robot_of(cluster: GatewayCluster, root: Api) -> Api:
+    """Return a ServiceAccount with every right in a namespace, at the API server."""
+    root.create(ns_path("default", "serviceaccounts"), {"metadata": {"name": "robot"}})
+    subject = {"kind": "ServiceAccount", "name": "robot", "namespace": "default"}
+    everything = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "cluster-admin"}
+    bound = {"metadata": {"name": "robot"}, "roleRef": everything, "subjects": [subject]}
+    root.create(rbac_path("rolebindings", "", "default"), bound)
+    token = root.create(ns_path("default", "serviceaccounts", "robot/token"), {"spec": {}})
+    robot = cluster.admin.with_token(
+        token["status"]["token"], cluster.certificates / "robot.kubeconfig"
+    )
+    eventually(lambda: robot.answer("GET", ns_path(f"{ATTACKER}-default", "pods")).status == 200)
+    return robot
 
 
 @pytest.mark.parametrize(

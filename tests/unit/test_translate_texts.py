@@ -14,6 +14,11 @@ from tests.unit.support.translation import ACME
             "namespace acme-prod is being terminated",
             "namespace prod is being terminated",
         ),
+        (
+            "no PriorityClass with name acme-/a/b was found",
+            "no PriorityClass with name /a/b was found",
+        ),
+        ('Invalid value: "acme-High_1"', 'Invalid value: "High_1"'),
         ('User "lcluster:acme:bob" cannot', 'User "bob" cannot'),
         ("system:serviceaccount:acme-prod:default", "system:serviceaccount:prod:default"),
         (

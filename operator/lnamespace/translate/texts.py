@@ -34,7 +34,7 @@ _INERT_ROLE = _ROLE + INERT
 def _names(tenant: str) -> re.Pattern[str]:
     prefix = re.escape(f"{tenant}-")
     return re.compile(
-        rf"""{_BEGINNING}{_NOT_AN_IMAGE}{prefix}(?=[a-z0-9*])"""
+        rf"""{_BEGINNING}{_NOT_AN_IMAGE}{prefix}(?=[^\s"'`,;:)\]}}])"""
         rf"""|(?<=namespaces/){prefix}"""
         rf"""|(?<=\.){prefix}(?=[a-z0-9-]+\.svc\b)"""
     )
