@@ -1,5 +1,6 @@
 """What a tenant, a sudoer or a manager may try, with real credentials; and a stolen token."""
 
+import json
 from functools import partial
 from typing import Any
 
@@ -537,3 +538,24 @@ def test_who_lists_what_is_not_there_writes_nothing_into_anybodys_namespace(
 
     eventually(told, 240)
     tenants.delete(name)  # or it is tried again for ever, which other tests would count
+
+
+def test_the_deepest_managed_fields_stop_no_news(
+    name: str, sudo: Api, admin: Api, victim: str
+) -> None:
+    """The API server takes 10,000 levels, of which Python reads 1,000 by itself."""
+    namespace = sudo.get(ns_path(name))
+    del namespace["metadata"]["managedFields"]
+    fields = b'{"f:a":' * 9900 + b"{}" + b"}" * 9900
+    entry = b'{"manager":"x","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1"'
+    deep = b'"metadata":{"managedFields":[' + entry + b',"fieldsV1":' + fields + b"}],"
+    body = json.dumps(namespace, separators=(",", ":")).encode()
+    written = sudo.send("PUT", ns_path(name), body.replace(b'"metadata":{', deep, 1))
+    assert fields in written
+    admin.patch(ns_path(victim), {"metadata": {"labels": {MANAGED_BY: "drifted"}}})
+
+    def is_repaired() -> bool:
+        labels: dict[str, str] = admin.get(ns_path(victim))["metadata"]["labels"]
+        return labels[MANAGED_BY] != "drifted"
+
+    eventually(is_repaired)

@@ -206,10 +206,9 @@ def poisons() -> Iterator[tuple[str, bytes]]:
         ("rbac.authorization.k8s.io/v1", "roles"),
     ):
         fields = entry + json.dumps(group).encode() + b',"fieldsV1":' + DEEP + b"}"
-        yield (
-            f"{group} {plural}",
-            b'{"metadata":{"name":"poison","managedFields":[' + fields + b"]}}",
-        )
+        start = b'{"metadata":{"name":"poison","managedFields":['
+        end = CLAIM if plural == "persistentvolumeclaims" else b"}"
+        yield f"{group} {plural}", start + fields + b"]}" + end
     data = b'{"metadata":{"name":"poison"},"revision":1,"data":' + DEEP + b"}"
     yield "apps/v1 controllerrevisions", data
     metrics = "autoscaling.alpha.kubernetes.io/metrics"
