@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.e2e.support.api import JSON, NAMESPACES, RBAC, Api, ns_path, rbac_path, refusal
-from tests.e2e.support.cluster import running
-from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, running
+from tests.e2e.support.gateway import GATEWAY_ACCOUNT, GatewayCluster, LClusters, Resident
+from tests.e2e.support.gateway_theft import UNFENCED, ways_to_more
 from tests.e2e.support.people import People
 from tests.e2e.support.waiting import eventually
 from tests.e2e.support.walks import WANTED, Step, errors, planted, reads, walk
@@ -22,6 +23,7 @@ CANARY = "zyzzyva"
 """A word that is nowhere but in what belongs to the other tenant."""
 ATTACKER, VICTIM = "quokka", "zyzzyvas"
 WORDS = (CANARY, ATTACKER, "lnamespace-clusters")
+WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 SENT = (("Content-Type", JSON),)
 
 
@@ -263,6 +265,69 @@ def may_read(api: Api) -> bool:
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     allowed: bool = api.create(path, {"spec": asked})["status"]["allowed"]
     return allowed
+
+
+def test_a_stolen_token_of_the_gateway_gives_no_more_than_any_tenant(
+    cluster: GatewayCluster, victim: Api
+) -> None:
+    del victim
+    stolen = Api(cluster.token(RELEASE_NAMESPACE, GATEWAY_ACCOUNT))
+    account = f"system:serviceaccount:lnamespace-clusters:{ATTACKER}"
+    own = stolen.acting(account).answer("GET", ns_path(f"{ATTACKER}-default", "secrets"))
+    assert own.status == 200, "what the gateway is for"
+    assert stolen.answer("GET", NAMESPACES).status == 200
+    ways = ways_to_more(ATTACKER, VICTIM)
+    assert len(ways) > 40
+    answers = {
+        what: stolen.answer(way.method, way.path, way.body, way.headers).status
+        for what, way in ways.items()
+    }
+    assert {what: code for what, code in answers.items() if code != 403} == {}
+    assert [stolen.answer(way.method, way.path).status for way in UNFENCED] == [200, 200]
+
+
+def test_nobody_is_somebody_else_by_any_header_or_token(
+    cluster: GatewayCluster, lclusters: LClusters, victim: Api, bob: Resident
+) -> None:
+    tokens = {
+        "of the victim": victim.create(
+            ns_path("default", "serviceaccounts", "default/token"), {"spec": {}}
+        )["status"]["token"],
+        "of the platform": cluster.admin.create(
+            ns_path("kube-system", "serviceaccounts", "default/token"), {"spec": {}}
+        )["status"]["token"],
+        "of nobody": "x.y.z",
+        "that is empty": "",
+    }
+    for what, token in tokens.items():  # beside a certificate, and alone
+        bearer = ("Authorization", f"Bearer {token}")
+        answer = bob.api.answer("POST", WHO, b"{}", (*SENT, bearer))
+        assert answer.status == 401, (what, answer.text)
+    stranger = bob.api.with_token(tokens["of the victim"], cluster.certificates / "foreign")
+    assert stranger.answer("GET", NAMESPACES).status in (401, 403)
+    for headers in (
+        [("Impersonate-User", "system:admin")],
+        [("impersonate-user", "alice")],
+        [("IMPERSONATE-USER", "alice"), ("Impersonate-Group", "system:masters")],
+        [("Impersonate-Group", "system:masters")],
+        [("Impersonate-Uid", "0")],
+        [("Impersonate-Extra-Scopes", "all")],
+        [("Connection", "Impersonate-User"), ("Impersonate-User", "alice")],
+    ):
+        answer = bob.api.answer("POST", WHO, b"{}", (*SENT, *headers))
+        assert answer.status in (400, 403), (headers, answer.text)
+    for headers in (
+        [("X-Remote-User", "alice"), ("X-Remote-Group", "system:masters")],
+        [("Impersonate_User", "alice"), ("Impersonate_Group", "system:masters")],
+        [("X-Forwarded-User", "alice")],
+        [("Connection", "Impersonate-User, Impersonate-Group, Authorization")],
+    ):
+        answer = bob.api.answer("POST", WHO, b"{}", (*SENT, *headers))
+        assert answer.status in (201, 400), (headers, answer.text)
+        if answer.status == 201:
+            assert json.loads(answer.body)["status"]["userInfo"]["username"] == "bob"
+        assert bob.api.answer("GET", f"{RBAC}/clusterroles/x", b"", tuple(headers)).status != 200
+    assert lclusters
 
 
 def robot_of(cluster: GatewayCluster, root: Api) -> Api:
