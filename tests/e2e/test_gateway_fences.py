@@ -916,6 +916,39 @@ def test_no_claim_is_of_a_class_of_another_tenant(tenant: Api) -> None:
     tenant.create(claims, claim(), dryRun="All")
 
 
+@pytest.mark.usefixtures("other_lcluster")
+def test_no_device_is_of_a_class_of_another_tenant(tenant: Api) -> None:
+    devices = "/apis/resource.k8s.io/v1/namespaces/" + HOME
+
+    def asked(owner: str) -> Iterator[tuple[str, Object]]:
+        """Ask for devices of a class in each way that there is."""
+        exact = {"deviceClassName": f"{owner}-gpu"}
+        for request in (
+            {"name": "a", "exactly": exact},
+            {"name": "a", "firstAvailable": [{"name": "b", **exact}]},
+        ):
+            spec = {"devices": {"requests": [request]}}
+            yield f"{devices}/resourceclaims", {"metadata": {"name": "x"}, "spec": spec}
+            template = {"metadata": {"name": "x"}, "spec": {"spec": spec}}
+            yield f"{devices}/resourceclaimtemplates", template
+        limits = {f"deviceclass.resource.kubernetes.io/{owner}-gpu": "1"}
+        container = {"name": "c", "image": "i", "resources": {"limits": limits}}
+        of_pod = {"metadata": {"name": "x"}, "spec": {"containers": [container]}}
+        yield ns_path(HOME, "pods"), of_pod
+
+    def refused(path: str, body: Object) -> bool:
+        try:
+            tenant.create(path, body, dryRun="All")
+        except ApiError as error:
+            return error.message.endswith("device class not found")
+        return False
+
+    for path, body in asked(OTHER):
+        eventually(partial(refused, path, body), what=f"{path} takes devices of another")
+    for path, body in asked(TENANT):
+        tenant.create(path, body, dryRun="All")
+
+
 def test_bindings_are_of_the_tenants_own_people(tenant: Api) -> None:
     bindings = rbac_path("rolebindings", namespace=HOME)
     for good in (

@@ -80,6 +80,21 @@ spec:
       expression: "variables.tenant + '-'"
 {{- end }}
 
+{{/* The binding of a policy that is asked once for each LCluster. Takes name and root. */}}
+{{- define "lnamespace.eachLClusterBinding" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ .name }}
+  labels: {{- include "lnamespace.labels" .root | nindent 4 }}
+spec:
+  policyName: {{ .name }}
+  validationActions: [Deny]
+  paramRef:
+    parameterNotFoundAction: Allow
+    selector: {}
+{{- end }}
+
 {{/* Administrators, Kubernetes' own controllers and ours: who may do it in all namespaces. Takes verb and resource. */}}
 {{- define "lnamespace.notEverywhere" -}}
 !(request.operation == 'DELETE' ? ['delete'] : request.operation == 'CREATE' ? ['create'] : ['update', 'patch']).exists(verb,
