@@ -175,6 +175,8 @@ def test_a_binding_to_all_who_are_authenticated_reaches_no_other_tenant(
     assert victim.items(ns_path(CANARY, "secrets"))
     stranger = lclusters.person_without_access(ATTACKER, "mallory")
     assert "not listed" in refusal(stranger.api.get, NAMESPACES)
+    for path in (f"{RBAC}/clusterrolebindings", rbac_path("rolebindings", "", "default")):
+        root.delete(f"{path}/all")  # inside, everybody is an administrator by them
 
 
 def test_a_service_accounts_token_gives_nothing_of_others_at_the_api_server(
