@@ -50,11 +50,11 @@ def plugins() -> str:
 
 def _leaves(parser: Parser) -> Iterator[Parser]:
     below = [a for a in _actions(parser) if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001 - argparse tells it in no other way
+    if not any(action.required for action in below):
+        yield parser
     for action in below:
         for command in action.choices.values():
             yield from _leaves(command)
-    if not below:
-        yield parser
 
 
 def _sections(commands: Iterable[Parser]) -> Iterator[str]:

@@ -52,6 +52,7 @@ def arguments_parser() -> argparse.ArgumentParser:
     )
     settings.add_options(gateway, "gateway")
     gateway.set_defaults(run=_gateway)
+    _add_gateway_check(gateway.add_subparsers(title="commands", metavar="COMMAND"))
     ledger = commands.add_parser("ledger", help="who pays for which namespace, for ever")
     add_commands(ledger)
     ledger.set_defaults(run=_ledger)
@@ -114,6 +115,25 @@ def _add_vet(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     vet.set_defaults(run=_vet)
 
 
+def _add_gateway_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    check = commands.add_parser(
+        "check",
+        help="see what of this cluster would leak into LClusters, or collide with them",
+        description="Reads the platform's cluster and changes nothing in it: names that begin as "
+        "those of LClusters, kinds that nobody has judged, what every account of an LCluster is "
+        "given, rights of the gateway. Exits with 1 if there is a problem (docs/lclusters.md).",
+    )
+    check.add_argument(
+        "--account",
+        metavar="NAMESPACE/NAME",
+        default="lnamespace-system/lnamespace-gateway",
+        help="the gateway's ServiceAccount ['lnamespace-system/lnamespace-gateway']",
+    )
+    check.add_argument("-o", "--output", choices=["table", "json"], default="table")
+    settings.add_options(check, "check")
+    check.set_defaults(run=_gateway_check)
+
+
 def _add_payers_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     check = commands.add_parser(
         "check",
@@ -156,6 +176,12 @@ def _gateway(chosen: Settings, _: argparse.Namespace) -> int:
     logs.configure(chosen.log_format, chosen.log_level)
     process.run(chosen)
     return 0
+
+
+def _gateway_check(chosen: Settings, arguments: argparse.Namespace) -> int:
+    from lnamespace.gateway.check import command
+
+    return command.run(chosen, arguments)
 
 
 def _ledger(chosen: Settings, arguments: argparse.Namespace) -> int:

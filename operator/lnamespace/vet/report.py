@@ -6,10 +6,9 @@ from itertools import groupby
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from lnamespace.access.vetting import URL, Right, VettingResult, refusal, warning
+from lnamespace.runtime.tables import print_table
 from lnamespace.vet.cluster import ObservedRole
 
 _STYLES = {"refused": "bold red", "new": "yellow", "lost": "cyan", "vetted": "dim"}
@@ -31,11 +30,11 @@ class Row:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return the row as cells of a table, safe to show on a terminal."""
+        """Return the row as cells of a table."""
         group = {"": "core", URL: "(path)"}.get(self.group, self.group)
         resource = f"{self.resource} {self.name}".strip()
         parts = (group, resource, ", ".join(self.verbs), ", ".join(self.origins), self.why)
-        return (self.state, *map(_visible, parts))
+        return (self.state, *parts)
 
 
 def rows(verdict: VettingResult, role: ObservedRole) -> list[Row]:
@@ -49,25 +48,8 @@ def rows(verdict: VettingResult, role: ObservedRole) -> list[Row]:
 
 
 def show(console: Console, shown: Iterable[Row]) -> None:
-    """Print rows as a table: in colour on a terminal, elsewhere as plain text without wrapping.
-
-    Empty columns are left out.
-    """
-    lines = [row.words for row in shown]
-    used = [column for column, words in enumerate(zip(*lines, strict=True)) if any(words)]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in used:
-        table.add_column(_COLUMNS[column], overflow="fold")
-    for line in lines:
-        table.add_row(*(Text(line[column]) for column in used), style=_STYLES[line[0]])
-    if console.is_terminal:
-        console.print(table)
-        return
-    wide = Console(file=console.file, width=10_000, color_system=None)
-    with wide.capture() as capture:
-        wide.print(table)
-    plain = (line.rstrip() for line in capture.get().splitlines())
-    console.file.write("".join(f"{line}\n" for line in plain))
+    """Print rows as a table."""
+    print_table(console, _COLUMNS, ((_STYLES[row.state], row.words) for row in shown))
 
 
 def as_json(shown: Iterable[Row]) -> Mapping[str, Any]:
@@ -95,8 +77,3 @@ def _rows(state: str, rights: Iterable[Right], role: ObservedRole) -> Iterator[R
     for (group, resource, name, origins, why), given in groupby(sorted(rights, key=alike), alike):
         verbs = tuple(sorted(right.verb for right in given))
         yield Row(state, group, resource, name, verbs, origins, why)
-
-
-def _visible(text: str) -> str:
-    """Escape text of the cluster in which a terminal would find control sequences."""
-    return text if text.isprintable() else ascii(text)

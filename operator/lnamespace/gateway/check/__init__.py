@@ -1,0 +1,7 @@
+"""``lnamespace gateway check``: what of the platform would leak into LClusters, or collide.
+
+- :mod:`~lnamespace.gateway.check.reading`: reads the platform's cluster, and changes nothing in it.
+- :mod:`~lnamespace.gateway.check.rights`: the rights that the gateway's account needs.
+- :mod:`~lnamespace.gateway.check.findings`: judges what was read; pure.
+- :mod:`~lnamespace.gateway.check.command`: prints it.
+"""

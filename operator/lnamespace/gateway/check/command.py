@@ -1,0 +1,70 @@
+"""The command ``lnamespace gateway check``."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Iterable
+
+import msgspec
+from rich.console import Console
+
+from lnamespace.errors import SettingsError
+from lnamespace.gateway.check.findings import CheckFinding, Severity, judge_platform
+from lnamespace.gateway.check.reading import PlatformReader
+from lnamespace.kube.client import Access, connect
+from lnamespace.model.names import Names
+from lnamespace.runtime.tables import print_table
+from lnamespace.settings import Settings
+
+_STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
+_COLUMNS = ("", "WHAT", "FOUND", "DO")
+
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Print what of the platform's cluster would leak into LClusters, or collide with them.
+
+    Returns
+    -------
+    int
+        The exit code; 1 if there is a problem.
+
+    Raises
+    ------
+    SettingsError
+        The cluster has no such instance, or the account is no NAMESPACE/NAME.
+    ClusterError
+        The API server gave no answer.
+    """
+    if arguments.account.count("/") != 1:
+        raise SettingsError("--account must be NAMESPACE/NAME")
+    found = asyncio.run(_findings(settings, arguments.account))
+    problems = sum(each.severity is Severity.PROBLEM for each in found)
+    if arguments.output == "json":
+        answer = {"passed": not problems, "findings": found}
+        text = msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()
+        sys.stdout.write(f"{text}\n")
+    else:
+        _print(found, problems)
+    return 1 if problems else 0
+
+
+async def _findings(settings: Settings, account: str) -> tuple[CheckFinding, ...]:
+    async with connect(Access(settings.kubeconfig, settings.context)) as client:
+        reader = PlatformReader(client, Names(settings.api_group_suffix), account)
+        return judge_platform(await reader.read())
+
+
+def _print(found: Iterable[CheckFinding], problems: int) -> None:
+    out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    rows = [
+        (_STYLES[each.severity], (each.severity.value, each.about, each.found, each.advice))
+        for each in found
+    ]
+    if rows:
+        print_table(out, _COLUMNS, rows)
+        out.print()
+    if not problems:
+        out.print("Passed: nothing leaks into LClusters, and nothing collides with them.")
+    out.file.flush()
+    if problems:
+        sys.stderr.write(f"error: problems: {problems}. They are above, with what to do\n")

@@ -1,0 +1,309 @@
+"""Judge what was read of the platform's cluster: what would leak into LClusters, or collide."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lnamespace.gateway.check.state import PlatformState
+from lnamespace.kube.prefixed import ClusterObject
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
+from lnamespace.model.lcluster import RESERVED_TENANTS, tenant_of_name
+from lnamespace.translate.policies import BUILT_IN_GROUPS
+from lnamespace.translate.protobuf.schema import schema_file
+
+_OLDEST = (1, 30)
+_SHOWN = 8
+"""So many names stand in one line; the others are counted."""
+
+_EVERY_ACCOUNT = ("system:authenticated", "system:serviceaccounts", "system:unauthenticated")
+_ROLES_OF_EVERYBODY = frozenset(
+    {
+        "system:basic-user",
+        "system:discovery",
+        "system:public-info-viewer",
+        "system:service-account-issuer-discovery",
+    }
+)
+"""The ClusterRoles that every API server gives to everybody."""
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    PROBLEM = "problem"
+    """Something leaks, collides or will not work."""
+    WARNING = "warning"
+    """Somebody should look at it and decide."""
+    NOTE = "note"
+    """What people of LClusters will see, or not have."""
+
+
+@dataclass(frozen=True)
+class CheckFinding:
+    """One thing that was found.
+
+    Parameters
+    ----------
+    about
+        Object, kind or right.
+    advice
+        What to do; empty where nothing need be done.
+    """
+
+    severity: Severity
+    about: str
+    found: str
+    advice: str = ""
+
+
+def judge_platform(state: PlatformState) -> tuple[CheckFinding, ...]:
+    """Return all findings, the worst first."""
+    found = [finding for rule in _RULES for finding in rule(state)]
+    return tuple(sorted(found, key=lambda each: list(Severity).index(each.severity)))
+
+
+def _version(state: PlatformState) -> Iterator[CheckFinding]:
+    if state.version is None:
+        return
+    major, minor = state.version
+    if state.version < _OLDEST:
+        yield CheckFinding(
+            Severity.PROBLEM,
+            f"Kubernetes {major}.{minor}",
+            "it has no ValidatingAdmissionPolicies, which bound what the gateway writes",
+            "update it to 1.30 or newer",
+        )
+    known = schema_file().kubernetes
+    if state.version > tuple(int(part) for part in known.split(".")[:2]):
+        yield CheckFinding(
+            Severity.WARNING,
+            f"Kubernetes {major}.{minor}",
+            f"this release of LNamespace knows the kinds of {known}",
+            "update LNamespace before the cluster",
+        )
+
+
+def _unknown_kinds(state: PlatformState) -> Iterator[CheckFinding]:
+    """Tell what stands in Kubernetes' own groups and is not Kubernetes' own as we know it."""
+    known = schema_file()
+    for each in sorted(state.kinds):
+        api_version, _, kind = each.partition(" ")
+        if known.message_of_kind(api_version, kind) is None:
+            yield CheckFinding(
+                Severity.WARNING,
+                each,
+                "nobody has judged this kind: LClusters have it if it is namespaced, and fields of "
+                "it that name other objects are not translated",
+                "update LNamespace",
+            )
+
+
+def _aggregated(state: PlatformState) -> Iterator[CheckFinding]:
+    for group in sorted(state.aggregated & BUILT_IN_GROUPS):
+        yield CheckFinding(
+            Severity.PROBLEM,
+            f"apiservices of {group or 'the core group'}",
+            "an aggregated API server answers a group of Kubernetes, and LClusters would reach it",
+            "remove the APIService, or do not switch the gateway on",
+        )
+    if others := state.aggregated - BUILT_IN_GROUPS:
+        yield CheckFinding(
+            Severity.NOTE,
+            "aggregated APIs",
+            f"LClusters do not have {_some(others)}; `kubectl top` needs metrics.k8s.io",
+        )
+
+
+def _definitions(state: PlatformState) -> Iterator[CheckFinding]:
+    groups = {
+        _group_of(each)
+        for each in state.objects
+        if each.resource is CUSTOM_RESOURCE_DEFINITION and not state.label_of(each)
+    }
+    if hidden := groups - BUILT_IN_GROUPS - {state.names.group}:
+        yield CheckFinding(
+            Severity.NOTE,
+            "customresourcedefinitions",
+            f"LClusters do not have the platform's kinds of {_some(hidden)}; they may have "
+            "CustomResourceDefinitions of the same names",
+        )
+
+
+def _collisions(state: PlatformState) -> Iterator[CheckFinding]:
+    """Tell whose name an LCluster takes for one of its own."""
+    tenants = state.lclusters
+    for each in state.objects:
+        tenant = tenant_of_name(_named(each))
+        if tenant in tenants and state.label_of(each) != tenant:
+            yield _collision(tenant, str(each))
+    for group in sorted(state.aggregated):
+        if (tenant := tenant_of_name(group)) in tenants:
+            yield _collision(tenant, f"apiservices of {group}")
+    for name in state.lnamespaces:
+        if (tenant := tenant_of_name(name)) in tenants:
+            yield _collision(tenant, f"lnamespaces {name}")
+
+
+def _collision(tenant: str, about: str) -> CheckFinding:
+    return CheckFinding(
+        Severity.PROBLEM,
+        about,
+        f"the name begins as those of LCluster {tenant}, whose object it is not",
+        "rename it, or delete the LCluster",
+    )
+
+
+def _foreign_labels(state: PlatformState) -> Iterator[CheckFinding]:
+    for each in state.objects:
+        tenant = state.label_of(each)
+        if tenant and tenant not in state.lclusters:
+            yield CheckFinding(
+                Severity.WARNING,
+                str(each),
+                f"it has the label of LCluster {tenant}, which there is not",
+                f"delete it, or take the label {state.names.lcluster_label} from it",
+            )
+
+
+def _taken_names(state: PlatformState) -> Iterator[CheckFinding]:
+    names = [_named(each) for each in state.objects if not state.label_of(each)]
+    begun = {tenant_of_name(name) for name in (*names, *state.lnamespaces)}
+    if taken := begun - {""} - set(RESERVED_TENANTS) - state.lclusters:
+        yield CheckFinding(
+            Severity.NOTE,
+            "names",
+            f"no LCluster can be called {_some(taken)}: objects of the platform begin so",
+        )
+
+
+def _everybody(state: PlatformState) -> Iterator[CheckFinding]:
+    """Tell what the platform gives to groups in which every ServiceAccount of an LCluster is."""
+    groups = {*_EVERY_ACCOUNT, f"system:serviceaccounts:{state.names.clusters_namespace}"}
+    ours = {f"{state.names.prefix}:authenticated", f"{state.names.prefix}-mine"}
+    for binding in state.bindings:
+        given = {each.name for each in binding.subjects if each.kind == "Group"} & groups
+        if given and binding.role not in _ROLES_OF_EVERYBODY | ours:
+            yield CheckFinding(
+                Severity.WARNING,
+                str(binding),
+                f"gives {binding.role} to {_some(given)}: the pods of every LCluster have it",
+                "bind it to a group of your people",
+            )
+
+
+def _published(state: PlatformState) -> Iterator[CheckFinding]:
+    for plural, names in sorted(state.published.items()):
+        if names:
+            yield CheckFinding(Severity.NOTE, plural, f"every LCluster sees {_some(names)}")
+    for name in state.secret_parameters:
+        yield CheckFinding(
+            Severity.WARNING,
+            f"storageclasses {name}",
+            "its parameters name a Secret of the platform, and every LCluster reads the names",
+            "nobody reads the Secret by that; if the names tell too much, set them in the driver",
+        )
+
+
+def _accounts(state: PlatformState) -> Iterator[CheckFinding]:
+    for name in state.accounts:
+        if name != "default":
+            yield CheckFinding(
+                Severity.PROBLEM,
+                f"serviceaccounts {state.names.clusters_namespace}/{name}",
+                f"a token of it is everything that LCluster {name} is",
+                "delete it: no account of that namespace needs to exist",
+            )
+
+
+def _client_certificates(state: PlatformState) -> Iterator[CheckFinding]:
+    if state.client_authorities is False:
+        yield CheckFinding(
+            Severity.WARNING,
+            "configmaps kube-system/extension-apiserver-authentication",
+            "it has no client-ca-file: client certificates of the platform are no logins to "
+            "LClusters",
+            "give the gateway the CAs by --gateway-client-ca-file, if people have certificates",
+        )
+
+
+def _rights(state: PlatformState) -> Iterator[CheckFinding]:
+    if state.missing and len(state.missing) == state.needed:
+        yield CheckFinding(
+            Severity.NOTE,
+            state.account,
+            "it has none of the gateway's rights: the chart gives them with gateway.enabled",
+        )
+        return
+    if state.missing:
+        yield CheckFinding(
+            Severity.PROBLEM,
+            state.account,
+            f"it may not {_some(map(str, state.missing))}",
+            "upgrade the chart's release, which gives what the gateway needs",
+        )
+    fence = f"{state.names.prefix}-gateway"
+    for plural in ("validatingadmissionpolicies", "validatingadmissionpolicybindings"):
+        there = {each.metadata.name for each in state.objects if each.resource.plural == plural}
+        if state.needed and fence not in there:
+            yield CheckFinding(
+                Severity.PROBLEM,
+                f"{plural} {fence}",
+                "it is missing, and nothing bounds what the gateway writes",
+                "upgrade the chart's release",
+            )
+
+
+def _unread(state: PlatformState) -> Iterator[CheckFinding]:
+    if state.unread:
+        yield CheckFinding(
+            Severity.WARNING,
+            "your rights",
+            f"you may not read {_some(state.unread)}: it was not checked",
+            "run it as an administrator of the platform's cluster",
+        )
+
+
+def _excess(state: PlatformState) -> Iterator[CheckFinding]:
+    if state.excessive:
+        yield CheckFinding(
+            Severity.PROBLEM,
+            state.account,
+            f"it may, in all namespaces, {_some(map(str, state.excessive))}: whoever has its token "
+            "reaches everybody",
+            "take the binding away that gives it; the chart's do not",
+        )
+
+
+_RULES: tuple[Callable[[PlatformState], Iterable[CheckFinding]], ...] = (
+    _version,
+    _collisions,
+    _accounts,
+    _aggregated,
+    _unknown_kinds,
+    _everybody,
+    _foreign_labels,
+    _unread,
+    _rights,
+    _excess,
+    _client_certificates,
+    _published,
+    _definitions,
+    _taken_names,
+)
+
+
+def _named(found: ClusterObject) -> str:
+    """Return what must not begin with a tenant's prefix: the name; of a definition, its group."""
+    if found.resource is CUSTOM_RESOURCE_DEFINITION:
+        return _group_of(found)
+    return found.metadata.name
+
+
+def _group_of(definition: ClusterObject) -> str:
+    return definition.metadata.name.partition(".")[2]
+
+
+def _some(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    more = len(ordered) - _SHOWN
+    return ", ".join(ordered[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,308 @@
+"""Read of the platform's cluster what decides whether LClusters are safe in it."""
+
+import asyncio
+import re
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+
+from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
+from lnamespace.errors import Forbidden, NotFound, ServerFault, SettingsError, Unreadable
+from lnamespace.gateway.check.rights import (
+    EXCESSIVE_RIGHTS,
+    OWN_KINDS,
+    AccountRight,
+    needed_rights,
+)
+from lnamespace.gateway.check.state import GroupBinding, PlatformState
+from lnamespace.kube import answers
+from lnamespace.kube.client import Client
+from lnamespace.kube.metadata import ListMeta, PartialMetadata
+from lnamespace.kube.objects import RbacSubject, RoleRef
+from lnamespace.kube.prefixed import PAGE, ClusterObject, PrefixedObjects
+from lnamespace.kube.resources import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    ROLE_BINDING,
+    SERVICE_ACCOUNT,
+    Resource,
+)
+from lnamespace.model.names import Names
+from lnamespace.translate.policies import BUILT_IN_GROUPS
+from lnamespace.translate.published import Published
+from lnamespace.translate.resources import GroupResource
+
+_API_SERVICE = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservices")
+_STORAGE_CLASS = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses")
+_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_AUTHENTICATION = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+_AT_ONCE = 10
+
+T = TypeVar("T")
+
+
+class _Server(msgspec.Struct, frozen=True):
+    major: str
+    minor: str
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    group_version: str
+
+
+class _Group(msgspec.Struct, frozen=True):
+    name: str
+    versions: tuple[_Version, ...] = ()
+
+
+class _Groups(msgspec.Struct, frozen=True):
+    groups: tuple[_Group, ...] = ()
+
+
+class _ServedKind(msgspec.Struct, frozen=True):
+    name: str
+    kind: str
+
+
+class _ServedKinds(msgspec.Struct, frozen=True):
+    resources: tuple[_ServedKind, ...] = ()
+
+
+class _ApiServiceSpec(msgspec.Struct, frozen=True):
+    group: str = ""
+    service: dict[str, Any] | None = None
+
+
+class _Item(msgspec.Struct, frozen=True, rename="camel"):
+    """An object of any of the kinds that are read in whole."""
+
+    metadata: PartialMetadata
+    spec: _ApiServiceSpec = _ApiServiceSpec()
+    role_ref: RoleRef = RoleRef("", "")
+    subjects: tuple[RbacSubject, ...] | None = None
+    parameters: dict[str, str] | None = None
+
+
+class _ItemPage(msgspec.Struct, frozen=True):
+    metadata: ListMeta
+    items: tuple[_Item, ...] | None = None
+
+
+class _AuthenticationConfig(msgspec.Struct, frozen=True):
+    data: dict[str, str] = {}
+
+
+class _AccessReviewStatus(msgspec.Struct, frozen=True):
+    allowed: bool = False
+
+
+class _AccessReview(msgspec.Struct, frozen=True):
+    status: _AccessReviewStatus
+
+
+@dataclass
+class PlatformReader:
+    """Reads the platform's cluster; notes what it may not read.
+
+    Parameters
+    ----------
+    account
+        The user name of the gateway's account.
+    """
+
+    client: Client
+    names: Names
+    account: str
+    unread: list[str] = field(default_factory=list)
+
+    async def read(self) -> PlatformState:
+        """Return the state of the cluster.
+
+        Raises
+        ------
+        SettingsError
+            The cluster has no such instance.
+        ClusterError
+            The API server gave no answer.
+        """
+        if not await self._read("its API", self._serves(lnamespace_resource(self.names)), True):
+            raise SettingsError(
+                f"--api-group-suffix: this cluster has no LNamespaces of {self.names.group}"
+            )
+        objects = await self._objects()
+        storage = await self._items(_STORAGE_CLASS)
+        allowed = await self._read("subjectaccessreviews", self._review(), {})
+        services = await self._items(_API_SERVICE)
+        needed = needed_rights(self.names, self.account)
+        return PlatformState(
+            self.names,
+            self.account,
+            await self._server_version(),
+            await self._lclusters(),
+            tuple(
+                each.metadata.name for each in await self._items(lnamespace_resource(self.names))
+            ),
+            objects,
+            frozenset(await self._read("API groups", self._kinds(), ())),
+            frozenset(each.spec.group for each in services if each.spec.service),
+            await self._bindings(),
+            dict(_published(objects, self.names.lcluster_label)),
+            tuple(_with_secrets(storage, self.names.lcluster_label)),
+            await self._accounts(),
+            await self._read("the client-ca-file", self._client_authorities(), None),
+            len(needed) if allowed else 0,
+            tuple(each for each in needed if not allowed.get(each, True)),
+            tuple(each for each in EXCESSIVE_RIGHTS if allowed.get(each)),
+            tuple(self.unread),
+        )
+
+    async def _read(self, what: str, work: Coroutine[Any, Any, T], otherwise: T) -> T:
+        """Return what was read; note what the caller may not read."""
+        try:
+            return await work
+        except Forbidden:
+            self.unread.append(what)
+            return otherwise
+
+    async def _serves(self, resource: Resource) -> bool:
+        try:
+            await self.client.list_metadata(resource.path(), limit="1")
+        except NotFound:
+            return False
+        return True
+
+    async def _server_version(self) -> tuple[int, int] | None:
+        found = _decode(await self.client.get("/version"), _Server)
+        numbers = [re.match(r"\d+", part) for part in (found.major, found.minor)]
+        major, minor = (int(each.group()) if each else 0 for each in numbers)
+        return (major, minor) if major else None
+
+    async def _lclusters(self) -> frozenset[str]:
+        found = await self._items(lcluster_resource(self.names))
+        return frozenset(each.metadata.name for each in found)
+
+    async def _objects(self) -> tuple[ClusterObject, ...]:
+        lister = PrefixedObjects(self.client, self.names.lcluster_label)
+        found: list[ClusterObject] = []
+        for kind in OWN_KINDS:
+            found += await self._read(kind.plural, lister.everything((kind,)), ())
+        return tuple(found)
+
+    async def _accounts(self) -> tuple[str, ...]:
+        path = SERVICE_ACCOUNT.path(namespace=self.names.clusters_namespace)
+        found = await self._read("serviceaccounts", self._list(path), ())
+        return tuple(each.metadata.name for each in found)
+
+    async def _bindings(self) -> tuple[GroupBinding, ...]:
+        found = [*await self._items(CLUSTER_ROLE_BINDING), *await self._items(ROLE_BINDING)]
+        return tuple(
+            GroupBinding(
+                each.metadata.name, each.metadata.namespace, each.role_ref.name, each.subjects
+            )
+            for each in found
+            if each.subjects
+        )
+
+    async def _items(self, resource: Resource) -> tuple[_Item, ...]:
+        return await self._read(resource.plural, self._list(resource.path()), ())
+
+    async def _list(self, path: str) -> tuple[_Item, ...]:
+        found: list[_Item] = []
+        params = {"limit": PAGE}
+        while True:
+            try:
+                page = _decode(await self.client.get(path, **params), _ItemPage)
+            except NotFound:
+                return ()
+            found += page.items or ()
+            if not page.metadata.continue_:
+                return tuple(found)
+            params["continue"] = page.metadata.continue_
+
+    async def _kinds(self) -> tuple[str, ...]:
+        """Return the kinds in Kubernetes' own API groups."""
+        groups = _decode(await self.client.get("/apis"), _Groups).groups
+        versions = [
+            (f"/apis/{each.group_version}", each.group_version)
+            for group in groups
+            if group.name in BUILT_IN_GROUPS
+            for each in group.versions
+        ]
+        found: list[str] = []
+        for path, api_version in (("/api/v1", "v1"), *versions):
+            kinds = await self._read(path, self._served(path), ())
+            found += (f"{api_version} {each.kind}" for each in kinds if "/" not in each.name)
+        return tuple(found)
+
+    async def _served(self, path: str) -> tuple[_ServedKind, ...]:
+        try:
+            return _decode(await self.client.get(path), _ServedKinds).resources
+        except (NotFound, ServerFault):
+            return ()  # An aggregated API server that is coming, going or broken.
+
+    async def _client_authorities(self) -> bool | None:
+        try:
+            found = _decode(await self.client.get(_AUTHENTICATION), _AuthenticationConfig)
+        except NotFound:
+            return False
+        return bool(found.data.get("client-ca-file"))
+
+    async def _review(self) -> Mapping[AccountRight, bool]:
+        """Return which of the rights that matter the gateway's account has."""
+        rights = (*needed_rights(self.names, self.account), *EXCESSIVE_RIGHTS)
+        room = asyncio.Semaphore(_AT_ONCE)
+
+        async def allowed(right: AccountRight) -> bool:
+            namespace, _, name = self.account.partition("/")
+            body = {
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SubjectAccessReview",
+                "spec": {
+                    "user": f"system:serviceaccount:{namespace}:{name}",
+                    "groups": [
+                        "system:serviceaccounts",
+                        f"system:serviceaccounts:{namespace}",
+                        "system:authenticated",
+                    ],
+                    "resourceAttributes": right,
+                },
+            }
+            async with room:
+                answer = await self.client.create(_REVIEWS, msgspec.json.encode(body))
+            return _decode(answer, _AccessReview).status.allowed
+
+        return dict(zip(rights, await asyncio.gather(*map(allowed, rights)), strict=True))
+
+
+def _published(
+    objects: Iterable[ClusterObject], tenant_label: str
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Return the names that every LCluster sees, but for Kubernetes' own ClusterRoles."""
+    published = Published()
+    for resource in published.objects:
+        if resource.plural == CLUSTER_ROLE.plural:
+            continue
+        of_kind = (
+            (each.metadata.name, each.metadata.labels)
+            for each in objects
+            if GroupResource(each.resource.group, each.resource.plural) == resource
+        )
+        yield resource.plural, tuple(sorted(published.names(resource, of_kind, tenant_label)))
+
+
+def _with_secrets(classes: Iterable[_Item], tenant_label: str) -> Iterator[str]:
+    """Return the platform's StorageClasses that name a Secret, as drivers of CSI know it."""
+    for each in classes:
+        if tenant_label not in each.metadata.labels and any(
+            "secret" in key.lower() for key in each.parameters or {}
+        ):
+            yield each.metadata.name
+
+
+def _decode(answer: bytes, type_: type[T]) -> T:
+    try:
+        return answers.decode(msgspec.json.Decoder(type_), answer)
+    except Unreadable as error:
+        raise Unreadable(f"{type_.__name__.strip('_')}: {error}") from error

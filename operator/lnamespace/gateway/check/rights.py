@@ -1,0 +1,82 @@
+"""The rights that the gateway's account needs on the platform, and some that it must not have."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from lnamespace.kube.prefixed import ALL_KINDS
+from lnamespace.kube.resources import NAMESPACE, RBAC
+from lnamespace.model import lcluster
+from lnamespace.model.names import Names
+from lnamespace.translate.acting_users import (
+    EXTRA_EXTRA,
+    GROUP_EXTRA,
+    PERSON_EXTRA,
+    UID_EXTRA,
+    USERNAME_EXTRA,
+)
+
+_WATCHED = ("list", "watch")
+_WRITTEN = (*_WATCHED, "create", "update", "patch", "delete")
+OWN_KINDS = (NAMESPACE, *(each for each in ALL_KINDS if each.plural != "ipaddresses"))
+"""The cluster-scoped kinds that LClusters have objects of; as in the chart's ``gatewayKinds``."""
+
+
+class AccountRight(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A right, in the words of a SubjectAccessReview."""
+
+    verb: str
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        named = f"{what}.{self.group}" if self.group else what
+        named += f" {self.name}" if self.name else ""
+        return f"{self.verb} {named}" + (f" in {self.namespace}" if self.namespace else "")
+
+
+def needed_rights(names: Names, account: str) -> tuple[AccountRight, ...]:
+    """Return the rights without which some request of an LCluster fails.
+
+    Parameters
+    ----------
+    account
+        The gateway's ServiceAccount, as NAMESPACE/NAME.
+    """
+    return tuple(_needed(names, account))
+
+
+def _needed(names: Names, account: str) -> Iterator[AccountRight]:
+    for verb in _WATCHED:
+        yield AccountRight(verb, names.group, lcluster.PLURAL)
+        yield AccountRight(verb, RBAC, "roles")
+        yield AccountRight(verb, RBAC, "rolebindings")
+    for kind in OWN_KINDS:
+        yield from (AccountRight(verb, kind.group, kind.plural) for verb in _WRITTEN)
+    yield AccountRight("escalate", RBAC, "clusterroles")
+    yield AccountRight("bind", RBAC, "clusterroles")
+    yield AccountRight("create", "authentication.k8s.io", "tokenreviews")
+    yield AccountRight("create", "authorization.k8s.io", "subjectaccessreviews")
+    for extra in (PERSON_EXTRA, USERNAME_EXTRA, UID_EXTRA, GROUP_EXTRA, EXTRA_EXTRA):
+        yield AccountRight("impersonate", "authentication.k8s.io", "userextras", extra)
+    itself = tuple(account.split("/"))
+    for namespace, name in ((names.clusters_namespace, "acme"), itself):
+        yield AccountRight(
+            "impersonate", resource="serviceaccounts", namespace=namespace, name=name
+        )
+
+
+EXCESSIVE_RIGHTS = (
+    AccountRight("get", resource="secrets"),
+    AccountRight("create", resource="pods"),
+    AccountRight("create", resource="pods", subresource="exec"),
+    AccountRight("impersonate", resource="users"),
+    AccountRight("impersonate", resource="groups"),
+    AccountRight("impersonate", resource="serviceaccounts"),
+    AccountRight("create", resource="nodes"),
+)
+"""Rights in the whole cluster with which a stolen token of the gateway reaches everybody."""

@@ -1,0 +1,72 @@
+"""What was read of the platform's cluster."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lnamespace.gateway.check.rights import AccountRight
+from lnamespace.kube.objects import RbacSubject
+from lnamespace.kube.prefixed import ClusterObject
+from lnamespace.model.names import Names
+
+
+@dataclass(frozen=True)
+class GroupBinding:
+    """A binding of the platform with its role and the subjects; without a namespace: for all."""
+
+    name: str
+    namespace: str
+    role: str
+    subjects: tuple[RbacSubject, ...]
+
+    def __str__(self) -> str:
+        kind = "rolebindings" if self.namespace else "clusterrolebindings"
+        return f"{kind} {self.namespace}/{self.name}" if self.namespace else f"{kind} {self.name}"
+
+
+@dataclass(frozen=True)
+class PlatformState:
+    """What was read of the platform's cluster.
+
+    Parameters
+    ----------
+    version
+        Of the API server, such as (1, 36).
+    kinds
+        The kinds that are served in Kubernetes' own API groups: ``GROUP/VERSION KIND``.
+    aggregated
+        The API groups that another server than kube-apiserver answers.
+    secret_parameters
+        The StorageClasses that name a Secret in their parameters.
+    accounts
+        The ServiceAccounts in the namespace of LClusters' accounts.
+    client_authorities
+        Whether the API server says which CAs issue its people's client certificates.
+    needed
+        How many rights the gateway's account needs; 0: nobody could ask.
+    missing, excessive
+        The rights that the gateway's account lacks, and those that it should not have.
+    unread
+        What the caller may not read.
+    """
+
+    names: Names
+    account: str
+    version: tuple[int, int] | None = None
+    lclusters: frozenset[str] = frozenset()
+    lnamespaces: tuple[str, ...] = ()
+    objects: tuple[ClusterObject, ...] = ()
+    kinds: frozenset[str] = frozenset()
+    aggregated: frozenset[str] = frozenset()
+    bindings: tuple[GroupBinding, ...] = ()
+    published: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    secret_parameters: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
+    client_authorities: bool | None = None
+    needed: int = 0
+    missing: tuple[AccountRight, ...] = ()
+    excessive: tuple[AccountRight, ...] = ()
+    unread: tuple[str, ...] = ()
+
+    def label_of(self, found: ClusterObject) -> str:
+        """Return the LCluster that an object's label names; empty without one."""
+        return found.metadata.labels.get(self.names.lcluster_label, "")

@@ -1,0 +1,170 @@
+"""What `lnamespace gateway check` says of a platform's cluster, without one."""
+
+import io
+from typing import Any
+
+import pytest
+from lnamespace.gateway.check.findings import Severity, judge_platform
+from lnamespace.gateway.check.rights import AccountRight, needed_rights
+from lnamespace.gateway.check.state import GroupBinding, PlatformState
+from lnamespace.kube.metadata import PartialMetadata
+from lnamespace.kube.objects import RbacSubject
+from lnamespace.kube.prefixed import ALL_KINDS, ClusterObject
+from lnamespace.kube.resources import CLUSTER_ROLE, CUSTOM_RESOURCE_DEFINITION, NAMESPACE, Resource
+from lnamespace.model.names import Names
+from lnamespace.runtime.tables import print_table
+from rich.console import Console
+
+NAMES = Names()
+ACCOUNT = "lnamespace-system/lnamespace-gateway"
+NOBODY = AccountRight("get", resource="nothing")
+
+
+def thing(name: str, kind: Resource = NAMESPACE, tenant: str = "") -> ClusterObject:
+    """An object of the platform, or one with the label of an LCluster."""
+    labels = {NAMES.lcluster_label: tenant} if tenant else {}
+    return ClusterObject(kind, PartialMetadata("1", name, labels=labels))
+
+
+def kind_of(plural: str) -> Resource:
+    return next(each for each in ALL_KINDS if each.plural == plural)
+
+
+FENCES = tuple(
+    thing("lnamespace-gateway", kind_of(plural))
+    for plural in ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+)
+
+
+def told(**state: Any) -> list[str]:
+    """The findings about a cluster that is otherwise as it should be."""
+    objects = (*FENCES, *state.pop("objects", ()))
+    as_it_should_be: dict[str, Any] = {
+        "version": (1, 36),
+        "lclusters": frozenset({"acme"}),
+        "client_authorities": True,
+        "needed": 9,
+    }
+    found = judge_platform(
+        PlatformState(NAMES, ACCOUNT, objects=objects, **(as_it_should_be | state))
+    )
+    return [f"{each.severity}: {each.about}: {each.found}" for each in found]
+
+
+def test_a_cluster_that_is_as_it_should_be_has_no_findings() -> None:
+    own = (
+        thing("acme-prod", tenant="acme"),
+        thing("acme-deployer", CLUSTER_ROLE, "acme"),
+        thing("widgets.acme-example.com", CUSTOM_RESOURCE_DEFINITION, "acme"),
+    )
+    assert told(objects=own) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "severity", "words"),
+    [
+        ({"version": (1, 29)}, Severity.PROBLEM, "no ValidatingAdmissionPolicies"),
+        ({"version": (1, 99)}, Severity.WARNING, "this release of LNamespace knows"),
+        ({"objects": [thing("acme-old")]}, Severity.PROBLEM, "begins as those of LCluster acme"),
+        (
+            {"objects": [thing("acme-deployer", CLUSTER_ROLE)]},
+            Severity.PROBLEM,
+            "clusterroles acme-deployer: the name begins as those of LCluster acme",
+        ),
+        (
+            {"objects": [thing("widgets.acme-corp.com", CUSTOM_RESOURCE_DEFINITION)]},
+            Severity.PROBLEM,
+            "begins as those of LCluster acme",
+        ),
+        ({"lnamespaces": ("acme-team",)}, Severity.PROBLEM, "lnamespaces acme-team: the name"),
+        ({"aggregated": frozenset({"acme-x.io"})}, Severity.PROBLEM, "apiservices of acme-x.io"),
+        ({"aggregated": frozenset({"policy"})}, Severity.PROBLEM, "answers a group of Kubernetes"),
+        ({"aggregated": frozenset({"metrics.k8s.io"})}, Severity.NOTE, "do not have metrics.k8s"),
+        (
+            {"kinds": frozenset({"policy/v1 PodSecurityPolicy"})},
+            Severity.WARNING,
+            "policy/v1 PodSecurityPolicy: nobody has judged this kind",
+        ),
+        (
+            {"objects": [thing("gone-x", tenant="gone")]},
+            Severity.WARNING,
+            "the label of LCluster gone, which there is not",
+        ),
+        ({"objects": [thing("cert-manager")]}, Severity.NOTE, "no LCluster can be called cert"),
+        (
+            {"objects": [thing("issuers.cert-manager.io", CUSTOM_RESOURCE_DEFINITION)]},
+            Severity.NOTE,
+            "the platform's kinds of cert-manager.io",
+        ),
+        ({"accounts": ("default", "acme")}, Severity.PROBLEM, "everything that LCluster acme is"),
+        ({"client_authorities": False}, Severity.WARNING, "no logins to LClusters"),
+        ({"missing": (NOBODY,)}, Severity.PROBLEM, "it may not get nothing"),
+        ({"excessive": (NOBODY,)}, Severity.PROBLEM, "whoever has its token reaches everybody"),
+        ({"unread": ("secrets",)}, Severity.WARNING, "you may not read secrets"),
+        ({"secret_parameters": ("ceph",)}, Severity.WARNING, "storageclasses ceph"),
+        ({"published": {"storageclasses": ("fast",)}}, Severity.NOTE, "every LCluster sees fast"),
+    ],
+)
+def test_each_thing_is_told_once(state: dict[str, Any], severity: Severity, words: str) -> None:
+    about = [each for each in told(**state) if words in each]
+    assert [each.partition(":")[0] for each in about] == [severity]
+
+
+def test_names_of_kubernetes_kinds_and_of_reserved_words_are_no_findings() -> None:
+    kinds = frozenset({"v1 Pod", "apps/v1 Deployment", "apiregistration.k8s.io/v1 APIService"})
+    objects = [thing("kube-system"), thing("system:node-proxier", CLUSTER_ROLE), thing("default")]
+    assert told(kinds=kinds, objects=objects, accounts=("default",)) == []
+
+
+def test_a_binding_for_everybody_is_told_and_those_of_every_api_server_are_not() -> None:
+    """A pod of one LCluster would read what is in the namespaces of all others."""
+    everybody = (RbacSubject("Group", "system:authenticated"),)
+    team = (RbacSubject("Group", "team"), RbacSubject("User", "system:authenticated"))
+    found = told(
+        bindings=(
+            GroupBinding("all", "", "view", everybody),
+            GroupBinding("some", "team", "view", team),
+            GroupBinding("system:discovery", "", "system:discovery", everybody),
+            GroupBinding("lnamespace:authenticated", "", "lnamespace:authenticated", everybody),
+        )
+    )
+    assert len(found) == 1
+    assert found[0].startswith("warning: clusterrolebindings all: gives view")
+
+
+def test_a_gateway_that_is_not_switched_on_lacks_no_single_right() -> None:
+    found = judge_platform(
+        PlatformState(NAMES, ACCOUNT, needed=1, missing=(NOBODY,), version=(1, 36))
+    )
+    assert [(each.severity, each.about) for each in found] == [(Severity.NOTE, ACCOUNT)]
+
+
+def test_a_fence_that_is_missing_is_told() -> None:
+    state = PlatformState(NAMES, ACCOUNT, needed=1, objects=FENCES[:1])
+    (found,) = judge_platform(state)
+    assert (found.severity, found.about) == (
+        Severity.PROBLEM,
+        "validatingadmissionpolicybindings lnamespace-gateway",
+    )
+
+
+def test_the_worst_stands_first_and_long_lists_are_cut() -> None:
+    names = [thing(f"team{number}-x") for number in range(20)]
+    found = told(objects=[*names, thing("acme-old")])
+    assert [each.partition(":")[0] for each in found] == ["problem", "note"]
+    assert found[1].count(",") == 7
+    assert "and 12 more" in found[1]
+
+
+def test_rights_read_as_kubectl_says_them() -> None:
+    rights = {str(each) for each in needed_rights(NAMES, ACCOUNT)}
+    assert "impersonate serviceaccounts acme in lnamespace-clusters" in rights
+    assert "impersonate serviceaccounts lnamespace-gateway in lnamespace-system" in rights
+    assert "impersonate userextras/lcluster-user.authentication.k8s.io" in rights
+    assert "watch lclusters.tenancy.loblaw.digital" in rights
+
+
+def test_cells_do_nothing_to_a_terminal() -> None:
+    out = io.StringIO()
+    print_table(Console(file=out), ("A", "B"), [("", ("\x1b[31mred", ""))])
+    assert out.getvalue() == "A\n'\\x1b[31mred'\n"
