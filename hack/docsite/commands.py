@@ -80,7 +80,8 @@ def _settings(parser: Parser) -> list[Option]:
 
 def _arguments(parser: Parser) -> Iterator[str]:
     known = {*_FLAGS, "--help"}
-    own = [a for a in _actions(parser) if not known & set(a.option_strings)]
+    own = [a for a in _actions(parser) if a.nargs != argparse.PARSER]
+    own = [a for a in own if not known & set(a.option_strings)]
     if own:
         yield table(("argument", ""), ((_spelling(a), prose(a.help or "")) for a in own))
 

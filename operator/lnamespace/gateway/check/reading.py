@@ -94,12 +94,12 @@ class _AuthenticationConfig(msgspec.Struct, frozen=True):
     data: dict[str, str] = {}
 
 
-class _AccessReviewStatus(msgspec.Struct, frozen=True):
+class _RightReviewStatus(msgspec.Struct, frozen=True):
     allowed: bool = False
 
 
-class _AccessReview(msgspec.Struct, frozen=True):
-    status: _AccessReviewStatus
+class _RightReview(msgspec.Struct, frozen=True):
+    status: _RightReviewStatus
 
 
 @dataclass
@@ -271,7 +271,7 @@ class PlatformReader:
             }
             async with room:
                 answer = await self.client.create(_REVIEWS, msgspec.json.encode(body))
-            return _decode(answer, _AccessReview).status.allowed
+            return _decode(answer, _RightReview).status.allowed
 
         return dict(zip(rights, await asyncio.gather(*map(allowed, rights)), strict=True))
 
