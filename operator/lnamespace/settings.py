@@ -253,6 +253,12 @@ class Settings:
         "such as kubectl exec; more are answered 429.",
         "gateway",
     )
+    gateway_audit_log: str = _option(
+        "",
+        "A file to which each request is appended as a line of JSON, in the format of the API "
+        "server's audit log (docs/lclusters.md); - is standard output; empty: nowhere.",
+        "gateway",
+    )
     gateway_signer_secret: str = _option(
         "",
         "NAMESPACE/NAME of the Secret with the CA of the client certificates that LClusters issue "

@@ -2,32 +2,52 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
-from tests.e2e.support.api import NAMESPACES, Object
+from tests.e2e.support.api import NAMESPACES, Object, ns_path, refusal
 from tests.e2e.support.cluster import running
 from tests.e2e.support.commands import Result
-from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
+from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, Resident
 from tests.e2e.support.people import People
+from tests.e2e.support.probes import metric, probe
+from tests.e2e.support.waiting import eventually
 
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 
+LABEL = "tenancy.loblaw.digital/lcluster"
+
+
+class AuditedCluster(GatewayCluster):
+    """A cluster whose API server keeps an audit log too."""
+
+    def up(self) -> None:
+        """Start the control plane in a folder that is its own already."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / ".lnamespace-cluster").touch()
+        rules = [{"level": "Metadata"}]
+        policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}
+        (self.folder / "audit-policy.yaml").write_text(json.dumps(policy))
+        super().up()
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
     """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as own:
+    with running(tmp_path_factory.mktemp("gateway"), AuditedCluster) as own:
         assert isinstance(own, GatewayCluster)
         yield own
 
 
 @pytest.fixture(scope="module")
 def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
-    """Return an LCluster with two people."""
+    """Return an LCluster with two people, and another."""
     made = LClusters(cluster, people)
     made.make("acme", "alice", "bob", sudoers=("alice",))
+    made.make("canary", "carol")
     return made
 
 
@@ -105,3 +125,132 @@ def aggregated() -> Object:
         "service": {"namespace": "default", "name": "nowhere"},
     }
     return {"metadata": {"name": "v7.storage.k8s.io"}, "spec": spec}
+
+
+def audited(cluster: GatewayCluster, lcluster: str = "acme", **ref: str) -> list[Object]:
+    """Return the lines of the gateway's audit log about one LCluster, by what they are about."""
+    text = cluster.gateway.audit_log.read_text()
+    lines = [json.loads(line) for line in text.rpartition("\n")[0].splitlines()]
+    return [
+        line
+        for line in lines
+        if line.get("annotations", {}).get(LABEL) == lcluster
+        and ref.items() <= line.get("objectRef", {}).items()
+    ]
+
+
+def test_the_audit_log_has_the_person_and_the_tenants_own_names(
+    cluster: GatewayCluster, alice: Resident
+) -> None:
+    alice.kubectl("create", "namespace", "books").ok()
+    quota = ("-n", "books", "create", "quota", "few", "--hard=pods=1")
+    alice.kubectl(*quota).refused()
+    alice.kubectl("--as=alice", "--as-group=system:masters", *quota).ok()
+
+    (made,) = eventually(lambda: audited(cluster, resource="namespaces", name="books"))
+    assert (made["verb"], made["user"]["username"]) == ("create", "alice")
+
+    def both() -> list[Object]:
+        found = audited(cluster, resource="resourcequotas", namespace="books")
+        found = [line for line in found if line["verb"] == "create"]
+        return found if len(found) == 2 else []
+
+    refused, done = eventually(both)
+    assert refused["annotations"]["authorization.k8s.io/decision"] == "forbid"
+    assert refused["responseStatus"]["code"] == 403
+    assert "impersonatedUser" not in refused
+    assert done["user"]["username"] == "alice"
+    assert "system:masters" in done["impersonatedUser"]["groups"]
+    assert done["responseStatus"] == {"metadata": {}, "code": 201}
+    assert done["requestURI"].startswith("/api/v1/namespaces/books/resourcequotas")
+    assert done["sourceIPs"] == ["127.0.0.1"]
+
+
+def test_a_line_has_the_id_of_the_platforms_audit_log(
+    cluster: GatewayCluster, alice: Resident
+) -> None:
+    """Where the platform asks who the account of an LCluster was, both logs have one answer."""
+    body = {"metadata": {"name": "joined"}, "stringData": {"password": "hunter2"}}
+    alice.api.create(ns_path("default", "secrets"), body)
+    (line,) = eventually(lambda: audited(cluster, resource="secrets", name="joined"))
+
+    def upstream() -> list[Object]:
+        text = (cluster.folder / "logs" / "audit.log").read_text()
+        lines = map(json.loads, text.rpartition("\n")[0].splitlines())
+        mine = [each for each in lines if each["auditID"] == line["auditID"]]
+        return [each for each in mine if each["stage"] == "ResponseComplete"]
+
+    found = eventually(upstream)
+    assert {each["impersonatedUser"]["username"] for each in found} == {
+        "system:serviceaccount:lnamespace-clusters:acme"
+    }
+    assert found[0]["impersonatedUser"]["extra"]["lcluster-user"] == ["alice"]
+
+
+def test_the_audit_log_has_no_credential_no_body_and_nothing_of_others(
+    cluster: GatewayCluster, alice: Resident, lclusters: LClusters
+) -> None:
+    token = alice.kubectl("create", "token", "default").ok().strip()
+    inside = alice.api.with_token(token, alice.kubeconfig.with_name("token.kubeconfig"))
+    refusal(inside.get, ns_path("default", "secrets"))
+    lclusters.resident("canary", "carol").kubectl("create", "ns", "nest").ok()
+    stranger = lclusters.person_without_access("acme", "carol")
+    refusal(stranger.api.get, NAMESPACES)
+
+    robot = "system:serviceaccount:default:default"
+    eventually(lambda: [each for each in audited(cluster) if each["user"]["username"] == robot])
+    text = cluster.gateway.audit_log.read_text()
+    assert token not in text
+    assert "hunter2" not in text
+    of_acme = json.dumps(audited(cluster))
+    for word in ("canary", "nest", "carol", "acme-", "lnamespace-clusters"):
+        assert word not in of_acme, word
+
+
+def test_the_metrics_of_an_lcluster_end_with_it(
+    cluster: GatewayCluster, lclusters: LClusters
+) -> None:
+    lclusters.make("brief", "alice")
+    lclusters.resident("brief", "alice").kubectl("create", "ns", "one-more").ok()
+    requests = partial(metric, cluster.gateway, "lnamespace_gateway_lcluster_requests_total")
+    namespaces = partial(metric, cluster.gateway, "lnamespace_gateway_lcluster_namespaces")
+    assert requests(lcluster="brief") >= 2
+    assert namespaces(lcluster="brief") == 5
+    cluster.admin.delete(f"{LCLUSTERS}/brief")
+    eventually(lambda: 'lcluster="brief"' not in probe(cluster.gateway, "/metrics")[1])
+    assert namespaces(lcluster="canary") >= 4
+
+
+def suspend(cluster: GatewayCluster, how: str) -> None:
+    cluster.admin.patch(f"{LCLUSTERS}/acme", {"spec": {"suspend": how}})
+
+
+def test_a_cluster_that_is_suspended_is_read_and_one_that_is_closed_answers_nobody(
+    cluster: GatewayCluster, alice: Resident
+) -> None:
+    body = {"metadata": {"name": "late"}}
+    create = partial(alice.api.create, ns_path("default", "configmaps"), body)
+    read = partial(alice.api.get, ns_path("default", "configmaps"))
+    try:
+        with alice.reading("get", "configmaps", "-A", "--watch", "--no-headers") as lines:
+            assert next(lines)
+            suspend(cluster, "ReadOnly")
+            eventually(lambda: "can be read, and not written" in refusal(create))
+            assert read()["items"]
+            # Kubernetes' own controllers go on, and the watch tells of it.
+            path = ns_path("acme-default", "configmaps")
+            cluster.admin.create(path, {"metadata": {"name": "from-below"}})
+            assert next(words for words in lines if "from-below" in words)
+            suspend(cluster, "Closed")
+            assert list(lines) == []
+        assert "is closed" in refusal(read)
+        assert "is closed" in refusal(alice.api.get, "/version")
+    finally:
+        suspend(cluster, "")
+    eventually(lambda: alice.kubectl("get", "configmaps").code == 0)
+    create()
+
+    watches = [line for line in audited(cluster, resource="configmaps") if line["verb"] == "watch"]
+    assert [line["stage"] for line in watches] == ["ResponseStarted", "ResponseComplete"]
+    assert len({line["auditID"] for line in watches}) == 1
+    assert "is closed" in watches[1]["responseStatus"]["message"]

@@ -171,6 +171,34 @@ def test_who_may_not_exec_gets_no_stream(alice: Resident, cluster: GatewayCluste
     assert cluster.gateway.running
 
 
+def test_a_suspended_cluster_has_no_exec_and_a_closed_one_no_logs(
+    alice: Resident, cluster: GatewayCluster
+) -> None:
+    """What was open ends too: a shell writes for as long as it is open."""
+    path = "/apis/tenancy.loblaw.digital/v1beta1/lclusters/acme"
+    with (
+        kubectl(alice, "exec", "-i", "web", "--", "cat") as shell,
+        kubectl(alice, "logs", "-f", "web") as followed,
+    ):
+        assert shell.stdout is not None
+        assert followed.stdout is not None
+        assert shell.stdout.readline()
+        assert followed.stdout.readline()
+        try:
+            cluster.admin.patch(path, {"spec": {"suspend": "ReadOnly"}})
+            eventually(lambda: shell.poll() is not None, what="the shell goes on")
+            assert followed.poll() is None
+            refused = alice.kubectl("exec", "web", "--", "ls")
+            assert "can be read, and not written" in refused.err
+            cluster.admin.patch(path, {"spec": {"suspend": "Closed"}})
+            eventually(lambda: followed.poll() is not None, what="the log goes on")
+        finally:
+            cluster.admin.patch(path, {"spec": {"suspend": ""}})
+            shell.kill()
+            followed.kill()
+    eventually(lambda: alice.kubectl("get", "pods").code == 0)
+
+
 def test_a_stream_ends_when_its_user_is_taken_off_the_list(
     alice: Resident, cluster: GatewayCluster
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 from lnamespace.gateway.answers import answer_json
+from lnamespace.gateway.audit import RequestRecord
 from lnamespace.gateway.calls import JsonEncoding, TenantCall
 from lnamespace.gateway.doors import Destination
 from lnamespace.gateway.forwarding import Forwarder
@@ -225,7 +226,7 @@ async def refused_to(login: Login) -> str:
     gateway = Gateway("", tenants, cast(Any, Authenticated()), *(nothing,) * 6)
     to = Destination("acme", "/api", "/clusters/acme")
     with pytest.raises(Refused) as refused:
-        await gateway._admit(cast(Any, Client()), to)  # noqa: SLF001
+        await gateway._admit(cast(Any, Client()), to, RequestRecord())  # noqa: SLF001
     return refused.value.status.message
 
 

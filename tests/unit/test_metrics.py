@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from lnamespace.metrics.base import ProcessMetrics
+from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.metrics.processes import PROCESSES, documented
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -48,6 +49,7 @@ def test_no_label_is_for_what_people_choose() -> None:
     assert labels == {
         *("version", "group", "kind", "result", "reason", "resource", "verb", "code"),
         *("endpoint", "source", "guard"),
+        "lcluster",  # as many as there are; the series of one that is gone ends
     }
 
 
@@ -83,6 +85,17 @@ def test_all_that_is_described_is_exposed(process: type[ProcessMetrics]) -> None
 def test_a_failure_has_its_series_before_the_first(process: str, series: str) -> None:
     """A series that begins at 1 has no rate: the first failure was in no panel and no alert."""
     assert series in PROCESSES[process].new().text().decode()
+
+
+def test_the_series_of_an_lcluster_that_is_gone_end() -> None:
+    metrics = GatewayMetrics.new()
+    for name in ("acme", "beta"):
+        metrics.lcluster_requests.labels(name).inc()
+        metrics.lcluster_namespaces.labels(name).set(4)
+    metrics.forget_lclusters({"beta"})
+    text = metrics.text().decode()
+    assert 'lnamespace_gateway_lcluster_requests_total{lcluster="beta"} 1.0' in text
+    assert "acme" not in text
 
 
 def test_the_page_tells_of_them_all() -> None:

@@ -28,6 +28,8 @@ async def answer_json(call: TenantCall, status: int, headers: Headers, body: byt
     if status >= 400 and not _is_json(headers):
         body = _status_of(status)
     translated = answer_down(call.request, JSON, body, call.view) if body else b""
+    if status == HTTPStatus.CREATED:
+        call.exchange.created = translated
     await answer_encoded(call, status, headers, translated)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from lnamespace.errors import ClusterError, SettingsError
+from lnamespace.gateway.audit import AuditLog
 from lnamespace.gateway.authorities import RootAuthority
 from lnamespace.gateway.certificates import (
     ClientCertificates,
@@ -44,6 +45,7 @@ from lnamespace.gateway.webhooks import WebhookHandler, WebhookProxies
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.model.names import Names
+from lnamespace.runtime.lines import LineWriter
 from lnamespace.runtime.listener import Address
 from lnamespace.runtime.probes import Probes, serve_probes
 from lnamespace.runtime.signals import exit_at_next_signal, stop_event
@@ -124,6 +126,7 @@ async def _serve(settings: Settings) -> None:
             InFlight(settings.gateway_requests_in_flight),
             metrics,
             mine if settings.gateway_mine == "yes" else None,
+            _audit_log(settings, names, metrics, stack),
         )
         server = HttpServer(gateway.handle)
         servers = [server]
@@ -137,6 +140,20 @@ async def _serve(settings: Settings) -> None:
         await stack.enter_async_context(serve_probes(settings.health_listen, probes))
         await stack.enter_async_context(_running(_keep_certificate(context)))
         await _serve_until_stopped(settings, servers)
+
+
+def _audit_log(
+    settings: Settings, names: Names, metrics: GatewayMetrics, stack: AsyncExitStack
+) -> AuditLog | None:
+    """Return the audit log, which is closed with the stack; None where there is to be none."""
+    if not settings.gateway_audit_log:
+        return None
+    try:
+        writer = LineWriter(settings.gateway_audit_log, metrics.audit_lost.inc)
+    except OSError as error:
+        raise SettingsError(f"--gateway-audit-log: {error}") from error
+    stack.callback(writer.close)
+    return AuditLog(names, writer)
 
 
 async def _serve_until_stopped(settings: Settings, servers: Sequence[HttpServer]) -> None:
@@ -162,6 +179,10 @@ def _measure(tenants: Tenants, server: HttpServer, metrics: GatewayMetrics) -> b
     """Return all metrics in Prometheus' text format."""
     metrics.connections.set(server.connections)
     metrics.tenants.set(len(tenants))
+    served = {each.name: len(each.namespaces.all()) for each in tenants}
+    metrics.forget_lclusters(served)
+    for name, namespaces in served.items():
+        metrics.lcluster_namespaces.labels(name).set(namespaces)
     return metrics.text()
 
 

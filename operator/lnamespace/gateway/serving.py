@@ -3,15 +3,18 @@
 import asyncio
 import logging
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.answers import UpstreamRefused, answer_json, refuse
+from lnamespace.gateway.audit import AuditLog, RequestRecord
 from lnamespace.gateway.calls import STREAMED, TenantCall, answer_encoding
 from lnamespace.gateway.discovery import DiscoveryDocuments
 from lnamespace.gateway.doors import MINE, Destination, find_destination
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.impersonating import acting_user
 from lnamespace.gateway.in_flight import InFlight
 from lnamespace.gateway.logins import Authenticator, Login
@@ -46,6 +49,7 @@ class Asked:
     tenant: ServedTenant
     login: Login
     user: User
+    record: RequestRecord = field(default_factory=RequestRecord)
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class Gateway:
         The gateway's own host; ``acme.HOST`` is tenant ``acme``.
     mine
         The door for people who have LNamespaces; None if there is none.
+    audit
+        None: nothing is audited.
     """
 
     host: str
@@ -70,22 +76,31 @@ class Gateway:
     in_flight: InFlight
     metrics: GatewayMetrics
     mine: MineDoor | None = None
+    audit: AuditLog | None = None
 
     async def handle(self, exchange: Exchange) -> None:
-        """Answer one request, and count it."""
+        """Answer one request, count it, and write it into the audit log."""
         began = time.perf_counter()
+        record = self.audit.open() if self.audit else RequestRecord()
+        if self.audit:
+            exchange.on_stream = partial(self.audit.started, exchange, record)
         try:
-            await self._answer(exchange)
+            await self._answer(exchange, record)
         finally:
+            if self.audit:
+                self.audit.completed(exchange, record)
             verb = exchange.verb if exchange.verb in _VERBS else "other"
             self.metrics.requests.labels(verb, str(exchange.status)).inc()
+            if record.lcluster:
+                self.metrics.lcluster_requests.labels(record.lcluster.name).inc()
             if not exchange.streamed:
                 self.metrics.seconds.labels(verb).observe(time.perf_counter() - began)
 
-    async def _answer(self, exchange: Exchange) -> None:
+    async def _answer(self, exchange: Exchange, record: RequestRecord) -> None:
         try:
-            await self._serve(exchange)
+            await self._serve(exchange, record)
         except Refused as refused:
+            record.refused = refused.status
             if exchange.answered:
                 raise ConnectionAbortedError from refused
             await refuse(exchange, refused)
@@ -102,18 +117,21 @@ class Gateway:
                 raise ConnectionAbortedError from error
             await refuse(exchange, internal_error("the gateway's log has more"))
 
-    async def _serve(self, exchange: Exchange) -> None:
+    async def _serve(self, exchange: Exchange, record: RequestRecord) -> None:
         server_name, target = exchange.connection.server_name, exchange.request.target
         destination = find_destination(server_name, target, self.host)
         if destination.tenant == MINE:
             if self.mine is None:
                 raise _no_tenant(self.host)
+            record.audited = (
+                False  # There people are themselves upstream: the platform's log has it.
+            )
             await self.mine.serve(exchange, destination)
             return
-        asked = await self._admit(exchange, destination)
+        asked = await self._admit(exchange, destination, record)
         tenant = asked.tenant.name
         with self.in_flight.holding(tenant, len(exchange.request.body)):
-            request = await self._parse(asked)
+            record.request = request = await self._parse(asked)
             exchange.verb = request.verb
             with self.in_flight.counted(tenant, request):
                 await self._serve_request(asked, request)
@@ -138,11 +156,15 @@ class Gateway:
             return
         await self._while_allowed(asked, request, replace(call, pin=pin) if pin else call)
 
-    async def _admit(self, exchange: Exchange, destination: Destination) -> Asked:
+    async def _admit(
+        self, exchange: Exchange, destination: Destination, record: RequestRecord
+    ) -> Asked:
         """Return who asks, and for which tenant."""
         connection, request = exchange.connection, exchange.request
         token = websocket_token(request.headers) or ""
-        login = await self.authenticator.login(request, connection.certificate, token)
+        record.login = login = await self.authenticator.login(
+            request, connection.certificate, token
+        )
         name = destination.tenant or login.tenant or tenant_of_account(login)
         if not name:
             raise _no_tenant(self.host)
@@ -151,7 +173,8 @@ class Gateway:
         if tenant is None or user is None:
             # The same words whether there is such an LCluster or not.
             raise _not_listed(login, name)
-        return Asked(exchange, destination, tenant, login, user)
+        record.lcluster, record.user, record.target = tenant.cluster, user, destination.target
+        return Asked(exchange, destination, tenant, login, user, record)
 
     async def _parse(self, asked: Asked) -> ResourceRequest | PathRequest:
         """Return what is asked for; a kind that is not known may have come just now."""
@@ -175,12 +198,14 @@ class Gateway:
         """
         attributes = request_attributes(request)
         authorizer = asked.tenant.authorizer
-        headers = asked.exchange.request.headers
-        user = acting_user(authorizer, asked.user, headers, attributes)
+        headers, record = asked.exchange.request.headers, asked.record
+        record.allowed = False
+        record.acting = user = acting_user(authorizer, asked.user, headers, attributes)
         decision = authorizer.allows(user, attributes)
         if not decision.allowed:
             raise access_denied(user, attributes, decision.reason)
         refuse_suspended(asked.tenant, request)
+        record.allowed = True
         return asked if user is asked.user else replace(asked, user=user)
 
     async def _while_allowed(
@@ -242,11 +267,16 @@ def _call(asked: Asked, request: ResourceRequest) -> TenantCall:
         request,
         view,
         audited_name(asked.login),
-        headers_up(request, sent.headers, encoding.accept),
+        (*headers_up(request, sent.headers, encoding.accept), *_audit_header(asked.record)),
         answer_encoding(encoding.media_type),
         asked.destination.base,
         user=asked.user,
     )
+
+
+def _audit_header(record: RequestRecord) -> Headers:
+    """Return what gives the lines of the platform's audit log the id of ours."""
+    return (("audit-id", record.audit_id),) if record.audit_id else ()
 
 
 def _no_tenant(host: str) -> Refused:

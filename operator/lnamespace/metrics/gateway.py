@@ -1,5 +1,6 @@
 """The metrics of the gateway."""
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,7 +11,11 @@ from lnamespace.metrics.base import REQUEST_BUCKETS, Definition, ProcessMetrics
 
 @dataclass(frozen=True)
 class GatewayMetrics(ProcessMetrics):
-    """Hold the metrics of the gateway. No label has a value that a tenant chooses."""
+    """Hold the metrics of the gateway.
+
+    The label ``lcluster`` has as many values as there are LClusters. No other label has a value
+    that somebody chooses.
+    """
 
     requests: Annotated[
         Counter,
@@ -29,9 +34,42 @@ class GatewayMetrics(ProcessMetrics):
             buckets=REQUEST_BUCKETS,
         ),
     ]
+    audit_lost: Annotated[
+        Counter,
+        Definition(
+            "lnamespace_gateway_audit_lines_lost",
+            "Lines of the audit log that could not be written, or came faster than its file takes.",
+        ),
+    ]
     connections: Annotated[
         Gauge, Definition("lnamespace_gateway_connections", "Connections of clients that are open.")
     ]
     tenants: Annotated[
         Gauge, Definition("lnamespace_gateway_lclusters", "LClusters that are served.")
     ]
+    lcluster_requests: Annotated[
+        Counter,
+        Definition(
+            "lnamespace_gateway_lcluster_requests",
+            "Requests answered of the people and programs of each LCluster that there is.",
+            labels=("lcluster",),
+        ),
+    ]
+    lcluster_namespaces: Annotated[
+        Gauge,
+        Definition(
+            "lnamespace_gateway_lcluster_namespaces",
+            "Namespaces of each LCluster.",
+            labels=("lcluster",),
+        ),
+    ]
+
+    def forget_lclusters(self, known: Container[str]) -> None:
+        """End the series of LClusters that are gone."""
+        for metric in (self.lcluster_requests, self.lcluster_namespaces):
+            names = {
+                sample.labels["lcluster"] for found in metric.collect() for sample in found.samples
+            }
+            for name in names:
+                if name not in known:
+                    metric.remove(name)

@@ -41,7 +41,9 @@ class GatewayProcess(Process):
     def __init__(self, kubeconfig: Path, log: Path, port: int, certificates: Path) -> None:
         self.health = free_port()
         self.webhooks = free_port()
+        self.audit_log = log.with_suffix(".audit")
         fixed = {
+            "LNAMESPACE_GATEWAY_AUDIT_LOG": str(self.audit_log),
             "LNAMESPACE_GATEWAY_LISTEN": f"127.0.0.1:{port}",
             "LNAMESPACE_GATEWAY_HOST": HOST,
             "LNAMESPACE_GATEWAY_MINE": "yes",

@@ -34,6 +34,10 @@ class Exchange:
         self.streamed = False
         self.verb = ""
         """What is asked for, once it is known."""
+        self.created = b""
+        """What was created, as JSON in tenant spelling."""
+        self.on_stream: Callable[[], object] | None = None
+        """Called when an answer begins whose length is not known."""
 
     @property
     def answered(self) -> bool:
@@ -52,6 +56,7 @@ class Exchange:
         self.status, self.streamed = status, True
         self._forget_body()
         chunked = (*headers, ("Transfer-Encoding", "chunked"))
+        self._tell_stream()
         await self.connection.write(encode_response_head(status, chunked))
 
     async def send(self, data: bytes) -> None:
@@ -67,7 +72,12 @@ class Exchange:
         """Answer 101 and return the connection's transport and what the client sends from now."""
         self.status, self.streamed = 101, True
         self._forget_body()
+        self._tell_stream()
         return await self.connection.switch(head)
+
+    def _tell_stream(self) -> None:
+        if self.on_stream:
+            self.on_stream()
 
     def _forget_body(self) -> None:
         """Keep no body while a stream lasts: there is room for some, and all clients share it."""
@@ -123,7 +133,7 @@ class ClientConnection(asyncio.Protocol):
         self._tunnel: Chunks | None = None
         self.since = time.monotonic()
         """When the request that arrives began, or the rest since the last one."""
-        self.server_name = ""
+        self.peer = self.server_name = ""
         self.certificate = b""
         self.notes: dict[str, Any] = {}
         """What a handler remembers of this connection."""
@@ -142,6 +152,7 @@ class ClientConnection(asyncio.Protocol):
         """Note who is at the other end."""
         self.transport = cast(asyncio.Transport, transport)
         keep_alive(transport.get_extra_info("socket"), CLIENT)
+        self.peer = (transport.get_extra_info("peername") or ("",))[0]
         secured: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         if secured:
             self.server_name = cast(str, getattr(secured, "lnamespace_server_name", "")) or ""

@@ -1,0 +1,123 @@
+"""Write lines to a file from a thread, so that a slow disk holds up nobody."""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+STANDARD_OUTPUT = "-"
+_STDOUT = 1
+_MOST = 16 * 1024 * 1024
+_CLOSE_SECONDS = 5.0
+_WARN_SECONDS = 60.0
+
+log = logging.getLogger(__name__)
+
+
+class LineWriter:
+    """Append lines to a file, or to standard output.
+
+    A file that was moved away or deleted is made anew, so that whatever rotates logs needs to tell
+    nobody. Lines are lost, and counted, where the file cannot be written or is too slow.
+
+    Parameters
+    ----------
+    path
+        The file, or ``-`` for standard output.
+    lost
+        Called with a number of lines that were lost; from any thread.
+    most
+        How many bytes may wait to be written.
+
+    Raises
+    ------
+    OSError
+        The file cannot be opened.
+    """
+
+    def __init__(self, path: str, lost: Callable[[int], object], most: int = _MOST) -> None:
+        self._path = path
+        self._lost = lost
+        self._most = most
+        self._waiting: list[bytes] = []
+        self._size = 0
+        self._closing = False
+        self._torn = False
+        self._warned = -_WARN_SECONDS
+        self._ready = threading.Condition()
+        self._descriptor = self._open()
+        self._thread = threading.Thread(target=self._run, name="line-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, line: bytes) -> None:
+        """Have a line written, without its line break; return at once."""
+        with self._ready:
+            fits = self._size + len(line) <= self._most
+            if fits:
+                self._waiting.append(line)
+                self._size += len(line)
+                self._ready.notify()
+        if not fits:
+            self._lost(1)
+
+    def close(self) -> None:
+        """Write what waits, for a few seconds."""
+        with self._ready:
+            self._closing = True
+            self._ready.notify()
+        self._thread.join(_CLOSE_SECONDS)
+
+    # In the thread.
+
+    def _run(self) -> None:
+        while lines := self._next():
+            try:
+                self._write(lines)
+            except OSError as error:
+                self._lost(len(lines))
+                self._torn = True
+                self._warn(error)
+            with self._ready:
+                self._size -= sum(map(len, lines))
+
+    def _next(self) -> list[bytes]:
+        """Return the lines that wait; none when all are written and no more will come."""
+        with self._ready:
+            while not self._waiting and not self._closing:
+                self._ready.wait()
+            lines, self._waiting = self._waiting, []
+            return lines
+
+    def _write(self, lines: list[bytes]) -> None:
+        if self._path != STANDARD_OUTPUT:
+            self._follow()
+        # After a failure a part of a line may stand there.
+        start = b"\n" if self._torn else b""
+        rest = memoryview(start + b"\n".join(lines) + b"\n")
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
+        self._torn = False
+
+    def _follow(self) -> None:
+        """Open the file anew if another, or none, has its name now."""
+        try:
+            same = os.path.samestat(Path(self._path).stat(), os.fstat(self._descriptor))
+        except FileNotFoundError:
+            same = False
+        if not same:
+            fresh = self._open()
+            os.close(self._descriptor)
+            self._descriptor = fresh
+
+    def _open(self) -> int:
+        if self._path == STANDARD_OUTPUT:
+            return _STDOUT
+        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640)
+
+    def _warn(self, error: OSError) -> None:
+        now = time.monotonic()
+        if now - self._warned >= _WARN_SECONDS:
+            self._warned = now
+            log.warning("lines are lost", extra={"file": self._path, "error": str(error)})

@@ -1,0 +1,81 @@
+"""Lines that a thread writes: in order, through rotation, and lost rather than waited for."""
+
+import os
+import resource
+import threading
+from pathlib import Path
+
+import pytest
+from lnamespace.runtime.lines import LineWriter
+
+
+def put_all(writer: LineWriter, *lines: bytes) -> None:
+    for line in lines:
+        writer.put(line)
+    writer.close()
+
+
+def test_lines_are_appended_in_their_order(tmp_path: Path) -> None:
+    file = tmp_path / "audit.log"
+    file.write_bytes(b"before\n")
+    lost: list[int] = []
+    put_all(LineWriter(str(file), lost.append), *(b"%d" % number for number in range(1000)))
+    lines = file.read_bytes().split(b"\n")
+    assert lines == [b"before", *(b"%d" % number for number in range(1000)), b""]
+    assert lost == []
+    put_all(LineWriter(str(tmp_path / "new"), print))
+    assert (tmp_path / "new").stat().st_mode & 0o007 == 0
+
+
+def test_a_file_that_was_moved_away_is_made_anew(tmp_path: Path) -> None:
+    file = tmp_path / "audit.log"
+    first = LineWriter(str(file), print)
+    first.put(b"old")
+    while file.read_bytes() != b"old\n":
+        pass
+    file.rename(tmp_path / "audit.log.1")
+    put_all(first, b"new")
+    assert (file.read_bytes(), (tmp_path / "audit.log.1").read_bytes()) == (b"new\n", b"old\n")
+
+
+def test_what_comes_faster_than_it_is_written_is_lost_and_counted(tmp_path: Path) -> None:
+    """A pipe that nobody reads is a disk that is stuck: no request may wait for it."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    lost: list[int] = []
+    writer = LineWriter(str(fifo), lost.append, most=400_000)
+    for _ in range(10):
+        writer.put(b"x" * 99_999)
+    assert sum(lost) == 6
+    os.set_blocking(reader, True)
+    left = 4 * 100_000
+    drained = threading.Thread(target=writer.close)
+    drained.start()
+    while left:
+        left -= len(os.read(reader, left))
+    drained.join()
+    os.close(reader)
+
+
+def test_a_file_that_grows_no_further_loses_lines_and_later_ones_stand_alone(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "audit.log"
+    lost: list[int] = []
+    writer = LineWriter(str(file), lost.append)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3, before[1]))
+    try:
+        writer.put(b"first")
+        while not lost:
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    put_all(writer, b"second")
+    assert (file.read_bytes(), lost) == (b"fir\nsecond\n", [1])
+
+
+def test_a_file_that_cannot_be_written_is_told_at_start(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="nowhere"):
+        LineWriter(str(tmp_path / "nowhere" / "audit.log"), print)
