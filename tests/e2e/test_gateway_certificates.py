@@ -207,6 +207,22 @@ def test_nobody_signs_what_is_denied_or_for_another_signer(alice: Resident, tmp_
     assert denied.shown(CERTIFICATE) == other.shown(CERTIFICATE) == ""
 
 
+def test_a_certificate_that_is_revoked_is_nobody_at_once_and_others_go_on(
+    alice: Resident, cluster: GatewayCluster, tmp_path: Path
+) -> None:
+    lost, kept = (certified(alice, tmp_path, "twin") for _ in range(2))
+    who = json.loads(lost.kubectl("auth", "whoami", "-o", "json").ok())["status"]["userInfo"]
+    (credential,) = who["extra"]["authentication.kubernetes.io/credential-id"]
+    assert lost.api.get("/version")
+    path = f"{LCLUSTERS}/acme"
+    cluster.admin.patch(path, {"spec": {"revokedCredentials": [credential]}})
+    # Also on a connection that is open already.
+    eventually(lambda: "is revoked" in refusal(lost.api.get, "/version", status=401))
+    assert kept.kubectl("auth", "whoami").ok()
+    cluster.admin.patch(path, {"spec": {"revokedCredentials": []}})
+    eventually(lambda: lost.kubectl("auth", "whoami").code == 0)
+
+
 def test_an_lcluster_made_anew_takes_no_certificates_of_the_old_one(
     lclusters: LClusters, cluster: GatewayCluster, tmp_path: Path
 ) -> None:

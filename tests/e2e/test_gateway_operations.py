@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import pytest
+import yaml
 
 from tests.e2e.support.api import NAMESPACES, Object, ns_path, refusal
 from tests.e2e.support.cluster import running
@@ -254,3 +256,74 @@ def test_a_cluster_that_is_suspended_is_read_and_one_that_is_closed_answers_nobo
     assert [line["stage"] for line in watches] == ["ResponseStarted", "ResponseComplete"]
     assert len({line["auditID"] for line in watches}) == 1
     assert "is closed" in watches[1]["responseStatus"]["message"]
+
+
+def test_who_edits_an_lcluster_closes_it_and_only_the_platform_opens_it(
+    cluster: GatewayCluster, alice: Resident, people: People
+) -> None:
+    """A manager lifted the suspension by which the platform had closed the LCluster."""
+    del alice
+    manager = people.person("manager")
+
+    def asks(how: str) -> Result:
+        patch = json.dumps({"spec": {"suspend": how}})
+        return manager.kubectl("patch", "lcluster", "acme", "--type=merge", "-p", patch)
+
+    try:
+        for how in ("ReadOnly", "Closed"):
+            asks(how).ok()
+        for how in ("ReadOnly", ""):
+            assert "only administrators of LClusters may lift" in asks(how).refused()
+        asks("Closed").ok()
+        described = {"metadata": {"annotations": {"example.com/why": "an incident"}}}
+        patch = ("patch", "lcluster", "acme", "--type=merge", "-p", json.dumps(described))
+        manager.kubectl(*patch).ok()
+    finally:
+        suspend(cluster, "")
+
+
+def test_a_token_that_is_revoked_is_nobody_at_once_and_others_go_on(
+    cluster: GatewayCluster, alice: Resident
+) -> None:
+    eventually(lambda: alice.kubectl("get", "serviceaccount", "default").code == 0)
+    grant = ("create", "rolebinding", "robots", "--clusterrole=view", "--serviceaccount")
+    alice.kubectl(*grant, "default:default").ok()
+    lost, kept = robot(alice, "lost"), robot(alice, "kept")
+    eventually(lambda: lost.kubectl("get", "configmaps").code == 0)
+    who = json.loads(lost.kubectl("auth", "whoami", "-o", "json").ok())["status"]["userInfo"]
+    (credential,) = who["extra"]["authentication.kubernetes.io/credential-id"]
+    token = {"spec": {"token": lost.token}}
+    reviews = "/apis/authentication.k8s.io/v1/tokenreviews"
+    root = alice.api.acting("alice", "system:masters")
+    assert root.create(reviews, token)["status"]["authenticated"]
+
+    with lost.reading("get", "configmaps", "--watch", "--no-headers") as lines:
+        assert next(lines)
+        change = {"spec": {"revokedCredentials": [credential]}}
+        cluster.admin.patch(f"{LCLUSTERS}/acme", change)
+        list(lines)
+    assert "is revoked" in refusal(lost.api.get, ns_path("default", "configmaps"), status=401)
+    assert not root.create(reviews, token)["status"].get("authenticated")
+    kept.kubectl("get", "configmaps").ok()
+
+    # The audit log is where one finds the id of what somebody else holds.
+    robots = "system:serviceaccount:default:default"
+    found = [line["user"] for line in audited(cluster) if line["user"]["username"] == robots]
+    ids = {each["extra"]["authentication.kubernetes.io/credential-id"][0] for each in found}
+    assert credential in ids
+
+
+@dataclass(frozen=True)
+class Robot(Resident):
+    """Somebody with a token of a ServiceAccount of the LCluster."""
+
+    token: str = ""
+
+
+def robot(resident: Resident, name: str) -> Robot:
+    token = resident.kubectl("create", "token", "default").ok().strip()
+    document = yaml.safe_load(resident.kubeconfig.read_text())
+    document["users"][0]["user"] = {"token": token}
+    file = resident.kubeconfig.with_name(f"{name}.kubeconfig")
+    file.write_text(yaml.safe_dump(document))
+    return Robot(resident.person, file, token)

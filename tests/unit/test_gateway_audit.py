@@ -41,7 +41,7 @@ def record(**more: Any) -> RequestRecord:
     of_alice: dict[str, Any] = {
         "audit_id": "id-1",
         "received": MOMENT,
-        "login": Login("alice"),
+        "login": Login("alice", credential="JTI=1"),
         "lcluster": LCluster(Metadata("acme", "uid-a", "1")),
         "user": ALICE,
         "acting": ALICE,
@@ -80,7 +80,11 @@ def test_a_line_is_an_event_of_the_api_servers_audit_log(tmp_path: Path) -> None
         "stage": "ResponseComplete",
         "requestURI": URI,
         "verb": "list",
-        "user": {"username": "alice", "groups": ["lcluster:users", "system:authenticated"]},
+        "user": {
+            "username": "alice",
+            "groups": ["lcluster:users", "system:authenticated"],
+            "extra": {"authentication.kubernetes.io/credential-id": ["JTI=1"]},
+        },
         "sourceIPs": ["192.0.2.7"],
         "userAgent": "kubectl/v1.36",
         "objectRef": {

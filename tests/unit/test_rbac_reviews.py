@@ -248,6 +248,17 @@ def reviewed(**status: Any) -> Any:
 NOBODY = {"user": {}, "error": "invalid bearer token"}
 
 
+def test_a_token_that_was_revoked_is_one_that_nobody_issued() -> None:
+    user = {
+        "username": "system:serviceaccount:acme-prod:sa",
+        "extra": {"authentication.kubernetes.io/credential-id": ["JTI=1"]},
+    }
+    answer = json.dumps({"status": {"authenticated": True, "user": user}}).encode()
+    for revoked, found in (((), True), (("JTI=2",), True), (("JTI=1", "JTI=2"), None)):
+        down = json.loads(token_review_down(answer, View("acme"), {"acme-prod"}, revoked))
+        assert down["status"].get("authenticated") is found
+
+
 def test_a_token_of_the_tenant_authenticates_in_its_spelling() -> None:
     key = "authentication.kubernetes.io/"
     review = reviewed(

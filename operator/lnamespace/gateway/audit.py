@@ -19,6 +19,7 @@ from lnamespace.gateway.people import audited_name
 from lnamespace.model.lcluster import LCluster
 from lnamespace.model.names import Names
 from lnamespace.rbac.attributes import User
+from lnamespace.rbac.token_reviews import CREDENTIAL_ID
 from lnamespace.runtime.lines import LineWriter
 from lnamespace.translate.request import PathRequest, ResourceRequest
 from lnamespace.translate.status import ApiStatus
@@ -166,9 +167,13 @@ def audit_event(
 
 
 def _sender(record: RequestRecord) -> _AuditedUser:
-    if record.user:
-        return _audited(record.user)
-    return _AuditedUser(audited_name(record.login) if record.login else "system:anonymous")
+    login, user = record.login, record.user
+    if login is None:
+        return _AuditedUser("system:anonymous")
+    extra = {CREDENTIAL_ID: (login.credential,)} if login.credential else {}
+    if user is None:
+        return _AuditedUser(audited_name(login), extra=extra)
+    return _AuditedUser(user.name, user.uid, user.groups, {**user.extra, **extra})
 
 
 def _audited(user: User) -> _AuditedUser:

@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections import OrderedDict
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +18,7 @@ from lnamespace.gateway.certificates import (
 )
 from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.upstream import Acting, Upstream
+from lnamespace.rbac.token_reviews import CREDENTIAL_ID
 from lnamespace.translate.status import unauthorized
 
 _REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -38,6 +40,8 @@ class Login:
         The UID of that tenant's LCluster: one made anew under its name is another.
     ends
         When the certificate ends; None without one.
+    credential
+        The id of the certificate or token, as the API server gives it; empty if it gives none.
     """
 
     user: str
@@ -47,6 +51,7 @@ class Login:
     tenant: str = ""
     lcluster_uid: str = ""
     ends: datetime | None = None
+    credential: str = ""
 
     @property
     def left(self) -> float | None:
@@ -66,6 +71,17 @@ class Login:
         """
         if self.left is not None and self.left <= 0:
             raise unauthorized(f"the client certificate ended at {self.ends:%Y-%m-%dT%H:%M:%SZ}")
+
+    def confirm_not_revoked(self, revoked: Container[str]) -> None:
+        """Refuse a credential that an LCluster has revoked.
+
+        Raises
+        ------
+        Refused
+            Nobody.
+        """
+        if self.credential in revoked:
+            raise unauthorized(f"the credential {self.credential} is revoked")
 
 
 class _ReviewedUser(msgspec.Struct, frozen=True):
@@ -137,7 +153,12 @@ class Authenticator:
         name = certificate_name(certificate)
         if not name.user:
             raise unauthorized()
-        found = Login(name.user, name.groups, ends=certificate.not_valid_after_utc)
+        found = Login(
+            name.user,
+            name.groups,
+            ends=certificate.not_valid_after_utc,
+            credential=f"X509SHA256={hashlib.sha256(der).hexdigest()}",
+        )
         if issuer := self._clients.issuer_of(certificate):
             found = replace(found, tenant=issuer.name, lcluster_uid=issuer.uid)
         self._certificates[der] = found
@@ -173,7 +194,9 @@ class Authenticator:
         if not status.authenticated:
             return None
         user = status.user
-        return Login(user.username, user.groups, user.uid, tuple(user.extra.items()))
+        credential = next(iter(user.extra.get(CREDENTIAL_ID, ())), "")
+        extra = tuple(user.extra.items())
+        return Login(user.username, user.groups, user.uid, extra, credential=credential)
 
 
 def _bearer(value: str) -> str:

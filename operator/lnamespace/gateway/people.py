@@ -6,7 +6,7 @@ from lnamespace.access.entries import ActiveEntries
 from lnamespace.gateway.logins import Login
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Subject, SubjectKind
 from lnamespace.rbac.attributes import AUTHENTICATED, LCLUSTER_USERS, MASTERS, User, person
-from lnamespace.rbac.token_reviews import KEPT_EXTRA
+from lnamespace.rbac.token_reviews import CREDENTIAL_ID, KEPT_EXTRA
 from lnamespace.translate.view import View
 
 
@@ -54,7 +54,8 @@ def _holder_of_certificate(login: Login) -> User:
     # The one group is given by the LCluster's lists alone; Kubernetes lets nobody have the other in
     # a certificate of this signer (the admission plugin CertificateSubjectRestriction).
     groups = (each for each in login.groups if each not in (LCLUSTER_USERS, MASTERS))
-    return User(login.user, groups=(*groups, AUTHENTICATED))
+    extra = {CREDENTIAL_ID: (login.credential,)} if login.credential else {}
+    return User(login.user, groups=(*groups, AUTHENTICATED), extra=extra)
 
 
 def _service_account(login: Login, view: View) -> User | None:

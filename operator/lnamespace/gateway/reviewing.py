@@ -1,6 +1,5 @@
 """Answer access reviews and token reviews for a tenant's own world."""
 
-from collections.abc import Container
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -9,9 +8,9 @@ import msgspec
 from lnamespace.gateway.answers import JSON, answer_encoded, answer_json
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.tenant import ServedTenant
 from lnamespace.gateway.upstream import Acting, Upstream
 from lnamespace.rbac.attributes import User
-from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.quoting import go_quote
 from lnamespace.rbac.reviews import AUTHENTICATION, AUTHORIZATION, ReviewAnswers
 from lnamespace.rbac.token_reviews import token_review_down
@@ -34,16 +33,8 @@ class Reviewer:
 
     upstream: Upstream
 
-    async def answer(
-        self, call: TenantCall, authorizer: Authorizer, user: User, namespaces: Container[str]
-    ) -> bool:
-        """Answer a review; return whether the call was one.
-
-        Parameters
-        ----------
-        namespaces
-            The tenant's, in upstream spelling.
-        """
+    async def answer(self, call: TenantCall, tenant: ServedTenant, user: User) -> bool:
+        """Answer a review; return whether the call was one."""
         request, sent = call.request, call.exchange.request
         resource = request.resource.group_resource
         if request.verb != "create" or request.subresource or resource.group not in REVIEW_GROUPS:
@@ -52,17 +43,19 @@ class Reviewer:
         body = json_of_body(request, media_type, sent.body)
         warnings = _warnings(request, body)
         if resource == TOKEN_REVIEWS:
-            await self._review_token(call, body, namespaces, warnings)
+            await self._review_token(call, body, tenant, warnings)
             return True
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        found = ReviewAnswers(authorizer, user, now).answer(resource, request.namespace, body)
+        found = ReviewAnswers(tenant.authorizer, user, now).answer(
+            resource, request.namespace, body
+        )
         if found is None:
             return False
         await answer_encoded(call, 201, warnings, found)
         return True
 
     async def _review_token(
-        self, call: TenantCall, body: bytes, namespaces: Container[str], warnings: Headers
+        self, call: TenantCall, body: bytes, tenant: ServedTenant, warnings: Headers
     ) -> None:
         headers = (*call.headers, ("content-type", JSON))
         response = await self.upstream.send("POST", _REVIEWS_PATH, Acting(), headers, body)
@@ -70,7 +63,9 @@ class Reviewer:
         if response.status != 201:
             await answer_json(call, response.status, response.headers, answer)
             return
-        down = token_review_down(answer, call.view, namespaces)
+        down = token_review_down(
+            answer, call.view, tenant.namespaces, tenant.cluster.spec.revoked_credentials
+        )
         await answer_encoded(call, 201, (*response.headers, *warnings), down)
 
 

@@ -146,7 +146,7 @@ class Gateway:
             return
         call = _call(asked, request)
         authorizer, user = asked.tenant.authorizer, asked.user
-        if await self.reviewer.answer(call, authorizer, user, asked.tenant.namespaces):
+        if await self.reviewer.answer(call, asked.tenant, user):
             return
         attributes = request_attributes(request)
         try:
@@ -250,6 +250,7 @@ class Gateway:
 
 
 def _user(login: Login, tenant: ServedTenant) -> User | None:
+    login.confirm_not_revoked(tenant.cluster.spec.revoked_credentials)
     if login.tenant and login.lcluster_uid != tenant.cluster.uid:
         return None  # a certificate of an earlier LCluster of this name
     return user_of(login, tenant.entries(), tenant.view, tenant.namespaces)

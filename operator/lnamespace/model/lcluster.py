@@ -55,6 +55,14 @@ class Suspension(StrEnum):
     CLOSED = "Closed"
 
 
+REVOKED_MAX_ITEMS = 256
+
+CredentialId = Annotated[
+    str, Meta(max_length=75, pattern=r"^(X509SHA256=[0-9a-f]{64}|JTI=[0-9a-f-]{36})$")
+]
+"""What the API server calls a credential: the hash of a certificate, or the id of a token."""
+
+
 class LClusterSpec(TenantSpec, frozen=True, rename="camel", omit_defaults=True):
     """What the LCluster should be."""
 
@@ -65,6 +73,15 @@ class LClusterSpec(TenantSpec, frozen=True, rename="camel", omit_defaults=True):
             "may do nothing. What runs goes on running. Empty: not suspended."
         ),
     ] = Suspension.NONE
+    revoked_credentials: Annotated[
+        tuple[CredentialId, ...],
+        Meta(
+            max_length=REVOKED_MAX_ITEMS,
+            description="Ids of client certificates and ServiceAccount tokens that are no login to "
+            "this LCluster any more, as `kubectl auth whoami -o yaml` and the gateway's audit log "
+            "have them under authentication.kubernetes.io/credential-id.",
+        ),
+    ] = ()
 
 
 class ChargedNamespace(msgspec.Struct, frozen=True, rename="camel"):

@@ -10,13 +10,17 @@ from lnamespace.rbac.attributes import User, service_account
 from lnamespace.rbac.reviews import user_info
 from lnamespace.translate.view import View
 
+CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
+"""The extra by which the API server tells credentials of one user apart."""
 KEPT_EXTRA = frozenset(
-    f"authentication.kubernetes.io/{key}" for key in ("credential-id", "pod-name", "pod-uid")
+    {CREDENTIAL_ID, "authentication.kubernetes.io/pod-name", "authentication.kubernetes.io/pod-uid"}
 )
 """What a tenant may know of a token; nodes are hidden."""
 
 
-def token_review_down(answer: bytes, view: View, namespaces: Container[str]) -> bytes:
+def token_review_down(
+    answer: bytes, view: View, namespaces: Container[str], revoked: Container[str] = ()
+) -> bytes:
     """Return the platform's answer to a TokenReview as the tenant gets it.
 
     A token of anybody else is answered like one that nobody ever issued.
@@ -27,11 +31,13 @@ def token_review_down(answer: bytes, view: View, namespaces: Container[str]) -> 
         A TokenReview, as JSON.
     namespaces
         The tenant's, in upstream spelling: a namespace of the platform may begin as theirs do.
+    revoked
+        Ids of tokens that are no login to the tenant's cluster any more.
     """
     review = msgspec.json.decode(answer, type=dict[str, Any])
     status = review.get("status") or {}
     user = _authenticated_account(status, view, namespaces)
-    if user is None:
+    if user is None or any(each in revoked for each in user.extra.get(CREDENTIAL_ID, ())):
         down: dict[str, Any] = {"user": {}, "error": "invalid bearer token"}
     else:
         down = {"authenticated": True, "user": user_info(user)}
