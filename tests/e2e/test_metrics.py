@@ -175,7 +175,12 @@ def rules(cluster: Cluster, *values: str) -> list[dict[str, Any]]:
 
 RUNBOOK = "https://docs.example.com/runbook.html"
 MODES = {
-    "alerts": ("controller.classNames={gold}",),
+    "alerts": (
+        "controller.classNames={gold}",
+        "gateway.enabled=true",
+        "gateway.host=lclusters.example.com",
+        "gateway.auditLog=-",
+    ),
     "cert-manager": (
         "webhook.certManager.enabled=true",
         f"monitoring.prometheusRule.runbook={RUNBOOK}",
