@@ -299,3 +299,47 @@ async def test_a_machine_that_is_gone_without_a_word_is_noticed_at_both_ends() -
         await response.read()
         pool.close()
     assert kept == [1]
+
+
+@asynccontextmanager
+async def answering(*answers: bytes) -> AsyncIterator[UpstreamPool]:
+    """Run an API server that answers each request on a connection by the next of some bytes."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            for each in answers:
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(each)
+                await writer.drain()
+            await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        pool = UpstreamPool(UpstreamAddress("127.0.0.1", server.sockets[0].getsockname()[1], None))
+        yield pool
+        pool.close()
+
+
+INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
+
+
+def whole(body: bytes) -> bytes:
+    """Return an answer with a body."""
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+@pytest.mark.parametrize("first", [INTERIM + whole(b"first"), INTERIM * 2 + whole(b"first")])
+async def test_an_interim_answer_is_not_the_answer(first: bytes) -> None:
+    """A pod's 103 was, and its real answer that to the next request: a TokenReview, for one."""
+    async with answering(first, whole(b"second")) as pool:
+        response = await pool.send("POST", "/proxy", ())
+        assert (response.status, response.headers) == (200, (("content-length", "5"),))
+        assert await response.read() == b"first"
+        assert await (await pool.send("POST", "/tokenreviews", ())).read() == b"second"
+
+
+async def test_what_nobody_asked_for_is_no_answer_to_the_next_request() -> None:
+    async with answering(whole(b"first") + whole(b"forged"), whole(b"second")) as pool:
+        assert await (await pool.send("POST", "/proxy", ())).read() == b"first"
+        assert await (await pool.send("GET", "/tokenreviews", ())).read() == b"first"

@@ -5,6 +5,7 @@ import ssl
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, cast
 
 import httptools
@@ -115,6 +116,9 @@ class UpstreamConnection(asyncio.Protocol):
         self._head: asyncio.Future[UpstreamResponse] | None = None
         self._headers: list[tuple[str, str]] = []
         self._reusable = self._switched = False
+        self._interim = False
+        self._complete = True
+        """Whether nothing is expected from the API server now."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Note the transport."""
@@ -149,6 +153,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._bodiless = bodiless
         self._headers = []
         self._reusable = self._switched = False
+        self._interim = self._complete = False
         self.chunks = Chunks(self.transport)
         self._head = asyncio.get_running_loop().create_future()
         self.transport.write(head + body if body else head)
@@ -159,6 +164,10 @@ class UpstreamConnection(asyncio.Protocol):
         """Parse an answer, or pass on what comes through a tunnel."""
         if self._switched:
             self.chunks.put(data)
+            return
+        if self._complete:
+            # Whoever had the connection next would take it for the answer to another question.
+            self.transport.abort()
             return
         try:
             self._parser.feed_data(data)
@@ -174,10 +183,21 @@ class UpstreamConnection(asyncio.Protocol):
         self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        """Wake who waits for the answer."""
+        """Wake who waits for the answer.
+
+        An interim answer (RFC 9110, 15.2) is not it. A pod sends one by way of the API server's
+        proxy: its real answer was read as that to somebody else's request.
+        """
         status = self._parser.get_status_code()
-        if status == 101:
+        if status == HTTPStatus.SWITCHING_PROTOCOLS:
             self._switched = True
+        elif status < HTTPStatus.OK:
+            self._interim = True
+            self._headers = []
+            return
+        if self._complete:
+            self.transport.abort()
+            return
         if self._head and not self._head.done():
             self._head.set_result(UpstreamResponse(self, status, tuple(self._headers)))
         if self._bodiless:
@@ -185,11 +205,15 @@ class UpstreamConnection(asyncio.Protocol):
 
     def on_body(self, part: bytes) -> None:
         """Take a part of the body in."""
-        self.chunks.put(part)
+        if not self._complete:
+            self.chunks.put(part)
 
     def on_message_complete(self) -> None:
         """Note that the answer is whole."""
-        if not self._switched:
+        if self._interim:
+            self._interim = False
+        elif not self._switched and not self._complete:
+            self._complete = True
             self._reusable = self._parser.should_keep_alive() and not self._bodiless
             self.chunks.end()
 
