@@ -147,10 +147,10 @@ def test_what_a_webhook_refuses_is_refused(everything: Hook, alice: Api) -> None
 
 def test_an_answer_that_is_too_long_is_a_failure(everything: Hook, alice: Api) -> None:
     """One without an end would have taken the gateway's memory, and with it everybody's."""
-    everything.answers["/judge"] = lambda _: {"allowed": True, "warnings": ["x" * 9_000_000]}
+    everything.answers["/judge"] = lambda _: {"allowed": True, "warnings": ["x" * 2_000_000]}
     body = {"metadata": {"name": "long"}}
     words = refusal(alice.create, ns_path("default", "configmaps"), body, status=500)
-    assert "the webhook answers more than 8 MiB" in words
+    assert "the webhook answers more than 1048576 bytes" in words
     everything.answers["/judge"] = judge
 
 
@@ -185,6 +185,25 @@ def test_a_webhook_gets_nothing_that_its_tenant_would_not(
     with pytest.raises(ApiError):
         alice.create(NAMESPACES, {"metadata": {"name": "stolen"}})
     assert cluster.admin.find(f"{NAMESPACES}/quokka-stolen") is None
+
+
+def test_what_kubernetes_writes_unjudged_no_webhook_of_a_tenant_changes(
+    everything: Hook, alice: Api, cluster: GatewayCluster
+) -> None:
+    """The policies let a node write any address of a pod, and the API server's proxy dials it."""
+    address = {"op": "add", "path": "/status/podIP", "value": "169.254.169.254"}
+    everything.answers["/mutate"] = lambda request: (
+        patched(address) if request.get("subResource") == "status" else {"allowed": True}
+    )
+    pods = ns_path("default", "pods")
+    spec = {"containers": [{"name": "main", "image": "none"}]}
+    alice.create(pods, {"metadata": {"name": "addressed"}, "spec": spec})
+    status = ns_path("quokka-default", "pods", "addressed") + "/status"
+    node = cluster.admin.acting("system:node:here", "system:masters")
+    written = node.patch(status, {"status": {"phase": "Running"}})
+    assert "podIP" not in written["status"]
+    judged = refusal(alice.patch, f"{pods}/addressed/status", {"status": {"message": "a"}})
+    assert "only the platform writes the addresses" in judged
 
 
 def test_a_webhook_that_does_not_answer_holds_up_its_own_tenant_only(

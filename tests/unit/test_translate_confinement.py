@@ -539,6 +539,8 @@ def test_a_json_patch_that_adds_a_webhook_confines_it() -> None:
         (VOLUME, operation("add", "/spec/hostPath", {"path": "/"})),
         (WEBHOOKS, {"op": "copy", "from": "/webhooks/0", "path": "/webhooks/-"}),
         (WEBHOOKS, operation("add", "/webhooks/0/clientConfig/url", "https://x")),
+        (WEBHOOKS, operation("add", "/webhooks/-1/clientConfig/url", "https://x")),
+        (WEBHOOKS, operation("replace", "/webhooks/-1", {})),
         (WEBHOOKS, operation("replace", "", [])),
     ],
 )

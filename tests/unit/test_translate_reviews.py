@@ -5,9 +5,9 @@ import json
 from typing import Any
 
 import pytest
-from lnamespace.gateway.upstream import acting_extras
+from lnamespace.gateway.upstream import acting_value
 from lnamespace.rbac.attributes import User
-from lnamespace.translate.acting_users import extra_value, user_info_down
+from lnamespace.translate.acting_users import ACTING_EXTRA, extra_value, user_info_down
 from lnamespace.translate.admission_reviews import AdmissionReview, read_admission_review
 from lnamespace.translate.conversion_reviews import (
     as_without_webhook,
@@ -88,17 +88,17 @@ def test_nothing_of_the_platform_is_asked(question: Any) -> None:
 
 
 def test_the_user_is_who_acts_inside() -> None:
-    user = User("ann\u00e9 x", "7", ("devs", "system:authenticated"), {"a/b": ("c=d", "e")})
-    extra: dict[str, list[str]] = {}
-    for key, value in acting_extras(user):
-        extra.setdefault(key, []).append(extra_value(value))
-    assert all(each.isascii() and " " not in each for values in extra.values() for each in values)
+    user = User("ann\u00e9 x%", "7", ("devs", "a\nb"), {"a=b": ("c=d", "e")})
+    value = extra_value(acting_value(user))
+    assert value.isascii()
+    assert value.isprintable()
+    assert " " not in value
     account = "system:serviceaccount:lnamespace-clusters:acme"
-    assert user_info_down({"username": account, "extra": extra}, ACME) == {
-        "username": "ann\u00e9 x",
+    assert user_info_down({"username": account, "extra": {ACTING_EXTRA: [value]}}, ACME) == {
+        "username": "ann\u00e9 x%",
         "uid": "7",
-        "groups": ["devs", "system:authenticated"],
-        "extra": {"a/b": ["c=d", "e"]},
+        "groups": ["devs", "a\nb"],
+        "extra": {"a=b": ["c=d", "e"]},
     }
 
 
@@ -109,6 +109,8 @@ def test_the_user_is_who_acts_inside() -> None:
         ("system:serviceaccount:kube-system:job-controller", None),
         ("system:kube-controller-manager", None),
         ("system:apiserver", None),
+        ("system:serviceaccount:kube-system:cilium-operator", "system:platform"),
+        ("kube-scheduler", "system:platform"),
         ("ceo@platform.example", "system:platform"),
         ("system:node:rack-7", "system:platform"),
         ("system:serviceaccount:lnamespace-system:lnamespace-controller", "system:platform"),
@@ -164,11 +166,13 @@ def test_a_conversion_round_trips(metadata: dict[str, str]) -> None:
     new = {"apiVersion": "acme-new.example.com/v1", "kind": "G", "metadata": metadata | labels}
     question = {"request": {"uid": "u", "desiredAPIVersion": "acme-new.example.com/v2"}}
     question["request"]["objects"] = [new]  # type: ignore[assignment]
-    below = json.loads(conversion_down(json.dumps(question).encode(), ACME))["request"]
+    body, asked_objects = conversion_down(json.dumps(question).encode(), ACME)
+    assert asked_objects == 1
+    below = json.loads(body)["request"]
     assert "acme" not in json.dumps(below)
     converted = [{**each, "apiVersion": below["desiredAPIVersion"]} for each in below["objects"]]
     answer = {"response": {"uid": "u", "convertedObjects": converted}}
-    above = json.loads(converted_up(json.dumps(answer).encode(), ACME))["response"]
+    above = json.loads(converted_up(json.dumps(answer).encode(), ACME, 1))["response"]
     assert above["convertedObjects"] == [{**new, "apiVersion": "acme-new.example.com/v2"}]
 
 
@@ -182,3 +186,28 @@ def test_what_is_deleted_is_converted_without_a_webhook() -> None:
         "convertedObjects": [stored | {"apiVersion": "acme-x.org/v2"}],
         "result": {"status": "Success"},
     }
+
+
+def test_a_converter_answers_about_what_it_was_asked() -> None:
+    """Half a million empty objects were translated one by one, and nothing else was answered."""
+    many = {"response": {"uid": "u", "convertedObjects": [{}, {}]}}
+    with pytest.raises(Refused, match="returned 2 objects, expected 1"):
+        converted_up(json.dumps(many).encode(), ACME, 1)
+
+
+def test_what_go_writes_as_null_is_nothing() -> None:
+    read, _ = review(POD)
+    assert answered(read, patch=None, patchType=None) == {"uid": "u", "allowed": True}
+    failed = {"response": {"uid": "u", "convertedObjects": None, "result": {"message": "no"}}}
+    above = json.loads(converted_up(json.dumps(failed).encode(), ACME, 3))["response"]
+    assert above["result"] == {"message": "no"}
+
+
+def test_a_webhook_changes_no_roles() -> None:
+    """Who may write them was judged by a dry run, in which a webhook may answer otherwise."""
+    read, _ = review(
+        asked("rolebindings", "RoleBinding", "rbac.authorization.k8s.io", namespace="acme-prod")
+    )
+    role = {"op": "replace", "path": "/roleRef", "value": {"kind": "Role", "name": "admin"}}
+    assert not answered(read, **patch(role))["allowed"]
+    assert answered(read, **patch({"op": "add", "path": "/metadata/labels", "value": {}}))["patch"]

@@ -123,6 +123,7 @@ def test_a_failure_to_connect_names_the_tenants_service() -> None:
     text = f'failed: Post "https://{PROXY.service.host}:443{url}?timeout=10s": EOF'
     told = PROXY.text_down(text)
     assert told == 'failed: Post "https://hook.acme-prod.svc:443/validate?timeout=10s": EOF'
+    assert PROXY.text_down(text[:-40]) == 'failed: Post "https://webhook'
 
 
 @pytest.mark.parametrize("text", ["", "a/b", "a:1", "a/b:c", "A/b:1", "a/b:1/c"])

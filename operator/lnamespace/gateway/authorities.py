@@ -8,7 +8,7 @@ it, and an LCluster that is made anew under an old name takes none of the old on
 import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -64,7 +64,7 @@ class RootAuthority:
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey = field(repr=False)
 
-    @property
+    @cached_property
     def pem(self) -> str:
         """Return its certificate."""
         return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
@@ -75,7 +75,7 @@ class RootAuthority:
 
     def webhook_key(self, identity: TenantIdentity) -> str:
         """Return what the API server is let in with to ask the webhooks of an LCluster."""
-        return _derived(self, _WEBHOOK_PURPOSE + identity.uid.encode(), 16).hex()
+        return _webhook_key(self, identity)
 
     def serving_pair(self, host: str) -> tuple[bytes, bytes]:
         """Make a certificate for a host and its key, in PEM; it lasts as long as the root."""
@@ -145,6 +145,11 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
+
+
+@lru_cache(maxsize=4096)
+def _webhook_key(root: RootAuthority, identity: TenantIdentity) -> str:
+    return _derived(root, _WEBHOOK_PURPOSE + identity.uid.encode(), 16).hex()
 
 
 @lru_cache(maxsize=4096)

@@ -41,7 +41,7 @@ from lnamespace.gateway.signer import Signer, shared_root
 from lnamespace.gateway.tenants import Tenants
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.watching import Watcher
-from lnamespace.gateway.webhooks import WebhookHandler, WebhookProxies
+from lnamespace.gateway.webhooks import LIMITS, WebhookHandler, WebhookProxies
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.model.names import Names
@@ -205,7 +205,7 @@ async def _serve_webhooks(
     settings: Settings, proxies: WebhookProxies, tenants: Tenants, upstream: Upstream
 ) -> HttpServer:
     in_flight = InFlight(settings.gateway_requests_in_flight)
-    server = HttpServer(WebhookHandler(tenants, upstream, in_flight).handle)
+    server = HttpServer(WebhookHandler(tenants, upstream, in_flight).handle, LIMITS)
     context = webhook_context(proxies.root, proxies.service.host)
     address = await _listen(server, "gateway_webhook_listen", settings, context)
     log.info("ready to be asked for webhooks", extra={"address": address})

@@ -1,6 +1,6 @@
 """Requests to the platform's API server: as a tenant, or as the gateway itself."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -10,14 +10,7 @@ from lnamespace.gateway.http.upstream import UpstreamPool, UpstreamResponse
 from lnamespace.kube.answers import error_of
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.rbac.attributes import User
-from lnamespace.translate.acting_users import (
-    EXTRA_EXTRA,
-    GROUP_EXTRA,
-    PERSON_EXTRA,
-    UID_EXTRA,
-    USERNAME_EXTRA,
-    extra_value,
-)
+from lnamespace.translate.acting_users import ACTING_EXTRA, PERSON_EXTRA, extra_value
 
 _WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
@@ -38,7 +31,8 @@ class Acting:
     person
         The name of whoever made the request, for the audit log.
     user
-        As whom they act inside the tenant's cluster, for its webhooks; None: nobody asks.
+        Whom they act as inside the tenant's cluster, for its webhooks; None for a read, about
+        which no webhook is asked.
     """
 
     tenant: str = ""
@@ -46,7 +40,7 @@ class Acting:
     user: User | None = None
 
     def headers(self, account: str) -> Headers:
-        """Return the headers that say so to the API server.
+        """Return the headers that tell the API server who acts.
 
         Parameters
         ----------
@@ -57,21 +51,17 @@ class Acting:
         name = ACCOUNT_PREFIX + self.tenant if self.tenant else account
         if not name or not (self.tenant or self.user):
             return ()
-        extras = [(PERSON_EXTRA, self.person), *(acting_extras(self.user) if self.user else ())]
+        extras = [(PERSON_EXTRA, self.person)]
+        if self.user:
+            extras.append((ACTING_EXTRA, acting_value(self.user)))
         sent = ((f"impersonate-extra-{key}", extra_value(value)) for key, value in extras)
         return (("impersonate-user", name), *sent)
 
 
-def acting_extras(user: User) -> Iterator[tuple[str, str]]:
-    """Yield the extras that say to a tenant's webhooks who acts."""
-    yield USERNAME_EXTRA, user.name
-    if user.uid:
-        yield UID_EXTRA, user.uid
-    for group in user.groups:
-        yield GROUP_EXTRA, group
-    for key, values in user.extra.items():
-        for value in values:
-            yield EXTRA_EXTRA, f"{key}={value}"
+def acting_value(user: User) -> str:
+    """Return who acts inside a tenant's cluster, for its webhooks."""
+    info = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra}
+    return msgspec.json.encode({key: each for key, each in info.items() if each}).decode()
 
 
 class _UserInfo(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ import asyncio
 import hmac
 import logging
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import msgspec
 
@@ -16,6 +17,7 @@ from lnamespace.errors import ClusterError
 from lnamespace.gateway.answers import JSON, refuse
 from lnamespace.gateway.authorities import RootAuthority, TenantIdentity
 from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.in_flight import InFlight
 from lnamespace.gateway.tenant import ServedTenant
@@ -31,6 +33,7 @@ from lnamespace.translate.conversion_reviews import (
 )
 from lnamespace.translate.percent import encode_segment
 from lnamespace.translate.plans import Foreign
+from lnamespace.translate.request import PathRequest
 from lnamespace.translate.status import (
     ApiStatus,
     Refused,
@@ -48,8 +51,12 @@ from lnamespace.translate.webhook_proxy import (
 
 _SECONDS = 30.0
 """The longest that Kubernetes waits for a webhook."""
-_LONGEST = 8 * 1024 * 1024
-"""Bytes of an answer; one without an end would take the memory of all."""
+_MOST_BYTES = 1024 * 1024
+"""Of an answer; of a converter's, those of the question more. One without an end would take the
+memory of all."""
+LIMITS = ServerLimits(body=32 * 1024 * 1024, bodies=128 * 1024 * 1024)
+"""The API server has all objects of a list converted at once."""
+_COUNTED = PathRequest("post", "")
 _HEADERS = (("content-type", JSON), ("accept", JSON))
 
 log = logging.getLogger(__name__)
@@ -97,9 +104,13 @@ class WebhookHandler:
         except Refused as refused:
             await refuse(exchange, refused)
         except _Unanswered as failed:
-            await exchange.answer(failed.status, (("Content-Type", JSON),), failed.body)
+            # Of another status the API server would wait for more, or read a body that is none.
+            status = failed.status if failed.status in range(400, 600) else HTTPStatus.BAD_GATEWAY
+            await exchange.answer(status, (("Content-Type", JSON),), failed.body)
         except (ClusterError, TimeoutError) as error:
-            log.warning("a webhook cannot be asked", extra={"error": str(error)})
+            if exchange.answered:
+                raise ConnectionAbortedError from error
+            log.info("a webhook does not answer", extra={"error": str(error)})
             message = "the webhook does not answer"
             await refuse(exchange, Refused(ApiStatus(504, "Timeout", message, {})))
         except ConnectionError:
@@ -113,7 +124,8 @@ class WebhookHandler:
         if request.method != "POST":
             raise method_not_allowed()
         tenant, service = self._webhook_at(request.target.partition("?")[0])
-        with self.in_flight.holding(tenant.name, len(request.body)):
+        in_flight, name = self.in_flight, tenant.name
+        with in_flight.holding(name, len(request.body)), in_flight.counted(name, _COUNTED):
             try:
                 answer = await self._review(request.body, tenant, service)
             except Foreign as foreign:
@@ -134,28 +146,31 @@ class WebhookHandler:
             if tenant.terminating:
                 # What is stored is listed to be deleted, and what would convert it may be gone.
                 return as_without_webhook(body)
-            answer = await self._ask(view, service, conversion_down(body, view))
-            return converted_up(answer, view)
+            question, objects = conversion_down(body, view)
+            answer = await self._ask(view, service, question, converts=True)
+            return converted_up(answer, view, objects)
         review = read_admission_review(body, view)
         return review.answer_up(await self._ask(view, service, review.body), view)
 
-    async def _ask(self, view: View, service: WebhookService, body: bytes) -> bytes:
+    async def _ask(
+        self, view: View, service: WebhookService, body: bytes, *, converts: bool = False
+    ) -> bytes:
         target = _target(service)
         acting = Acting(view.tenant, WEBHOOK_CALLER)
         response = await self.upstream.send("POST", target, acting, _HEADERS, body)
-        answer = await _body_of(response)
+        answer = await _body_of(response, _MOST_BYTES + (len(body) if converts else 0))
         if response.status != 200:
             raise _Unanswered(response.status, answer)
         return answer
 
 
-async def _body_of(response: UpstreamResponse) -> bytes:
+async def _body_of(response: UpstreamResponse, most: int) -> bytes:
     parts, size = [], 0
     try:
         while data := await response.take():
             size += len(data)
-            if size > _LONGEST:
-                raise internal_error("the webhook answers more than 8 MiB")
+            if size > most:
+                raise internal_error(f"the webhook answers more than {most} bytes")
             parts.append(data)
     finally:
         response.close()

@@ -1,12 +1,14 @@
 """Who acts, as the webhooks of a tenant are told it.
 
-Upstream a tenant has one account, or the gateway acts itself. Whom that is for inside the tenant's
-cluster goes along as extras of the impersonation, which nobody sends without the right to each.
+Upstream a tenant has one account, or the gateway acts itself. Who acts inside the tenant's cluster
+goes along as an extra of the impersonation, which nobody sends without the right to it.
 """
 
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, unquote
+
+import msgspec
 
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.translate.view import View
@@ -17,17 +19,56 @@ PERSON_EXTRA = "lcluster-user"
 WEBHOOK_CALLER = "lcluster:webhooks"
 """The person for whom the gateway calls a webhook: no login has this name."""
 
-USERNAME_EXTRA = "lcluster-username"
-UID_EXTRA = "lcluster-uid"
-GROUP_EXTRA = "lcluster-group"
-EXTRA_EXTRA = "lcluster-extra"
-"""Each value is KEY=VALUE of an extra inside the tenant's cluster."""
+ACTING_EXTRA = "lcluster-acting"
+"""The extra whose one value is the ``userInfo`` inside the tenant's cluster, as JSON.
+
+The API server authorizes each value of an extra: people may be in hundreds of groups.
+"""
 
 PLATFORM = "system:platform"
 """What people and programs of the platform are called: a tenant learns no name of theirs."""
 
 _CONTROLLERS = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
-_COMPONENTS = frozenset({"kube-controller-manager", "kube-scheduler", "apiserver"})
+_OF_KUBERNETES = frozenset(
+    {
+        "system:apiserver",
+        "system:kube-controller-manager",
+        "system:kube-scheduler",
+        *(
+            _CONTROLLERS + each
+            for each in (
+                "certificate-controller",
+                "clusterrole-aggregation-controller",
+                "cronjob-controller",
+                "daemon-set-controller",
+                "deployment-controller",
+                "disruption-controller",
+                "endpoint-controller",
+                "endpointslice-controller",
+                "endpointslicemirroring-controller",
+                "ephemeral-volume-controller",
+                "generic-garbage-collector",
+                "horizontal-pod-autoscaler",
+                "job-controller",
+                "namespace-controller",
+                "persistent-volume-binder",
+                "pod-garbage-collector",
+                "pv-protection-controller",
+                "pvc-protection-controller",
+                "replicaset-controller",
+                "replication-controller",
+                "resource-claim-controller",
+                "resourcequota-controller",
+                "root-ca-cert-publisher",
+                "service-account-controller",
+                "service-controller",
+                "statefulset-controller",
+                "ttl-after-finished-controller",
+            )
+        ),
+    }
+)
+"""The parts of Kubernetes itself that every cluster has, by user name."""
 
 _SAFE = "".join(chr(each) for each in range(0x21, 0x7F) if chr(each) != "%")
 
@@ -41,30 +82,14 @@ def extra_value(text: str) -> str:
 
 def user_info_down(info: Mapping[str, Any], view: View) -> UserInfo:
     """Return ``userInfo`` of a review, as it is inside the tenant's cluster."""
-    extra = info.get("extra") or {}
-    if USERNAME_EXTRA in extra:
-        return _acting({key: [unquote(each) for each in extra[key]] for key in extra})
+    if acting := (info.get("extra") or {}).get(ACTING_EXTRA):
+        return msgspec.json.decode(unquote(acting[0]), type=UserInfo)
     name = str(info.get("username", ""))
     own = view.user_down(name)
     if own and name.startswith(SERVICE_ACCOUNT_PREFIX):
         groups = (view.user_group_down(each) or each for each in info.get("groups") or ())
         return {"username": own, "uid": info.get("uid", ""), "groups": [*groups]}
-    if _is_of_kubernetes(name):
-        return {key: info[key] for key in ("username", "groups") if key in info}
+    groups = (each for each in info.get("groups") or () if each.startswith("system:"))
+    if name in _OF_KUBERNETES:
+        return {"username": name, "groups": [*groups]}
     return {"username": PLATFORM, "groups": ["system:authenticated"]}
-
-
-def _acting(extra: Mapping[str, list[str]]) -> UserInfo:
-    found: UserInfo = {"username": extra[USERNAME_EXTRA][0], "groups": extra.get(GROUP_EXTRA, [])}
-    if uid := extra.get(UID_EXTRA):
-        found["uid"] = uid[0]
-    further: dict[str, list[str]] = {}
-    for each in extra.get(EXTRA_EXTRA, ()):
-        key, _, value = each.partition("=")
-        further.setdefault(key, []).append(value)
-    return found | ({"extra": further} if further else {})
-
-
-def _is_of_kubernetes(name: str) -> bool:
-    """Return whether somebody is a part of Kubernetes itself, which every cluster has."""
-    return name.startswith(_CONTROLLERS) or name.removeprefix("system:") in _COMPONENTS

@@ -6,6 +6,7 @@ up as a JSON patch, and is translated as if the tenant had sent it: it can do no
 
 import base64
 import binascii
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,8 @@ from lnamespace.translate.review_bodies import decoded, envelope, read_members
 from lnamespace.translate.status import Refused, bad_request
 from lnamespace.translate.view import View
 
+RBAC_GROUP = "rbac.authorization.k8s.io"
+
 _ANSWERED = ("uid", "allowed", "status", "warnings")
 """What of an answer goes on as it is; annotations would be the platform's audit log's."""
 
@@ -39,8 +42,13 @@ class _AdmissionRequest(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _AdmissionResponse(msgspec.Struct, frozen=True, rename="camel"):
-    patch: str = ""
-    patch_type: str = ""
+    allowed: bool = False
+    patch: str | None = None
+    patch_type: str | None = None
+
+
+class _PatchOperation(msgspec.Struct, frozen=True):
+    path: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,14 +85,26 @@ class AdmissionReview:
         return envelope(members, response=kept | patch)
 
     def _patch_up(self, response: _AdmissionResponse, view: View) -> dict[str, str]:
-        if not response.patch:
+        if not (response.allowed and response.patch):
             return {}
         try:
-            patch = base64.b64decode(response.patch, validate=True)
+            patch = base64.b64decode(re.sub(r"[\r\n]", "", response.patch), validate=True)
         except binascii.Error as error:
             raise bad_request(f"it is not base64: {error}") from error
+        if self.request.resource.group == RBAC_GROUP:
+            _refuse_other_than_metadata(patch)
         above = patch_up(self.request, JSON_PATCH, patch, view)
-        return {"patchType": response.patch_type, "patch": base64.b64encode(above).decode()}
+        return {"patchType": response.patch_type or "", "patch": base64.b64encode(above).decode()}
+
+
+def _refuse_other_than_metadata(patch: bytes) -> None:
+    """Refuse to change what a role gives, or to whom.
+
+    Whether somebody may write that was judged by a dry run, and a webhook can tell one.
+    """
+    operations = decoded(patch, list[_PatchOperation])
+    if not all(each.path.startswith("/metadata/") for each in operations):
+        raise bad_request("webhooks change no rules, roles and subjects")
 
 
 def read_admission_review(body: bytes, view: View) -> AdmissionReview:

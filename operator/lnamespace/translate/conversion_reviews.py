@@ -10,6 +10,7 @@ from lnamespace.translate.catalogue import plan_of
 from lnamespace.translate.plans import Encoded, Scope
 from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.review_bodies import decoded, envelope, read_members
+from lnamespace.translate.status import bad_request
 from lnamespace.translate.view import View
 
 
@@ -29,11 +30,11 @@ class _ConversionQuestion(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _ConversionAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    converted_objects: tuple[dict[str, Raw], ...] = ()
+    converted_objects: tuple[dict[str, Raw], ...] | None = None
 
 
-def conversion_down(body: bytes, view: View) -> bytes:
-    """Return a question of the API server, in tenant spelling.
+def conversion_down(body: bytes, view: View) -> tuple[bytes, int]:
+    """Return a question of the API server in tenant spelling, and about how many objects it is.
 
     Raises
     ------
@@ -48,11 +49,16 @@ def conversion_down(body: bytes, view: View) -> bytes:
         "desiredAPIVersion": view.api_version_down(request.desired_api_version),
         "objects": [_Converted.of(each, view).down(each) for each in request.objects],
     }
-    return envelope(members, request={**asked, **below})
+    return envelope(members, request={**asked, **below}), len(request.objects)
 
 
-def converted_up(answer: bytes, view: View) -> bytes:
+def converted_up(answer: bytes, view: View, asked: int) -> bytes:
     """Return what a webhook answered, in upstream spelling.
+
+    Parameters
+    ----------
+    asked
+        How many objects it was to convert: the API server takes no other number.
 
     Raises
     ------
@@ -60,7 +66,9 @@ def converted_up(answer: bytes, view: View) -> bytes:
         It is no review, or it has in it what is not the tenant's to write.
     """
     members, response = read_members(answer, "response")
-    objects = decoded(encode(response), _ConversionAnswer).converted_objects
+    objects = decoded(encode(response), _ConversionAnswer).converted_objects or ()
+    if objects and len(objects) != asked:
+        raise bad_request(f"the webhook returned {len(objects)} objects, expected {asked}")
     above = [_Converted.of(each, view).up(each) for each in objects]
     return envelope(members, response={**response, "convertedObjects": above})
 

@@ -5,7 +5,7 @@ the tenant is meant, so that nothing is stored: what the tenant wrote can be rea
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 PATH = "webhooks"
@@ -85,7 +85,7 @@ class WebhookProxy:
     service: ProxyService
     tenant: str
     authority: str
-    key: str
+    key: str = field(repr=False)
 
     @cached_property
     def _base(self) -> str:
@@ -96,16 +96,22 @@ class WebhookProxy:
         return f"{self._base}{webhook.namespace}/{webhook.name}/{webhook.port}{webhook.path}"
 
     def webhook_at(self, path: str) -> WebhookService | None:
-        """Return the webhook that the gateway asks at a path, or None if it asks none there."""
-        found = proxied_webhook(path) if path.startswith(self._base) else None
-        return found.service if found else None
+        """Return the webhook that a path means, or None if it means none of this tenant.
+
+        Its key may be an old one: the tenant reads its own Service all the same.
+        """
+        found = proxied_webhook(path)
+        return found.service if found and found.tenant == self.tenant else None
 
     def text_down(self, text: str) -> str:
         """Return a text of the API server, such as a failure to connect, about the webhook."""
         if self.service.host not in text:
             return text
-        url = rf"{re.escape(self.service.host)}:[0-9]+{re.escape(self._base)}"
-        return re.sub(rf"{url}([a-z0-9-]+)/([a-z0-9-]+)/([0-9]+)", r"\2.\1.svc:\3", text)
+        host = rf"{re.escape(self.service.host)}(?::[0-9]+)?"
+        url = rf"{host}/{PATH}/[a-z0-9]+/[0-9a-f]+/([a-z0-9-]+)/([a-z0-9-]+)/([0-9]+)"
+        text = re.sub(url, r"\2.\1.svc:\3", text)
+        # Kubernetes cuts long texts: of such a path the tenant is told nothing.
+        return re.sub(rf"{host}(/{PATH}/[^\s\"]*)?", "webhook", text)
 
 
 def proxied_webhook(path: str) -> ProxiedWebhook | None:

@@ -8,13 +8,7 @@ from lnamespace.kube.prefixed import ALL_KINDS
 from lnamespace.kube.resources import NAMESPACE, RBAC
 from lnamespace.model import lcluster
 from lnamespace.model.names import Names
-from lnamespace.translate.acting_users import (
-    EXTRA_EXTRA,
-    GROUP_EXTRA,
-    PERSON_EXTRA,
-    UID_EXTRA,
-    USERNAME_EXTRA,
-)
+from lnamespace.translate.acting_users import ACTING_EXTRA, PERSON_EXTRA
 
 _WATCHED = ("list", "watch")
 _WRITTEN = (*_WATCHED, "create", "update", "patch", "delete")
@@ -61,7 +55,7 @@ def _needed(names: Names, account: str) -> Iterator[AccountRight]:
     yield AccountRight("bind", RBAC, "clusterroles")
     yield AccountRight("create", "authentication.k8s.io", "tokenreviews")
     yield AccountRight("create", "authorization.k8s.io", "subjectaccessreviews")
-    for extra in (PERSON_EXTRA, USERNAME_EXTRA, UID_EXTRA, GROUP_EXTRA, EXTRA_EXTRA):
+    for extra in (PERSON_EXTRA, ACTING_EXTRA):
         yield AccountRight("impersonate", "authentication.k8s.io", "userextras", extra)
     itself = tuple(account.split("/"))
     for namespace, name in ((names.clusters_namespace, "acme"), itself):

@@ -7,6 +7,7 @@ each webhook and each policy has one more match condition, which all others are 
 from dataclasses import dataclass
 from typing import Any
 
+from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.translate.acting_users import PERSON_EXTRA, WEBHOOK_CALLER
 from lnamespace.translate.confinement.clients import confine_client, restore_client
 from lnamespace.translate.confinement.rules import (
@@ -22,6 +23,14 @@ from lnamespace.translate.view import View
 CONDITION = OWN_PREFIX + "tenant"
 """The name of the gateway's own match condition."""
 
+_OF_KUBERNETES = (
+    "request.resource.resource in "
+    "['bindings', 'endpoints', 'endpointslices', 'persistentvolumeclaims', 'services'] "
+    "|| request.resource.resource == 'pods' "
+    "&& has(request.subResource) && request.subResource in ['binding', 'status']"
+)
+"""What Kubernetes' own controllers, schedulers and nodes write without being judged."""
+
 DIRECTIVES = "$setElementOrder/matchConditions"
 _RETAIN = "$retainKeys"
 
@@ -30,7 +39,9 @@ def expression(view: View) -> str:
     """Return CEL that is true for requests about the tenant's own objects.
 
     What the platform keeps in the tenant's namespaces is not the tenant's, by its name. The calls
-    of webhooks themselves are not asked about: each would call a webhook for ``*/*`` again.
+    of webhooks themselves are not asked about: each would call a webhook for ``*/*`` again. Nor is
+    what Kubernetes itself writes where the platform's policies let it write anything: a tenant
+    would have given a pod an address of the platform as the kubelet wrote its status.
     """
     extra = "request.userInfo.extra"
     name = "has(request.name) && request.name"
@@ -44,7 +55,10 @@ def expression(view: View) -> str:
         f": {name}.startsWith('{view.prefix}') || {definition}) "
         f"&& !({name}.startsWith('lcluster:')) "
         f"&& !(has({extra}) && '{PERSON_EXTRA}' in {extra} "
-        f"&& '{WEBHOOK_CALLER}' in {extra}['{PERSON_EXTRA}'])"
+        f"&& '{WEBHOOK_CALLER}' in {extra}['{PERSON_EXTRA}']) "
+        f"&& (has({extra}) && '{PERSON_EXTRA}' in {extra} "
+        f"|| request.userInfo.username.startsWith('{SERVICE_ACCOUNT_PREFIX}{view.prefix}') "
+        f"|| !({_OF_KUBERNETES}))"
     )
 
 

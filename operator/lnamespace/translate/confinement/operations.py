@@ -4,6 +4,7 @@ Each operation is confined as if its value stood alone in a merge patch. What th
 has is judged once more by the platform's admission policies, whatever the operations were.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,8 @@ from lnamespace.translate.view import View
 
 CONDITIONS = "matchConditions"
 _MISSING = object()
+_FROM_THE_END = re.compile("-[0-9]+")
+"""An index that the API server's library takes, and RFC 6901 does not."""
 
 
 def confine_operations(
@@ -120,6 +123,8 @@ class _Operation:
         self._refuse_condition(subject)
         moves = self.body.get("op") in ("move", "copy")
         ends = (self.path, _tokens(self.body.get("from"))) if moves else ()
+        if any(_FROM_THE_END.fullmatch(each) for path in (self.path, *ends) for each in path):
+            raise bad_request("an index in a JSON patch is not negative")
         for rule in rules_of(self.resource):
             if isinstance(rule, Pinned):
                 self._refuse_pinned(rule, subject)

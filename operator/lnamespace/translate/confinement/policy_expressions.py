@@ -25,8 +25,10 @@ _NAMES = ("request.name", *(f"{each}.metadata.name" for each in _OBJECTS))
 """What has the prefix if the object is cluster-scoped."""
 
 _PATHS = "|".join(map(re.escape, (*_NAMESPACES, *_NAMES)))
-_READ = rf"(?<![\w.])(?P<path>{_PATHS})\b"
-_ASKED = rf"\bhas\s*\(\s*(?:{_PATHS})\s*\)"
+_CALLED_OR_WHOLE = r"\b(?!\s*\.\s*\w+\b(?!\s*\())"
+"""Behind a path of which no further field is read."""
+_READ = rf"(?<![\w.])(?P<path>{_PATHS}){_CALLED_OR_WHOLE}"
+_ASKED = r"\bhas\s*\([^()]*\)"
 """Whether there is a field: such a macro takes no other expression."""
 _TOKEN = re.compile(f"{_ASKED}|{_READ}|{TEXT}|{COMMENT}", re.DOTALL)
 _OF_OTHERS = re.compile(r"\bserviceAccount(\s|//[^\n]*\n)*\(")
@@ -55,8 +57,9 @@ def _without_prefix(path: str, view: View) -> str:
         return f"({short})"
     if path == "request.name":
         # A request about a Namespace names it as its namespace as well.
-        namespace = "request.namespace"
-        return f"(has({namespace}) && !({namespace} in ['', {path}]) ? {path} : {short})"
+        namespaced = "has(request.namespace) && request.namespace != ''"
+        others = f"{namespaced} && request.resource.resource != 'namespaces'"
+        return f"({others} ? {path} : {short})"
     return f"(has({path.rpartition('.')[0]}.namespace) ? {path} : {short})"
 
 
