@@ -1,12 +1,13 @@
 """Objects of the kinds that are confined: decoded entirely, as any field may be one of power."""
 
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Raw
 from msgspec.json import Decoder, encode
 
 from lnamespace.translate.confinement import confine, confines, restore
-from lnamespace.translate.metadata import name_of
+from lnamespace.translate.metadata import is_namespaces, name_of
 from lnamespace.translate.plans import Encoded, Scope, object_of
 from lnamespace.translate.status import bad_request
 
@@ -28,12 +29,21 @@ def restored(members: Encoded, scope: Scope) -> Encoded:
     """Return an object of a confined kind in upstream spelling, as its tenant wrote it."""
     if not _may_differ(members, scope):
         return members
+    if is_namespaces(scope.resource):
+        # Of these the managed fields too have to be restored, unless somebody nested them too deep.
+        with suppress(RecursionError):
+            return _restored(members, scope)
     metadata = object_of(members.get("metadata", b"null")) or {}
     fields = metadata.pop("managedFields", None)  # the most of many objects, and never confined
-    rest = members if fields is None else members | {"metadata": metadata}
-    body = restore(scope.resource, _decode(encode(rest)), scope.view)
-    if fields is not None:
-        body["metadata"]["managedFields"] = fields
+    if fields is None:
+        return _restored(members, scope)
+    rest = _restored(members | {"metadata": metadata}, scope)
+    whole = object_of(rest["metadata"]) or {}
+    return rest | {"metadata": Raw(encode(whole | {"managedFields": fields}))}
+
+
+def _restored(members: Encoded, scope: Scope) -> Encoded:
+    body = restore(scope.resource, _decode(encode(members)), scope.view)
     return _decode_members(encode(body))
 
 
