@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.json import encode
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.translate.acting_users import user_info_down
 from lnamespace.translate.answers import AnswerTranslator
 from lnamespace.translate.patches import JSON_PATCH, patch_up
@@ -23,8 +24,6 @@ from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.review_bodies import decoded, envelope, read_members
 from lnamespace.translate.status import Refused, bad_request
 from lnamespace.translate.view import View
-
-RBAC_GROUP = "rbac.authorization.k8s.io"
 
 _ANSWERED = ("uid", "allowed", "status", "warnings")
 """What of an answer goes on as it is; annotations would be the platform's audit log's."""
@@ -91,7 +90,7 @@ class AdmissionReview:
             patch = base64.b64decode(re.sub(r"[\r\n]", "", response.patch), validate=True)
         except binascii.Error as error:
             raise bad_request(f"it is not base64: {error}") from error
-        if self.request.resource.group == RBAC_GROUP:
+        if self.request.resource.group == RBAC:
             _refuse_other_than_metadata(patch)
         above = patch_up(self.request, JSON_PATCH, patch, view)
         return {"patchType": response.patch_type or "", "patch": base64.b64encode(above).decode()}

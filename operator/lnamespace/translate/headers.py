@@ -28,7 +28,7 @@ _STREAM_HEADERS = frozenset(
         "x-stream-protocol-version",
     }
 )
-_HOP_BY_HOP = frozenset(
+HOP_BY_HOP = frozenset(
     {
         "connection",
         "http2-settings",
@@ -42,6 +42,7 @@ _HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
+"""Headers of one connection, which nobody sends on (RFC 9110, 7.6.1)."""
 _FRAMING = frozenset({"content-length", "content-type", "expect", "host"})
 """Headers that are written anew by whoever sends the message on."""
 _CREDENTIALS = frozenset({"authorization", "cookie", "set-cookie", "www-authenticate"})
@@ -119,7 +120,7 @@ def _proxied(headers: Headers) -> Headers:
         if name == "connection"
         for option in value.split(",")
     }
-    dropped = _HOP_BY_HOP | _FRAMING | _CREDENTIALS | named
+    dropped = HOP_BY_HOP | _FRAMING | _CREDENTIALS | named
     return tuple(
         (name, value)
         for name, value in headers

@@ -8,24 +8,9 @@ from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.streams import pass_on, splice
 from lnamespace.gateway.upstream import Acting, Upstream
+from lnamespace.translate.headers import HOP_BY_HOP
 
-_OF_CONNECTION = frozenset(
-    {
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "http2-settings",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
+_OF_CONNECTION = HOP_BY_HOP | {"content-length", "expect", "host"}
 _OF_PROXIES = ("x-remote-", "x-forwarded-", "forwarded", "x-real-ip")
 """What headers begin with that only a proxy may say, whom the API server may trust."""
 _BODILESS = frozenset({204, 304})
