@@ -277,6 +277,42 @@ def test_a_dead_conversion_webhook_holds_up_no_deletion_of_an_lcluster(
     assert "gone-" not in json.dumps(cluster.admin.items(DEFINITIONS))
 
 
+def test_a_tenant_works_in_a_namespace_until_it_is_empty(
+    alice: Api, cluster: GatewayCluster
+) -> None:
+    """The namespace controller took the account's rights first, and no operator could finish."""
+    alice.create(NAMESPACES, {"metadata": {"name": "ending"}})
+    path = ns_path("ending", "configmaps")
+    kept = {"metadata": {"name": "kept", "finalizers": ["example.com/mine"]}}
+    alice.create(path, kept)
+    alice.delete(f"{NAMESPACES}/ending")
+    eventually(lambda: "deletionTimestamp" in alice.get(f"{path}/kept")["metadata"])
+    refusal(alice.create, path, {"metadata": {"name": "late"}})
+    alice.patch(f"{path}/kept", {"metadata": {"finalizers": None}})
+    eventually(lambda: cluster.admin.find(f"{NAMESPACES}/quokka-ending") is None)
+
+
+def test_an_lcluster_that_is_deleted_finishes_its_own_objects(
+    lclusters: LClusters, cluster: GatewayCluster, hook: Hook
+) -> None:
+    lclusters.make("ending", "alice", sudoers=("alice",))
+    api = lclusters.resident("ending", "alice").api.acting("alice", "system:masters")
+    kind = definition(hook.client("default", "nobody", "/c"))
+    kind["spec"].pop("conversion")
+    api.create(DEFINITIONS, kind)
+    path = "/apis/shop.example.com/v1/carts"
+    cart: Object = {"metadata": {"name": "one", "finalizers": ["example.com/mine"]}}
+    cart |= {"apiVersion": "shop.example.com/v1", "kind": "Cart"}
+    eventually(lambda: unless("NotFound", api.create, path, cart))
+    cluster.admin.delete(f"{LCLUSTERS}/ending")
+    eventually(lambda: "deletionTimestamp" in api.get(f"{path}/one")["metadata"])
+    words = refusal(api.create, NAMESPACES, {"metadata": {"name": "late"}})
+    assert 'unable to create new content in LCluster "ending": it is being deleted' in words
+    api.patch(f"{path}/one", {"metadata": {"finalizers": None}})
+    eventually(lambda: cluster.admin.find(f"{LCLUSTERS}/ending") is None, 60)
+    assert "ending-" not in json.dumps(cluster.admin.items(NAMESPACES))
+
+
 def definition(client: Object, scope: str = "Cluster") -> Object:
     """Return a kind in two versions."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}

@@ -16,7 +16,11 @@ from lnamespace.controller.cache import Cache
 from lnamespace.controller.lclusters.api_service import TenantApiService
 from lnamespace.controller.lclusters.cache import TenantCluster
 from lnamespace.controller.lclusters.charges import ChargeResult, TenantCharges
-from lnamespace.controller.lclusters.decision import decide_cluster_grants, decide_lcluster
+from lnamespace.controller.lclusters.decision import (
+    decide_cluster_grants,
+    decide_lcluster,
+    decide_revocations,
+)
 from lnamespace.controller.lclusters.executor import LClusterExecutor
 from lnamespace.controller.lclusters.location import GatewayLocation
 from lnamespace.controller.lclusters.observation import LClusterObservation
@@ -38,6 +42,7 @@ from lnamespace.kube.plan import Delete, Mark, Write
 from lnamespace.kube.prefixed import ClusterObject, PrefixedObjects
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
     CUSTOM_RESOURCE_DEFINITION,
     NAMESPACE,
     ROLE_BINDING,
@@ -70,7 +75,8 @@ EDITOR = [f"create clusterrole{kind}s lnamespace:acme:cluster-editor" for kind i
 
 
 def namespace(name: str, **parts: Any) -> ObservedObject:
-    """A Namespace of the tenant as it should be, but for some parts of its metadata."""
+    """A Namespace of the tenant as it should be, but for its status or parts of its metadata."""
+    status = parts.pop("status", {})
     labels = {NAMES.lcluster_label: "acme", POD_SECURITY: "baseline"}
     metadata = {
         "name": name,
@@ -80,7 +86,7 @@ def namespace(name: str, **parts: Any) -> ObservedObject:
         "annotations": {NAMES.lcluster_annotation: "uid-a"},
         "creationTimestamp": "2026-01-01T00:00:00Z",
     }
-    shown = {"metadata": metadata | parts}
+    shown = {"metadata": metadata | parts, "status": status}
     return read_observed(json.dumps(shown).encode(), CONVENTIONS.managed_metadata)
 
 
@@ -209,17 +215,62 @@ def test_the_account_is_bound_in_every_namespace_of_the_tenant_and_in_no_other()
     )
 
 
-def test_of_a_terminating_lcluster_access_goes_and_then_its_namespaces() -> None:
-    binding = namespace(CLUSTER_ACCOUNT_BINDING)
+def test_a_terminating_lcluster_works_until_its_namespaces_are_gone() -> None:
+    """Its operators take their finalizers off; without rights they could not, and nothing ended."""
+    held = namespace(CLUSTER_ACCOUNT_BINDING)
     foreign = namespace("acme-x", labels={}, annotations={})
-    ends = namespace("acme-end", deletionTimestamp="2026-01-01T00:00:00Z")
+    ends = namespace("acme-end", deletionTimestamp=DELETED)
     seen = observed(*COMPLETE, foreign, ends, lifecycle=Lifecycle.TERMINATING)
-    place = ROLE_BINDING, (SYSTEM[0], CLUSTER_ACCOUNT_BINDING)
-    seen = replace(seen, objects={**seen.objects, place: binding})
+    editor = CLUSTER_ROLE_BINDING, ("", NAMES.cluster_editor("acme"))
+    own_groups = CLUSTER_ROLE_BINDING, ("", NAMES.cluster_resources("acme"))
+    account = ROLE_BINDING, (SYSTEM[0], CLUSTER_ACCOUNT_BINDING)
+    objects = dict.fromkeys((editor, own_groups, account), held)
+    seen = replace(seen, objects={**seen.objects, **objects})
     assert told(decide_lcluster(seen, NOW).actions) == [
-        "delete rolebindings lcluster:account",
+        "delete clusterrolebindings lcluster:account",
         *(f"delete namespaces {name}" for name in SYSTEM),
     ]
+    assert len(decide_revocations(seen)) == len(objects)
+
+
+CONTENT, FAILURE = "NamespaceContentRemaining", "NamespaceDeletionContentFailure"
+DELETED = "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("lifecycle", [Lifecycle.ACTIVE, Lifecycle.TERMINATING])
+@pytest.mark.parametrize(
+    ("content", "failure", "message", "marked"),
+    [
+        ("False", "True", "Failed to delete all resource types, 1 remaining: rolebindings", True),
+        ("False", "True", "Failed to delete all resource types, 2 remaining: carts ...", False),
+        ("False", "True", "in words of another version", True),
+        ("True", "True", "Failed to delete all resource types, 1 remaining: rolebindings", False),
+        ("False", "False", "All content successfully deleted", False),
+    ],
+)
+def test_the_account_of_a_namespace_goes_when_nothing_else_is_left(
+    content: str, failure: str, message: str, marked: bool, lifecycle: Lifecycle
+) -> None:
+    annotations = {NAMES.lcluster_annotation: "uid-a", NAMES.lcluster_emptied_annotation: "true"}
+    conditions = [
+        {"type": CONTENT, "status": content, "message": "m"},
+        {"type": FAILURE, "status": failure, "message": message},
+    ]
+    status = {"conditions": conditions}
+    ends = namespace("acme-end", deletionTimestamp=DELETED, status=status)
+    actions = decide_lcluster(observed(*COMPLETE, ends, lifecycle=lifecycle), NOW).actions
+    assert ("mark namespaces acme-end" in told(actions)) is marked
+    young = namespace("acme-end", deletionTimestamp=DELETED, annotations={}, status=status)
+    seen = observed(*COMPLETE, young, lifecycle=lifecycle)
+    written = [each.annotations for each in decide_lcluster(seen, NOW).actions if type(each) is Mark]
+    assert written == ([annotations] if marked else [])
+    stays = namespace("acme-end", status=status)
+    assert not stays.emptied
+    done = namespace(
+        "acme-end", deletionTimestamp=DELETED, annotations=annotations, status=status
+    )
+    seen = observed(*COMPLETE, done, lifecycle=lifecycle)
+    assert "mark namespaces acme-end" not in told(decide_lcluster(seen, NOW).actions)
 
 
 def test_an_lcluster_that_was_never_claimed_takes_no_namespace_with_it() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lnamespace.access.lcluster import custom_resource_objects, custom_resource_refs
 from lnamespace.access.limit import RequesterLimits
 from lnamespace.controller.lclusters.cache import LClusterCache, TenantCluster
-from lnamespace.controller.lclusters.decision import decide_lcluster
+from lnamespace.controller.lclusters.decision import decide_lcluster, decide_revocations
 from lnamespace.controller.lclusters.definitions import CachedDefinition, read_definition
 from lnamespace.controller.observation import Lifecycle
 from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
@@ -123,6 +123,8 @@ def test_the_grant_follows_the_definitions() -> None:
     assert told_of(groups=groups, objects=objects) == []
     gone = [f"delete clusterrolebindings {ROLE}", f"delete clusterroles {ROLE}"]
     assert told_of(objects=objects) == gone
-    assert told_of(groups=groups, objects=objects, lifecycle=Lifecycle.TERMINATING) == gone
+    ending = replace(observed(*COMPLETE), objects=objects, lifecycle=Lifecycle.TERMINATING)
+    assert told_of(objects=objects, lifecycle=Lifecycle.TERMINATING) == []
+    assert told(decide_revocations(ending)) == gone
     assert (CLUSTER_ROLE, ("", ROLE)) in there
     assert (CLUSTER_ROLE_BINDING, ("", ROLE)) in there

@@ -66,6 +66,7 @@ class Conventions:
                 names.labels_annotation,
                 names.person_annotation,
                 names.lcluster_annotation,
+                names.lcluster_emptied_annotation,
                 *self._counting,
             ),
             match_labels={names.class_label: names.class_name},

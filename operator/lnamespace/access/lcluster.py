@@ -80,6 +80,22 @@ def namespace_mark(
     return None
 
 
+def emptied_mark(
+    lcluster: LCluster, found: ObservedObject, conventions: Conventions
+) -> Mark | None:
+    """Return what lets Kubernetes delete the account's binding in a Namespace; None if it need not.
+
+    A Namespace that is being deleted has nothing left by then. Before, the tenant works in it by
+    that binding, such as an operator that takes its finalizers off. One that was deleted in its
+    first second has no UID of the LCluster yet, without which the controller may not write to it.
+    """
+    names = conventions.names
+    if not found.emptied or names.lcluster_emptied_annotation in found.annotations:
+        return None
+    marks = {names.lcluster_annotation: lcluster.uid, names.lcluster_emptied_annotation: "true"}
+    return Mark(NAMESPACE, found, {}, marks)
+
+
 def account_binding(lcluster: LCluster, namespace: str, conventions: Conventions) -> DesiredObject:
     """Return the RoleBinding by which the tenant's account is cluster-admin in one namespace."""
     meta = ObjectMeta(
@@ -143,14 +159,18 @@ def custom_resource_refs(name: str, conventions: Conventions) -> tuple[ObjectRef
     return ((CLUSTER_ROLE_BINDING, key), (CLUSTER_ROLE, key))
 
 
+def editor_refs(name: str, conventions: Conventions) -> tuple[ObjectRef, ...]:
+    """Return where the grant may be of those who edit the LCluster."""
+    key = ("", conventions.names.cluster_editor(name))
+    return ((CLUSTER_ROLE_BINDING, key), (CLUSTER_ROLE, key))
+
+
 def cluster_grant_refs(
     name: str, namespaces: Iterable[str], conventions: Conventions
 ) -> tuple[ObjectRef, ...]:
     """Return where grants of an LCluster may be, given its namespaces."""
-    editor = conventions.names.cluster_editor(name)
     return (
-        (CLUSTER_ROLE_BINDING, ("", editor)),
-        (CLUSTER_ROLE, ("", editor)),
+        *editor_refs(name, conventions),
         *custom_resource_refs(name, conventions),
         *((ROLE_BINDING, (each, CLUSTER_ACCOUNT_BINDING)) for each in namespaces),
     )

@@ -29,8 +29,9 @@ from lnamespace.model.lcluster import Suspension
 from lnamespace.rbac.attributes import User, access_denied, request_attributes
 from lnamespace.translate.encodings import encoding_of
 from lnamespace.translate.headers import headers_up
+from lnamespace.translate.patches import APPLY_PATCH
 from lnamespace.translate.request import PathRequest, ResourceRequest, parse_request
-from lnamespace.translate.status import ApiStatus, Refused, internal_error
+from lnamespace.translate.status import ApiStatus, Refused, forbidden, internal_error
 from lnamespace.translate.targets import CONNECTIONS
 from lnamespace.translate.websocket import websocket_token
 
@@ -205,6 +206,7 @@ class Gateway:
         if not decision.allowed:
             raise access_denied(user, attributes, decision.reason)
         refuse_suspended(asked.tenant, request)
+        _refuse_new_content(asked, request)
         record.allowed = True
         return asked if user is asked.user else replace(asked, user=user)
 
@@ -302,6 +304,23 @@ def _not_listed(login: Login, tenant: str) -> Refused:
     who = f'User "{login.user}" is not listed in the users of LCluster "{tenant}"'
     message = f"forbidden: {who}: {advice}"
     return Refused(ApiStatus(403, "Forbidden", message, {}))
+
+
+def _refuse_new_content(asked: Asked, request: ResourceRequest | PathRequest) -> None:
+    """Refuse to make anything in an LCluster that is being deleted: it would never be empty.
+
+    Raises
+    ------
+    Refused
+        Forbidden, as in a Namespace that is being deleted.
+    """
+    if not asked.tenant.terminating or not isinstance(request, ResourceRequest):
+        return
+    content_type = asked.exchange.request.value("content-type")
+    makes = request.verb == "create" or content_type.startswith(APPLY_PATCH)
+    if makes and not request.subresource and request.resource.group not in REVIEW_GROUPS:
+        why = f'unable to create new content in LCluster "{asked.tenant.name}": it is being deleted'
+        raise forbidden(request.resource.group_resource, request.name, why)
 
 
 def refuse_suspended(tenant: ServedTenant, request: ResourceRequest | PathRequest) -> None:

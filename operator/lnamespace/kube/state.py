@@ -1,5 +1,6 @@
 """Desired and observed objects, and whether they are equal."""
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
@@ -87,6 +88,9 @@ class ObservedObject(msgspec.Struct, frozen=True):
     spec: bytes = b""
     created: str = ""
     """When it was created, as the API server wrote it."""
+    emptied: bool = False
+    """Whether it is a Namespace that is being deleted and has nothing left but one kind of objects
+    that may not be deleted."""
 
     def matches(self, desired: DesiredObject) -> bool:
         """Return whether nothing has to be changed."""
@@ -149,7 +153,40 @@ def read_observed(raw: bytes | Raw, managed: ManagedMetadata) -> ObservedObject:
         labels=_select(meta.labels, lambda key: is_namespace and key not in ours),
         spec=_spec(read),
         created=(meta.creation_timestamp or "") if is_namespace else "",
+        emptied=is_namespace and meta.deletion_timestamp is not UNSET and _is_emptied(raw),
     )
+
+
+class _Condition(msgspec.Struct, frozen=True):
+    type: str = ""
+    status: str = ""
+    message: str = ""
+
+
+class _NamespaceStatus(msgspec.Struct, frozen=True):
+    conditions: tuple[_Condition, ...] = ()
+
+
+class _DeletedNamespace(msgspec.Struct, frozen=True):
+    status: _NamespaceStatus = _NamespaceStatus()
+
+
+_deleted_namespace = msgspec.json.Decoder(_DeletedNamespace)
+_FAILED_KINDS = re.compile("Failed to delete all resource types, ([0-9]+) remaining")
+
+
+def _is_emptied(raw: bytes | Raw) -> bool:
+    """Return what the namespace controller says of a Namespace that it deletes.
+
+    The conditions are those of k8s.io/kubernetes/pkg/controller/namespace/deletion.
+    """
+    conditions = {each.type: each for each in decode(_deleted_namespace, raw).status.conditions}
+    remaining = conditions.get("NamespaceContentRemaining")
+    failure = conditions.get("NamespaceDeletionContentFailure")
+    if not (remaining and failure and (remaining.status, failure.status) == ("False", "True")):
+        return False
+    failed = _FAILED_KINDS.match(failure.message)
+    return failed is None or failed[1] == "1"
 
 
 def _select(pairs: dict[str, str], is_kept: Callable[[str], bool]) -> dict[str, str]:

@@ -114,6 +114,11 @@ class Names:
         return f"lcluster.{self.group}/uid"
 
     @cached_property
+    def lcluster_emptied_annotation(self) -> str:
+        """Return the annotation of a tenant's Namespace in which nobody has to work any more."""
+        return f"lcluster.{self.group}/emptied"
+
+    @cached_property
     def lcluster_finalizer(self) -> str:
         """Return the finalizer that keeps an LCluster until everything of its tenant is gone."""
         return f"{self.group}/lcluster"

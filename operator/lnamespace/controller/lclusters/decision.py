@@ -14,6 +14,8 @@ from lnamespace.access.lcluster import (
     cluster_grant_refs,
     custom_resource_objects,
     custom_resource_refs,
+    editor_refs,
+    emptied_mark,
     namespace_mark,
     system_namespaces,
 )
@@ -51,17 +53,19 @@ class LClusterDecision:
 def decide_lcluster(observation: LClusterObservation, now: datetime) -> LClusterDecision:
     """Return what is to be done first.
 
-    An LCluster that is gone, or terminating, loses its grants. Of one that is terminating the
-    Namespaces are deleted; of one that is gone they stay, should we ever be wrong.
+    An LCluster that is gone loses its grants. Of one that is terminating the Namespaces are
+    deleted, and its account keeps its grants until nothing is left; of one that is gone they stay,
+    should we ever be wrong.
     """
     match observation.lifecycle:
         case Lifecycle.OTHER_CLASS | Lifecycle.UNREADABLE:
             return LClusterDecision(now)
         case Lifecycle.GONE:
-            return LClusterDecision(now, actions=_revocations(observation))
+            return LClusterDecision(now, actions=decide_revocations(observation))
         case Lifecycle.TERMINATING:
-            ending = _endings(observation) if observation.holds_finalizer else ()
-            return LClusterDecision(now, actions=(*_revocations(observation), *ending))
+            if not observation.holds_finalizer:
+                return LClusterDecision(now, actions=decide_revocations(observation))
+            return LClusterDecision(now, actions=_endings(observation))
         case Lifecycle.ACTIVE:
             return _decide_active(observation, now)
 
@@ -81,7 +85,7 @@ def _decide_active(observation: LClusterObservation, now: datetime) -> LClusterD
     lcluster, conventions = observation.lcluster, observation.conventions
     entries = active_entries(lcluster.spec, now)
     editors = cluster_editor_objects(lcluster, entries, conventions)
-    grants = plan_actions(editors, observation.get)
+    grants = (*plan_actions(editors, observation.get), *_emptied(observation))
     if refusal := _refusal(observation):
         return LClusterDecision(now, actions=grants, entries=entries, refusal=refusal)
     if observation.failures:
@@ -116,14 +120,24 @@ def _custom_resources(observation: LClusterObservation) -> tuple[Action, ...]:
     return plan_actions(wanted, observation.get, refs)
 
 
-def _revocations(observation: LClusterObservation) -> tuple[Action, ...]:
+def decide_revocations(observation: LClusterObservation) -> tuple[Action, ...]:
+    """Return the actions that take away all grants of an LCluster of which nothing is left."""
     namespaces = (namespace.key[1] for namespace in observation.namespaces)
     places = cluster_grant_refs(observation.name, namespaces, observation.conventions)
     return plan_actions((), observation.get, places)
 
 
-def _endings(observation: LClusterObservation) -> tuple[Action, ...]:
-    return tuple(_ending(each) for each in observation.own if not each.terminating)
+def _emptied(observation: LClusterObservation) -> tuple[Write, ...]:
+    lcluster, conventions = observation.lcluster, observation.conventions
+    marks = (emptied_mark(lcluster, each, conventions) for each in observation.own)
+    return tuple(filter(None, marks))
+
+
+def _endings(observation: LClusterObservation) -> tuple[Write, ...]:
+    """Return how an LCluster ends: nobody edits it, and its account works until nothing is left."""
+    editors = editor_refs(observation.name, observation.conventions)
+    going = (_ending(each) for each in observation.own if not each.terminating)
+    return (*plan_actions((), observation.get, editors), *going, *_emptied(observation))
 
 
 def _ending(namespace: ObservedObject) -> Action:

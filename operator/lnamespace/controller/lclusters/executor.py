@@ -9,7 +9,11 @@ from lnamespace.access.conventions import Conventions, lcluster_resource
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.lclusters.api_service import TenantApiService
 from lnamespace.controller.lclusters.charges import TenantCharges
-from lnamespace.controller.lclusters.decision import LClusterDecision, decide_cluster_grants
+from lnamespace.controller.lclusters.decision import (
+    LClusterDecision,
+    decide_cluster_grants,
+    decide_revocations,
+)
 from lnamespace.controller.lclusters.observation import LClusterObservation
 from lnamespace.controller.lclusters.observer import LClusterObserver
 from lnamespace.controller.lclusters.resource import read_lcluster
@@ -99,6 +103,8 @@ class LClusterExecutor:
         failures += more
         charges = await self.charges.record(seen.lcluster, seen.own, decision.now)
         remaining = (*(f"namespaces {each.key[1]}" for each in seen.own), *remaining)
+        if not (remaining or failures or charges.failures):
+            failures += await self.applier.apply(decide_revocations(seen))
         if not (remaining or failures or charges.failures):
             failures += await self._write_finalizers(seen.lcluster, add=False)
             self.swept.discard(seen.lcluster.uid)

@@ -23,13 +23,13 @@ from lnamespace.translate.view import View
 CONDITION = OWN_PREFIX + "tenant"
 """The name of the gateway's own match condition."""
 
-_OF_KUBERNETES = (
-    "request.resource.resource in "
-    "['bindings', 'endpoints', 'endpointslices', 'persistentvolumeclaims', 'services'] "
+_OF_THE_PLATFORM = (
+    "request.resource.resource in ['bindings', 'endpoints', 'endpointslices', 'namespaces', "
+    "'persistentvolumeclaims', 'services'] "
     "|| request.resource.resource == 'pods' "
     "&& has(request.subResource) && request.subResource in ['binding', 'status']"
 )
-"""What Kubernetes' own controllers, schedulers and nodes write without being judged."""
+"""What Kubernetes' own controllers, schedulers and nodes, and ours, write without being judged."""
 
 DIRECTIVES = "$setElementOrder/matchConditions"
 _RETAIN = "$retainKeys"
@@ -41,7 +41,9 @@ def expression(view: View) -> str:
     What the platform keeps in the tenant's namespaces is not the tenant's, by its name. The calls
     of webhooks themselves are not asked about: each would call a webhook for ``*/*`` again. Nor is
     what Kubernetes itself writes where the platform's policies let it write anything: a tenant
-    would have given a pod an address of the platform as the kubelet wrote its status.
+    would have given a pod an address of the platform as the kubelet wrote its status. Nor are
+    Namespaces that the platform marks: a policy inside an LCluster took the platform's controller
+    for the one of the same name that helm had installed there, and no Namespace ended.
     """
     extra = "request.userInfo.extra"
     name = "has(request.name) && request.name"
@@ -58,7 +60,7 @@ def expression(view: View) -> str:
         f"&& '{WEBHOOK_CALLER}' in {extra}['{PERSON_EXTRA}']) "
         f"&& (has({extra}) && '{PERSON_EXTRA}' in {extra} "
         f"|| request.userInfo.username.startsWith('{SERVICE_ACCOUNT_PREFIX}{view.prefix}') "
-        f"|| !({_OF_KUBERNETES}))"
+        f"|| !({_OF_THE_PLATFORM}))"
     )
 
 
