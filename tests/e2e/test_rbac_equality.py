@@ -48,15 +48,23 @@ WHO_AM_I = Attributes("create", "authentication.k8s.io", "v1", "selfsubjectrevie
 
 
 @pytest.fixture
-def world(admin: Api) -> Iterator[World]:
-    """Return generated objects that are on the API server."""
+def bare_world(admin: Api) -> Iterator[World]:
+    """Return a world with no objects but what a test adds: generated ones may allow anything."""
     made = World(f"rbac-{uuid4().hex[:8]}", Random(uuid4().int))
-    made.generate()
     try:
         made.create(admin)
         yield made
     finally:
         made.remove(admin)
+
+
+@pytest.fixture
+def world(admin: Api, bare_world: World) -> World:
+    """Return generated objects that are on the API server."""
+    bare_world.generate()
+    for path, manifest in bare_world.objects:
+        admin.create(path, manifest)
+    return bare_world
 
 
 def parts(reason: str) -> list[str]:
@@ -379,12 +387,12 @@ def words(request: Callable[[], object]) -> str:
 
 
 def test_further_rights_are_asked_for_when_and_as_the_api_server_asks(
-    admin: Api, world: World
+    admin: Api, bare_world: World
 ) -> None:
-    namespace = world.namespaces[0]
+    namespace = bare_world.namespaces[0]
     user = grant(
         admin,
-        world,
+        bare_world,
         {"verbs": ["get"], "apiGroups": [""], "resources": ["pods/exec"]},
         {"verbs": ["patch", "update"], "apiGroups": [""], "resources": ["configmaps", "services"]},
     )
@@ -436,10 +444,10 @@ def test_further_rights_are_asked_for_when_and_as_the_api_server_asks(
     ],
 )
 def test_a_write_that_is_pinned_meets_no_other_version(
-    admin: Api, world: World, kind: str, patch: Any
+    admin: Api, bare_world: World, kind: str, patch: Any
 ) -> None:
-    name = f"{world.name}-c5"
-    at = rbac_path("clusterroles", name)
+    rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+    at = rbac_path("clusterroles", grant(admin, bare_world, rule).name)
     query = {"fieldManager": "test", "force": "true"} if kind == APPLY else {}
     judged = admin.patch(at, patch, kind, dryRun="All", **query)["metadata"]["resourceVersion"]
     assert judged == admin.get(at)["metadata"]["resourceVersion"]
@@ -448,17 +456,17 @@ def test_a_write_that_is_pinned_meets_no_other_version(
     assert "has been modified" in refusal(admin.patch, at, pinned, kind, status=409, **query)
 
 
-def test_an_apply_that_is_pinned_creates_nothing(admin: Api, world: World) -> None:
-    at = ns_path(world.namespaces[0], "configmaps", "new")
+def test_an_apply_that_is_pinned_creates_nothing(admin: Api, bare_world: World) -> None:
+    at = ns_path(bare_world.namespaces[0], "configmaps", "new")
     applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}
     pinned = json.loads(pinned_body(APPLY, json.dumps(applied).encode(), {"uid": str(uuid4())}))
     words = refusal(admin.patch, at, pinned, APPLY, status=409, fieldManager="test")
     assert "no existing object was found" in words
 
 
-def test_the_api_server_puts_members_together_that_stand_twice(admin: Api, world: World) -> None:
+def test_the_api_server_puts_members_together_that_stand_twice(admin: Api) -> None:
     everything = '{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}'
-    meta = f'"metadata":{{"name":"{world.name}-twice"}}'
+    meta = f'"metadata":{{"name":"rbac-{uuid4().hex[:8]}-twice"}}'
     body = f'{{{meta},"rules":[{everything}],"rules":[{{"verbs":["get"]}}]}}'.encode()
     path = f"{rbac_path('clusterroles')}?dryRun=All"
     with pytest.raises(ApiError, match="422"):  # no rule without resources
