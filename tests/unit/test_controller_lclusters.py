@@ -262,13 +262,11 @@ def test_the_account_of_a_namespace_goes_when_nothing_else_is_left(
     assert ("mark namespaces acme-end" in told(actions)) is marked
     young = namespace("acme-end", deletionTimestamp=DELETED, annotations={}, status=status)
     seen = observed(*COMPLETE, young, lifecycle=lifecycle)
-    written = [each.annotations for each in decide_lcluster(seen, NOW).actions if type(each) is Mark]
-    assert written == ([annotations] if marked else [])
+    marks = [each for each in decide_lcluster(seen, NOW).actions if isinstance(each, Mark)]
+    assert [each.annotations for each in marks] == ([annotations] if marked else [])
     stays = namespace("acme-end", status=status)
     assert not stays.emptied
-    done = namespace(
-        "acme-end", deletionTimestamp=DELETED, annotations=annotations, status=status
-    )
+    done = namespace("acme-end", deletionTimestamp=DELETED, annotations=annotations, status=status)
     seen = observed(*COMPLETE, done, lifecycle=lifecycle)
     assert "mark namespaces acme-end" not in told(decide_lcluster(seen, NOW).actions)
 
