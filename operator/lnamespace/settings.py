@@ -79,6 +79,20 @@ class Settings:
         "controller",
         "webhook",
     )
+    lcluster_namespaces: int = _option(
+        100,
+        "How many namespaces one LCluster may have, the four of every cluster among them; 0: as "
+        "many as it likes. spec.limits of an LCluster goes before it.",
+        "controller",
+        "gateway",
+    )
+    lcluster_definitions: int = _option(
+        200,
+        "How many CustomResourceDefinitions one LCluster may have; 0: as many as it likes. "
+        "spec.limits of an LCluster goes before it.",
+        "controller",
+        "gateway",
+    )
     sudo_layout: str = _option(
         "group",
         "group: sudoers impersonate themselves in a group. serviceaccount: they impersonate a "

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 import pytest
 import yaml
 
-from tests.e2e.support.api import NAMESPACES, Object, ns_path, refusal
+from tests.e2e.support.api import APPLY, GROUP, NAMESPACES, Object, ns_path, refusal, unless
 from tests.e2e.support.cluster import running
 from tests.e2e.support.commands import Result
 from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, Resident
@@ -17,6 +18,7 @@ from tests.e2e.support.probes import metric, probe
 from tests.e2e.support.waiting import eventually
 
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 
@@ -280,6 +282,86 @@ def test_who_edits_an_lcluster_closes_it_and_only_the_platform_opens_it(
         manager.kubectl(*patch).ok()
     finally:
         suspend(cluster, "")
+
+
+@pytest.fixture
+def capped(cluster: GatewayCluster, lclusters: LClusters) -> Iterator[Resident]:
+    """Return a sudoer of an LCluster of its own, which gets its limits from a test."""
+    lclusters.make("capped", "alice", sudoers=("alice",))
+    yield lclusters.resident("capped", "alice")
+    cluster.admin.delete(f"{LCLUSTERS}/capped")
+    eventually(lambda: cluster.admin.find(f"{LCLUSTERS}/capped") is None)
+
+
+def limit(cluster: GatewayCluster, **limits: int) -> None:
+    cluster.admin.patch(f"{LCLUSTERS}/capped", {"spec": {"limits": limits}})
+
+
+def test_an_lcluster_gets_no_more_namespaces_than_its_limit_also_at_once(
+    cluster: GatewayCluster, capped: Resident
+) -> None:
+    """One tenant would slow down all others by thousands of them."""
+
+    def made(number: int) -> bool:
+        return unless(
+            "Forbidden", capped.api.create, NAMESPACES, {"metadata": {"name": f"n{number}"}}
+        )
+
+    body: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "more"}}
+    more = partial(capped.api.create, NAMESPACES, body, dryRun="All")
+    limit(cluster, namespaces=4)
+    words = eventually(lambda: refusal(more))
+    count = "count/namespaces="
+    quota = f"exceeded quota: lcluster, requested: {count}1, used: {count}4, limited: {count}4"
+    assert words == f"namespaces is forbidden: {quota}"
+    limit(cluster, namespaces=7)
+    eventually(lambda: unless("Forbidden", more))
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(made, range(12)))
+    assert answers.count(True) == 3
+    own = {"labelSelector": f"{LABEL}=capped"}
+    assert len(cluster.admin.items(NAMESPACES, **own)) == 7
+    apply = partial(capped.api.patch, kind=APPLY, fieldManager="test")
+    assert "exceeded quota" in refusal(apply, f"{NAMESPACES}/more", body)
+    there = {**body, "metadata": {"name": "default", "labels": {"a": "b"}}}
+    assert apply(f"{NAMESPACES}/default", there)["metadata"]["labels"]["a"] == "b"
+    capped.kubectl("delete", "namespace", f"n{answers.index(True)}").ok()
+    assert capped.kubectl("create", "namespace", "again").ok()
+
+
+def test_an_lcluster_gets_no_more_definitions_than_its_limit(
+    cluster: GatewayCluster, capped: Resident
+) -> None:
+    root = capped.api.acting("alice", "system:masters")
+    limit(cluster, customResourceDefinitions=1)
+    root.create(DEFINITIONS, definition("first"))
+    second = partial(root.create, DEFINITIONS, definition("second"))
+    words = eventually(lambda: refusal(second, dryRun="All"))
+    assert refusal(second) == words
+    assert "limited: count/customresourcedefinitions.apiextensions.k8s.io=1" in words
+
+
+def definition(singular: str) -> Object:
+    names = {"plural": f"{singular}s", "singular": singular, "kind": singular.title()}
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+    return {"metadata": {"name": f"{singular}s.example.com"}, "spec": spec}
+
+
+def test_only_the_platform_changes_the_limits_of_an_lcluster(
+    alice: Resident, people: People
+) -> None:
+    del alice
+    manager = people.person("manager")
+    patch = json.dumps({"spec": {"limits": {"namespaces": 1000}}})
+    asked = manager.kubectl("patch", "lcluster", "acme", "--type=merge", "-p", patch)
+    assert "only administrators of LClusters may change it" in asked.refused()
+    own = {"apiVersion": f"{GROUP}/v1beta1", "kind": "LCluster", "metadata": {"name": "mineown"}}
+    made = manager.kubectl(
+        "create", "-f", "-", stdin=json.dumps({**own, "spec": {"limits": {"namespaces": 1000}}})
+    )
+    assert "only administrators of LClusters may change it" in made.refused()
 
 
 def test_a_token_that_is_revoked_is_nobody_at_once_and_others_go_on(

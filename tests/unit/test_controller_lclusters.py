@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace import errors
+from lnamespace.access.content_limits import ContentLimits
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.lcluster import POD_SECURITY, cluster_grant_refs
 from lnamespace.controller.cache import Cache
@@ -53,6 +54,7 @@ from lnamespace.model.lcluster import (
     SYSTEM_NAMESPACES,
     ChargedNamespace,
     LCluster,
+    LClusterLimits,
     LClusterSpec,
     LClusterStatus,
 )
@@ -213,6 +215,35 @@ def test_the_account_is_bound_in_every_namespace_of_the_tenant_and_in_no_other()
     assert grant.desired.object.role_ref == msgspec.convert(
         {"kind": "ClusterRole", "name": "cluster-admin"}, type(grant.desired.object.role_ref)
     )
+
+
+def test_over_the_limit_the_oldest_namespaces_and_those_in_use_have_the_account() -> None:
+    """Replicas of the gateway, which refuse, do not count together."""
+    limited = replace(CONVENTIONS, content_limits=ContentLimits(namespaces=6))
+    young = namespace("acme-a", creationTimestamp="2026-01-03T00:00:00Z")
+    old = namespace("acme-b", creationTimestamp="2026-01-02T00:00:00Z")
+    used = namespace("acme-c", creationTimestamp="2026-01-04T00:00:00Z")
+    seen = observed(young, old, used, *COMPLETE, conventions=limited)
+    place = ROLE_BINDING, (used.key[1], CLUSTER_ACCOUNT_BINDING)
+    seen = replace(seen, objects={**seen.objects, place: namespace(CLUSTER_ACCOUNT_BINDING)})
+    bound = ["acme-b", "acme-c", *SYSTEM]
+    granted = [each for each in decide_cluster_grants(seen) if not isinstance(each, Mark | Delete)]
+    assert sorted(each.desired.key[0] for each in granted) == sorted(bound)
+    raised = LClusterSpec(limits=LClusterLimits(namespaces=7))
+    more = msgspec.structs.replace(LCLUSTER, spec=raised)
+    seen = replace(seen, cached=CachedLCluster(("", "acme"), 1, more))
+    assert len(decide_cluster_grants(seen)) == len(bound) + 1
+
+
+def test_a_limit_takes_nothing_away_and_leaves_what_every_cluster_has() -> None:
+    limited = replace(CONVENTIONS, content_limits=ContentLimits(namespaces=1))
+    assert len(decide_cluster_grants(observed(*COMPLETE, conventions=limited))) == len(SYSTEM)
+    more = namespace("acme-more")
+    seen = observed(*COMPLETE, more, conventions=limited)
+    places = [(ROLE_BINDING, (each.key[1], CLUSTER_ACCOUNT_BINDING)) for each in (*COMPLETE, more)]
+    held = dict.fromkeys(places, namespace(CLUSTER_ACCOUNT_BINDING))
+    seen = replace(seen, objects={**seen.objects, **held})
+    assert len(decide_cluster_grants(seen)) == len(SYSTEM) + 1
 
 
 def test_a_terminating_lcluster_works_until_its_namespaces_are_gone() -> None:

@@ -130,7 +130,7 @@ class Endless:
 
 def gateway_with(forwarder: Any) -> Gateway:
     nothing = cast(Any, None)
-    return Gateway("", nothing, nothing, forwarder, *(nothing,) * 5)
+    return Gateway("", nothing, nothing, forwarder, *(nothing,) * 6)
 
 
 async def test_a_watch_whose_client_is_gone_leaves_nothing_running() -> None:
@@ -223,7 +223,7 @@ async def refused_to(login: Login) -> str:
         connection = cast(Any, type("Connection", (), {"server_name": "", "certificate": b""}))
 
     nothing = cast(Any, None)
-    gateway = Gateway("", tenants, cast(Any, Authenticated()), *(nothing,) * 6)
+    gateway = Gateway("", tenants, cast(Any, Authenticated()), *(nothing,) * 7)
     to = Destination("acme", "/api", "/clusters/acme")
     with pytest.raises(Refused) as refused:
         await gateway._admit(cast(Any, Client()), to, RequestRecord())  # noqa: SLF001

@@ -5,6 +5,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from lnamespace.access import cost_labels
+from lnamespace.access.content_limits import ContentLimits
 from lnamespace.kube.objects import MANAGED_BY
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.state import ManagedMetadata
@@ -44,6 +45,8 @@ class Conventions:
         Keys that an LNamespace must have; they are copied to its Namespace.
     forbidden_labels
         Keys, or prefixes that end in a slash, that no Namespace may have.
+    content_limits
+        What each LCluster may have.
     """
 
     names: Names = field(default_factory=Names)
@@ -52,6 +55,7 @@ class Conventions:
     required_labels: tuple[str, ...] = ()
     forbidden_labels: tuple[str, ...] = ()
     sudo: SudoLayout = SudoLayout.GROUP
+    content_limits: ContentLimits = field(default_factory=ContentLimits)
 
     @cached_property
     def managed_metadata(self) -> ManagedMetadata:

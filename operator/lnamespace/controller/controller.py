@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
+from lnamespace.access.content_limits import content_limits
 from lnamespace.access.conventions import Conventions, SudoLayout, lcluster_resource
 from lnamespace.access.limit import lcluster_limits, lnamespace_limits
 from lnamespace.access.person import Person
@@ -65,6 +66,7 @@ def conventions_of(settings: Settings) -> Conventions:
         counted=lnamespace_limits(settings).any_limited,
         required_labels=items(settings.required_labels),
         forbidden_labels=items(settings.forbidden_labels),
+        content_limits=content_limits(settings),
     )
 
 

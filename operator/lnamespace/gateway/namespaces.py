@@ -81,6 +81,9 @@ class TenantNamespaces:
     def __contains__(self, namespace: object) -> bool:
         return namespace in self._there
 
+    def __len__(self) -> int:
+        return len(self._there)
+
     def all(self) -> list[str]:
         """Return those with anything to list in them, in the order in which the API server lists.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from lnamespace.access.content_limits import content_limits
 from lnamespace.errors import ClusterError, SettingsError
 from lnamespace.gateway.audit import AuditLog
 from lnamespace.gateway.authorities import RootAuthority
@@ -19,6 +20,7 @@ from lnamespace.gateway.certificates import (
     ServerContext,
     webhook_context,
 )
+from lnamespace.gateway.content import ContentQuota
 from lnamespace.gateway.discovery import DiscoveryDocuments
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.server import HttpServer
@@ -124,6 +126,7 @@ async def _serve(settings: Settings) -> None:
             RoleWriteGuard(upstream),
             DiscoveryDocuments(upstream, Published()),
             InFlight(settings.gateway_requests_in_flight),
+            ContentQuota(content_limits(settings), tenants.definitions_of),
             metrics,
             mine if settings.gateway_mine == "yes" else None,
             _audit_log(settings, names, metrics, stack),

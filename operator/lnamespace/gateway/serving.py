@@ -10,6 +10,7 @@ from lnamespace.errors import ClusterError
 from lnamespace.gateway.answers import UpstreamRefused, answer_json, refuse
 from lnamespace.gateway.audit import AuditLog, RequestRecord
 from lnamespace.gateway.calls import STREAMED, TenantCall, answer_encoding
+from lnamespace.gateway.content import ContentQuota, refuse_new_content
 from lnamespace.gateway.discovery import DiscoveryDocuments
 from lnamespace.gateway.doors import MINE, Destination, find_destination
 from lnamespace.gateway.forwarding import Forwarder
@@ -29,9 +30,8 @@ from lnamespace.model.lcluster import Suspension
 from lnamespace.rbac.attributes import User, access_denied, request_attributes
 from lnamespace.translate.encodings import encoding_of
 from lnamespace.translate.headers import headers_up
-from lnamespace.translate.patches import APPLY_PATCH
 from lnamespace.translate.request import PathRequest, ResourceRequest, parse_request
-from lnamespace.translate.status import ApiStatus, Refused, forbidden, internal_error
+from lnamespace.translate.status import ApiStatus, Refused, internal_error
 from lnamespace.translate.targets import CONNECTIONS
 from lnamespace.translate.websocket import websocket_token
 
@@ -75,6 +75,7 @@ class Gateway:
     guard: RoleWriteGuard
     documents: DiscoveryDocuments
     in_flight: InFlight
+    quota: ContentQuota
     metrics: GatewayMetrics
     mine: MineDoor | None = None
     audit: AuditLog | None = None
@@ -146,6 +147,7 @@ class Gateway:
             await self.documents.serve(exchange, request, tenant, address, base)
             return
         call = _call(asked, request)
+        refuse_new_content(call, asked.tenant)
         authorizer, user = asked.tenant.authorizer, asked.user
         if await self.reviewer.answer(call, asked.tenant, user):
             return
@@ -155,7 +157,12 @@ class Gateway:
         except UpstreamRefused as refused:
             await answer_json(call, refused.status, refused.headers, refused.body)
             return
-        await self._while_allowed(asked, request, replace(call, pin=pin) if pin else call)
+        call = replace(call, pin=pin) if pin else call
+        if not self.quota.counts(call):
+            await self._while_allowed(asked, request, call)
+            return
+        async with self.quota.counted(call, asked.tenant):
+            await self._while_allowed(asked, request, call)
 
     async def _admit(
         self, exchange: Exchange, destination: Destination, record: RequestRecord
@@ -206,7 +213,6 @@ class Gateway:
         if not decision.allowed:
             raise access_denied(user, attributes, decision.reason)
         refuse_suspended(asked.tenant, request)
-        _refuse_new_content(asked, request)
         record.allowed = True
         return asked if user is asked.user else replace(asked, user=user)
 
@@ -304,23 +310,6 @@ def _not_listed(login: Login, tenant: str) -> Refused:
     who = f'User "{login.user}" is not listed in the users of LCluster "{tenant}"'
     message = f"forbidden: {who}: {advice}"
     return Refused(ApiStatus(403, "Forbidden", message, {}))
-
-
-def _refuse_new_content(asked: Asked, request: ResourceRequest | PathRequest) -> None:
-    """Refuse to make anything in an LCluster that is being deleted: it would never be empty.
-
-    Raises
-    ------
-    Refused
-        Forbidden, as in a Namespace that is being deleted.
-    """
-    if not asked.tenant.terminating or not isinstance(request, ResourceRequest):
-        return
-    content_type = asked.exchange.request.value("content-type")
-    makes = request.verb == "create" or content_type.startswith(APPLY_PATCH)
-    if makes and not request.subresource and request.resource.group not in REVIEW_GROUPS:
-        why = f'unable to create new content in LCluster "{asked.tenant.name}": it is being deleted'
-        raise forbidden(request.resource.group_resource, request.name, why)
 
 
 def refuse_suspended(tenant: ServedTenant, request: ResourceRequest | PathRequest) -> None:

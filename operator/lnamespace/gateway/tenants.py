@@ -83,6 +83,11 @@ class Tenants:
         """Return the tenant of an LCluster, or None."""
         return self._tenants.get(name)
 
+    def definitions_of(self, name: str) -> frozenset[str]:
+        """Return the names upstream of the CustomResourceDefinitions of a tenant."""
+        label, found = self._names.lcluster_label, self._stores[CUSTOM_RESOURCE_DEFINITION.plural]
+        return frozenset(each.name for each in found if each.labels.get(label) == name)
+
     async def run(self) -> None:
         """Keep everything current."""
         async with asyncio.TaskGroup() as group:

@@ -122,7 +122,7 @@ class Watcher:
                 self.running[tenant] += 1
 
         merged = MergedWatch(WatchRequest.of(call.request, call.view.tenant), open_member, self.log)
-        stop = namespaces.listen(follow) if namespaces else None
+        stop = namespaces.listen(follow) if namespaces is not None else None
         try:
             merged.begin(parts)
             await merged.begun()

@@ -63,6 +63,27 @@ CredentialId = Annotated[
 """What the API server calls a credential: the hash of a certificate, or the id of a token."""
 
 
+class LClusterLimits(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How much one LCluster may have, where it is not what the platform allows each."""
+
+    namespaces: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How many namespaces the LCluster may have, the four of every cluster "
+            "among them. 0: as many as the platform allows each LCluster.",
+        ),
+    ] = 0
+    custom_resource_definitions: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How many CustomResourceDefinitions the LCluster may have. 0: as many as "
+            "the platform allows each LCluster.",
+        ),
+    ] = 0
+
+
 class LClusterSpec(TenantSpec, frozen=True, rename="camel", omit_defaults=True):
     """What the LCluster should be."""
 
@@ -82,6 +103,10 @@ class LClusterSpec(TenantSpec, frozen=True, rename="camel", omit_defaults=True):
             "have them under authentication.kubernetes.io/credential-id.",
         ),
     ] = ()
+    limits: Annotated[
+        LClusterLimits,
+        Meta(description="What administrators of LClusters allow this one, more or less."),
+    ] = LClusterLimits()
 
 
 class ChargedNamespace(msgspec.Struct, frozen=True, rename="camel"):

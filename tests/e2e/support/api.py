@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-import pytest
 import yaml
 
 Object = dict[str, Any]
@@ -311,11 +310,15 @@ def _error(status: int, body: bytes, retry_after: str) -> ApiError:
 def refusal(
     request: Callable[..., object], *arguments: Any, status: int = 403, **query: str
 ) -> str:
-    """The words of the refusal that a request must meet with."""
-    with pytest.raises(ApiError) as caught:
+    """The words of the refusal that a request must meet with, at once or within `eventually`."""
+    refused: ApiError | None = None
+    try:
         request(*arguments, **query)
-    assert caught.value.status == status, str(caught.value)
-    return caught.value.message
+    except ApiError as error:
+        refused = error
+    assert refused is not None, "it was not refused"
+    assert refused.status == status, str(refused)
+    return refused.message
 
 
 def unless(reason: str, request: Callable[..., object], *arguments: Any, **query: str) -> bool:

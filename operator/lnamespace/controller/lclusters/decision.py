@@ -23,8 +23,9 @@ from lnamespace.controller.lclusters.observation import LClusterObservation
 from lnamespace.controller.observation import Lifecycle
 from lnamespace.controller.status import LIMIT_EXCEEDED, NOBODY, RESERVED_NAME, Refusal
 from lnamespace.kube.plan import Action, Create, Delete, Write, plan_actions
-from lnamespace.kube.resources import NAMESPACE
+from lnamespace.kube.resources import NAMESPACE, ROLE_BINDING
 from lnamespace.kube.state import ObservedObject
+from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,32 @@ def decide_cluster_grants(observation: LClusterObservation) -> tuple[Action, ...
     lcluster, conventions = observation.lcluster, observation.conventions
     bindings = (
         account_binding(lcluster, namespace.key[1], conventions)
-        for namespace in observation.own
+        for namespace in _within_limit(observation)
         if not namespace.terminating
     )
     return plan_actions(bindings, observation.get)
+
+
+def _within_limit(observation: LClusterObservation) -> tuple[ObservedObject, ...]:
+    """Return the Namespaces in which the tenant may work.
+
+    The gateway refuses what is over the limit, and its replicas do not count together. Here it is
+    decided, by one: those in which the tenant works already, and then the oldest.
+    """
+    own, lcluster = observation.own, observation.lcluster
+    limit = observation.conventions.content_limits.of(lcluster).namespaces
+    if not limit or len(own) <= limit:
+        return own
+
+    def later(found: ObservedObject) -> tuple[bool, bool, str, str]:
+        name = found.key[1]
+        place = ROLE_BINDING, (name, CLUSTER_ACCOUNT_BINDING)
+        unused = observation.objects.get(place) is None
+        return unused, name not in lcluster.system_namespaces, found.created, name
+
+    used = sum(not later(found)[0] for found in own)
+    most = max(limit, used, len(lcluster.system_namespaces))
+    return tuple(sorted(own, key=later)[:most])
 
 
 def _decide_active(observation: LClusterObservation, now: datetime) -> LClusterDecision:
