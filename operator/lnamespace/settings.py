@@ -80,7 +80,7 @@ class Settings:
         "webhook",
     )
     lcluster_namespaces: int = _option(
-        100,
+        200,
         "How many namespaces one LCluster may have, the four of every cluster among them; 0: as "
         "many as it likes. spec.limits of an LCluster goes before it.",
         "controller",
