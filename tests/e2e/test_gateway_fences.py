@@ -59,6 +59,7 @@ VALUES = (
     "--set=gateway.enabled=true,gateway.deploy=false,gateway.host=lclusters.example.com",
     "--set=controller.deploy=false,ledger.deploy=false,webhook.deploy=false",
     "--set=webhook.url=https://127.0.0.1:1",
+    "--set=forbiddenLabels={engine.example.com/}",
 )
 STRATEGIC = "application/strategic-merge-patch+json"
 ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -617,6 +618,11 @@ REFUSED = {
         "namespace",
         "metadata/annotations",
         {f"{GROUP}/owner-uid": "1"},
+    ),
+    "a namespace that a policy engine exempts": (
+        "namespace",
+        "metadata/labels/engine.example.com|exempt",
+        "true",
     ),
     "a namespace on chosen nodes": (
         "namespace",
