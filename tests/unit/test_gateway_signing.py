@@ -15,11 +15,11 @@ from lnamespace.gateway import signing
 from lnamespace.gateway.authorities import (
     RootAuthority,
     TenantIdentity,
-    key_pem,
     make_root,
     read_root,
 )
 from lnamespace.gateway.signing import SigningRequest, decode_request, signed_status
+from lnamespace.runtime.certificates import key_pem
 from lnamespace.translate.confinement.certificates import OWN_CLIENT_SIGNER
 from lnamespace.translate.status import Refused
 

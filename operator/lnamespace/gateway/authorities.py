@@ -17,11 +17,19 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from lnamespace.runtime.certificates import (
+    CLOCKS_DIFFER,
+    Span,
+    certificate_builder,
+    certificate_pem,
+    common_name,
+    issued_by,
+    key_pem,
+    key_usage,
+)
 from lnamespace.translate.status import unauthorized
 
 ROOT_LIFE = timedelta(days=3650)
-CLOCKS_DIFFER = timedelta(minutes=5)
-"""For which a certificate is valid before it is made."""
 
 _PURPOSE = b"CA of an LCluster\0"
 _WEBHOOK_PURPOSE = b"webhooks of an LCluster\0"
@@ -67,7 +75,12 @@ class RootAuthority:
     @cached_property
     def pem(self) -> str:
         """Return its certificate."""
-        return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
+        return certificate_pem(self.certificate).decode()
+
+    @property
+    def span(self) -> Span:
+        """Return from when until when it is valid, and what it certifies with it."""
+        return self.certificate.not_valid_before_utc, self.certificate.not_valid_after_utc
 
     def tenant_authority(self, identity: TenantIdentity) -> TenantAuthority:
         """Return the CA of an LCluster."""
@@ -80,19 +93,14 @@ class RootAuthority:
     def serving_pair(self, host: str) -> tuple[bytes, bytes]:
         """Make a certificate for a host and its key, in PEM; it lasts as long as the root."""
         key = ec.generate_private_key(_CURVE)
+        issuer, name = self.certificate.subject, common_name("webhooks")
         builder = (
-            x509.CertificateBuilder()
-            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webhooks")]))
-            .issuer_name(self.certificate.subject)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(self.certificate.not_valid_before_utc)
-            .not_valid_after(self.certificate.not_valid_after_utc)
+            certificate_builder(name, issuer, key.public_key(), self.span)
             .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         )
         certificate = builder.sign(self.key, hashes.SHA256())
-        return certificate.public_bytes(serialization.Encoding.PEM), key_pem(key)
+        return certificate_pem(certificate), key_pem(key)
 
     def issuer_of(self, certificate: x509.Certificate) -> TenantIdentity | None:
         """Return whose CA issued a certificate; None if it is a login of the platform.
@@ -116,11 +124,9 @@ class RootAuthority:
 def make_root(now: datetime) -> RootAuthority:
     """Make a root with a new key."""
     key = ec.generate_private_key(_CURVE)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "LClusters")])
-    builder = _authority(name, name, key, path_length=1)
-    builder = builder.serial_number(x509.random_serial_number())
-    builder = builder.not_valid_before(now - CLOCKS_DIFFER).not_valid_after(now + ROOT_LIFE)
-    return RootAuthority(builder.sign(key, hashes.SHA256()), key)
+    name, span = common_name("LClusters"), (now - CLOCKS_DIFFER, now + ROOT_LIFE)
+    builder = certificate_builder(name, name, key.public_key(), span)
+    return RootAuthority(_certifying(builder, key, path_length=1).sign(key, hashes.SHA256()), key)
 
 
 def read_root(certificate: bytes, key: bytes) -> RootAuthority:
@@ -138,15 +144,6 @@ def read_root(certificate: bytes, key: bytes) -> RootAuthority:
     return RootAuthority(read, held)
 
 
-def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return a private key as PEM."""
-    return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-
-
 @lru_cache(maxsize=4096)
 def _webhook_key(root: RootAuthority, identity: TenantIdentity) -> str:
     return _derived(root, _WEBHOOK_PURPOSE + identity.uid.encode(), 16).hex()
@@ -158,17 +155,11 @@ def _derived_authority(root: RootAuthority, identity: TenantIdentity) -> TenantA
     # Sixteen bytes more than the order has, so that no key is likelier than another.
     derived = _derived(root, info, 48)
     key = ec.derive_private_key(int.from_bytes(derived, "big") % (_ORDER - 1) + 1, _CURVE)
-    builder = _authority(identity.distinguished_name, root.certificate.subject, key, path_length=0)
+    subject, issuer = identity.distinguished_name, root.certificate.subject
     serial = int.from_bytes(hashlib.sha256(info).digest()[:16], "big") | 1
-    builder = (
-        builder.serial_number(serial)
-        .not_valid_before(root.certificate.not_valid_before_utc)
-        .not_valid_after(root.certificate.not_valid_after_utc)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(root.key.public_key()),
-            critical=False,
-        )
-    )
+    builder = certificate_builder(subject, issuer, key.public_key(), root.span, serial)
+    builder = _certifying(builder, key, path_length=0)
+    builder = builder.add_extension(issued_by(root.key), critical=False)
     return TenantAuthority(builder.sign(root.key, hashes.SHA256()), key)
 
 
@@ -177,29 +168,16 @@ def _derived(root: RootAuthority, info: bytes, size: int) -> bytes:
     return HKDF(hashes.SHA256(), size, salt=None, info=info).derive(secret)
 
 
-def _authority(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, path_length: int
+def _certifying(
+    builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, *, path_length: int
 ) -> x509.CertificateBuilder:
-    usage = x509.KeyUsage(
-        digital_signature=False,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=True,
-        crl_sign=True,
-        encipher_only=False,
-        decipher_only=False,
-    )
-    public = key.public_key()
+    """Return the certificate of a CA, with so many CAs below it at most."""
     return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(public)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=path_length), critical=True)
-        .add_extension(usage, critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        builder.add_extension(
+            x509.BasicConstraints(ca=True, path_length=path_length), critical=True
+        )
+        .add_extension(key_usage(certifies=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 
 

@@ -10,7 +10,6 @@ from lnamespace.errors import ClusterError, Conflict, NotFound, SettingsError
 from lnamespace.gateway.authorities import (
     RootAuthority,
     TenantIdentity,
-    key_pem,
     make_root,
     read_root,
 )
@@ -21,6 +20,7 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.store import Store
+from lnamespace.runtime.certificates import key_pem
 
 _REQUESTS = Resource(
     "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests"

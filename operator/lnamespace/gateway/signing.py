@@ -10,11 +10,18 @@ from typing import Any
 import msgspec
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from lnamespace.gateway.authorities import CLOCKS_DIFFER, TenantAuthority
+from lnamespace.gateway.authorities import TenantAuthority
 from lnamespace.rbac.attributes import MASTERS
+from lnamespace.runtime.certificates import (
+    CLOCKS_DIFFER,
+    certificate_builder,
+    certificate_pem,
+    issued_by,
+    key_usage,
+)
 from lnamespace.translate.confinement.certificates import OWN_CLIENT_SIGNER
 
 _CLIENT_AUTH = "client auth"
@@ -72,9 +79,8 @@ def signed_status(
             "lastUpdateTime": f"{now:%Y-%m-%dT%H:%M:%SZ}",
         }
         return {"conditions": [*request.status.conditions, failed]}
-    encoding = serialization.Encoding.PEM
     # The listener knows the root only: who logs in shows both.
-    chain = issued.public_bytes(encoding) + authority.certificate.public_bytes(encoding)
+    chain = certificate_pem(issued) + certificate_pem(authority.certificate)
     return {"certificate": chain}
 
 
@@ -106,31 +112,13 @@ def _issue(
     life: timedelta,
 ) -> x509.Certificate:
     issuer = authority.certificate
-    usage = x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=True,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=False,
-        crl_sign=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
+    span = now - CLOCKS_DIFFER, min(now + life, issuer.not_valid_after_utc)
+    usage = key_usage(digital_signature=True, key_encipherment=True)
     builder = (
-        x509.CertificateBuilder()
-        .subject_name(asked.subject)
-        .issuer_name(issuer.subject)
-        .public_key(asked.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - CLOCKS_DIFFER)
-        .not_valid_after(min(now + life, issuer.not_valid_after_utc))
+        certificate_builder(asked.subject, issuer.subject, asked.public_key(), span)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()),
-            critical=False,
-        )
+        .add_extension(issued_by(authority.key), critical=False)
     )
     return builder.sign(authority.key, hashes.SHA256())

@@ -7,7 +7,7 @@ so that there is no such key to steal.
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Self
 
@@ -16,10 +16,17 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
-_CLOCKS_DIFFER = timedelta(minutes=5)
-"""For which a certificate is valid before it is made."""
+from lnamespace.runtime.certificates import (
+    CLOCKS_DIFFER,
+    certificate_builder,
+    certificate_pem,
+    common_name,
+    issued_by,
+    key_pem,
+    key_usage,
+)
 
 
 @dataclass(frozen=True)
@@ -59,28 +66,26 @@ class CertificateSpec:
 def make_pair(spec: CertificateSpec, now: datetime) -> KeyPair:
     """Make a CA, and a certificate for all names that it signs."""
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    span = now - _CLOCKS_DIFFER, now + spec.life
-    issuer = _name(f"lnamespace-webhook-ca {now:%Y-%m-%dT%H:%M:%SZ}")
+    span = now - CLOCKS_DIFFER, now + spec.life
+    issuer = common_name(f"lnamespace-webhook-ca {now:%Y-%m-%dT%H:%M:%SZ}")
     ca = (
-        _builder(issuer, issuer, ca_key.public_key(), span)
+        certificate_builder(issuer, issuer, ca_key.public_key(), span)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs=True), critical=True)
+        .add_extension(key_usage(certifies=True), critical=True)
         .add_extension(_key_id(ca_key), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
     certificate = (
-        _builder(_name("lnamespace-webhook"), issuer, key.public_key(), span)
+        certificate_builder(common_name("lnamespace-webhook"), issuer, key.public_key(), span)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(key_usage(digital_signature=True), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectAlternativeName(map(_general, spec.names)), critical=False)
         .add_extension(_key_id(key), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False
-        )
+        .add_extension(issued_by(ca_key), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
-    return KeyPair(encode(certificate), _key_pem(key), encode(ca))
+    return KeyPair(certificate_pem(certificate), key_pem(key), certificate_pem(ca))
 
 
 def trusts(bundle: bytes, pair: KeyPair) -> bool:
@@ -154,27 +159,6 @@ def _private_key(pem: bytes) -> PrivateKeyTypes:
     return serialization.load_pem_private_key(pem, None)
 
 
-def _builder(
-    subject: x509.Name,
-    issuer: x509.Name,
-    key: ec.EllipticCurvePublicKey,
-    span: tuple[datetime, datetime],
-) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(span[0].astimezone(UTC))
-        .not_valid_after(span[1].astimezone(UTC))
-    )
-
-
-def _name(common: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
-
-
 def _general(name: str) -> x509.GeneralName:
     """Return a subject alternative name: an address where the name is one, else a host name."""
     try:
@@ -183,32 +167,5 @@ def _general(name: str) -> x509.GeneralName:
         return x509.DNSName(name)
 
 
-def _usage(*, signs: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not signs,
-        key_cert_sign=signs,
-        crl_sign=signs,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
 def _key_id(key: ec.EllipticCurvePrivateKey) -> x509.SubjectKeyIdentifier:
     return x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-
-
-def encode(certificate: x509.Certificate) -> bytes:
-    """Return a certificate as PEM."""
-    return certificate.public_bytes(serialization.Encoding.PEM)
-
-
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )

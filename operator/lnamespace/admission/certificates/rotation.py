@@ -13,13 +13,13 @@ from lnamespace.admission.certificates.keypairs import (
     KeyPair,
     certificates_of,
     covers,
-    encode,
     is_signed,
     not_after,
     not_before,
     problem,
     trusts,
 )
+from lnamespace.runtime.certificates import certificate_pem
 
 _BUNDLE_MAX = 32
 """Certificates in a caBundle; only a renewal without end would make more."""
@@ -135,7 +135,7 @@ def desired_bundle(present: bytes, state: SharedState, now: datetime) -> bytes:
     wanted = [ca for ca in (*ours, *others) if ca.not_valid_after_utc > now][:_BUNDLE_MAX]
     if set(wanted) == set(certificates_of(present)):
         return present
-    return b"".join(map(encode, wanted))
+    return b"".join(map(certificate_pem, wanted))
 
 
 def _usable(held: SharedPair | None, seen: ObservedState) -> SharedPair | None:

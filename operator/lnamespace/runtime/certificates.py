@@ -1,0 +1,75 @@
+"""What all certificates that we make have in common, and their form in PEM."""
+
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
+from cryptography.x509.oid import NameOID
+
+CLOCKS_DIFFER = timedelta(minutes=5)
+"""For which a certificate is valid before it is made."""
+
+Span = tuple[datetime, datetime]
+"""From when until when a certificate is valid."""
+
+
+def certificate_builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: CertificatePublicKeyTypes,
+    span: Span,
+    serial: int = 0,
+) -> x509.CertificateBuilder:
+    """Begin a certificate; without a serial number it gets a random one."""
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(serial or x509.random_serial_number())
+        .not_valid_before(span[0].astimezone(UTC))
+        .not_valid_after(span[1].astimezone(UTC))
+    )
+
+
+def common_name(text: str) -> x509.Name:
+    """Return a name that is a common name alone."""
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def key_usage(
+    *, digital_signature: bool = False, key_encipherment: bool = False, certifies: bool = False
+) -> x509.KeyUsage:
+    """Return what a key is for; ``certifies``: it signs certificates and their revocations."""
+    return x509.KeyUsage(
+        digital_signature=digital_signature,
+        content_commitment=False,
+        key_encipherment=key_encipherment,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=certifies,
+        crl_sign=certifies,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def issued_by(key: ec.EllipticCurvePrivateKey) -> x509.AuthorityKeyIdentifier:
+    """Return the extension that says which key signed."""
+    return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
+
+
+def certificate_pem(certificate: x509.Certificate) -> bytes:
+    """Return a certificate as PEM."""
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Return a private key as PEM."""
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
