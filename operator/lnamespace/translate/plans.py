@@ -123,7 +123,16 @@ class FieldRule(Protocol):
         """Return the key of a member in upstream spelling."""
 
 
-class Leaf:
+class KeepsKeys:
+    """A rule that translates no key of a member."""
+
+    def key_up(self, key: str, scope: Scope) -> str:
+        """Return the key as it is."""
+        del scope
+        return key
+
+
+class Leaf(KeepsKeys):
     """A rule for values that have no rules below them."""
 
     guarded = True
@@ -132,11 +141,6 @@ class Leaf:
         """Return None: no rule stands below."""
         del key
         return None
-
-    def key_up(self, key: str, scope: Scope) -> str:
-        """Return the key as it is."""
-        del scope
-        return key
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ class Spelling(Leaf):
 
 
 @dataclass(frozen=True)
-class ObjectPlan:
+class ObjectPlan(KeepsKeys):
     """Translate members of an object, each by its own rule."""
 
     rules: Mapping[str, FieldRule] = field(default_factory=dict)
@@ -216,22 +220,26 @@ class ObjectPlan:
         """Return the rule of a member."""
         return self.rules.get(key)
 
-    def key_up(self, key: str, scope: Scope) -> str:
-        """Return the key as it is."""
-        del scope
-        return key
-
 
 @dataclass(frozen=True)
-class ListPlan:
-    """Translate each item of an array by one rule."""
+class _OneRulePlan(KeepsKeys):
+    """Translate everything that stands one level below by one rule."""
 
     rule: FieldRule
 
     @property
     def guarded(self) -> bool:
-        """Return whether the rule of the items is guarded."""
+        """Return whether the rule is guarded."""
         return self.rule.guarded
+
+    def child(self, key: str) -> FieldRule | None:
+        """Return the rule, whatever the index or key."""
+        del key
+        return self.rule
+
+
+class ListPlan(_OneRulePlan):
+    """Translate each item of an array by one rule."""
 
     def up(self, value: Any, scope: Scope) -> Any:
         """Return an array in upstream spelling."""
@@ -245,27 +253,9 @@ class ListPlan:
         items = list_of(value)
         return value if items is None else [self.rule.down(item, scope) for item in items]
 
-    def child(self, key: str) -> FieldRule | None:
-        """Return the rule of an item, whatever its index."""
-        del key
-        return self.rule
 
-    def key_up(self, key: str, scope: Scope) -> str:
-        """Return the index as it is."""
-        del scope
-        return key
-
-
-@dataclass(frozen=True)
-class MapPlan:
+class MapPlan(_OneRulePlan):
     """Translate each value of a map by one rule; its keys are data."""
-
-    rule: FieldRule
-
-    @property
-    def guarded(self) -> bool:
-        """Return whether the rule of the values is guarded."""
-        return self.rule.guarded
 
     def up(self, value: Any, scope: Scope) -> Any:
         """Return a map in upstream spelling."""
@@ -280,16 +270,6 @@ class MapPlan:
         if members is None:
             return value
         return {key: self.rule.down(each, scope) for key, each in members.items()}
-
-    def child(self, key: str) -> FieldRule | None:
-        """Return the rule of a value, whatever its key."""
-        del key
-        return self.rule
-
-    def key_up(self, key: str, scope: Scope) -> str:
-        """Return the key as it is."""
-        del scope
-        return key
 
 
 @dataclass(frozen=True)

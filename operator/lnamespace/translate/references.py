@@ -8,6 +8,7 @@ from lnamespace.translate.plans import (
     Encoded,
     FieldRule,
     Foreign,
+    KeepsKeys,
     Leaf,
     Scope,
     list_of,
@@ -26,7 +27,7 @@ Names of tenants' ClusterRoles begin with the tenant's prefix upstream, and no o
 
 
 @dataclass(frozen=True)
-class ReferencePlan:
+class ReferencePlan(KeepsKeys):
     """Translate a reference with ``apiVersion`` or ``apiGroup``, ``kind``, ``name``, ``namespace``.
 
     A kind that the tenant is not served keeps its name.
@@ -66,11 +67,6 @@ class ReferencePlan:
     def child(self, key: str) -> FieldRule | None:
         """Return the rule of a member; that of the name needs the kind beside it."""
         return _MEMBERS.get(key)
-
-    def key_up(self, key: str, scope: Scope) -> str:
-        """Return the key as it is."""
-        del scope
-        return key
 
 
 _MEMBERS: dict[str, FieldRule] = {
