@@ -11,7 +11,8 @@ from lnamespace.access.entries import ActiveEntries
 from lnamespace.gateway.logins import Login
 from lnamespace.gateway.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.people import audited_name, user_of
-from lnamespace.gateway.roles import RBAC_GROUP, TenantRoles
+from lnamespace.gateway.roles import TenantRoles
+from lnamespace.kube.resources import RBAC
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.objects import decode_role, role_of_groups
 from lnamespace.rbac.store import RoleStore
@@ -31,12 +32,12 @@ def types() -> Iterator[ResourceType]:
         ("ClusterRole", False),
         ("ClusterRoleBinding", False),
     ):
-        yield ResourceType(RBAC_GROUP, f"{kind.lower()}s", kind, namespaced, CONFINED)
+        yield ResourceType(RBAC, f"{kind.lower()}s", kind, namespaced, CONFINED)
 
 
 VIEW = View("acme", ResourceTable.of(types()))
 PODS = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]
-TO_JANE = [{"kind": "User", "name": "lcluster:acme:jane", "apiGroup": RBAC_GROUP}]
+TO_JANE = [{"kind": "User", "name": "lcluster:acme:jane", "apiGroup": RBAC}]
 
 
 def watched(name: str, namespace: str = "", labels: Any = None, **members: Any) -> WatchedObject:
@@ -47,7 +48,7 @@ def watched(name: str, namespace: str = "", labels: Any = None, **members: Any) 
         meta["labels"] = {LABEL: "acme"} if labels is None else labels
     kind = "RoleBinding" if "roleRef" in members else "Role"
     whole = {
-        "apiVersion": f"{RBAC_GROUP}/v1",
+        "apiVersion": f"{RBAC}/v1",
         "kind": kind if namespace else f"Cluster{kind}",
         "metadata": meta,
         **members,
@@ -56,7 +57,7 @@ def watched(name: str, namespace: str = "", labels: Any = None, **members: Any) 
 
 
 def bound(name: str, to: str, namespace: str = "acme-prod", kind: str = "Role") -> WatchedObject:
-    ref = {"apiGroup": RBAC_GROUP, "kind": kind, "name": to}
+    ref = {"apiGroup": RBAC, "kind": kind, "name": to}
     return watched(name, namespace, roleRef=ref, subjects=TO_JANE)
 
 

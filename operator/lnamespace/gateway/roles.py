@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from lnamespace.gateway.namespaces import WatchedObject
 from lnamespace.kube.nesting import at_any_depth
 from lnamespace.kube.objects import Key
+from lnamespace.kube.resources import RBAC
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.base import base_access
 from lnamespace.rbac.objects import RbacBinding, RbacRole, decode_binding, decode_role
@@ -20,7 +21,6 @@ from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.status import Refused
 from lnamespace.translate.view import View
 
-RBAC_GROUP = "rbac.authorization.k8s.io"
 _ROLES = frozenset({"roles", "clusterroles"})
 _MANY = 32
 """From so many changes on, all indexes are made anew at once."""
@@ -87,7 +87,7 @@ class TenantRoles:
     def _value(self, of: _Id) -> _Value | None:
         """Return an object in tenant spelling; None if there is none, or not of this tenant."""
         plural, item = of[0], self._items.get(of)
-        resource = self._view.resources.by_plural(RBAC_GROUP, plural)
+        resource = self._view.resources.by_plural(RBAC, plural)
         if item is None or resource is None or not self._owns(item):
             return None
         request = ResourceRequest("get", resource, "v1")

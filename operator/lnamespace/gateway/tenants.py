@@ -8,7 +8,6 @@ from functools import partial
 from lnamespace.errors import ModelError
 from lnamespace.gateway.discovered import UpstreamDiscovery
 from lnamespace.gateway.namespaces import WatchedObject, read_watched
-from lnamespace.gateway.roles import RBAC_GROUP
 from lnamespace.gateway.tenant import ServedTenant
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.kube.client import Client
@@ -18,6 +17,7 @@ from lnamespace.kube.resources import (
     CLUSTER_ROLE_BINDING,
     CUSTOM_RESOURCE_DEFINITION,
     NAMESPACE,
+    RBAC,
     ROLE,
     ROLE_BINDING,
     Resource,
@@ -210,7 +210,7 @@ class Tenants:
 
     def _published_roles(self) -> Mapping[str, RbacRole]:
         store = self._stores.get(CLUSTER_ROLE.plural)
-        names = self._shown.get(GroupResource(RBAC_GROUP, CLUSTER_ROLE.plural), frozenset())
+        names = self._shown.get(GroupResource(RBAC, CLUSTER_ROLE.plural), frozenset())
         found = (decode_role(item.raw) for item in store or () if item.name in names)
         of_all = TenantGroups("", self._published)
         served = {

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.rbac.attributes import MASTERS, Attributes, User
 from lnamespace.rbac.authorizer import Authorizer, aggregate_error
 from lnamespace.rbac.covering import TooManyCombinations, missing_rights, missing_text
@@ -31,7 +32,6 @@ from lnamespace.translate.status import (
     not_found,
 )
 
-RBAC_GROUP = "rbac.authorization.k8s.io"
 ROLE_RESOURCES = frozenset({"roles", "clusterroles"})
 BINDING_RESOURCES = frozenset({"rolebindings", "clusterrolebindings"})
 FULL_AUTHORITY = (
@@ -46,7 +46,7 @@ _OF_GARBAGE_COLLECTION = frozenset(
 def is_rbac_write(attributes: Attributes) -> bool:
     """Return whether a request writes a Role or a binding, so that it must be checked."""
     return (
-        attributes.group == RBAC_GROUP
+        attributes.group == RBAC
         and attributes.resource in ROLE_RESOURCES | BINDING_RESOURCES
         and attributes.verb in {"create", "update", "patch"}
     )
@@ -88,7 +88,7 @@ def confirm_no_escalation(
             _confirm_binding(authorizer, user, attributes, manifest, before)
     except (msgspec.ValidationError, TooManyCombinations) as error:
         reason = str(error) or "the rules have too many combinations of verbs and resources"
-        raise bad_request(f"{attributes.resource}.{RBAC_GROUP}: {reason}") from error
+        raise bad_request(f"{attributes.resource}.{RBAC}: {reason}") from error
 
 
 def _confirm_role(
@@ -135,7 +135,7 @@ class _Escalation:
         self, authorizer: Authorizer, user: User, attributes: Attributes, name: str
     ) -> None:
         self._user = user
-        self._resource = GroupResource(RBAC_GROUP, attributes.resource)
+        self._resource = GroupResource(RBAC, attributes.resource)
         self._name = name
         held = authorizer.rules_for(user, attributes.namespace)
         self._held, self._missing = held.rules, held.missing
@@ -179,7 +179,7 @@ def _no_such_role(role: RoleReference, plural: str) -> Refused:
     """Return the API server's error, which names the resource of the request, not the role's."""
     if role.kind not in {"Role", "ClusterRole"}:
         return internal_error(f"unsupported role reference kind: {go_quote(role.kind)}")
-    return not_found(GroupResource(RBAC_GROUP, plural), role.name)
+    return not_found(GroupResource(RBAC, plural), role.name)
 
 
 def _with_verb(attributes: Attributes, verb: str) -> Attributes:

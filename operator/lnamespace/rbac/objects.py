@@ -11,6 +11,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lnamespace.kube.resources import RBAC
+
 Strings = tuple[str, ...]
 
 
@@ -76,7 +78,7 @@ class RoleReference(Struct, frozen=True, gc=False):
 
     kind: str
     name: str
-    api_group: str = "rbac.authorization.k8s.io"
+    api_group: str = RBAC
 
 
 class BindingSubject(Struct, frozen=True, gc=False):
@@ -188,7 +190,7 @@ class _WireBinding(Struct, rename="camel"):
     def value(self) -> RbacBinding:
         meta, role = self.metadata or _WireMeta(), self.role_ref or _WireRoleRef()
         # The API server fills in the group when a request leaves it out.
-        group = role.api_group or "rbac.authorization.k8s.io"
+        group = role.api_group or RBAC
         return RbacBinding(
             name=meta.name or "",
             role=RoleReference(role.kind or "", role.name or "", group),

@@ -11,6 +11,7 @@ server lets all of this pass: it is asked here, of the tenant's own rules.
 import msgspec
 from msgspec.structs import replace
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.rbac.attributes import Attributes, User, access_denied
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.quoting import go_quote
@@ -31,7 +32,7 @@ _CREATED_BY_UPDATE = frozenset(
         ("events.k8s.io", "events"),
         ("node.k8s.io", "runtimeclasses"),
         *(
-            ("rbac.authorization.k8s.io", plural)
+            (RBAC, plural)
             for plural in ("clusterrolebindings", "clusterroles", "rolebindings", "roles")
         ),
     }

@@ -6,6 +6,7 @@ words are those of a plain API server.
 
 import re
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.translate.plans import Encoded, object_of, text_of
 from lnamespace.translate.policies import is_reserved_group
 from lnamespace.translate.request import ResourceRequest
@@ -28,7 +29,7 @@ _SUBDOMAIN_PROBLEM = (
     " '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used"
     rf" for validation is '{_LABEL_FORMAT}(\.{_LABEL_FORMAT})*')"
 )
-_ANY_NAMES = frozenset({"rbac.authorization.k8s.io"})
+_ANY_NAMES = frozenset({RBAC})
 """Groups whose names may be any segment of a path."""
 
 

@@ -10,6 +10,7 @@ The reasons are those of the Kubernetes documentation on multi-tenancy and of
 
 from dataclasses import dataclass
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.translate.resources import GroupResource, ServingPolicy
 
 TRANSLATED = ServingPolicy.TRANSLATED
@@ -41,7 +42,7 @@ BUILT_IN_GROUPS = frozenset(
         "networking.k8s.io",
         "node.k8s.io",
         "policy",
-        "rbac.authorization.k8s.io",
+        RBAC,
         "resource.k8s.io",
         "scheduling.k8s.io",
         "storage.k8s.io",
@@ -110,7 +111,7 @@ _CLUSTER_SCOPED: dict[str, dict[str, ResourcePolicy]] = {
         "servicecidrs": ResourcePolicy(INERT),
     },
     "node.k8s.io": {"runtimeclasses": ResourcePolicy(CONFINED, publishes=True)},
-    "rbac.authorization.k8s.io": {
+    RBAC: {
         "clusterrolebindings": ResourcePolicy(CONFINED),
         "clusterroles": ResourcePolicy(CONFINED, publishes=True),
     },

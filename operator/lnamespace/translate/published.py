@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.translate.resources import GroupResource
 
 WILDCARD = "*"
@@ -46,7 +47,7 @@ BOOTSTRAP_ROLES = PublishedObjects(
 and stay hidden, because they tell what runs on the platform."""
 
 DEFAULT_OBJECTS: Mapping[GroupResource, PublishedObjects] = {
-    GroupResource("rbac.authorization.k8s.io", "clusterroles"): BOOTSTRAP_ROLES,
+    GroupResource(RBAC, "clusterroles"): BOOTSTRAP_ROLES,
     # A claim or an Ingress without a class is given the platform's default by admission: its name
     # is seen in the tenant's own objects anyway, and clients look the object up.
     GroupResource("storage.k8s.io", "storageclasses"): PublishedObjects((WILDCARD,)),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from lnamespace.kube.objects import MANAGED_BY
+from lnamespace.kube.resources import RBAC
 from lnamespace.translate.confinement.certificates import signer_up
 from lnamespace.translate.event_selection import EventSelector, JudgedTerm, judge_event_term
 from lnamespace.translate.keys import manager_up, own_key_up, role_key_up
@@ -18,7 +19,7 @@ from lnamespace.translate.status import bad_request
 from lnamespace.translate.view import View
 
 NAMESPACES = GroupResource("", "namespaces")
-CLUSTER_ROLES = GroupResource("rbac.authorization.k8s.io", "clusterroles")
+CLUSTER_ROLES = GroupResource(RBAC, "clusterroles")
 EVENTS = {"": "involvedObject", "events.k8s.io": "regarding"}
 """The field of an Event that says what it is about, by API group."""
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.translate.plans import Foreign, Leaf, Scope, Spelling, text_of
 from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.status import forbidden
@@ -63,7 +64,7 @@ CLUSTER_TRUST_BUNDLE = NameOf(
 )
 PLATFORMS_ROLES = "lcluster:"
 """What the names of the platform's Roles and RoleBindings in a tenant's namespaces begin with."""
-CLUSTER_ROLE = _cluster_scoped("rbac.authorization.k8s.io", "clusterroles", "ClusterRole")
+CLUSTER_ROLE = _cluster_scoped(RBAC, "clusterroles", "ClusterRole")
 
 
 @dataclass(frozen=True)

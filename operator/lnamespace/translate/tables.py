@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Raw, ValidationError
 from msgspec.json import Decoder, encode
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.translate.confinement.certificates import requester_of
 from lnamespace.translate.plans import Encoded, Foreign, Scope, list_of, object_of, text_of
 from lnamespace.translate.spellings import PLATFORMS_ROLES
@@ -45,9 +46,7 @@ PRINTED_NAMES: dict[tuple[str, str], frozenset[str]] = {
     ("storage.k8s.io", "volumeattachments"): frozenset({"Attacher", "PV", "Node"}),
     ("storage.k8s.io", "volumeattributesclasses"): frozenset({"DriverName"}),
     **{
-        ("rbac.authorization.k8s.io", plural): frozenset(
-            {"Role", "Users", "Groups", "ServiceAccounts"}
-        )
+        (RBAC, plural): frozenset({"Role", "Users", "Groups", "ServiceAccounts"})
         for plural in ("rolebindings", "clusterrolebindings")
     },
     **{

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from enum import StrEnum
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING
 from lnamespace.translate.percent import encode_query, encode_segment
 from lnamespace.translate.request import Query, ResourceRequest
@@ -33,9 +34,7 @@ LISTING_VERBS = frozenset({"list", "watch"})
 MANAGED_VERBS = frozenset({"create", "update", "patch"})
 CONNECTIONS = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 PERSISTENT_VOLUMES = GroupResource("", "persistentvolumes")
-NAMESPACE_ROLES = frozenset(
-    GroupResource("rbac.authorization.k8s.io", plural) for plural in ("roles", "rolebindings")
-)
+NAMESPACE_ROLES = frozenset(GroupResource(RBAC, plural) for plural in ("roles", "rolebindings"))
 
 
 class ListedObjects(StrEnum):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.translate.fields.workloads import CONDITIONS
 from lnamespace.translate.json_text import JsonText
 from lnamespace.translate.labels import TenantSelector
@@ -26,12 +27,10 @@ from lnamespace.translate.texts import TEXT, NamespaceCondition
 _SUBJECTS = ListPlan(SubjectPlan())
 _ROLE = plan_at({"rules[].apiGroups[]": GROUP})
 ACCESS: Mapping[tuple[str, str], ObjectPlan] = {
-    ("rbac.authorization.k8s.io", "roles"): _ROLE,
-    ("rbac.authorization.k8s.io", "clusterroles"): _ROLE,
-    ("rbac.authorization.k8s.io", "rolebindings"): plan_at(
-        {"subjects": _SUBJECTS, "roleRef": RoleRefPlan()}
-    ),
-    ("rbac.authorization.k8s.io", "clusterrolebindings"): plan_at(
+    (RBAC, "roles"): _ROLE,
+    (RBAC, "clusterroles"): _ROLE,
+    (RBAC, "rolebindings"): plan_at({"subjects": _SUBJECTS, "roleRef": RoleRefPlan()}),
+    (RBAC, "clusterrolebindings"): plan_at(
         {"subjects": _SUBJECTS, "roleRef": RoleRefPlan(inert=True)}
     ),
     ("certificates.k8s.io", "certificatesigningrequests"): plan_at(
