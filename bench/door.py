@@ -29,7 +29,7 @@ from aiohttp import web
 from lnamespace.admission.certificates.keypairs import CertificateSpec, KeyPair, make_pair
 from lnamespace.admission.certificates.tls import ServingCertificate
 from lnamespace.metrics.webhook import WebhookMetrics
-from lnamespace.runtime.listener import Address
+from lnamespace.runtime.addresses import Address
 
 from bench.report import Row, machine, table, write
 

@@ -11,7 +11,8 @@ import pytest
 import pytest_asyncio
 from lnamespace.admission.server import LARGE, Bounds, Endpoint
 from lnamespace.errors import ReviewError
-from lnamespace.runtime.listener import Address, ConnectionLimits
+from lnamespace.runtime.addresses import Address
+from lnamespace.runtime.listener import ConnectionLimits
 
 from tests.unit.support.reviews import (
     DEADLINE,

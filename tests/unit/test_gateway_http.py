@@ -11,6 +11,7 @@ from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.messages import encode_request_head
 from lnamespace.gateway.http.server import HttpServer
 from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
+from lnamespace.runtime.addresses import Address
 
 Handler = Callable[[Exchange], Awaitable[None]]
 
@@ -26,9 +27,9 @@ async def serving(
     handler: Handler = echo, limits: ServerLimits | None = None
 ) -> AsyncIterator[int]:
     server = HttpServer(handler, limits or ServerLimits(finish=0.1))
-    _, port = await server.start("127.0.0.1", 0, None)
+    address = await server.start(Address("127.0.0.1", 0))
     try:
-        yield port
+        yield address.port
     finally:
         await server.stop()
 

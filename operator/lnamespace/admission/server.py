@@ -20,7 +20,8 @@ from aiohttp import web
 from lnamespace.admission import caller
 from lnamespace.errors import ReviewError
 from lnamespace.metrics.webhook import WebhookMetrics
-from lnamespace.runtime.listener import Address, Connection, ConnectionLimits, Listener
+from lnamespace.runtime.addresses import Address
+from lnamespace.runtime.listener import Connection, ConnectionLimits, Listener
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +125,7 @@ class Server:
             return "stopping"
         return None if self._listener.accepting else "not listening"
 
-    async def start(self, address: Address, context: ssl.SSLContext | None) -> Address:
+    async def start(self, address: Address, context: ssl.SSLContext | None = None) -> Address:
         """Start to listen; return the real address.
 
         Raises

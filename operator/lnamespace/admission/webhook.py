@@ -3,13 +3,11 @@
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
 from lnamespace.access.limit import RequesterLimits, lcluster_limits, lnamespace_limits
@@ -33,9 +31,9 @@ from lnamespace.kube.resources import Resource
 from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.model.names import Names
 from lnamespace.payers.file import PayersFile
-from lnamespace.runtime.listener import Address
+from lnamespace.runtime.addresses import listen_at
+from lnamespace.runtime.lifecycle import running, serve_until_stopped
 from lnamespace.runtime.probes import Probes, serve_probes
-from lnamespace.runtime.signals import exit_at_next_signal, stop_event
 from lnamespace.settings import Settings, items
 
 log = logging.getLogger(__name__)
@@ -77,9 +75,9 @@ async def _serve(settings: Settings) -> None:
             lambda: server.problem() or serving.problem(), partial(_measure, payers, metrics)
         )
         await stack.enter_async_context(serve_probes(settings.health_listen, probes))
-        await stack.enter_async_context(_running(payers.keep()))
-        await stack.enter_async_context(_running(keep_current(source, metrics)))
-        await _serve_until_stopped(settings, server)
+        await stack.enter_async_context(running(payers.keep()))
+        await stack.enter_async_context(running(keep_current(source, metrics)))
+        await serve_until_stopped(settings.drain_seconds, server)
 
 
 async def _creation_limits(
@@ -93,7 +91,7 @@ async def _creation_limits(
     }
     usages = {resource: Usage(each) for resource, each in limits.items() if each.any_limited}
     for resource, usage in usages.items():
-        await stack.enter_async_context(_running(usage.reflector(client, resource).run()))
+        await stack.enter_async_context(running(usage.reflector(client, resource).run()))
     return {
         resource.kind: CreationLimit(
             NamespaceAccounts(client, names, limits[resource]).account_of, usage.exceeded
@@ -151,36 +149,6 @@ def _source(
 
 
 async def _listen(settings: Settings, server: Server, serving: ServingCertificate) -> None:
-    try:
-        real = await server.start(Address.parse(settings.listen), serving.context)
-    except ValueError as error:
-        raise SettingsError(f"--listen: {error}") from error
-    except OSError as error:
-        raise SettingsError(f"--listen: cannot listen: {error}") from error
+    start = partial(server.start, context=serving.context)
+    real = await listen_at("--listen", settings.listen, start)
     log.info("listening", extra={"address": str(real)})
-
-
-@asynccontextmanager
-async def _running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def _serve_until_stopped(settings: Settings, server: Server) -> None:
-    """Answer until SIGTERM or SIGINT, then for the drain time; end at once at a second signal.
-
-    During the drain time the readiness probe fails, so that the API server's requests go to the
-    other replicas before this one stops listening.
-    """
-    await stop_event().wait()
-    exit_at_next_signal()
-    server.drain()
-    log.info("stopping", extra={"drain_seconds": settings.drain_seconds})
-    await asyncio.sleep(settings.drain_seconds)
-    await server.stop()
-    log.info("stopped")

@@ -3,11 +3,9 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -47,10 +45,10 @@ from lnamespace.gateway.webhooks import LIMITS, WebhookHandler, WebhookProxies
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.model.names import Names
+from lnamespace.runtime.addresses import listen_at
+from lnamespace.runtime.lifecycle import running, serve_until_stopped
 from lnamespace.runtime.lines import LineWriter
-from lnamespace.runtime.listener import Address
 from lnamespace.runtime.probes import Probes, serve_probes
-from lnamespace.runtime.signals import exit_at_next_signal, stop_event
 from lnamespace.settings import Settings
 from lnamespace.translate.allowances import decode_allowances
 from lnamespace.translate.published import Published
@@ -106,12 +104,12 @@ async def _serve(settings: Settings) -> None:
         rights, told = NamespaceRights(), ResumeLog()
         webhooks = proxies.of if proxies else None
         tenants = Tenants(client, upstream, names, allowances, webhooks, rights.take)
-        await stack.enter_async_context(_running(tenants.run()))
+        await stack.enter_async_context(running(tenants.run()))
         await tenants.synced()
         rights.begin(tenants.bindings_version)
         if root:
             signer = Signer(client, names.lcluster_label, tenants, root)
-            await stack.enter_async_context(_running(signer.run()))
+            await stack.enter_async_context(running(signer.run()))
         platform = Platform(upstream, Upstream(pool, _nobody))
         visitors = Visitors(authenticator, tenants, platform.theirs)
         resources, lister = PlatformResources(tenants.discovery), MineLister(sealer)
@@ -141,8 +139,8 @@ async def _serve(settings: Settings) -> None:
             partial(_problem, tenants, server), partial(_measure, tenants, server, metrics)
         )
         await stack.enter_async_context(serve_probes(settings.health_listen, probes))
-        await stack.enter_async_context(_running(_keep_certificate(context)))
-        await _serve_until_stopped(settings, servers)
+        await stack.enter_async_context(running(_keep_certificate(context)))
+        await serve_until_stopped(settings.drain_seconds, *servers)
 
 
 def _audit_log(
@@ -157,18 +155,6 @@ def _audit_log(
         raise SettingsError(f"--gateway-audit-log: {error}") from error
     stack.callback(writer.close)
     return AuditLog(names, writer)
-
-
-async def _serve_until_stopped(settings: Settings, servers: Sequence[HttpServer]) -> None:
-    """Serve until SIGTERM or SIGINT, then for the drain time; end at once at a second signal."""
-    await stop_event().wait()
-    exit_at_next_signal()
-    for server in servers:
-        server.draining = True
-    log.info("stopping", extra={"drain_seconds": settings.drain_seconds})
-    await asyncio.sleep(settings.drain_seconds)
-    await asyncio.gather(*(server.stop() for server in servers))
-    log.info("stopped")
 
 
 def _problem(tenants: Tenants, server: HttpServer) -> str | None:
@@ -220,14 +206,8 @@ async def _listen(
 ) -> str:
     """Begin to listen where an option says; return the real address."""
     flag = f"--{option.replace('_', '-')}"
-    try:
-        address = Address.parse(getattr(settings, option))
-        host, port = await server.start(address.host, address.port, context)
-    except ValueError as error:
-        raise SettingsError(f"{flag}: {error}") from error
-    except OSError as error:
-        raise SettingsError(f"{flag}: cannot listen: {error}") from error
-    return str(Address(host, port))
+    start = partial(server.start, context=context)
+    return str(await listen_at(flag, getattr(settings, option), start))
 
 
 def _webhook_proxies(settings: Settings, root: RootAuthority | None) -> WebhookProxies | None:
@@ -267,14 +247,3 @@ def _read(path: str) -> str:
 
 class _ConfigMap(msgspec.Struct, frozen=True):
     data: dict[str, str] = {}
-
-
-@asynccontextmanager
-async def _running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task

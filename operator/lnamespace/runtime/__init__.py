@@ -1,7 +1,12 @@
-"""What every long-running process needs: the controller, the webhook and the publisher.
+"""What every long-running process needs: the controller, the webhook, the gateway, the publisher.
 
+* :mod:`.addresses` - where a process listens.
+* :mod:`.lifecycle` - work in the background, and a graceful end.
 * :mod:`.listener` - an HTTP/1.1 listener with bounds on connections and time.
 * :mod:`.probes` - liveness, readiness and metrics over plain HTTP.
 * :mod:`.signals` - a stop at SIGTERM and SIGINT.
 * :mod:`.logs` - log records as text or as JSON.
+* :mod:`.lines` - lines of a log of ours, written by a thread.
+* :mod:`.tables` - rows as people read them.
+* :mod:`.certificates`, :mod:`.key_pairs` - certificates as we make them and as OpenSSL reads them.
 """

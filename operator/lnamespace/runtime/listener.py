@@ -16,34 +16,11 @@ from typing import Any, cast
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from lnamespace.runtime.addresses import Address
+
 log = logging.getLogger(__name__)
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-
-
-@dataclass(frozen=True)
-class Address:
-    """Name where to listen; port 0 is any free port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-    @classmethod
-    def parse(cls, text: str) -> "Address":
-        """Read HOST:PORT, [HOST]:PORT or :PORT, which is every address of this machine.
-
-        Raises
-        ------
-        ValueError
-            The text has none of these forms.
-        """
-        host, colon, port = text.rpartition(":")
-        if not colon or not port.isdecimal() or int(port) > 65535:
-            raise ValueError(f"{text!r} is not HOST:PORT, such as 0.0.0.0:8443")
-        return cls(host.strip("[]"), int(port))
 
 
 @dataclass(frozen=True)

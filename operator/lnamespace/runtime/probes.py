@@ -8,9 +8,8 @@ from typing import cast
 
 from aiohttp import web
 
-from lnamespace.errors import SettingsError
+from lnamespace.runtime.addresses import listen_at
 from lnamespace.runtime.listener import (
-    Address,
     Connection,
     ConnectionLimits,
     Listener,
@@ -88,12 +87,7 @@ async def serve_probes(listen: str, probes: Probes) -> AsyncIterator[str]:
             connection.end()
 
     listener = Listener(handle, ConnectionLimits(connections=64, finish=1))
-    try:
-        real = str(await listener.start(Address.parse(listen)))
-    except ValueError as error:
-        raise SettingsError(f"--health-listen: {error}") from error
-    except OSError as error:
-        raise SettingsError(f"--health-listen: cannot listen: {error}") from error
+    real = str(await listen_at("--health-listen", listen, listener.start))
     log.info("answering probes", extra={"address": real})
     try:
         yield real

@@ -14,7 +14,7 @@ from lnamespace.admission.certificates.keypairs import CertificateSpec, KeyPair,
 from lnamespace.admission.certificates.tls import ServingCertificate
 from lnamespace.admission.server import Bounds, Endpoint, Server
 from lnamespace.metrics.webhook import WebhookMetrics
-from lnamespace.runtime.listener import Address
+from lnamespace.runtime.addresses import Address
 
 DEADLINE = 60.0
 """Seconds after which something that should have happened did not."""

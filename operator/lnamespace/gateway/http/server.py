@@ -8,6 +8,7 @@ from typing import Any
 
 from lnamespace.gateway.http.connection import ClientConnection, Handler
 from lnamespace.gateway.http.limits import ServerLimits
+from lnamespace.runtime.addresses import Address
 
 
 class HttpServer:
@@ -22,7 +23,7 @@ class HttpServer:
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None
 
-    async def start(self, host: str, port: int, context: ssl.SSLContext | None) -> tuple[str, int]:
+    async def start(self, address: Address, context: ssl.SSLContext | None = None) -> Address:
         """Start to listen; return the real address.
 
         Raises
@@ -34,11 +35,18 @@ class HttpServer:
         if context:
             secure = {"ssl": context, "ssl_handshake_timeout": self.limits.handshake}
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: ClientConnection(self), host or None, port, backlog=1024, **secure
+            lambda: ClientConnection(self),
+            address.host or None,
+            address.port,
+            backlog=1024,
+            **secure,
         )
         self._sweeper = asyncio.create_task(self._sweep())
-        real = self._server.sockets[0].getsockname()
-        return real[0], real[1]
+        return Address(*self._server.sockets[0].getsockname()[:2])
+
+    def drain(self) -> None:
+        """Go on answering, and close every connection after its next answer."""
+        self.draining = True
 
     async def stop(self) -> None:
         """Accept no more, let requests under way end for a while, close what is left."""

@@ -1,0 +1,49 @@
+"""What a process does besides answering: work in the background, and a graceful end."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Protocol
+
+from lnamespace.runtime.signals import exit_at_next_signal, stop_event
+
+log = logging.getLogger(__name__)
+
+
+class DrainingServer(Protocol):
+    """A server that can end without breaking off an answer."""
+
+    def drain(self) -> None:
+        """Go on answering, and close every connection after its next answer."""
+
+    async def stop(self) -> None:
+        """Accept no more connections, and wait for requests under way."""
+
+
+@asynccontextmanager
+async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Do a work in the background, inside the context."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def serve_until_stopped(drain_seconds: float, *servers: DrainingServer) -> None:
+    """Serve until SIGTERM or SIGINT, then for the drain time; end at once at a second signal.
+
+    During the drain time the readiness probe fails, so that new requests go to the other replicas
+    before this one stops listening.
+    """
+    await stop_event().wait()
+    exit_at_next_signal()
+    for server in servers:
+        server.drain()
+    log.info("stopping", extra={"drain_seconds": drain_seconds})
+    await asyncio.sleep(drain_seconds)
+    await asyncio.gather(*(server.stop() for server in servers))
+    log.info("stopped")
