@@ -670,6 +670,7 @@ WITHOUT_PREFIX = (
         ("self.spec.a == 'self.metadata.name'", "self.spec.a == 'self.metadata.name'"),
         ("'\\'self.metadata.name' != \"self.metadata.name\"",) * 2,
         ("true // self.metadata.name",) * 2,
+        ("has(self.metadata.name)",) * 2,
         ("self.metadata.names || itself.metadata.name || a.self.metadata.name",) * 2,
     ],
 )

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
-from msgspec.json import encode
 
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.acting_users import user_info_down
@@ -76,7 +75,7 @@ class AdmissionReview:
         members, response = read_members(answer, "response")
         kept = {key: response[key] for key in _ANSWERED if key in response}
         try:
-            patch = self._patch_up(decoded(encode(response), _AdmissionResponse), view)
+            patch = self._patch_up(decoded(members["response"], _AdmissionResponse), view)
         except Refused as refused:
             message = f"the patch of the webhook: {refused.status.message}"
             status = {"code": refused.status.code, "message": message}
@@ -117,7 +116,7 @@ def read_admission_review(body: bytes, view: View) -> AdmissionReview:
         It is about an object that is not the tenant's.
     """
     members, asked = read_members(body, "request")
-    admitted = decoded(encode(asked), _AdmissionRequest)
+    admitted = decoded(members["request"], _AdmissionRequest)
     request = _request_down(admitted, view)
     below: dict[str, Any] = {**asked, **_grouped_down(admitted, view)}
     below["userInfo"] = user_info_down(admitted.user_info, view)

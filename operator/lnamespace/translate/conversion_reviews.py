@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import msgspec
 from msgspec import Raw
-from msgspec.json import encode
 
 from lnamespace.translate.catalogue import plan_of
 from lnamespace.translate.plans import Encoded, Scope
@@ -13,15 +12,11 @@ from lnamespace.translate.review_bodies import decoded, envelope, read_members
 from lnamespace.translate.status import bad_request
 from lnamespace.translate.view import View
 
+_NO_TEXT, _NO_OBJECT = Raw(b'""'), Raw(b"{}")
+
 
 class _Meta(msgspec.Struct, frozen=True):
     namespace: str = ""
-
-
-class _CustomObject(msgspec.Struct, frozen=True, rename="camel"):
-    api_version: str = ""
-    kind: str = ""
-    metadata: _Meta = _Meta()
 
 
 class _ConversionQuestion(msgspec.Struct, frozen=True, rename="camel"):
@@ -44,7 +39,7 @@ def conversion_down(body: bytes, view: View) -> tuple[bytes, int]:
         It is about an object that is not the tenant's.
     """
     members, asked = read_members(body, "request")
-    request = decoded(encode(asked), _ConversionQuestion)
+    request = decoded(members["request"], _ConversionQuestion)
     below = {
         "desiredAPIVersion": view.api_version_down(request.desired_api_version),
         "objects": [_Converted.of(each, view).down(each) for each in request.objects],
@@ -66,7 +61,7 @@ def converted_up(answer: bytes, view: View, asked: int) -> bytes:
         It is no review, or it has in it what is not the tenant's to write.
     """
     members, response = read_members(answer, "response")
-    objects = decoded(encode(response), _ConversionAnswer).converted_objects or ()
+    objects = decoded(members["response"], _ConversionAnswer).converted_objects or ()
     if objects and len(objects) != asked:
         raise bad_request(f"the webhook returned {len(objects)} objects, expected {asked}")
     above = [_Converted.of(each, view).up(each) for each in objects]
@@ -82,7 +77,7 @@ def as_without_webhook(body: bytes) -> bytes:
         It is none.
     """
     members, asked = read_members(body, "request")
-    request = decoded(encode(asked), _ConversionQuestion)
+    request = decoded(members["request"], _ConversionQuestion)
     wanted = {"apiVersion": request.desired_api_version}
     response = {
         "uid": asked.get("uid"),
@@ -101,10 +96,11 @@ class _Converted:
 
     @classmethod
     def of(cls, members: Encoded, view: View) -> "_Converted":
-        found = decoded(encode(members), _CustomObject)
-        group, _, version = found.api_version.removeprefix(view.prefix).rpartition("/")
-        namespaced = bool(found.metadata.namespace)
-        resource = ResourceType(group, "", found.kind, namespaced, custom=True)
+        api_version = decoded(members.get("apiVersion", _NO_TEXT), str)
+        kind = decoded(members.get("kind", _NO_TEXT), str)
+        namespace = decoded(members.get("metadata", _NO_OBJECT), _Meta).namespace
+        group, _, version = api_version.removeprefix(view.prefix).rpartition("/")
+        resource = ResourceType(group, "", kind, bool(namespace), custom=True)
         return cls(f"{group}/{version}", Scope(view, resource))
 
     def down(self, members: Encoded) -> Encoded:

@@ -16,6 +16,7 @@ brought back to tenant spelling.
 - :mod:`~lnamespace.translate.confinement.classes`: PriorityClasses.
 - :mod:`~lnamespace.translate.confinement.certificates`: requests for certificates.
 - :mod:`~lnamespace.translate.confinement.definitions`: CustomResourceDefinitions.
+- :mod:`~lnamespace.translate.confinement.cel`: where expressions in CEL read names.
 - :mod:`~lnamespace.translate.confinement.expressions`: CEL in the schemas of a tenant's own kinds.
 - :mod:`~lnamespace.translate.confinement.policy_expressions`: CEL in admission policies.
 - :mod:`~lnamespace.translate.confinement.operations`: JSON patches.

@@ -6,19 +6,17 @@ prefix is told by the API version, which always begins with it, so the text name
 shown in OpenAPI documents and in refusals.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from lnamespace.translate.confinement.cel import FieldReads
 from lnamespace.translate.confinement.rules import ConfinedBody, Object, Path, parents
 from lnamespace.translate.view import View
 
-TEXT = r"""[rRbB]{0,2}(?:'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
-COMMENT = r"//[^\n]*"
-_VARIABLES = ("self", "oldSelf")
-_NAME = rf"(?<![\w.])(?P<variable>{'|'.join(_VARIABLES)})\.metadata\.name\b"
-_TOKEN = re.compile(f"{_NAME}|{TEXT}|{COMMENT}", re.DOTALL)
+_NAMES = ("self.metadata.name", "oldSelf.metadata.name")
+_READS = FieldReads(_NAMES)
 _EXPRESSIONS = ("rule", "messageExpression")
 
 
@@ -27,24 +25,19 @@ def expression_up(text: str, view: View) -> str:
 
     A patch does not say whether the kind is cluster-scoped, so the expression asks the name.
     """
-
-    def spelled(found: re.Match[str]) -> str:
-        variable = found["variable"]
-        return found[0] if variable is None else _without_prefix(variable, view)
-
-    return _TOKEN.sub(spelled, text)
+    return _READS.replaced(text, partial(_without_prefix, view))
 
 
 def expression_down(text: str, view: View) -> str:
     """Return an expression as the tenant wrote it."""
-    for variable in _VARIABLES:
-        text = text.replace(_without_prefix(variable, view), f"{variable}.metadata.name")
+    for name in _NAMES:
+        text = text.replace(_without_prefix(view, name), name)
     return text
 
 
-def _without_prefix(variable: str, view: View) -> str:
-    name, length = f"{variable}.metadata.name", len(view.prefix)
-    prefix = f"{variable}.apiVersion.substring(0, {length})"
+def _without_prefix(view: View, name: str) -> str:
+    length = len(view.prefix)
+    prefix = f"{name.partition('.')[0]}.apiVersion.substring(0, {length})"
     return f"({name}.startsWith({prefix}) ? {name}.substring({length}) : {name})"
 
 

@@ -7,9 +7,10 @@ prefix. Where an expression reads such a name by its usual path, it becomes one 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from lnamespace.translate.confinement.expressions import COMMENT, TEXT
+from lnamespace.translate.confinement.cel import FieldReads
 from lnamespace.translate.confinement.rules import ConfinedBody, Object, Path
 from lnamespace.translate.view import View
 
@@ -24,34 +25,24 @@ _NAMESPACES = (
 _NAMES = ("request.name", *(f"{each}.metadata.name" for each in _OBJECTS))
 """What has the prefix if the object is cluster-scoped."""
 
-_PATHS = "|".join(map(re.escape, (*_NAMESPACES, *_NAMES)))
-_CALLED_OR_WHOLE = r"\b(?!\s*\.\s*\w+\b(?!\s*\())"
-"""Behind a path of which no further field is read."""
-_READ = rf"(?<![\w.])(?P<path>{_PATHS}){_CALLED_OR_WHOLE}"
-_ASKED = r"\bhas\s*\([^()]*\)"
-"""Whether there is a field: such a macro takes no other expression."""
-_TOKEN = re.compile(f"{_ASKED}|{_READ}|{TEXT}|{COMMENT}", re.DOTALL)
+_READS = FieldReads((*_NAMESPACES, *_NAMES))
 _OF_OTHERS = re.compile(r"\bserviceAccount(\s|//[^\n]*\n)*\(")
 
 
 def policy_expression_up(text: str, view: View) -> str:
     """Return an expression as it is true of what the API server has."""
-
-    def spelled(found: re.Match[str]) -> str:
-        return found[0] if found["path"] is None else _without_prefix(found["path"], view)
-
-    return _TOKEN.sub(spelled, text)
+    return _READS.replaced(text, partial(_without_prefix, view))
 
 
 def policy_expression_down(text: str, view: View) -> str:
     """Return an expression, or a text that quotes one, as the tenant wrote it."""
     if f".startsWith('{view.prefix}')" in text:
         for path in (*_NAMES, *_NAMESPACES):
-            text = text.replace(_without_prefix(path, view), path)
+            text = text.replace(_without_prefix(view, path), path)
     return text
 
 
-def _without_prefix(path: str, view: View) -> str:
+def _without_prefix(view: View, path: str) -> str:
     short = f"{path}.startsWith('{view.prefix}') ? {path}.substring({len(view.prefix)}) : {path}"
     if path in _NAMESPACES:
         return f"({short})"

@@ -1,0 +1,25 @@
+"""Where an expression in CEL reads certain fields, each by its usual path."""
+
+import re
+from collections.abc import Callable, Iterable
+
+_TEXT = r"""[rRbB]{0,2}(?:'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
+_COMMENT = r"//[^\n]*"
+_ASKED = r"\bhas\s*\([^()]*\)"
+"""Whether there is a field: such a macro takes no other expression."""
+_CALLED_OR_WHOLE = r"\b(?!\s*\.\s*\w+\b(?!\s*\())"
+"""Behind a path of which no further field is read."""
+
+
+class FieldReads:
+    """Find where an expression reads fields, outside of its texts and comments."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        path = rf"(?<![\w.])(?P<path>{'|'.join(map(re.escape, paths))}){_CALLED_OR_WHOLE}"
+        self._token = re.compile(f"{_ASKED}|{path}|{_TEXT}|{_COMMENT}", re.DOTALL)
+
+    def replaced(self, expression: str, replace: Callable[[str], str]) -> str:
+        """Return an expression that reads something else in place of each path."""
+        return self._token.sub(
+            lambda found: found[0] if found["path"] is None else replace(found["path"]), expression
+        )
