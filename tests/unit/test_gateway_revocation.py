@@ -112,12 +112,12 @@ async def test_a_tenant_with_too_many_watches_is_told_to_wait() -> None:
     namespaces = TenantNamespaces()
     for number in range(30):
         namespaces.add(f"acme-{number}")
-    watcher.running["acme"] = 980
+    watcher.counts.running["acme"] = 980
     call = TenantCall(cast(Any, None), asked("pods", "watch", namespace=""), ACME, "ann")
     with pytest.raises(Refused) as refused:
         await watcher.watch(call, namespaces)
     assert refused.value.status.code == 429
-    assert watcher.running["acme"] == 980
+    assert watcher.counts.running["acme"] == 980
 
 
 class Endless:
@@ -184,23 +184,23 @@ async def test_namespaces_that_join_a_watch_count_as_those_with_which_it_began()
     namespaces = TenantNamespaces()
     namespaces.add("acme-one")
     call = TenantCall(cast(Any, client), asked("pods", "watch", namespace=""), ACME, "ann")
-    watcher.running["acme"] = 997
+    watcher.counts.running["acme"] = 997
     watching = asyncio.create_task(watcher.watch(call, namespaces))
     await asyncio.sleep(0.01)
     for number in range(2):
         namespaces.add(f"acme-{number}")
-    assert watcher.running["acme"] == 1000
+    assert watcher.counts.running["acme"] == 1000
     await asyncio.sleep(0.01)
     assert not watching.done()
     namespaces.add("acme-last")
     async with asyncio.timeout(5):
         await watching
-    assert watcher.running["acme"] == 997
+    assert watcher.counts.running["acme"] == 997
 
 
 async def test_watches_of_objects_that_the_gateway_makes_count_as_well() -> None:
     watcher = Watcher(cast(Any, None), ResumeLog())
-    watcher.running["acme"] = 1000
+    watcher.counts.running["acme"] = 1000
     nodes = ResourceType("", "nodes", "Node", namespaced=False, policy=ServingPolicy.SHARED)
     request = ResourceRequest("watch", nodes, "v1")
     assert is_made(request)

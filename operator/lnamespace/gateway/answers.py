@@ -1,9 +1,14 @@
 """Answer a client: with what the API server answered, or with a refusal of the gateway's own."""
 
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from http import HTTPStatus
 from http.client import responses
 
-from lnamespace.gateway.calls import TenantCall
+import msgspec
+
+from lnamespace.errors import ClusterError
+from lnamespace.gateway.calls import AnswerEncoding, TenantCall
 from lnamespace.gateway.http.connection import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.translate.bodies import answer_down
@@ -55,6 +60,37 @@ async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: 
     content_type = ("Content-Type", call.encoding.content_type)
     down = headers_down(headers, call.view, call.base)
     await call.exchange.answer(status, (content_type, *down), encoded)
+
+
+async def send_events(
+    exchange: Exchange,
+    encoding: AnswerEncoding,
+    lines: AsyncIterator[bytes],
+    translate: Callable[[bytes], bytes | None],
+) -> None:
+    """Send the events of a watch as they come, and by an ERROR event what ends it early.
+
+    Parameters
+    ----------
+    translate
+        From an event of the API server to that for the client; None: it is not told.
+    """
+    try:
+        async with aclosing(lines) as open_lines:  # type: ignore[type-var]
+            async for line in open_lines:
+                event = translate(line)
+                if event is not None:
+                    await exchange.send(encoding.encode_event(event))
+    except Refused as refused:
+        await exchange.send(encoding.encode_event(_error_event(refused.status)))
+    except (ClusterError, UpstreamRefused):
+        # As the API server ends a watch when it stops: the client goes on at its place.
+        pass
+    await exchange.end()
+
+
+def _error_event(status: ApiStatus) -> bytes:
+    return msgspec.json.encode({"type": "ERROR", "object": msgspec.Raw(status.encode())})
 
 
 async def refuse(exchange: Exchange, refused: Refused) -> None:

@@ -95,9 +95,11 @@ class Forwarder:
         await confirm_own_volume(self.upstream, call)
         basis = await apply_basis(self.upstream, call)
         basis = replace(basis, requester=await kept_requester(self.upstream, call))
-        response, answer = await self._sent(call, namespaces, basis)
+        response = await self._sent(call, namespaces, basis)
+        answer = await response.read()
         if basis.is_conflict_with_nobody(response.status, answer):
-            response, answer = await self._sent(by_force(call), namespaces, basis)
+            response = await self._sent(by_force(call), namespaces, basis)
+            answer = await response.read()
         if _is_namespace(call) and response.status == 201:
             # Whoever made it may work in it from now on.
             created = msgspec.json.decode(answer, type=_Created).metadata.name
@@ -106,8 +108,8 @@ class Forwarder:
 
     async def _sent(
         self, call: TenantCall, namespaces: TenantNamespaces, basis: ApplyBasis
-    ) -> tuple[UpstreamResponse, bytes]:
-        """Return the answer of the API server, and its body."""
+    ) -> UpstreamResponse:
+        """Return the answer of the API server."""
         sent = call.exchange.request
         headers, body = call.headers, b""
         if sent.body:
@@ -122,8 +124,7 @@ class Forwarder:
         target = upstream_target(call.request, call.view, default_manager=manager)
         send = partial(self.upstream.send, sent.method, target, call.acting, headers, body)
         fresh = partial(namespaces.fresh, call.view.namespace_up(call.request.namespace))
-        response, refusal = await send_until_granted(send, fresh)
-        return response, await response.read() if refusal is None else refusal
+        return await send_until_granted(send, fresh)
 
     async def _stream(self, call: TenantCall) -> None:
         response = await self._opened(call)

@@ -21,8 +21,8 @@ class _Refusal(msgspec.Struct, frozen=True):
 
 async def send_until_granted(
     send: Callable[[], Awaitable[UpstreamResponse]], fresh: Callable[[], bool]
-) -> tuple[UpstreamResponse, bytes | None]:
-    """Return an answer, and its body if it is a refusal (403).
+) -> UpstreamResponse:
+    """Return an answer; send again what the API server refuses for a right that is new.
 
     The API server's authorizer learns of a RoleBinding by a watch of its own, which may be later
     than ours: ``helm install --create-namespace`` was refused its first Secret on a busy machine. A
@@ -36,10 +36,10 @@ async def send_until_granted(
     while True:
         response = await send()
         if response.status != 403:
-            return response, None
+            return response
         refusal = await response.read()
         if not (fresh() and _lacks_rights(refusal)):
-            return response, refusal
+            return response
         await asyncio.sleep(_PAUSE)
 
 

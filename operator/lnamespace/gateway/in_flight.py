@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from lnamespace.gateway.calls import STREAMED
 from lnamespace.translate.request import PathRequest, ResourceRequest
@@ -11,12 +12,14 @@ from lnamespace.translate.status import too_many_requests
 _BODIES = 64 * 1024 * 1024
 """Bytes of bodies that one tenant may have under way: a quarter of what the listener takes of all
 (:class:`~lnamespace.gateway.http.limits.ServerLimits`)."""
+_WATCHES = 1000
+"""Watches upstream that one tenant or visitor may have: each is a connection, with its buffers."""
 
 
 class InFlight:
     """Count what is under way of each tenant: requests, and streams such as `kubectl exec`.
 
-    Watches are counted by what they open upstream (:mod:`~lnamespace.gateway.watching`).
+    Watches are counted by what they open upstream (:class:`WatchCounts`).
 
     Parameters
     ----------
@@ -77,3 +80,55 @@ class InFlight:
             self._bodies[tenant] -= size
             if not self._bodies[tenant]:
                 del self._bodies[tenant]
+
+
+class WatchCounts:
+    """Count the watches upstream of each tenant or visitor.
+
+    Parameters
+    ----------
+    who
+        Who has them, in the words of a refusal.
+    """
+
+    def __init__(self, who: str = "this LCluster has") -> None:
+        self._who = who
+        self.running: Counter[str] = Counter()
+
+    @contextmanager
+    def counted(self, owner: str, size: int = 1) -> Iterator["WatchCount"]:
+        """Count so many watches for as long as they are open, and those that join them.
+
+        Raises
+        ------
+        Refused
+            TooManyRequests.
+        """
+        count = WatchCount(self.running, owner)
+        if not count.has_room(size):
+            raise too_many_requests(f"{self._who} too many watches open", 5)
+        count.add(size)
+        try:
+            yield count
+        finally:
+            self.running[owner] -= count.size
+            if not self.running[owner]:
+                del self.running[owner]
+
+
+@dataclass
+class WatchCount:
+    """How many watches upstream one watch of a client is made of."""
+
+    running: Counter[str]
+    owner: str
+    size: int = 0
+
+    def has_room(self, size: int = 1) -> bool:
+        """Return whether its owner may have so many watches more."""
+        return self.running[self.owner] + size <= _WATCHES
+
+    def add(self, size: int = 1) -> None:
+        """Count so many watches more."""
+        self.size += size
+        self.running[self.owner] += size

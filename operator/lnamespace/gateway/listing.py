@@ -4,19 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import msgspec
-
 from lnamespace.gateway.answers import UpstreamRefused, answer_json
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.grants import send_until_granted
-from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.lists import PageRequest, list_all, list_page
 from lnamespace.gateway.merging import merge_pages
 from lnamespace.gateway.namespaces import TenantNamespaces
-from lnamespace.gateway.parts import Part, list_parts, nothing_of
+from lnamespace.gateway.parts import Part, list_parts, names_of, nothing_of
 from lnamespace.gateway.sealing import TokenSealer
 from lnamespace.gateway.upstream import Upstream
-from lnamespace.translate.continuation import ListPosition
 
 _END_SECONDS = 1.0
 """How long a list waits to learn that a namespace that refuses it is being deleted."""
@@ -63,10 +60,10 @@ class Lister:
         if not limit and not token:
             if len(parts) == 1:
                 return await fetch(PageRequest(parts[0].name))
-            return await list_all(fetch, _names(parts))
+            return await list_all(fetch, names_of(parts))
         owner = call.view.tenant
         start = self.sealer.unseal(call.request, owner, token) if token else None
-        pages, rest = await list_page(fetch, _names(parts), limit, start)
+        pages, rest = await list_page(fetch, names_of(parts), limit, start)
         return merge_pages(pages, self.sealer.seal(call.request, owner, rest) if rest else "")
 
     async def _fetch(
@@ -77,38 +74,23 @@ class Lister:
         namespaces: TenantNamespaces,
     ) -> bytes:
         part = next(each for each in parts if each.name == page.namespace)
-        status, headers, body = await self._get(call, part, page, namespaces)
+        response = await self._get(call, part, page, namespaces)
         if (
-            status == 403
+            response.status == 403
             and call.over_namespaces
             and await namespaces.ends(part.name, _END_SECONDS)
         ):
             part = replace(part, request=nothing_of(part.request))
-            status, headers, body = await self._get(call, part, page, namespaces)
-        if status != 200:
-            raise UpstreamRefused(status, headers, self.resealed(call, part, body))
-        return body
-
-    def resealed(self, call: TenantCall, part: Part, refusal: bytes) -> bytes:
-        """Return a refusal with our own token, if it has one by which an old list goes on."""
-        status = msgspec.json.decode(refusal) if refusal.startswith(b"{") else {}
-        token = status.get("metadata", {}).get("continue", "")
-        if not token:
-            return refusal
-        position = ListPosition(part.name, token, "")
-        sealed = self.sealer.seal(call.request, call.view.tenant, position)
-        status["metadata"]["continue"] = sealed
-        return msgspec.json.encode(status)
+            response = await self._get(call, part, page, namespaces)
+        body = await response.read()
+        if response.status == 200:
+            return body
+        refusal = self.sealer.resealed(call.request, call.view.tenant, part.name, body)
+        raise UpstreamRefused(response.status, response.headers, refusal)
 
     async def _get(
         self, call: TenantCall, part: Part, page: PageRequest, namespaces: TenantNamespaces
-    ) -> tuple[int, Headers, bytes]:
+    ) -> UpstreamResponse:
         target = part.target(call.view, page.parameters, page.continue_)
         send = partial(self.upstream.send, "GET", target, call.acting, call.headers)
-        response, refusal = await send_until_granted(send, partial(namespaces.fresh, part.name))
-        body = await response.read() if refusal is None else refusal
-        return response.status, response.headers, body
-
-
-def _names(parts: Sequence[Part]) -> list[str]:
-    return [part.name for part in parts]
+        return await send_until_granted(send, partial(namespaces.fresh, part.name))

@@ -17,7 +17,7 @@ from lnamespace.gateway.certificates import (
     read_certificate,
 )
 from lnamespace.gateway.http.messages import HttpRequest
-from lnamespace.gateway.upstream import Acting, Upstream
+from lnamespace.gateway.upstream import Upstream
 from lnamespace.rbac.token_reviews import CREDENTIAL_ID
 from lnamespace.translate.status import unauthorized
 
@@ -184,9 +184,7 @@ class Authenticator:
             "kind": "TokenReview",
             "spec": {"token": token},
         }
-        headers = (("content-type", "application/json"), ("accept", "application/json"))
-        body = msgspec.json.encode(question)
-        response = await self._upstream.send("POST", _REVIEWS, Acting(), headers, body)
+        response = await self._upstream.review(_REVIEWS, question)
         answer = await response.read()
         if response.status != 201:
             raise ClusterError("a token cannot be reviewed", status=response.status)

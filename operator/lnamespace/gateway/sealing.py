@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from lnamespace.translate.continuation import NONCE_SIZE, ListPosition, list_binding, seal, unseal
 from lnamespace.translate.request import ResourceRequest
 
@@ -28,6 +30,18 @@ class TokenSealer:
         binding = list_binding(request, owner)
         nonce = secrets.token_bytes(NONCE_SIZE)
         return seal(position, binding, self.keys[0], nonce, time.time())
+
+    def resealed(
+        self, request: ResourceRequest, owner: str, namespace: str, refusal: bytes
+    ) -> bytes:
+        """Return a refusal with our own token, if it has one by which an old list goes on."""
+        status = msgspec.json.decode(refusal) if refusal.startswith(b"{") else {}
+        token = status.get("metadata", {}).get("continue", "")
+        if not token:
+            return refusal
+        position = ListPosition(namespace, token, "")
+        status["metadata"]["continue"] = self.seal(request, owner, position)
+        return msgspec.json.encode(status)
 
     def unseal(self, request: ResourceRequest, owner: str, token: str) -> ListPosition:
         """Return the position of a token.

@@ -1,7 +1,8 @@
 """Requests to the platform's API server: as a tenant, or as the gateway itself."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -11,8 +12,10 @@ from lnamespace.kube.answers import error_of
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.rbac.attributes import User
 from lnamespace.translate.acting_users import ACTING_EXTRA, PERSON_EXTRA, extra_value
+from lnamespace.translate.encodings import JSON
 
-_WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_SELF_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 
 ACCOUNTS_NAMESPACE = "lnamespace-clusters"
 """The namespace of the accounts that tenants act as. No such account exists."""
@@ -64,16 +67,24 @@ def acting_value(user: User) -> str:
     return msgspec.json.encode({key: each for key, each in info.items() if each}).decode()
 
 
-class _UserInfo(msgspec.Struct, frozen=True):
+class ReviewedSelf(msgspec.Struct, frozen=True):
+    """Whom the API server takes the sender of a request for."""
+
     username: str = ""
+    groups: tuple[str, ...] = ()
 
 
 class _SelfReviewStatus(msgspec.Struct, frozen=True, rename="camel"):
-    user_info: _UserInfo = _UserInfo()
+    user_info: ReviewedSelf = ReviewedSelf()
 
 
 class _SelfReview(msgspec.Struct, frozen=True):
     status: _SelfReviewStatus = _SelfReviewStatus()
+
+
+def read_self_review(answer: bytes) -> ReviewedSelf:
+    """Return what the API server answers to a SelfSubjectReview."""
+    return msgspec.json.decode(answer, type=_SelfReview).status.user_info
 
 
 class Upstream:
@@ -96,13 +107,11 @@ class Upstream:
         ClusterError
             The API server does not say.
         """
-        question = b'{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}'
-        headers = (("content-type", "application/json"), ("accept", "application/json"))
-        response = await self.send("POST", _WHO_AM_I, Acting(), headers, question)
+        response = await self.review_self()
         body = await response.read()
         if response.status != 201:
             raise error_of(response.status, body, response.value("retry-after"))
-        name = msgspec.json.decode(body, type=_SelfReview).status.user_info.username
+        name = read_self_review(body).username
         self._account = name if name.startswith(SERVICE_ACCOUNT_PREFIX) else ""
 
     async def send(
@@ -120,6 +129,23 @@ class Upstream:
         return await self._pool.send(
             method, target, (*headers, *acting.headers(self._account), *credentials), body
         )
+
+    async def review_self(self, credentials: Headers = ()) -> UpstreamResponse:
+        """Ask whom the API server takes us for, or who sends certain credentials; 201 answers."""
+        return await self.review(_SELF_REVIEWS, _SELF_REVIEW, credentials)
+
+    async def review(
+        self, path: str, question: Mapping[str, Any], credentials: Headers = ()
+    ) -> UpstreamResponse:
+        """Ask by an object that the API server fills in and does not keep; 201 answers.
+
+        Raises
+        ------
+        Unreachable
+            There is no answer.
+        """
+        headers = (*credentials, ("content-type", JSON), ("accept", JSON))
+        return await self.send("POST", path, Acting(), headers, msgspec.json.encode(question))
 
     async def read(self, target: str, acting: Acting, headers: Headers = ()) -> bytes:
         """Return the body of a GET.

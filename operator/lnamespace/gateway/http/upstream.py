@@ -38,6 +38,7 @@ class UpstreamResponse:
         self._connection = connection
         self._chunks = connection.chunks
         self._closed = False
+        self._body: bytes | None = None
         self.status = status
         self.headers = headers
 
@@ -62,20 +63,22 @@ class UpstreamResponse:
         return data
 
     async def read(self) -> bytes:
-        """Return the whole body.
+        """Return the whole body; it may be read again.
 
         Raises
         ------
         Unreachable
             The connection broke.
         """
-        try:
-            return await self._read()
-        except BaseException:
-            # Whoever was to read it is gone: a connection that is paused meanwhile would never
-            # learn that the API server has closed it, and be open for ever.
-            self.close()
-            raise
+        if self._body is None:
+            try:
+                self._body = await self._read()
+            except BaseException:
+                # Whoever was to read it is gone: a connection that is paused meanwhile would never
+                # learn that the API server has closed it, and be open for ever.
+                self.close()
+                raise
+        return self._body
 
     async def _read(self) -> bytes:
         first = await self.take()

@@ -135,7 +135,7 @@ class MineDoor:
         if not isinstance(request, ResourceRequest):
             await answer
         elif request.verb == "watch":
-            with self.watcher.counted(visitor.user):
+            with self.watcher.counts.counted(visitor.user):
                 await self._while_held(answer, visitor, request.authorization_namespace)
         elif request.subresource in STREAMED:
             await self._while_held(answer, visitor, request.authorization_namespace)

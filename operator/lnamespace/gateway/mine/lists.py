@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.lists import PageRequest, list_all, list_page
@@ -13,7 +11,6 @@ from lnamespace.gateway.merging import merge_pages, read_page
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
 from lnamespace.gateway.mine.spans import empty_list
 from lnamespace.gateway.sealing import TokenSealer
-from lnamespace.translate.continuation import ListPosition
 from lnamespace.translate.numbers import parse_number
 from lnamespace.translate.status import bad_request
 
@@ -107,16 +104,6 @@ class MineLister:
             if response.status != 403 or not call.fresh(page.namespace):
                 break
             await asyncio.sleep(_PAUSE)
-        body = self._resealed(call, page.namespace, body)
+        owner = call.visitor.owner
+        body = self.sealer.resealed(call.request, owner, page.namespace, body)
         raise _RefusedPart(page.namespace, UpstreamRefused(response.status, response.headers, body))
-
-    def _resealed(self, call: MineCall, namespace: str, refusal: bytes) -> bytes:
-        """Return a refusal with our own token, if it has one by which an old list goes on."""
-        status = msgspec.json.decode(refusal) if refusal.startswith(b"{") else {}
-        token = status.get("metadata", {}).get("continue", "")
-        if not token:
-            return refusal
-        position = ListPosition(namespace, token, "")
-        sealed = self.sealer.seal(call.request, call.visitor.owner, position)
-        status["metadata"]["continue"] = sealed
-        return msgspec.json.encode(status)

@@ -10,12 +10,11 @@ from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.logins import Authenticator, Login
 from lnamespace.gateway.people import login_subjects, tenant_of_account
 from lnamespace.gateway.tenants import Tenants
-from lnamespace.gateway.upstream import Acting, Upstream
+from lnamespace.gateway.upstream import Upstream, read_self_review
 from lnamespace.model.subject import Subject
 from lnamespace.translate.status import ApiStatus, Refused
 from lnamespace.translate.websocket import websocket_token
 
-_SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _IMPERSONATION = "impersonate-"
 
 
@@ -61,19 +60,6 @@ _CERTIFICATE = (
 )
 
 
-class _User(msgspec.Struct, frozen=True):
-    username: str = ""
-    groups: tuple[str, ...] = ()
-
-
-class _ReviewedSelf(msgspec.Struct, frozen=True, rename="camel"):
-    user_info: _User = _User()
-
-
-class _ActingReview(msgspec.Struct, frozen=True):
-    status: _ReviewedSelf = _ReviewedSelf()
-
-
 @dataclass(frozen=True)
 class Visitors:
     """Find out who asks.
@@ -113,18 +99,11 @@ class Visitors:
 
     async def _acting(self, visitor: Visitor) -> Visitor:
         """Return whom somebody acts as: the API server says it, if they may."""
-        headers = (
-            *visitor.credentials,
-            ("content-type", "application/json"),
-            ("accept", "application/json"),
-        )
-        kind = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-        body = msgspec.json.encode(kind)
-        response = await self.theirs.send("POST", _SELF, Acting(), headers, body)
+        response = await self.theirs.review_self(visitor.credentials)
         answer = await response.read()
         if response.status != 201:
             raise UpstreamRefused(response.status, response.headers, answer)
-        user = msgspec.json.decode(answer, type=_ActingReview).status.user_info
+        user = read_self_review(answer)
         login = Login(user.username, user.groups)
         return replace(visitor, user=user.username, subjects=frozenset(login_subjects(login)))
 

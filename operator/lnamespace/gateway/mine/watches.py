@@ -1,32 +1,28 @@
 """Watches that span the visitor's namespaces, for as long as they have rights there."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import msgspec
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.answers import UpstreamRefused
+from lnamespace.gateway.answers import send_events
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.in_flight import WatchCount, WatchCounts
 from lnamespace.gateway.merging import ResumeLog, read_page
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
 from lnamespace.gateway.mine.rights import Resumption
 from lnamespace.gateway.mine.spans import deleted_event, empty_replay, gone_namespace
 from lnamespace.gateway.upstream import Acting
 from lnamespace.gateway.watches import MemberRequest, MergedWatch, WatchRequest
-from lnamespace.gateway.watching import error_event
 from lnamespace.translate.headers import USER_AGENT
 from lnamespace.translate.percent import encode_segment
 from lnamespace.translate.request import Query
-from lnamespace.translate.status import ApiStatus, Refused, expired, too_many_requests
+from lnamespace.translate.status import ApiStatus, Refused, expired
 
-AT_ONCE = 1000
-"""Watches upstream that one visitor may have: each is a connection, with its buffers."""
 _AT_A_TIME = 8
 _LONGEST = 3600
 """Seconds that a watch lasts at most."""
@@ -57,8 +53,7 @@ class MineWatcher:
     """Answer watches from one watch for each namespace."""
 
     log: ResumeLog
-    running: Counter[str] = field(default_factory=Counter)
-    """Watches upstream by visitor."""
+    counts: WatchCounts = field(default_factory=partial(WatchCounts, "you have"))
 
     async def watch(self, call: MineCall) -> None:
         """Answer a watch until its time is over or the client is gone.
@@ -71,30 +66,12 @@ class MineWatcher:
             The API server does not answer; nothing has been answered.
         """
         there = frozenset(call.namespaces())
-        with self.counted(call.visitor.user, max(len(there), 1)):
-            await _SpanningWatch(call, self, there, await permitted(call, there)).answer()
-
-    @contextmanager
-    def counted(self, user: str, size: int = 1) -> Iterator[None]:
-        """Count watches upstream for as long as they are open.
-
-        Raises
-        ------
-        Refused
-            TooManyRequests.
-        """
-        if self.running[user] + size > AT_ONCE:
-            raise too_many_requests("you have too many watches open", 5)
-        self.running[user] += size
-        try:
-            yield
-        finally:
-            self.running[user] -= size
-            if not self.running[user]:
-                del self.running[user]
+        with self.counts.counted(call.visitor.user, max(len(there), 1)) as count:
+            permitted = await permitted_namespaces(call, there)
+            await _SpanningWatch(call, self.log, count, there, permitted).answer()
 
 
-async def permitted(call: MineCall, there: frozenset[str]) -> frozenset[str]:
+async def permitted_namespaces(call: MineCall, there: frozenset[str]) -> frozenset[str]:
     """Return the namespaces in which the visitor may watch this.
 
     Raises
@@ -136,13 +113,7 @@ async def _may_watch(call: MineCall, namespace: str) -> bool:
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes},
     }
-    headers: Headers = (
-        *call.visitor.credentials,
-        ("content-type", "application/json"),
-        ("accept", "application/json"),
-    )
-    body = msgspec.json.encode(question)
-    response = await call.platform.theirs.send("POST", _REVIEWS, Acting(), headers, body)
+    response = await call.platform.theirs.review(_REVIEWS, question, call.visitor.credentials)
     answer = await response.read()
     if response.status != 201:
         raise ClusterError("rights cannot be asked about", status=response.status)
@@ -153,15 +124,19 @@ class _SpanningWatch:
     """One watch of a client, which namespaces join and leave as rights come and go."""
 
     def __init__(
-        self, call: MineCall, watcher: MineWatcher, held: frozenset[str], there: frozenset[str]
+        self,
+        call: MineCall,
+        log: ResumeLog,
+        count: WatchCount,
+        held: frozenset[str],
+        there: frozenset[str],
     ) -> None:
         self._call = call
-        self._running = watcher.running
+        self._count = count
         self._known = set(held)
         """The namespaces in which the visitor has rights, as far as this watch has followed."""
         self._watched = set(there)
         self._opened: set[str] = set()
-        self._joined = 0
         self._changed = asyncio.Event()
         asked = WatchRequest.of(call.request, call.visitor.owner)
         self._replays_nothing = asked.initial_events and not there
@@ -172,9 +147,9 @@ class _SpanningWatch:
             # A login may have ended that the API server is not asked about again.
             seconds=min(asked.seconds, _LONGEST),
         )
-        self._merged = MergedWatch(request, self._open, watcher.log)
+        self._merged = MergedWatch(request, self._open, log)
         resumes = request.version not in ("", "0") and not request.initial_events
-        self._resumption = self._resumed(request, watcher.log) if resumes else Resumption()
+        self._resumption = self._resumed(request, log) if resumes else Resumption()
 
     def _resumed(self, request: WatchRequest, log: ResumeLog) -> Resumption:
         """Return what the client does not know: by what we told it, else by versions."""
@@ -212,7 +187,6 @@ class _SpanningWatch:
             stop()
             keeper.cancel()
             self._merged.close()
-            self._running[call.visitor.user] -= self._joined
 
     async def _keep(self) -> None:
         """Let namespaces join and leave as rights come and go."""
@@ -243,14 +217,12 @@ class _SpanningWatch:
                 self._merged.tell_last(namespace, line)
 
     def _join(self, namespace: str) -> None:
-        user = self._call.visitor.user
-        if self._running[user] >= AT_ONCE:
+        if not self._count.has_room():
             self._merged.end()
             return
         self._watched.add(namespace)
         if self._merged.join(namespace, filled=True):
-            self._joined += 1
-            self._running[user] += 1
+            self._count.add()
 
     async def _deletion(self, namespace: str) -> bytes:
         """Return the event by which a Namespace leaves; empty if the client was not told of it."""
@@ -285,19 +257,9 @@ class _SpanningWatch:
         return response
 
     async def _send(self, first: bytes) -> None:
-        """Answer with the events as they come, and by an ERROR event with what ends them early."""
         exchange, encoding = self._call.exchange, self._call.encoding
         content_type = ("Content-Type", encoding.stream_content_type)
         await exchange.start(200, (content_type, *(() if self._known else WITHOUT_ANY)))
-        try:
-            if first:
-                await exchange.send(encoding.encode_event(first))
-            async with aclosing(self._merged.lines()) as lines:  # type: ignore[type-var]
-                async for line in lines:
-                    await exchange.send(encoding.encode_event(line))
-        except Refused as refused:
-            await exchange.send(encoding.encode_event(error_event(refused.status)))
-        except (ClusterError, UpstreamRefused):
-            # As the API server ends a watch when it stops: the client goes on at its place.
-            pass
-        await exchange.end()
+        if first:
+            await exchange.send(encoding.encode_event(first))
+        await send_events(exchange, encoding, self._merged.lines(), lambda line: line)
