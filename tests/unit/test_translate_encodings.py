@@ -1,7 +1,8 @@
 """Which encoding a client is answered in."""
 
 import pytest
-from lnamespace.translate.encodings import JSON, Encoding, encoding_of
+from lnamespace.translate.encodings import Encoding, encoding_of
+from lnamespace.translate.media_types import JSON
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.status import Refused

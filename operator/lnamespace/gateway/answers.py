@@ -13,9 +13,8 @@ from lnamespace.gateway.http.connection import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.translate.bodies import answer_down
 from lnamespace.translate.headers import headers_down
+from lnamespace.translate.media_types import JSON
 from lnamespace.translate.status import ApiStatus, Refused, too_many_requests
-
-JSON = "application/json"
 
 
 class UpstreamRefused(Exception):

@@ -9,7 +9,7 @@ from lnamespace.gateway.http.connection import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.upstream import Acting
 from lnamespace.rbac.attributes import User
-from lnamespace.translate.encodings import PROTOBUF, YAML
+from lnamespace.translate.media_types import JSON, PROTOBUF, YAML
 from lnamespace.translate.numbers import parse_number
 from lnamespace.translate.protobuf.envelope import from_json_in_steps, watch_frame
 from lnamespace.translate.request import ResourceRequest
@@ -42,8 +42,8 @@ class AnswerEncoding(Protocol):
 class ProtobufEncoding:
     """Answer by Kubernetes' protobuf."""
 
-    content_type = "application/vnd.kubernetes.protobuf"
-    stream_content_type = "application/vnd.kubernetes.protobuf;stream=watch"
+    content_type = PROTOBUF
+    stream_content_type = f"{PROTOBUF};stream=watch"
 
     async def encode(self, answer: bytes) -> bytes:
         """Return an answer in its envelope; let others run meanwhile if it is a long list."""
@@ -63,8 +63,8 @@ class ProtobufEncoding:
 class JsonEncoding:
     """Answer by JSON, as the API server did."""
 
-    content_type = "application/json"
-    stream_content_type = "application/json"
+    content_type = JSON
+    stream_content_type = JSON
 
     async def encode(self, answer: bytes) -> bytes:
         """Return an answer as it is."""
@@ -78,7 +78,7 @@ class JsonEncoding:
 class YamlEncoding(JsonEncoding):
     """Answer by YAML; watches have none."""
 
-    content_type = "application/yaml"
+    content_type = YAML
 
     async def encode(self, answer: bytes) -> bytes:
         """Return an answer; let others run meanwhile if it is a long list."""

@@ -20,7 +20,8 @@ from lnamespace.translate.discovery_documents import (
     resource_list_down,
     served_paths,
 )
-from lnamespace.translate.discovery_formats import JSON, DiscoveryFormat, discovery_format
+from lnamespace.translate.discovery_formats import DiscoveryFormat, discovery_format
+from lnamespace.translate.media_types import JSON
 from lnamespace.translate.negotiation import acceptable
 from lnamespace.translate.openapi_v2_protobuf import ACCEPTED, CONTENT_TYPE
 from lnamespace.translate.published import Published

@@ -17,6 +17,7 @@ from functools import cached_property
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.upstream import Acting, Upstream
 from lnamespace.kube.answers import error_of
+from lnamespace.translate.media_types import JSON
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class FreshDocument:
     Requests that arrive while one is under way share the next one.
     """
 
-    def __init__(self, upstream: Upstream, target: str, accept: str = "application/json") -> None:
+    def __init__(self, upstream: Upstream, target: str, accept: str = JSON) -> None:
         self._upstream = upstream
         self._target = target
         self._accept = ("accept", accept)

@@ -5,7 +5,7 @@ from functools import partial
 
 import msgspec
 
-from lnamespace.gateway.answers import JSON, answer_json
+from lnamespace.gateway.answers import answer_json
 from lnamespace.gateway.applies import ApplyBasis, apply_basis, by_force
 from lnamespace.gateway.calls import STREAMED, TenantCall
 from lnamespace.gateway.grants import send_until_granted
@@ -24,6 +24,7 @@ from lnamespace.translate.bodies import media_type_of, request_up
 from lnamespace.translate.headers import headers_down, proxied_headers_down
 from lnamespace.translate.list_options import confirm_list_options
 from lnamespace.translate.made_objects import is_made
+from lnamespace.translate.media_types import JSON
 from lnamespace.translate.resources import GroupResource
 from lnamespace.translate.status import not_found
 from lnamespace.translate.targets import (

@@ -13,6 +13,7 @@ from lnamespace.gateway.documents import (
 from lnamespace.gateway.served import ServedApi
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.kube.answers import error_of
+from lnamespace.translate.media_types import JSON
 from lnamespace.translate.openapi_v2 import (
     SwaggerDocument,
     SwaggerPart,
@@ -37,7 +38,7 @@ _MEMORY = 32 * 1024 * 1024
 """Bytes of documents that are remembered; one of OpenAPI v2 has two million."""
 _INDEXES = 256
 """Indexes that are remembered; each has ten thousand bytes."""
-_JSON = (("accept", "application/json"),)
+_JSON = (("accept", JSON),)
 
 
 @dataclass(frozen=True)

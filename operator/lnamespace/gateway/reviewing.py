@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from lnamespace.gateway.answers import JSON, answer_encoded, answer_json
+from lnamespace.gateway.answers import answer_encoded, answer_json
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.tenant import ServedTenant
@@ -16,6 +16,7 @@ from lnamespace.rbac.reviews import AUTHENTICATION, AUTHORIZATION, ReviewAnswers
 from lnamespace.rbac.token_reviews import token_review_down
 from lnamespace.translate.bodies import media_type_of
 from lnamespace.translate.encodings import UNREADABLE
+from lnamespace.translate.media_types import JSON
 from lnamespace.translate.protobuf.strictness import unknown_fields
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.request_json import json_of_body

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from lnamespace.gateway.answers import JSON, UpstreamRefused
+from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.secondary_checks import confirm_secondary, identity_of, stored_object
 from lnamespace.gateway.upstream import Upstream
@@ -11,6 +11,7 @@ from lnamespace.rbac.attributes import MASTERS, Attributes, User
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.escalation import confirm_no_escalation, is_rbac_write
 from lnamespace.translate.bodies import answer_down, request_up
+from lnamespace.translate.media_types import JSON
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.targets import manager_of, upstream_target
 

@@ -17,6 +17,7 @@ from lnamespace.rbac.objects import RbacBinding, RbacRole, decode_binding, decod
 from lnamespace.rbac.store import RoleStore
 from lnamespace.translate.bodies import answer_down
 from lnamespace.translate.encodings import UNREADABLE
+from lnamespace.translate.media_types import JSON
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.status import Refused
 from lnamespace.translate.view import View
@@ -92,7 +93,7 @@ class TenantRoles:
             return None
         request = ResourceRequest("get", resource, "v1")
         try:
-            body = answer_down(request, "application/json", item.raw, self._view)
+            body = answer_down(request, JSON, item.raw, self._view)
             if plural in _ROLES:
                 return at_any_depth(decode_role, body)
             return at_any_depth(decode_binding, body)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import msgspec
 
-from lnamespace.gateway.answers import JSON, UpstreamRefused
+from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.rbac.attributes import Attributes, User
@@ -18,6 +18,7 @@ from lnamespace.rbac.secondary import (
     needs_signer,
 )
 from lnamespace.translate.bodies import answer_down, media_type_of
+from lnamespace.translate.media_types import JSON
 from lnamespace.translate.status import not_found
 from lnamespace.translate.targets import upstream_target
 

@@ -12,7 +12,7 @@ from lnamespace.kube.answers import error_of
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.rbac.attributes import User
 from lnamespace.translate.acting_users import ACTING_EXTRA, PERSON_EXTRA, extra_value
-from lnamespace.translate.encodings import JSON
+from lnamespace.translate.media_types import JSON
 
 _SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _SELF_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}

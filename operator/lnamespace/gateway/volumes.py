@@ -6,10 +6,10 @@ gateway writes cluster-scoped objects could write everybody's.
 
 from dataclasses import replace
 
-from lnamespace.gateway.answers import JSON
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.translate.bodies import answer_down
+from lnamespace.translate.media_types import JSON
 from lnamespace.translate.status import not_found
 from lnamespace.translate.targets import READ_VERBS, is_dynamic_volume, upstream_target
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from lnamespace.gateway.answers import JSON, UpstreamRefused, answer_json, send_events
+from lnamespace.gateway.answers import UpstreamRefused, answer_json, send_events
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.grants import send_until_granted
 from lnamespace.gateway.http.upstream import UpstreamResponse
@@ -17,6 +17,7 @@ from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.watches import MemberRequest, MergedWatch, WatchRequest, event_lines
 from lnamespace.translate.bodies import event_down
 from lnamespace.translate.made_objects import is_made
+from lnamespace.translate.media_types import JSON
 
 
 @dataclass(frozen=True)

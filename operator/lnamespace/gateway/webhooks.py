@@ -14,7 +14,7 @@ from http import HTTPStatus
 import msgspec
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.answers import JSON, refuse
+from lnamespace.gateway.answers import refuse
 from lnamespace.gateway.authorities import RootAuthority, TenantIdentity
 from lnamespace.gateway.http.connection import Exchange
 from lnamespace.gateway.http.limits import ServerLimits
@@ -31,6 +31,7 @@ from lnamespace.translate.conversion_reviews import (
     conversion_down,
     converted_up,
 )
+from lnamespace.translate.media_types import JSON
 from lnamespace.translate.percent import encode_segment
 from lnamespace.translate.plans import Foreign
 from lnamespace.translate.request import PathRequest

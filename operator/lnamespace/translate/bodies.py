@@ -16,12 +16,13 @@ from lnamespace.translate.confined import confined_up
 from lnamespace.translate.confinement import confines
 from lnamespace.translate.confinement.rules import Path
 from lnamespace.translate.managed_fields import leave_managed_fields
+from lnamespace.translate.media_types import JSON
 from lnamespace.translate.object_names import refuse_names
 from lnamespace.translate.patches import patch_up
 from lnamespace.translate.plans import Encoded, Foreign, ObjectPlan, object_of, text_of
 from lnamespace.translate.repeated import has_repeated_keys
 from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.request_json import JSON, check_text, json_of_body
+from lnamespace.translate.request_json import check_text, json_of_body
 from lnamespace.translate.status import (
     bad_request,
     internal_error,

@@ -2,11 +2,10 @@
 
 from enum import StrEnum
 
+from lnamespace.translate.media_types import JSON, YAML
 from lnamespace.translate.negotiation import AcceptClause, accept_clauses
 from lnamespace.translate.status import not_acceptable
 
-JSON = "application/json"
-YAML = "application/yaml"
 AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 
 

@@ -10,23 +10,18 @@ from typing import Final
 
 import msgspec
 
+from lnamespace.translate.media_types import JSON, PROTOBUF, YAML
 from lnamespace.translate.negotiation import AcceptClause, accept_clauses
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.status import not_acceptable
 
-JSON = "application/json"
-PROTOBUF = "application/vnd.kubernetes.protobuf"
-YAML = "application/yaml"
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding raises at a body that is no JSON, no UTF-8, or nested deeper than we read."""
 
 _READ = ("get", "list", "watch")
 _WITHOUT_TABLES = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 """API groups of what is asked and never kept: their objects have no table."""
-_REFUSAL = (
-    "only the following media types are accepted: application/json, application/yaml, "
-    "application/vnd.kubernetes.protobuf"
-)
+_REFUSAL = f"only the following media types are accepted: {JSON}, {YAML}, {PROTOBUF}"
 
 
 @dataclass(frozen=True)

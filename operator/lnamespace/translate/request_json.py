@@ -2,12 +2,10 @@
 
 from typing import Final
 
-from lnamespace.translate import protobuf, yaml_bodies
+from lnamespace.translate import media_types, protobuf, yaml_bodies
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.status import bad_request, unsupported_media_type
 
-JSON: Final = "application/json"
-YAML: Final = "application/yaml"
 _DELETIONS: Final = frozenset({"delete", "deletecollection"})
 
 
@@ -26,15 +24,17 @@ def json_of_body(request: ResourceRequest, media_type: str, body: bytes) -> byte
         if the body is malformed.
     """
     match media_type:
-        case "application/json":
+        case media_types.JSON:
             check_text(media_type, body)
             return body
-        case "application/yaml":
+        case media_types.YAML:
             return yaml_bodies.to_json(body)
-        case protobuf.CONTENT_TYPE if not request.resource.custom or request.verb in _DELETIONS:
+        case media_types.PROTOBUF if not request.resource.custom or request.verb in _DELETIONS:
             api_version, kind = _default_kind(request)
             return protobuf.to_json(body, api_version=api_version, kind=kind)
-    accepted = (JSON, YAML) if request.resource.custom else (JSON, YAML, protobuf.CONTENT_TYPE)
+    accepted = [media_types.JSON, media_types.YAML]
+    if not request.resource.custom:
+        accepted.append(media_types.PROTOBUF)
     raise unsupported_media_type(
         "the body of the request was in an unknown format - accepted media types include: "
         f"{', '.join(accepted)}"

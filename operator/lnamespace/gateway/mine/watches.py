@@ -19,6 +19,7 @@ from lnamespace.gateway.mine.spans import deleted_event, empty_replay, gone_name
 from lnamespace.gateway.upstream import Acting
 from lnamespace.gateway.watches import MemberRequest, MergedWatch, WatchRequest
 from lnamespace.translate.headers import USER_AGENT
+from lnamespace.translate.media_types import JSON
 from lnamespace.translate.percent import encode_segment
 from lnamespace.translate.request import Query
 from lnamespace.translate.status import ApiStatus, Refused, expired
@@ -229,7 +230,7 @@ class _SpanningWatch:
         call = self._call
         version = call.rights.ended(call.visitor.subjects, namespace)
         if call.request.parameter("labelSelector"):
-            plain = replace(call, accept="application/json")
+            plain = replace(call, accept=JSON)
             selected = await (await plain.send(namespace, _AS_LIST)).read()
             if read_page(selected).count == 0:
                 return b""

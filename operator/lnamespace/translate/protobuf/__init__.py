@@ -13,7 +13,6 @@ accept protobuf alone, and those that send it.
 """
 
 from lnamespace.translate.protobuf.envelope import (
-    CONTENT_TYPE,
     from_json,
     from_json_in_steps,
     supports,
@@ -21,4 +20,4 @@ from lnamespace.translate.protobuf.envelope import (
     watch_frame,
 )
 
-__all__ = ["CONTENT_TYPE", "from_json", "from_json_in_steps", "supports", "to_json", "watch_frame"]
+__all__ = ["from_json", "from_json_in_steps", "supports", "to_json", "watch_frame"]

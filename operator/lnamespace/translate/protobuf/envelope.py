@@ -32,7 +32,6 @@ from lnamespace.translate.status import (
     unsupported_media_type,
 )
 
-CONTENT_TYPE: Final = "application/vnd.kubernetes.protobuf"
 PREFIX: Final = b"k8s\0"
 _FRAME: Final = struct.Struct(">I")
 _UNREADABLE: Final = (ProtobufError, IndexError, UnicodeDecodeError, struct.error, RecursionError)
