@@ -19,7 +19,7 @@ from lnamespace.model.lcluster import RESERVED_TENANTS
 from lnamespace.translate.confinement import confine
 from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.view import View
-from lnamespace.translate.webhook_proxy import ProxyService, WebhookProxy
+from lnamespace.translate.webhook_routes import GatewayService, WebhookRoute
 
 from tests.e2e.support.api import (
     APPLY,
@@ -73,8 +73,8 @@ STORAGE = "/apis/storage.k8s.io/v1"
 LCLUSTERS = f"/apis/{GROUP}/v1beta1/lclusters"
 
 
-PROXY = WebhookProxy(
-    ProxyService(RELEASE_NAMESPACE, "lnamespace-gateway-webhooks", 443), TENANT, "", "5ec2e7"
+ROUTE = WebhookRoute(
+    GatewayService(RELEASE_NAMESPACE, "lnamespace-gateway-webhooks", 443), TENANT, "", "5ec2e7"
 )
 
 
@@ -85,7 +85,7 @@ def own(name: str, **fields: Any) -> Object:
 
 def confined(group: str, plural: str, kind: str, written: Object) -> Object:
     """What the gateway makes of an object of the tenant."""
-    view = View(TENANT, tenant_label=LABEL, webhooks=PROXY)
+    view = View(TENANT, tenant_label=LABEL, webhook_route=ROUTE)
     resource = ResourceType(group, plural, kind, namespaced=False)
     return confine(resource, "", written, view)
 

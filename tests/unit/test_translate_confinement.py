@@ -36,9 +36,9 @@ from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.status import Refused
 from lnamespace.translate.view import View
 
-from tests.unit.support.proxies import PROXY
+from tests.unit.support.webhook_routes import ROUTE
 
-VIEW = View("acme", webhooks=PROXY)
+VIEW = View("acme", webhook_route=ROUTE)
 KUBE_DNS = {"namespace": "kube-system", "name": "kube-dns"}
 ADMISSION = "admissionregistration.k8s.io"
 FLOW = "flowcontrol.apiserver.k8s.io"

@@ -9,8 +9,8 @@ from lnamespace.kube.objects import MANAGED_BY
 from lnamespace.translate.bodies import answer_down, request_up
 from lnamespace.translate.status import Refused
 
-from tests.unit.support.proxies import PROXY
 from tests.unit.support.translation import ACME, JSON, LABEL, asked, down, up
+from tests.unit.support.webhook_routes import ROUTE
 
 VOLUME = "pv-cb23c200-f249-11ea-9039-3497f65a8415"
 PROVISIONED = "pvc-cb23c200-f249-11ea-9039-3497f65a8415"
@@ -334,7 +334,7 @@ def test_a_webhook_of_a_tenant_is_about_the_tenant() -> None:
     own = {"metadata": {"name": "hook"}, "webhooks": [written]}
     upstream = up("validatingwebhookconfigurations", own, "create")
     (webhook,) = upstream["webhooks"]
-    assert webhook["clientConfig"]["service"]["namespace"] == PROXY.service.namespace
+    assert webhook["clientConfig"]["service"]["namespace"] == ROUTE.service.namespace
     assert webhook["rules"][0]["apiGroups"] == ["acme-example.com"]
     assert webhook["namespaceSelector"] == SELECTED
     assert down("validatingwebhookconfigurations", upstream) == {

@@ -11,11 +11,11 @@ from lnamespace.translate.confinement.rules import ConfinedBody, Form
 from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.status import Refused
 from lnamespace.translate.view import View
-from lnamespace.translate.webhook_proxy import ProxyService, WebhookService, proxied_webhook
+from lnamespace.translate.webhook_routes import GatewayService, TenantWebhook, WebhookPath
 
-from tests.unit.support.proxies import PROXY
+from tests.unit.support.webhook_routes import ROUTE
 
-VIEW = View("acme", webhooks=PROXY)
+VIEW = View("acme", webhook_route=ROUTE)
 WEBHOOKS = ResourceType(
     "admissionregistration.k8s.io",
     "validatingwebhookconfigurations",
@@ -58,16 +58,16 @@ def restored(config: Any) -> Any:
 @given(services)
 def test_a_service_becomes_the_gateways_and_comes_back(service: dict[str, Any]) -> None:
     upstream = confined({"service": {**service}, "caBundle": BUNDLE})
-    asked = proxied_webhook(upstream["service"]["path"])
+    asked = WebhookPath.parse(upstream["service"]["path"])
     assert asked
-    assert (asked.tenant, asked.key) == ("acme", PROXY.key)
+    assert (asked.tenant, asked.key) == ("acme", ROUTE.key)
     assert upstream["service"] | {"path": ""} == {
         "namespace": "lnamespace-system",
         "name": "lnamespace-gateway-webhooks",
         "port": 443,
         "path": "",
     }
-    assert base64.b64decode(upstream["caBundle"]).decode() == PROXY.authority + PEM
+    assert base64.b64decode(upstream["caBundle"]).decode() == ROUTE.authority + PEM
     assert restored(upstream) == {"service": service, "caBundle": BUNDLE}
 
 
@@ -119,14 +119,14 @@ def test_a_service_upstream_that_is_not_this_tenants_stays() -> None:
 
 def test_a_failure_to_connect_names_the_tenants_service() -> None:
     """The path has the key of the tenant's webhooks in it."""
-    url = PROXY.path_of(WebhookService("acme-prod", "hook", 443, "/validate"))
-    text = f'failed: Post "https://{PROXY.service.host}:443{url}?timeout=10s": EOF'
-    told = PROXY.text_down(text)
+    url = ROUTE.path_of(TenantWebhook("acme-prod", "hook", 443, "/validate"))
+    text = f'failed: Post "https://{ROUTE.service.host}:443{url}?timeout=10s": EOF'
+    told = ROUTE.text_down(text)
     assert told == 'failed: Post "https://hook.acme-prod.svc:443/validate?timeout=10s": EOF'
-    assert PROXY.text_down(text[:-40]) == 'failed: Post "https://webhook'
+    assert ROUTE.text_down(text[:-40]) == 'failed: Post "https://webhook'
 
 
 @pytest.mark.parametrize("text", ["", "a/b", "a:1", "a/b:c", "A/b:1", "a/b:1/c"])
 def test_a_service_that_is_written_otherwise_is_none(text: str) -> None:
     with pytest.raises(ValueError, match="NAMESPACE/NAME:PORT"):
-        ProxyService.parse(text)
+        GatewayService.parse(text)

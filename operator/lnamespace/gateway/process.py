@@ -4,7 +4,8 @@ import asyncio
 import logging
 import ssl
 from contextlib import AsyncExitStack
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 
 import msgspec
@@ -41,7 +42,7 @@ from lnamespace.gateway.signer import Signer, shared_root
 from lnamespace.gateway.tenants import Tenants
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.watching import Watcher
-from lnamespace.gateway.webhooks import LIMITS, WebhookHandler, WebhookProxies
+from lnamespace.gateway.webhooks import LIMITS, WebhookHandler, webhook_route
 from lnamespace.kube.client import Access, Client, connect
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.model.names import Names
@@ -52,7 +53,7 @@ from lnamespace.runtime.probes import Probes, serve_probes
 from lnamespace.settings import Settings
 from lnamespace.translate.allowances import decode_allowances
 from lnamespace.translate.published import Published
-from lnamespace.translate.webhook_proxy import ProxyService
+from lnamespace.translate.webhook_routes import GatewayService
 
 _CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 
@@ -77,84 +78,168 @@ def run(settings: Settings) -> None:
 
 
 async def _serve(settings: Settings) -> None:
-    names = Names(settings.api_group_suffix)
-    metrics = GatewayMetrics.new(names.group)
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(
-            connect(Access(settings.kubeconfig, settings.context))
-        )
-        target = client.target()
-        if target.certified and settings.gateway_mine == "yes":
-            raise SettingsError(_CERTIFIED)
-        pool = UpstreamPool(
-            UpstreamAddress(target.host, target.port, target.context, target.server_name)
-        )
-        upstream = Upstream(pool, client.token)
-        stack.callback(upstream.close)
-        await upstream.find_account()
-        context = ServerContext(Path(settings.gateway_certificate_directory))
-        authenticator = Authenticator(upstream)
-        root = await _root(settings, client)
-        clients = ClientCertificates(await _platform_authorities(settings, client), root)
-        authenticator.use(clients)
-        context.use(clients)
-        sealer = TokenSealer((derive_key(context.private_key()),))
-        proxies = _webhook_proxies(settings, root)
-        allowances = decode_allowances(settings.gateway_allow)
-        rights, told = NamespaceRights(), ResumeLog()
-        webhooks = proxies.of if proxies else None
-        tenants = Tenants(client, upstream, names, allowances, webhooks, rights.take)
-        await stack.enter_async_context(running(tenants.run()))
-        await tenants.synced()
-        rights.begin(tenants.bindings_version)
-        if root:
-            signer = Signer(client, names.lcluster_label, tenants, root)
-            await stack.enter_async_context(running(signer.run()))
-        platform = Platform(upstream, Upstream(pool, _nobody))
-        visitors = Visitors(authenticator, tenants, platform.theirs)
-        resources, lister = PlatformResources(tenants.discovery), MineLister(sealer)
-        in_flight = InFlight(settings.gateway_requests_in_flight, "you")
-        mine = MineDoor(visitors, platform, resources, rights, lister, MineWatcher(told), in_flight)
-        gateway = Gateway(
-            settings.gateway_host,
-            tenants,
-            authenticator,
-            Forwarder(upstream, Lister(upstream, sealer), Watcher(upstream, told)),
-            Reviewer(upstream),
-            RoleWriteGuard(upstream),
-            DiscoveryDocuments(upstream, Published()),
-            InFlight(settings.gateway_requests_in_flight),
-            ContentQuota(content_limits(settings), tenants.definitions_of),
-            metrics,
-            mine if settings.gateway_mine == "yes" else None,
-            _audit_log(settings, names, metrics, stack),
-        )
-        server = HttpServer(gateway.handle)
-        servers = [server]
-        if proxies:
-            servers.append(await _serve_webhooks(settings, proxies, tenants, upstream))
+        process = await _Process.begin(settings, stack)
+        tenants = await process.watch_tenants()
+        await process.sign_for(tenants)
+        server, context = HttpServer(process.gateway(tenants).handle), process.context
+        servers = [*await process.serve_webhooks(tenants), server]
         address = await _listen(server, "gateway_listen", settings, context.entry)
         log.info("listening", extra={"address": address})
-        probes = Probes(
-            partial(_problem, tenants, server), partial(_measure, tenants, server, metrics)
-        )
+        measure = partial(_measure, tenants, server, process.metrics)
+        probes = Probes(partial(_problem, tenants, server), measure)
         await stack.enter_async_context(serve_probes(settings.health_listen, probes))
         await stack.enter_async_context(running(_keep_certificate(context)))
         await serve_until_stopped(settings.drain_seconds, *servers)
 
 
-def _audit_log(
-    settings: Settings, names: Names, metrics: GatewayMetrics, stack: AsyncExitStack
-) -> AuditLog | None:
-    """Return the audit log, which is closed with the stack; None where there is to be none."""
-    if not settings.gateway_audit_log:
-        return None
-    try:
-        writer = LineWriter(settings.gateway_audit_log, metrics.audit_lost.inc)
-    except OSError as error:
-        raise SettingsError(f"--gateway-audit-log: {error}") from error
-    stack.callback(writer.close)
-    return AuditLog(names, writer)
+@dataclass(frozen=True)
+class _Process:
+    """What the parts of the gateway have in common, and how each is made of it.
+
+    Parameters
+    ----------
+    stack
+        What it holds ends with the process.
+    context
+        The TLS context of the port of all clients.
+    root
+        What signs the certificates of LClusters; None where nothing does.
+    told
+        What watches have told, of tenants and at the door ``mine``.
+    """
+
+    settings: Settings
+    stack: AsyncExitStack
+    client: Client
+    platform: Platform
+    context: ServerContext
+    authenticator: Authenticator
+    root: RootAuthority | None
+    metrics: GatewayMetrics
+    rights: NamespaceRights = field(default_factory=NamespaceRights)
+    told: ResumeLog = field(default_factory=ResumeLog)
+
+    @classmethod
+    async def begin(cls, settings: Settings, stack: AsyncExitStack) -> "_Process":
+        """Connect to the API server, and read the certificates and CAs."""
+        metrics = GatewayMetrics.new(Names(settings.api_group_suffix).group)
+        access = Access(settings.kubeconfig, settings.context)
+        client = await stack.enter_async_context(connect(access))
+        platform = _platform(settings, client)
+        stack.callback(platform.own.close)
+        await platform.own.find_account()
+        context = ServerContext(Path(settings.gateway_certificate_directory))
+        authenticator = Authenticator(platform.own)
+        root = await _root(settings, client)
+        clients = ClientCertificates(await _platform_authorities(settings, client), root)
+        authenticator.use(clients)
+        context.use(clients)
+        return cls(settings, stack, client, platform, context, authenticator, root, metrics)
+
+    @property
+    def names(self) -> Names:
+        """Return the names of the platform's API group."""
+        return Names(self.settings.api_group_suffix)
+
+    @cached_property
+    def sealer(self) -> TokenSealer:
+        """Return what seals continue tokens."""
+        return TokenSealer((derive_key(self.context.private_key()),))
+
+    @cached_property
+    def webhook_service(self) -> GatewayService | None:
+        """Return where the API server asks for the webhooks of tenants; None: they have none."""
+        named = self.settings.gateway_webhook_service
+        if not named or self.root is None:
+            return None
+        try:
+            return GatewayService.parse(named)
+        except ValueError as error:
+            raise SettingsError(f"--gateway-webhook-service {error}") from error
+
+    async def watch_tenants(self) -> Tenants:
+        """Return the tenants, when all of them are known."""
+        root, service = self.root, self.webhook_service
+        tenants = Tenants(
+            self.client,
+            self.platform.own,
+            self.names,
+            decode_allowances(self.settings.gateway_allow),
+            partial(webhook_route, root, service) if root and service else None,
+            self.rights.take,
+        )
+        await self.stack.enter_async_context(running(tenants.run()))
+        await tenants.synced()
+        self.rights.begin(tenants.bindings_version)
+        return tenants
+
+    async def sign_for(self, tenants: Tenants) -> None:
+        """Sign what the people of LClusters ask for, where there is a root."""
+        if self.root:
+            signer = Signer(self.client, self.names.lcluster_label, tenants, self.root)
+            await self.stack.enter_async_context(running(signer.run()))
+
+    def gateway(self, tenants: Tenants) -> Gateway:
+        """Return what answers the requests of all clients."""
+        upstream = self.platform.own
+        return Gateway(
+            self.settings.gateway_host,
+            tenants,
+            self.authenticator,
+            Forwarder(upstream, Lister(upstream, self.sealer), Watcher(upstream, self.told)),
+            Reviewer(upstream),
+            RoleWriteGuard(upstream),
+            DiscoveryDocuments(upstream, Published()),
+            InFlight(self.settings.gateway_requests_in_flight),
+            ContentQuota(content_limits(self.settings), tenants.definitions_of),
+            self.metrics,
+            self._mine(tenants) if self.settings.gateway_mine == "yes" else None,
+            self._audit_log(),
+        )
+
+    def _mine(self, tenants: Tenants) -> MineDoor:
+        return MineDoor(
+            Visitors(self.authenticator, tenants, self.platform.theirs),
+            self.platform,
+            PlatformResources(tenants.discovery),
+            self.rights,
+            MineLister(self.sealer),
+            MineWatcher(self.told),
+            InFlight(self.settings.gateway_requests_in_flight, "you"),
+        )
+
+    def _audit_log(self) -> AuditLog | None:
+        """Return the audit log, which is closed with the stack; None where there is to be none."""
+        if not self.settings.gateway_audit_log:
+            return None
+        try:
+            writer = LineWriter(self.settings.gateway_audit_log, self.metrics.audit_lost.inc)
+        except OSError as error:
+            raise SettingsError(f"--gateway-audit-log: {error}") from error
+        self.stack.callback(writer.close)
+        return AuditLog(self.names, writer)
+
+    async def serve_webhooks(self, tenants: Tenants) -> list[HttpServer]:
+        """Answer the API server's reviews, where tenants have webhooks."""
+        root, service, settings = self.root, self.webhook_service, self.settings
+        if not root or not service:
+            return []
+        in_flight = InFlight(settings.gateway_requests_in_flight)
+        server = HttpServer(WebhookHandler(tenants, self.platform.own, in_flight).handle, LIMITS)
+        context = webhook_context(root, service.host)
+        address = await _listen(server, "gateway_webhook_listen", settings, context)
+        log.info("ready to be asked for webhooks", extra={"address": address})
+        return [server]
+
+
+def _platform(settings: Settings, client: Client) -> Platform:
+    target = client.target()
+    if target.certified and settings.gateway_mine == "yes":
+        raise SettingsError(_CERTIFIED)
+    address = UpstreamAddress(target.host, target.port, target.context, target.server_name)
+    pool = UpstreamPool(address)
+    return Platform(Upstream(pool, client.token), Upstream(pool, _nobody))
 
 
 def _problem(tenants: Tenants, server: HttpServer) -> str | None:
@@ -190,17 +275,6 @@ async def _keep_certificate(context: ServerContext) -> None:
             log.warning("the certificate cannot be read", extra={"error": str(error)})
 
 
-async def _serve_webhooks(
-    settings: Settings, proxies: WebhookProxies, tenants: Tenants, upstream: Upstream
-) -> HttpServer:
-    in_flight = InFlight(settings.gateway_requests_in_flight)
-    server = HttpServer(WebhookHandler(tenants, upstream, in_flight).handle, LIMITS)
-    context = webhook_context(proxies.root, proxies.service.host)
-    address = await _listen(server, "gateway_webhook_listen", settings, context)
-    log.info("ready to be asked for webhooks", extra={"address": address})
-    return server
-
-
 async def _listen(
     server: HttpServer, option: str, settings: Settings, context: ssl.SSLContext
 ) -> str:
@@ -208,17 +282,6 @@ async def _listen(
     flag = f"--{option.replace('_', '-')}"
     start = partial(server.start, context=context)
     return str(await listen_at(flag, getattr(settings, option), start))
-
-
-def _webhook_proxies(settings: Settings, root: RootAuthority | None) -> WebhookProxies | None:
-    """Return how the API server reaches the webhooks of tenants; None where they have none."""
-    if not settings.gateway_webhook_service or root is None:
-        return None
-    try:
-        service = ProxyService.parse(settings.gateway_webhook_service)
-    except ValueError as error:
-        raise SettingsError(f"--gateway-webhook-service {error}") from error
-    return WebhookProxies(root, service)
 
 
 async def _root(settings: Settings, client: Client) -> RootAuthority | None:

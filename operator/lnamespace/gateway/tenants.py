@@ -32,7 +32,7 @@ from lnamespace.translate.discovery import DiscoveredGroup, TenantGroups, resour
 from lnamespace.translate.published import Published, is_global_default
 from lnamespace.translate.resources import GroupResource, ResourceTable
 from lnamespace.translate.view import View
-from lnamespace.translate.webhook_proxy import WebhookProxy
+from lnamespace.translate.webhook_routes import WebhookRoute
 
 STORAGE_CLASS = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses")
 INGRESS_CLASS = Resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses")
@@ -56,11 +56,11 @@ class Tenants:
         upstream: Upstream,
         names: Names,
         allowances: Allowances | None = None,
-        webhooks: Callable[[LCluster], WebhookProxy] | None = None,
+        route: Callable[[LCluster], WebhookRoute] | None = None,
         bindings: BindingListener | None = None,
     ) -> None:
         self._names = names
-        self._webhooks = webhooks
+        self._route = route
         self._bindings = bindings
         self._allowances = allowances or Allowances()
         self._published = Published()
@@ -252,7 +252,7 @@ class Tenants:
             self._names.lcluster_label,
             allowances=self._allowances,
             namespace_annotations=own,
-            webhooks=self._webhooks(cluster) if self._webhooks else None,
+            webhook_route=self._route(cluster) if self._route else None,
         )
 
 

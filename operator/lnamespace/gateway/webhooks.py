@@ -43,11 +43,11 @@ from lnamespace.translate.status import (
     no_such_path,
 )
 from lnamespace.translate.view import View
-from lnamespace.translate.webhook_proxy import (
-    ProxyService,
-    WebhookProxy,
-    WebhookService,
-    proxied_webhook,
+from lnamespace.translate.webhook_routes import (
+    GatewayService,
+    TenantWebhook,
+    WebhookPath,
+    WebhookRoute,
 )
 
 _SECONDS = 30.0
@@ -76,17 +76,10 @@ class _Unanswered(Exception):
         self.body = body
 
 
-@dataclass(frozen=True)
-class WebhookProxies:
-    """Say how the API server reaches the webhooks of each LCluster."""
-
-    root: RootAuthority
-    service: ProxyService
-
-    def of(self, cluster: LCluster) -> WebhookProxy:
-        """Return how it reaches those of one LCluster."""
-        key = self.root.webhook_key(TenantIdentity(cluster.name, cluster.uid))
-        return WebhookProxy(self.service, cluster.name, self.root.pem, key)
+def webhook_route(root: RootAuthority, service: GatewayService, cluster: LCluster) -> WebhookRoute:
+    """Return how the API server reaches the webhooks of an LCluster."""
+    key = root.webhook_key(TenantIdentity(cluster.name, cluster.uid))
+    return WebhookRoute(service, cluster.name, root.pem, key)
 
 
 @dataclass(frozen=True)
@@ -124,39 +117,39 @@ class WebhookHandler:
         request = exchange.request
         if request.method != "POST":
             raise method_not_allowed()
-        tenant, service = self._webhook_at(request.target.partition("?")[0])
+        tenant, webhook = self._webhook_at(request.target.partition("?")[0])
         in_flight, name = self.in_flight, tenant.name
         with in_flight.holding(name, len(request.body)), in_flight.counted(name, _COUNTED):
             try:
-                answer = await self._review(request.body, tenant, service)
+                answer = await self._review(request.body, tenant, webhook)
             except Foreign as foreign:
                 raise no_such_path() from foreign
         await exchange.answer(200, (("Content-Type", JSON),), answer)
 
-    def _webhook_at(self, path: str) -> tuple[ServedTenant, WebhookService]:
-        found = proxied_webhook(path)
+    def _webhook_at(self, path: str) -> tuple[ServedTenant, TenantWebhook]:
+        found = WebhookPath.parse(path)
         tenant = self.tenants.get(found.tenant) if found else None
-        known = tenant and tenant.view.webhooks
+        known = tenant and tenant.view.webhook_route
         if not (found and tenant and known and hmac.compare_digest(found.key, known.key)):
             raise no_such_path()
-        return tenant, found.service
+        return tenant, found.webhook
 
-    async def _review(self, body: bytes, tenant: ServedTenant, service: WebhookService) -> bytes:
+    async def _review(self, body: bytes, tenant: ServedTenant, webhook: TenantWebhook) -> bytes:
         view = tenant.view
         if _kind_of(body) == "ConversionReview":
             if tenant.terminating:
                 # What is stored is listed to be deleted, and what would convert it may be gone.
                 return as_without_webhook(body)
             question, objects = conversion_down(body, view)
-            answer = await self._ask(view, service, question, converts=True)
+            answer = await self._ask(view, webhook, question, converts=True)
             return converted_up(answer, view, objects)
         review = read_admission_review(body, view)
-        return review.answer_up(await self._ask(view, service, review.body), view)
+        return review.answer_up(await self._ask(view, webhook, review.body), view)
 
     async def _ask(
-        self, view: View, service: WebhookService, body: bytes, *, converts: bool = False
+        self, view: View, webhook: TenantWebhook, body: bytes, *, converts: bool = False
     ) -> bytes:
-        target = _target(service)
+        target = _target(webhook)
         acting = Acting(view.tenant, WEBHOOK_CALLER)
         response = await self.upstream.send("POST", target, acting, _HEADERS, body)
         answer = await _body_of(response, _MOST_BYTES + (len(body) if converts else 0))
@@ -185,7 +178,7 @@ def _kind_of(body: bytes) -> str:
         return ""
 
 
-def _target(service: WebhookService) -> str:
-    namespace, name = encode_segment(service.namespace), encode_segment(service.name)
-    proxied = f"https:{name}:{service.port}"
-    return f"/api/v1/namespaces/{namespace}/services/{proxied}/proxy{service.path}"
+def _target(webhook: TenantWebhook) -> str:
+    namespace, name = encode_segment(webhook.namespace), encode_segment(webhook.name)
+    proxied = f"https:{name}:{webhook.port}"
+    return f"/api/v1/namespaces/{namespace}/services/{proxied}/proxy{webhook.path}"

@@ -61,7 +61,7 @@ def text_down(view: View, text: str, group: str = "", kept: str = "") -> str:
     kept
         The name of an object in a namespace, which stays although it may begin with the prefix.
     """
-    text = view.webhooks.text_down(text) if view.webhooks else text
+    text = view.webhook_route.text_down(text) if view.webhook_route else text
     text = policy_expression_down(text, view)
     text = _identities_down(view, text)
     if view.prefix not in text:

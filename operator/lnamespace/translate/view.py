@@ -15,7 +15,7 @@ from functools import cached_property
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.translate.allowances import Allowances
 from lnamespace.translate.resources import GroupResource, ResourceTable, ResourceType
-from lnamespace.translate.webhook_proxy import WebhookProxy
+from lnamespace.translate.webhook_routes import WebhookRoute
 
 SERVICE_ACCOUNTS_GROUP = "system:serviceaccounts:"
 CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
@@ -53,7 +53,7 @@ class View:
         own, so no tenant sees them, and an update by a tenant would take them away.
     allowances
         What of the platform the tenant's objects may use.
-    webhooks
+    webhook_route
         How the API server reaches the tenant's webhooks; None: it asks none.
     """
 
@@ -64,7 +64,7 @@ class View:
     in_pod: bool = False
     namespace_annotations: Mapping[str, str] = field(default_factory=dict)
     allowances: Allowances = field(default_factory=Allowances)
-    webhooks: WebhookProxy | None = None
+    webhook_route: WebhookRoute | None = None
 
     @cached_property
     def prefix(self) -> str:

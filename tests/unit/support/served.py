@@ -8,7 +8,7 @@ from lnamespace.translate.resources import (
 )
 from lnamespace.translate.view import View
 
-from tests.unit.support.proxies import PROXY
+from tests.unit.support.webhook_routes import ROUTE
 
 RBAC = "rbac.authorization.k8s.io"
 NAMESPACES = ResourceType("", "namespaces", "Namespace", namespaced=False)
@@ -57,5 +57,5 @@ ACME = View(
         GroupResource(RBAC, "clusterroles"): frozenset({"admin", "system:node"}),
         API_SERVICES.group_resource: frozenset({"v1.apps"}),
     },
-    webhooks=PROXY,
+    webhook_route=ROUTE,
 )

@@ -13,7 +13,7 @@ from lnamespace.translate.resources import (
 )
 from lnamespace.translate.view import View
 
-from tests.unit.support.proxies import PROXY
+from tests.unit.support.webhook_routes import ROUTE
 
 JSON = "application/json"
 RBAC = "rbac.authorization.k8s.io"
@@ -92,7 +92,7 @@ ACME = View(
         GroupResource(RBAC, "clusterroles"): frozenset({"cluster-admin", "admin", "system:basic"}),
         GroupResource("storage.k8s.io", "storageclasses"): frozenset({"standard"}),
     },
-    webhooks=PROXY,
+    webhook_route=ROUTE,
 )
 LABEL = ACME.tenant_label
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from lnamespace.translate.confinement.rules import ConfinedBody, Object
 from lnamespace.translate.view import View
-from lnamespace.translate.webhook_proxy import WebhookProxy, WebhookService
+from lnamespace.translate.webhook_routes import TenantWebhook, WebhookRoute
 
 _MEMBERS = frozenset({"namespace", "name", "path", "port"})
 _SEGMENT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -50,13 +50,13 @@ def confine_client(holder: Object, field: str, subject: ConfinedBody) -> None:
 def restore_client(holder: Object, view: View) -> None:
     """Undo :func:`confine_client`, but for the names."""
     config = holder.get("clientConfig")
-    proxy = view.webhooks
-    if not isinstance(config, dict) or proxy is None:
+    route = view.webhook_route
+    if not isinstance(config, dict) or route is None:
         return
     if isinstance(config.get("service"), dict):
-        config["service"] = _service_down(config["service"], proxy)
+        config["service"] = _service_down(config["service"], route)
     if isinstance(config.get("caBundle"), str):
-        config["caBundle"] = _bundle_down(config["caBundle"], proxy)
+        config["caBundle"] = _bundle_down(config["caBundle"], route)
 
 
 class _Client:
@@ -67,13 +67,13 @@ class _Client:
         self._subject = subject
 
     def service_up(self, service: Any) -> Object:
-        proxy = self._proxy()
-        path = proxy.path_of(self._webhook(service))
-        own = proxy.service
+        route = self._route()
+        path = route.path_of(self._webhook(service))
+        own = route.service
         return {"namespace": own.namespace, "name": own.name, "port": own.port, "path": path}
 
     def bundle_up(self, bundle: Any) -> str:
-        proxy = self._proxy()
+        route = self._route()
         try:
             text = base64.b64decode(bundle, validate=True).decode()
         except (TypeError, ValueError, binascii.Error) as error:
@@ -82,15 +82,15 @@ class _Client:
             # Behind the gateway's own certificate the API server would take anything.
             why = "unable to load root certificates: no certificate in PEM"
             raise self._refuse("caBundle", why)
-        return base64.b64encode((proxy.authority + text).encode()).decode()
+        return base64.b64encode((route.authority + text).encode()).decode()
 
-    def _proxy(self) -> WebhookProxy:
-        proxy = self._subject.view.webhooks
-        if proxy is None:
+    def _route(self) -> WebhookRoute:
+        route = self._subject.view.webhook_route
+        if route is None:
             raise self._refuse("service", "the platform asks no webhooks of LClusters")
-        return proxy
+        return route
 
-    def _webhook(self, service: Any) -> WebhookService:
+    def _webhook(self, service: Any) -> TenantWebhook:
         if not isinstance(service, dict) or not set(service) <= _MEMBERS:
             raise self._refuse("service", "it has namespace, name, path and port")
         namespace, name = service.get("namespace"), service.get("name")
@@ -100,7 +100,7 @@ class _Client:
             raise self._refuse("service.namespace", "no such namespace")
         if not _LABEL.fullmatch(name):
             raise self._refuse("service.name", "no such Service")
-        return WebhookService(namespace, name, self._port(service), self._path(service))
+        return TenantWebhook(namespace, name, self._port(service), self._path(service))
 
     def _port(self, service: Object) -> int:
         port = service.get("port", 443)
@@ -125,8 +125,8 @@ class _Client:
         return self._subject.refuse(f"{self._field}.{member}", why)
 
 
-def _service_down(service: Object, proxy: WebhookProxy) -> Object:
-    webhook = proxy.webhook_at(str(service.get("path", "")))
+def _service_down(service: Object, route: WebhookRoute) -> Object:
+    webhook = route.webhook_at(str(service.get("path", "")))
     if webhook is None:
         return service
     below: Object = {"namespace": webhook.namespace, "name": webhook.name}
@@ -135,9 +135,9 @@ def _service_down(service: Object, proxy: WebhookProxy) -> Object:
     return below | {"port": webhook.port}
 
 
-def _bundle_down(bundle: str, proxy: WebhookProxy) -> str:
+def _bundle_down(bundle: str, route: WebhookRoute) -> str:
     try:
         text = base64.b64decode(bundle).decode()
     except ValueError:
         return bundle
-    return base64.b64encode(text.removeprefix(proxy.authority).encode()).decode()
+    return base64.b64encode(text.removeprefix(route.authority).encode()).decode()

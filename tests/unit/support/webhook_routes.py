@@ -1,9 +1,9 @@
 """How the API server reaches the webhooks of LCluster ``acme`` in tests."""
 
-from lnamespace.translate.webhook_proxy import ProxyService, WebhookProxy
+from lnamespace.translate.webhook_routes import GatewayService, WebhookRoute
 
-PROXY = WebhookProxy(
-    ProxyService("lnamespace-system", "lnamespace-gateway-webhooks", 443),
+ROUTE = WebhookRoute(
+    GatewayService("lnamespace-system", "lnamespace-gateway-webhooks", 443),
     "acme",
     "-----BEGIN CERTIFICATE-----\nZ2F0ZXdheQ==\n-----END CERTIFICATE-----\n",
     "5ec2e7",

@@ -16,7 +16,7 @@ _PARTS = re.compile(
 
 
 @dataclass(frozen=True)
-class ProxyService:
+class GatewayService:
     """The Service at which the API server reaches the gateway, to ask the webhooks of tenants."""
 
     namespace: str
@@ -24,7 +24,7 @@ class ProxyService:
     port: int
 
     @classmethod
-    def parse(cls, text: str) -> "ProxyService":
+    def parse(cls, text: str) -> "GatewayService":
         """Read ``NAMESPACE/NAME:PORT``.
 
         Raises
@@ -44,8 +44,8 @@ class ProxyService:
 
 
 @dataclass(frozen=True)
-class WebhookService:
-    """A Service of a tenant that is a webhook.
+class TenantWebhook:
+    """A webhook of a tenant: one of its Services.
 
     Parameters
     ----------
@@ -62,16 +62,26 @@ class WebhookService:
 
 
 @dataclass(frozen=True)
-class ProxiedWebhook:
-    """Which webhook a request of the API server is for, and what it was let in with."""
+class WebhookPath:
+    """What the path of a request of the API server says: which webhook is asked, by which key."""
 
     tenant: str
     key: str
-    service: WebhookService
+    webhook: TenantWebhook
+
+    @classmethod
+    def parse(cls, path: str) -> "WebhookPath | None":
+        """Read a path of the gateway; None if it means no webhook."""
+        found = _PARTS.fullmatch(path)
+        if found is None:
+            return None
+        namespace, name, port = found["namespace"], found["name"], int(found["port"])
+        webhook = TenantWebhook(namespace, name, port, found["path"] or "")
+        return cls(found["tenant"], found["key"], webhook)
 
 
 @dataclass(frozen=True)
-class WebhookProxy:
+class WebhookRoute:
     """How the API server reaches the webhooks of one tenant.
 
     Parameters
@@ -82,7 +92,7 @@ class WebhookProxy:
         What a path has in it that the platform alone knows: the API server brings no login.
     """
 
-    service: ProxyService
+    service: GatewayService
     tenant: str
     authority: str
     key: str = field(repr=False)
@@ -91,17 +101,17 @@ class WebhookProxy:
     def _base(self) -> str:
         return f"/{PATH}/{self.tenant}/{self.key}/"
 
-    def path_of(self, webhook: WebhookService) -> str:
+    def path_of(self, webhook: TenantWebhook) -> str:
         """Return the path at which the gateway asks a webhook."""
         return f"{self._base}{webhook.namespace}/{webhook.name}/{webhook.port}{webhook.path}"
 
-    def webhook_at(self, path: str) -> WebhookService | None:
+    def webhook_at(self, path: str) -> TenantWebhook | None:
         """Return the webhook that a path means, or None if it means none of this tenant.
 
         Its key may be an old one: the tenant reads its own Service all the same.
         """
-        found = proxied_webhook(path)
-        return found.service if found and found.tenant == self.tenant else None
+        found = WebhookPath.parse(path)
+        return found.webhook if found and found.tenant == self.tenant else None
 
     def text_down(self, text: str) -> str:
         """Return a text of the API server, such as a failure to connect, about the webhook."""
@@ -112,14 +122,3 @@ class WebhookProxy:
         text = re.sub(url, r"\2.\1.svc:\3", text)
         # Kubernetes cuts long texts: of such a path the tenant is told nothing.
         return re.sub(rf"{host}(/{PATH}/[^\s\"]*)?", "webhook", text)
-
-
-def proxied_webhook(path: str) -> ProxiedWebhook | None:
-    """Return which webhook a path of the gateway means, or None if it means none."""
-    found = _PARTS.fullmatch(path)
-    if found is None:
-        return None
-    service = WebhookService(
-        found["namespace"], found["name"], int(found["port"]), found["path"] or ""
-    )
-    return ProxiedWebhook(found["tenant"], found["key"], service)
