@@ -21,7 +21,8 @@ from typing import TypeVar
 from uuid import uuid4
 
 import sqlalchemy as sa
-from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, to_row
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.ledger.database.rows import ClusterIdentity, to_row
 from lnamespace.ledger.database.table import events_table
 from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord
 from lnamespace.ledger.publisher.delivery import deliver

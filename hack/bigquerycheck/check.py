@@ -9,8 +9,9 @@ from google.api_core.exceptions import NotFound
 from google.cloud.bigquery import Client
 from lnamespace.ledger.database.bigquery import client as bounded_client
 from lnamespace.ledger.database.engines import create_engine
-from lnamespace.ledger.database.ledger import Ledger, Row
+from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.queries import events
+from lnamespace.ledger.database.rows import Row
 from lnamespace.ledger.database.table import VERSION_SUFFIX, VIEW_SUFFIX, events_table
 
 from tests.ledger import export

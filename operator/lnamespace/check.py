@@ -13,7 +13,8 @@ import msgspec
 
 from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.errors import ClusterError, NotFound, SettingsError
-from lnamespace.kube.client import Access, Client, connect
+from lnamespace.kube.client import Client
+from lnamespace.kube.connect import Access, connect
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from google.cloud import bigquery
 from lnamespace.cli import main
-from lnamespace.ledger.database.ledger import Ledger, Row
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.ledger.database.rows import Row
 from lnamespace.settings import Settings
 
 from tests.ledger import export

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from google.cloud.bigquery.retry import DEFAULT_RETRY
 from lnamespace.errors import LedgerError
 from lnamespace.ledger.database import bigquery
-from lnamespace.ledger.database.ledger import Ledger, Row
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.ledger.database.rows import Row
 from lnamespace.ledger.publisher.delivery import deliver
 
 from tests.bigquery import Fault, Kind, StandIn

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 from lnamespace.gateway.audit import AuditLog, RequestRecord
-from lnamespace.gateway.http.connection import ClientConnection, Exchange
+from lnamespace.gateway.http.connection import ClientConnection
+from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.logins import Login
 from lnamespace.model.lcluster import LCluster

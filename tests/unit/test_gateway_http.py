@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
-from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.messages import encode_request_head
 from lnamespace.gateway.http.server import HttpServer

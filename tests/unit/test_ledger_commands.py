@@ -19,7 +19,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lnamespace.cli import main
 from lnamespace.ledger.commands.output import harmless, visible, write
-from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, to_row
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.ledger.database.rows import ClusterIdentity, to_row
 from lnamespace.ledger.outbox.record import BillingRecord
 from lnamespace.settings import Settings
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.errors import LedgerUnavailable, RowsRefused
-from lnamespace.ledger.database.ledger import Row
+from lnamespace.ledger.database.rows import Row
 from lnamespace.ledger.publisher.delivery import REFUSED_MAX, Delivery, deliver
 
 

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 from typing import cast
 
 import pytest
-from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.ledger.database.rows import ClusterIdentity
 from lnamespace.ledger.outbox.record import deletion, pending_records
 from lnamespace.ledger.outbox.tenant_charge import as_lnamespace, charged_lnamespaces
 from lnamespace.ledger.publisher.reconciliation import compare_with_cluster

@@ -26,7 +26,8 @@ from lnamespace.admission.endpoints import AdmissionEndpoints, CreationLimit
 from lnamespace.admission.server import Server
 from lnamespace.admission.usage import Usage
 from lnamespace.errors import SettingsError
-from lnamespace.kube.client import Access, Client, connect
+from lnamespace.kube.client import Client
+from lnamespace.kube.connect import Access, connect
 from lnamespace.kube.resources import Resource
 from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.model.names import Names

@@ -9,7 +9,7 @@ import msgspec
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.calls import AnswerEncoding, TenantCall
-from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.translate.bodies import answer_down
 from lnamespace.translate.headers import headers_down

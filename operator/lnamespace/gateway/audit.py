@@ -13,7 +13,7 @@ from uuid import uuid4
 import msgspec
 
 from lnamespace.gateway.calls import STREAMED
-from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.logins import Login
 from lnamespace.gateway.people import audited_name
 from lnamespace.model.lcluster import LCluster

@@ -7,7 +7,7 @@ from email.utils import formatdate
 import msgspec
 
 from lnamespace.gateway.documents import FreshDocument, TaggedDocument, fetch
-from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.openapi import OpenApiDocuments
 from lnamespace.gateway.served import ServedApi, ServedApis

@@ -43,7 +43,8 @@ from lnamespace.gateway.tenants import Tenants
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.watching import Watcher
 from lnamespace.gateway.webhooks import LIMITS, WebhookHandler, webhook_route
-from lnamespace.kube.client import Access, Client, connect
+from lnamespace.kube.client import Client
+from lnamespace.kube.connect import Access, connect
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.model.names import Names
 from lnamespace.runtime.addresses import listen_at

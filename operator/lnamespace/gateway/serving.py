@@ -14,7 +14,7 @@ from lnamespace.gateway.content import ContentQuota, refuse_new_content
 from lnamespace.gateway.discovery import DiscoveryDocuments
 from lnamespace.gateway.doors import MINE, Destination, find_destination
 from lnamespace.gateway.forwarding import Forwarder
-from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.impersonating import acting_user
 from lnamespace.gateway.in_flight import InFlight

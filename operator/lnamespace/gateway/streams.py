@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 
-from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.flow import Chunks, WriteGate
 from lnamespace.gateway.http.messages import encode_response_head
 from lnamespace.gateway.http.upstream import UpstreamResponse

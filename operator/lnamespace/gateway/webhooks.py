@@ -16,7 +16,7 @@ import msgspec
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.answers import refuse
 from lnamespace.gateway.authorities import RootAuthority, TenantIdentity
-from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.in_flight import InFlight

@@ -1,14 +1,11 @@
 """Generate the CustomResourceDefinition from the types of this package.
 
-``msgspec`` turns the types into JSON Schema. This module adds what Kubernetes requires of a
-*structural* schema (no references, a type everywhere), the list types by which server-side apply
-merges, and validation rules in CEL.
+To their structural schema (:mod:`~lnamespace.model.structural_schema`) this module adds the list
+types by which server-side apply merges, and validation rules in CEL.
 """
 
 from collections.abc import Iterable
-from typing import Any, cast
 
-import msgspec
 import yaml
 
 from lnamespace.model import rules, v1alpha1
@@ -26,15 +23,11 @@ from lnamespace.model.lnamespace import (
     TenantStatus,
 )
 from lnamespace.model.names import Names
+from lnamespace.model.structural_schema import Schema, structural_schema, validation_rule
 
-Schema = dict[str, Any]
 Column = tuple[str, str, str, int]
 """A column of ``kubectl get``: name, type, path and priority (0: always shown)."""
 
-_KEPT = frozenset(
-    {"type", "description", "enum", "format", "items", "properties", "required"}
-    | {"additionalProperties", "maxItems", "maxLength", "minLength", "maxProperties", "pattern"}
-)
 _COLUMNS = (
     ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0),
     ("Reason", "string", '.status.conditions[?(@.type=="Ready")].reason', 1),
@@ -321,36 +314,3 @@ def _member_rules() -> list[Schema]:
 def _escaped(pattern: str) -> str:
     """Return a pattern of RE2 escaped for a string of CEL."""
     return pattern.replace("\\", "\\\\")
-
-
-def validation_rule(expression: str, message: str, field_path: str = "") -> Schema:
-    """Return an entry of ``x-kubernetes-validations``; errors point at ``field_path``."""
-    entry = {"rule": expression, "message": message}
-    return entry | {"fieldPath": field_path} if field_path else entry
-
-
-def structural_schema(type_: type) -> Schema:
-    """Return the structural schema of a type: the parts of JSON Schema that Kubernetes takes."""
-    schema, components = msgspec.json.schema_components([type_], ref_template="{name}")
-    return _inline(schema[0], components)
-
-
-def _inline(schema: Schema, components: dict[str, Schema]) -> Schema:
-    if "$ref" in schema:
-        described = {k: v for k, v in schema.items() if k == "description"}
-        return _inline(components[schema["$ref"]] | described, components)
-    if "allOf" in schema:
-        (inner,) = schema["allOf"]
-        return _inline(inner | {k: v for k, v in schema.items() if k != "allOf"}, components)
-    result = {k: v for k, v in schema.items() if k in _KEPT and v != []}
-    if "enum" in schema:
-        result["type"] = "string"
-    if schema.get("format") == "date-time":
-        result["pattern"] = f"^{rules.TIMESTAMP}$"
-    for key in ("items", "additionalProperties"):
-        if isinstance(schema.get(key), dict):
-            result[key] = _inline(cast(Schema, schema[key]), components)
-    if "properties" in schema:
-        properties = cast(Schema, schema["properties"])
-        result["properties"] = {k: _inline(v, components) for k, v in properties.items()}
-    return result

@@ -2,13 +2,11 @@
 
 from lnamespace.model.crd import (
     Column,
-    Schema,
     build_definition,
     build_version,
     root_schema,
     status_schema,
     tenant_spec_schema,
-    validation_rule,
 )
 from lnamespace.model.lcluster import (
     KIND,
@@ -21,6 +19,7 @@ from lnamespace.model.lcluster import (
     LClusterStatus,
 )
 from lnamespace.model.names import Names
+from lnamespace.model.structural_schema import Schema, validation_rule
 
 _COLUMNS: tuple[Column, ...] = (
     ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0),

@@ -6,7 +6,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from lnamespace.gateway.http.connection import ClientConnection, Handler
+from lnamespace.gateway.http.connection import ClientConnection
+from lnamespace.gateway.http.exchange import Handler
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.runtime.addresses import Address
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lnamespace.gateway.calls import AnswerEncoding, answer_encoding
-from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.merging import read_page

@@ -9,7 +9,7 @@ from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.calls import STREAMED
 from lnamespace.gateway.discovered import UpstreamDiscovery
 from lnamespace.gateway.doors import Destination
-from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.in_flight import InFlight
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.lists import MineLister

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.streams import pass_on, splice

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from lnamespace.gateway.answers import UpstreamRefused
-from lnamespace.gateway.http.connection import Exchange
+from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.logins import Authenticator, Login
 from lnamespace.gateway.people import login_subjects, tenant_of_account

@@ -14,7 +14,8 @@ from lnamespace.ledger.database.corrections import (
     history_of,
     preview,
 )
-from lnamespace.ledger.database.ledger import Ledger, Row
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.ledger.database.rows import Row
 from lnamespace.model.lnamespace import BILLING_TEXTS
 from lnamespace.model.rules import cost_center_problem, text_problem
 

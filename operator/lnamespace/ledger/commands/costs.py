@@ -26,7 +26,8 @@ from lnamespace.ledger.costs.allocation import (
 from lnamespace.ledger.costs.bill import BillFormat, open_bill, read_lines
 from lnamespace.ledger.costs.distribution import distribute
 from lnamespace.ledger.costs.intervals import read_spans
-from lnamespace.ledger.database.ledger import Ledger, Row
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.ledger.database.rows import Row
 
 _NEWS = 20_000
 """Lines between two reports of progress."""

@@ -7,11 +7,13 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from lnamespace.kube.client import Access, Client, connect
+from lnamespace.kube.client import Client
+from lnamespace.kube.connect import Access, connect
 from lnamespace.ledger.commands import correct
 from lnamespace.ledger.commands.output import progress, visible
 from lnamespace.ledger.database.embedded import existing_ledger, make_folder
-from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, to_row
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.ledger.database.rows import ClusterIdentity, to_row
 from lnamespace.ledger.outbox.client import OutboxClient, list_records
 from lnamespace.ledger.outbox.record import (
     BillingOperation,

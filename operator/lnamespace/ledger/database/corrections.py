@@ -13,8 +13,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from lnamespace.errors import SettingsError
-from lnamespace.ledger.database.ledger import Ledger, Row
+from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.queries import intervals
+from lnamespace.ledger.database.rows import Row
 from lnamespace.ledger.database.table import CLUSTER_COLUMNS, SCHEMA_VERSION, VOID, events_table
 from lnamespace.ledger.outbox.record import CORRECTION, BillingOperation, deletion_id
 

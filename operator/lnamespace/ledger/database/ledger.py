@@ -2,99 +2,33 @@
 
 import logging
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
 from threading import Lock
 from typing import Any
 
-import msgspec
 import sqlalchemy as sa
 
 from lnamespace.errors import LedgerMisconfigured
 from lnamespace.ledger.database import engines, schema
+from lnamespace.ledger.database.insertion import append
 from lnamespace.ledger.database.queries import (
-    SINCE,
     ends_of,
     events,
-    insertion,
     intervals,
     latest,
-    parameter,
     retracted,
     whole,
 )
+from lnamespace.ledger.database.rows import DEFAULT_GROUP, ClusterIdentity, Row
 from lnamespace.ledger.database.table import (
-    CLUSTER_COLUMNS,
-    SCHEMA_VERSION,
     VIEW_SUFFIX,
     events_table,
 )
-from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord, deletion_id
-from lnamespace.model.names import Names
+from lnamespace.ledger.outbox.record import BillingOperation, deletion_id
 from lnamespace.settings import Settings
-
-Row = dict[str, Any]
-
-_DEFAULT_GROUP = Names().group
-
-ROWS_PER_STATEMENT = 100
-"""For BigQuery: a fifth of its quota of 10,000 parameters, for its planner is slow with more."""
 
 UIDS_PER_QUERY = 500
 
-LOOK_BACK = timedelta(days=30)
-"""How much earlier than a row BigQuery looks for an event of the same id.
-
-Two processes that record one deletion differ by as long as one of them was away. BigQuery
-partitions the table by day and bills for the days that it reads; a month of events is less than the
-10 MB that it bills at least.
-"""
-
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class ClusterIdentity:
-    """A cluster, by the names that the cloud's bill has too, and an instance on it.
-
-    Attributes
-    ----------
-    api_group
-        The instance; the bill does not have it, for a namespace is of one instance.
-    cluster_uid
-        Tells clusters of the same names apart; empty if it is not known.
-    """
-
-    project_id: str = ""
-    cluster_location: str = ""
-    cluster_name: str = ""
-    api_group: str = _DEFAULT_GROUP
-    cluster_uid: str = ""
-
-    def columns(self) -> dict[str, str]:
-        """Return its names, by the ledger's columns."""
-        return {name: getattr(self, name) for name in CLUSTER_COLUMNS}
-
-
-def to_row(record: BillingRecord, place: ClusterIdentity) -> Row:
-    """Return the row of a record, with every column."""
-    values = msgspec.structs.asdict(record)
-    return {
-        **values,
-        **place.columns(),
-        "api_group": place.api_group,
-        "operation": record.operation.value,
-        "labels": labels_text(record.labels),
-        "schema_version": SCHEMA_VERSION,
-        "cluster_uid": place.cluster_uid or None,
-        "corrects": record.corrects or None,
-        "reason": None,
-    }
-
-
-def labels_text(labels: Mapping[str, str]) -> str:
-    """Return labels as JSON, sorted by key: not every database has a type for JSON."""
-    return msgspec.json.encode(labels, order="deterministic").decode()
 
 
 class Ledger:
@@ -229,7 +163,7 @@ class Ledger:
             The table has no column for the instance, and this is not the default one.
         """
         self.prepare()
-        if place.api_group != _DEFAULT_GROUP and "api_group" not in self._columns:
+        if place.api_group != DEFAULT_GROUP and "api_group" not in self._columns:
             raise LedgerMisconfigured(
                 f"the table {self.table.fullname} has no column api_group, by which this instance "
                 "is told from others: add it, or let this instance have a table of its own"
@@ -320,37 +254,3 @@ def _numbered(row: Row, taken_back: Sequence[Row]) -> Row:
         return row
     ids = {one["event_id"] for one in taken_back}
     return row | {"event_id": deletion_id(row["lnamespace_uid"], len(ids))}
-
-
-def append(
-    connection: sa.Connection, target: sa.Table, columns: tuple[str, ...], rows: Sequence[Row]
-) -> int:
-    """Insert rows of distinct events; return how many were new.
-
-    A statement has one row and is executed for many, which drivers do fast. In BigQuery each
-    execution is a job of a second, so there a statement has as many rows as it may.
-    """
-    if not rows:
-        return 0
-    bounded = connection.dialect.name == "bigquery"
-    size = ROWS_PER_STATEMENT if bounded else 1
-    since = {SINCE: min(row["valid_from"] for row in rows) - LOOK_BACK} if bounded else {}
-    full = len(rows) - len(rows) % size
-    added = 0
-    for part, count in ((rows[:full], size), (rows[full:], len(rows) - full)):
-        if part:
-            result = connection.execute(
-                insertion(target, columns, count, bounded),
-                [values | since for values in _parameters(part, columns, count)],
-                execution_options={"preserve_rowcount": True},
-            )
-            added += result.rowcount
-    return added
-
-
-def _parameters(rows: Sequence[Row], columns: tuple[str, ...], count: int) -> list[Row]:
-    names = [[(column, parameter(column, i)) for column in columns] for i in range(count)]
-    return [
-        {key: row[column] for row, keys in zip(group, names, strict=True) for column, key in keys}
-        for group in (rows[i : i + count] for i in range(0, len(rows), count))
-    ]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lnamespace.errors import RowsRefused
-from lnamespace.ledger.database.ledger import Row
+from lnamespace.ledger.database.rows import Row
 
 REFUSED_MAX = 8
 """Rows of a batch that are refused, with none written, before the rest is put off.

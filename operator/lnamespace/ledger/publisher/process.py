@@ -20,10 +20,12 @@ from lnamespace.errors import (
     LNamespaceError,
 )
 from lnamespace.kube.backoff import Backoff
-from lnamespace.kube.client import Access, Client, connect
+from lnamespace.kube.client import Client
+from lnamespace.kube.connect import Access, connect
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.store import Store
-from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, to_row
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.ledger.database.rows import ClusterIdentity, to_row
 from lnamespace.ledger.outbox.client import OutboxClient, QueuedRecord, decode_queued
 from lnamespace.ledger.outbox.record import BillingOperation
 from lnamespace.ledger.publisher import reconciliation

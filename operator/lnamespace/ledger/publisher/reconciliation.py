@@ -12,7 +12,8 @@ from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
 from lnamespace.errors import ModelError, NotFound, SettingsError
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import NAMESPACE
-from lnamespace.ledger.database.ledger import ClusterIdentity, Ledger, Row
+from lnamespace.ledger.database.ledger import Ledger
+from lnamespace.ledger.database.rows import ClusterIdentity, Row
 from lnamespace.ledger.metadata import decode_metadata
 from lnamespace.ledger.outbox.client import OutboxClient, list_all, list_records
 from lnamespace.ledger.outbox.record import (

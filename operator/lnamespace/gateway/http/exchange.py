@@ -1,0 +1,104 @@
+"""One request of a client, and the means to answer it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from typing import Protocol
+
+from lnamespace.gateway.http.flow import Chunks, WriteGate
+from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
+
+
+class RequestConnection(Protocol):
+    """The connection that a request came by.
+
+    Parameters
+    ----------
+    peer
+        The address of the client.
+    server_name
+        By which name the client asked in its TLS handshake; empty if by none.
+    certificate
+        The DER of the client's certificate, checked by TLS; empty without one.
+    """
+
+    transport: asyncio.Transport
+    gate: WriteGate
+    peer: str
+    server_name: str
+    certificate: bytes
+
+    async def write(self, data: bytes) -> None:
+        """Write, and wait while the client reads too slowly."""
+
+    async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
+        """Let go of HTTP: what arrives from now on is only passed on."""
+
+    def release(self, size: int) -> None:
+        """Count so many bytes of bodies no longer."""
+
+
+class Exchange:
+    """One request of a client, and the means to answer it once."""
+
+    def __init__(self, request: HttpRequest, connection: RequestConnection) -> None:
+        self.request = request
+        self.connection = connection
+        self.status = 0
+        """The status that was answered; 0 before."""
+        self.streamed = False
+        self.verb = ""
+        """What is asked for, once it is known."""
+        self.created = b""
+        """What was created, as JSON in tenant spelling."""
+        self.on_stream: Callable[[], object] | None = None
+        """Called when an answer begins whose length is not known."""
+
+    @property
+    def answered(self) -> bool:
+        """Return whether an answer has begun."""
+        return self.status != 0
+
+    async def answer(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
+        """Answer in whole."""
+        self.status = status
+        sized = (*headers, ("Content-Length", str(len(body))))
+        head = encode_response_head(status, sized)
+        await self.connection.write(head if self.request.method == "HEAD" else head + body)
+
+    async def start(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
+        """Begin an answer whose length is not known."""
+        self.status, self.streamed = status, True
+        self._forget_body()
+        chunked = (*headers, ("Transfer-Encoding", "chunked"))
+        self._tell_stream()
+        await self.connection.write(encode_response_head(status, chunked))
+
+    async def send(self, data: bytes) -> None:
+        """Send a part of an answer that was started."""
+        if data:
+            await self.connection.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+    async def end(self) -> None:
+        """End an answer that was started."""
+        await self.connection.write(b"0\r\n\r\n")
+
+    async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
+        """Answer 101 and return the connection's transport and what the client sends from now."""
+        self.status, self.streamed = 101, True
+        self._forget_body()
+        self._tell_stream()
+        return await self.connection.switch(head)
+
+    def _tell_stream(self) -> None:
+        if self.on_stream:
+            self.on_stream()
+
+    def _forget_body(self) -> None:
+        """Keep no body while a stream lasts: there is room for some, and all clients share it."""
+        size = len(self.request.body)
+        self.request = replace(self.request, body=b"")
+        self.connection.release(size)
+
+
+Handler = Callable[[Exchange], Awaitable[None]]

@@ -1,0 +1,77 @@
+"""Connect to the cluster that is configured, and renew the credentials."""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kubernetes.aio import config
+from kubernetes.aio.client import Configuration
+
+from lnamespace import errors
+from lnamespace.kube.client import Client
+
+_RENEWAL_PAUSE = 60.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where the cluster's configuration is; both empty: as kubectl would, or the pod's own."""
+
+    kubeconfig: str = ""
+    context: str = ""
+
+
+@asynccontextmanager
+async def connect(access: Access) -> AsyncIterator[Client]:
+    """Connect as configured; credentials that expire are renewed for as long as it is open.
+
+    Raises
+    ------
+    SettingsError
+        There is no usable configuration.
+    """
+    configuration = Configuration()
+    try:
+        renewal = await _configure(configuration, access)
+    except (config.ConfigException, OSError) as error:
+        raise errors.SettingsError(f"no usable cluster configuration: {error}") from error
+    try:
+        async with Client(configuration) as client:
+            yield client
+    finally:
+        renewal.cancel()
+
+
+async def _configure(configuration: Configuration, access: Access) -> asyncio.Task[None]:
+    kubeconfig = access.kubeconfig or os.environ.get("KUBECONFIG", "")
+    if not kubeconfig and not access.context and "KUBERNETES_SERVICE_HOST" in os.environ:
+        config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+        return asyncio.create_task(asyncio.sleep(0))
+    path = kubeconfig or f"{os.environ.get('HOME', '')}/.kube/config"
+    if not any(map(os.path.exists, path.split(os.pathsep))):
+        raise errors.SettingsError(f"no usable cluster configuration: {path}: no such file")
+    loader = await config.load_kube_config(  # type: ignore[no-untyped-call]
+        config_file=path,
+        context=access.context or None,
+        client_configuration=configuration,
+        persist_config=False,
+    )
+    return asyncio.create_task(_renew(loader, configuration))
+
+
+async def _renew(loader: Any, configuration: Configuration) -> None:
+    """Renew credentials that come from a program; that it fails once is no reason to give up."""
+    while True:
+        try:
+            await config.refresh_token(loader, configuration)  # type: ignore[no-untyped-call]
+        except Exception as error:  # noqa: BLE001 - whatever somebody's login program does
+            log.warning("credentials not renewed", extra={"error": str(error)})
+            await asyncio.sleep(_RENEWAL_PAUSE)
+        else:
+            return

@@ -1,0 +1,59 @@
+"""Rows of the ledger: what a record says, and of which cluster."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from lnamespace.ledger.database.table import CLUSTER_COLUMNS, SCHEMA_VERSION
+from lnamespace.ledger.outbox.record import BillingRecord
+from lnamespace.model.names import Names
+
+Row = dict[str, Any]
+
+DEFAULT_GROUP = Names().group
+
+
+@dataclass(frozen=True)
+class ClusterIdentity:
+    """A cluster, by the names that the cloud's bill has too, and an instance on it.
+
+    Attributes
+    ----------
+    api_group
+        The instance; the bill does not have it, for a namespace is of one instance.
+    cluster_uid
+        Tells clusters of the same names apart; empty if it is not known.
+    """
+
+    project_id: str = ""
+    cluster_location: str = ""
+    cluster_name: str = ""
+    api_group: str = DEFAULT_GROUP
+    cluster_uid: str = ""
+
+    def columns(self) -> dict[str, str]:
+        """Return its names, by the ledger's columns."""
+        return {name: getattr(self, name) for name in CLUSTER_COLUMNS}
+
+
+def to_row(record: BillingRecord, place: ClusterIdentity) -> Row:
+    """Return the row of a record, with every column."""
+    values = msgspec.structs.asdict(record)
+    return {
+        **values,
+        **place.columns(),
+        "api_group": place.api_group,
+        "operation": record.operation.value,
+        "labels": labels_text(record.labels),
+        "schema_version": SCHEMA_VERSION,
+        "cluster_uid": place.cluster_uid or None,
+        "corrects": record.corrects or None,
+        "reason": None,
+    }
+
+
+def labels_text(labels: Mapping[str, str]) -> str:
+    """Return labels as JSON, sorted by key: not every database has a type for JSON."""
+    return msgspec.json.encode(labels, order="deterministic").decode()
