@@ -1,35 +1,21 @@
-"""Every option, once: its flag, its environment variable, its default and its meaning.
+"""Every option, once: its name, its default, its meaning, and the commands that have it."""
 
-The option ``users_role`` has the flag ``--users-role`` and the environment variable
-``LNAMESPACE_USERS_ROLE``; the flag takes precedence.
-"""
-
-import argparse
 import dataclasses
-import os
-import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from lnamespace.errors import SettingsError
-
-_SUFFIX_MAX_LENGTH = 52
-"""The managed-by label contains the suffix, and a label has 63 characters."""
-
-_CHOICES = {
-    "sudo_layout": ("group", "serviceaccount"),
-    "ledger_manage": ("CreateAndExtend", "Never"),
-    "gateway_mine": ("yes", "no"),
-    "lclusters": ("yes", "no"),
-    "log_format": ("text", "json"),
-    "log_level": ("debug", "info", "warning", "error"),
-}
-"""The values of the options that have a few."""
-
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+from lnamespace.settings.checks import (
+    check_choice,
+    check_class,
+    check_group_format,
+    check_limits,
+    check_number,
+    check_reference,
+    check_suffix,
+    items,
+    parse_limits,
+)
 
 
 def _option(default: Any, meaning: str, *commands: str) -> Any:
@@ -315,149 +301,34 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
-        self._check_suffix()
-        self._check_group_format()
-        self._check_class()
-        self._check_choices()
+        check_suffix(self.api_group_suffix)
+        check_group_format(self.sudoers_group_format)
+        check_class(self.class_name)
         if not self.users_role:
             raise SettingsError("--users-role must name a ClusterRole")
         for option in dataclasses.fields(self):
-            least = min(option.default, 1) if isinstance(option.default, int) else None
-            if option.name.endswith("limit_per_requester"):
-                least = 0  # without a limit
-            if least is not None and getattr(self, option.name) < least:
-                raise SettingsError(f"{_flag(option.name)} must be at least {least}")
-        self._check_limits()
+            value = getattr(self, option.name)
+            check_choice(option.name, value)
+            if isinstance(option.default, int):
+                check_number(option.name, value, option.default)
+        for name in ("limit_exceptions", "lcluster_limit_exceptions"):
+            check_limits(name, getattr(self, name))
         for name in ("lease", "gateway_signer_secret"):
-            value = getattr(self, name)
-            if value and not re.fullmatch(r"[^/]+/[^/]+", value):
-                raise SettingsError(f"{_flag(name)} must be NAMESPACE/NAME")
+            check_reference(name, getattr(self, name))
         if not set(items(self.default_lists)) <= {"users", "managers", "sudoers"}:
             raise SettingsError("--default-lists must name some of users, managers, sudoers")
-
-    def _check_limits(self) -> None:
-        for option in ("limit_exceptions", "lcluster_limit_exceptions"):
-            if any(limit < 0 for limit in self._limits(option).values()):
-                raise SettingsError(f"{_flag(option)} must be numbers of at least 0")
-
-    def _check_choices(self) -> None:
-        for option, words in _CHOICES.items():
-            if getattr(self, option) not in words:
-                *others, last = words
-                raise SettingsError(f"{_flag(option)} must be {', '.join(others)} or {last}")
-
-    def _check_suffix(self) -> None:
-        suffix = self.api_group_suffix
-        if len(suffix) > _SUFFIX_MAX_LENGTH or not re.fullmatch(rf"{_LABEL}(\.{_LABEL})*", suffix):
-            raise SettingsError(
-                "--api-group-suffix must be a DNS name of at most "
-                f"{_SUFFIX_MAX_LENGTH} characters, such as example.com"
-            )
-
-    def _check_class(self) -> None:
-        if not re.fullmatch(rf"({_LABEL})?", self.class_name) or len(self.class_name) > 63:
-            raise SettingsError("--class-name must be a DNS label of at most 63 characters")
-
-    def _check_group_format(self) -> None:
-        if not self.sudoers_group_format:
-            return
-        before, found, _ = self.sudoers_group_format.partition("{name}")
-        if not found:
-            raise SettingsError("--sudoers-group-format must contain {name}")
-        if "system:".startswith(before) and ":" in self.sudoers_group_format:
-            raise SettingsError("--sudoers-group-format must not be able to make a system: group")
-        if before.startswith("system:"):
-            raise SettingsError("--sudoers-group-format must not start with system:")
 
     @property
     def limits_by_name(self) -> dict[str, int]:
         """Return the exceptions to the limit of LNamespaces by user name."""
-        return self._limits("limit_exceptions")
+        return parse_limits("limit_exceptions", self.limit_exceptions)
 
     @property
     def lcluster_limits_by_name(self) -> dict[str, int]:
         """Return the exceptions to the limit of LClusters by user name."""
-        return self._limits("lcluster_limit_exceptions")
-
-    def _limits(self, option: str) -> dict[str, int]:
-        """Return the numbers by user name that an option has.
-
-        Raises
-        ------
-        SettingsError
-            The option is not JSON, or not a mapping from text to numbers.
-        """
-        try:
-            return msgspec.json.decode(getattr(self, option), type=dict[str, int])
-        except msgspec.DecodeError as error:
-            raise SettingsError(
-                f'{_flag(option)} must be JSON such as {{"ci-bot": 100}}: {error}'
-            ) from error
+        return parse_limits("lcluster_limit_exceptions", self.lcluster_limit_exceptions)
 
     @property
     def reserved(self) -> tuple[str, ...]:
         """Return the patterns of further reserved names."""
         return items(self.reserved_names)
-
-
-def items(text: str) -> tuple[str, ...]:
-    """Split the value of an option that lists items, separated by commas."""
-    return tuple(item.strip() for item in text.split(",") if item.strip())
-
-
-def add_options(parser: argparse.ArgumentParser, command: str) -> None:
-    """Add a flag to the parser for every option of a command."""
-    for option in dataclasses.fields(Settings):
-        if option.metadata["commands"] and command not in option.metadata["commands"]:
-            continue
-        parser.add_argument(
-            _flag(option.name),
-            type=_type(option),
-            metavar=_type(option).__name__.upper(),
-            default=argparse.SUPPRESS,
-            help=f"{option.metadata['meaning']} [{_variable(option.name)}; {option.default!r}]",
-        )
-
-
-def load(arguments: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> Settings:
-    """Return the settings from parsed flags, then the environment, then the defaults.
-
-    Raises
-    ------
-    SettingsError
-        A value cannot work; the message names the option.
-    """
-    values: dict[str, Any] = {}
-    for option in dataclasses.fields(Settings):
-        if hasattr(arguments, option.name):
-            values[option.name] = getattr(arguments, option.name)
-        elif _variable(option.name) in environment:
-            values[option.name] = _parse(option, environment[_variable(option.name)])
-    return Settings(**values)
-
-
-def _parse(option: "dataclasses.Field[Any]", text: str) -> Any:
-    try:
-        return _type(option)(text)
-    except ValueError as error:
-        raise SettingsError(f"{_variable(option.name)}: not a number: {text!r}") from error
-
-
-def _type(option: "dataclasses.Field[Any]") -> type[str] | type[int]:
-    return int if isinstance(option.default, int) else str
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
-def _variable(name: str) -> str:
-    return "LNAMESPACE_" + name.upper()
-
-
-def documented() -> Sequence[tuple[str, str, str, str]]:
-    """Return flag, variable, default and meaning of every option, for docs/reference."""
-    return [
-        (_flag(o.name), _variable(o.name), str(o.default), str(o.metadata["meaning"]))
-        for o in dataclasses.fields(Settings)
-    ]

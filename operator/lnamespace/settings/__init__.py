@@ -1,0 +1,15 @@
+"""Every option, once: its flag, its environment variable, its default and its meaning.
+
+The option ``users_role`` has the flag ``--users-role`` and the environment variable
+``LNAMESPACE_USERS_ROLE``; the flag takes precedence.
+
+- :mod:`~lnamespace.settings.options`: the options.
+- :mod:`~lnamespace.settings.checks`: what their values must be.
+- :mod:`~lnamespace.settings.loading`: their values from flags and the environment.
+"""
+
+from lnamespace.settings.checks import items
+from lnamespace.settings.loading import add_options, documented, load
+from lnamespace.settings.options import Settings
+
+__all__ = ["Settings", "add_options", "documented", "items", "load"]
