@@ -6,6 +6,7 @@ should be with what is. In the order in which they build on each other:
 * :mod:`~lnamespace.controller.queue` - which keys wait to be worked on.
 * :mod:`~lnamespace.controller.resource` - the LNamespace as an API resource; pure.
 * :mod:`~lnamespace.controller.people` - which LNamespaces need which person.
+* :mod:`~lnamespace.controller.lnamespace_index` - the LNamespaces by UID, readable or not.
 * :mod:`~lnamespace.controller.cache` - what is known of the cluster, and whom news concerns.
 * :mod:`~lnamespace.controller.status` - what to say of an LNamespace; pure.
 * :mod:`~lnamespace.controller.outcome` - what came of working on a key.

@@ -12,6 +12,7 @@ from lnamespace.access.limit import RequesterLimits, describe_orphans
 from lnamespace.access.person import Person
 from lnamespace.controller.deleted import DeletedLNamespaces
 from lnamespace.controller.lclusters.cache import LClusterCache, TenantCluster
+from lnamespace.controller.lnamespace_index import LNamespaceIndex
 from lnamespace.controller.outbox import DeletedLNamespace, Departed
 from lnamespace.controller.people import People
 from lnamespace.controller.queue import WorkQueue
@@ -85,10 +86,7 @@ class Cache:
         self._queue = queue
         self._news = news
         self.people = People()
-        self._uids: dict[str, CachedLNamespace] = {}
-        """The LNamespaces that there are, by UID."""
-        self._last_read: dict[str, LNamespace | None] = {}
-        """Those that cannot be read, by UID, as they were when they could be."""
+        self.index = LNamespaceIndex(self.ours, self._became_readable)
         self._slots = Quota(conventions, limits, reserved, lambda name: queue.add(Tenant(name)))
         self.deleted = DeletedLNamespaces()
         self.lnamespaces: Store[CachedLNamespace] = Store(self._lnamespace_changed)
@@ -189,14 +187,6 @@ class Cache:
         """Return the LNamespace if it is of our class, or None."""
         return listed.lns if listed and listed.of_class(self._names.class_name) else None
 
-    def never_read(self, uid: str) -> str:
-        """Return the name of an LNamespace of ours that could not be read since the start, if any.
-
-        Whom it lists is not known, so nothing that it may need is to be taken away.
-        """
-        listed = self._uids.get(uid)
-        return listed.lns.name if listed and self._last_read.get(uid, listed) is None else ""
-
     def is_sponsored(self, person: Person, uid: str) -> bool:
         """Return whether the person's objects stay if nothing else but that LNamespace owns them.
 
@@ -213,11 +203,11 @@ class Cache:
         was, is_ = self.ours(old), self.ours(new)
         self._news(old if was else None, new if is_ else None)
         waited = was is not None and self._slots.waits(was.name)
-        listed_before = self._as_read(was)
-        self._note_uids(old, new)
+        listed_before = self.index.as_read(was)
+        self.index.note(old, new)
         # People first: by the time the LNamespace is done, its sudoers are, and it need not wait.
         if known := was or is_:
-            self._recount(known.name, listed_before, self._as_read(is_), self._slots.note)
+            self._recount(known.name, listed_before, self.index.as_read(is_), self._slots.note)
         for lns in (was, is_):
             if lns is not None:
                 self._queue.add(Tenant(lns.name))
@@ -227,32 +217,12 @@ class Cache:
             self.deleted[was.uid] = DeletedLNamespace(was, datetime.now(UTC))
             self._queue.add(Departed(was.uid))
 
-    def _note_uids(self, old: CachedLNamespace | None, new: CachedLNamespace | None) -> None:
-        """Index LNamespaces by UID, and keep what was last read of unreadable ones."""
-        same = old is not None and new is not None and old.lns.uid == new.lns.uid
-        if old is not None and not same:
-            self._uids.pop(old.lns.uid, None)
-            self._forget_unread(old.lns.uid)
-        if new is None or self.ours(new) is None:
-            return
-        self._uids[new.lns.uid] = new
-        if not new.problem:
-            self._forget_unread(new.lns.uid)
-        elif new.lns.uid not in self._last_read:
-            self._last_read[new.lns.uid] = old.lns if same and old else None
-
-    def _forget_unread(self, uid: str) -> None:
+    def _became_readable(self, uid: str) -> None:
         """Enqueue the people whose objects were kept because the LNamespace was unreadable."""
-        if uid not in self._last_read or self._last_read.pop(uid) is not None:
-            return
         for binding in (CLUSTER_ROLE_BINDING, ROLE_BINDING):
             for seen in self.objects[binding]:
                 if uid in seen.owners and (person := self._names.person_of(seen.key[1])):
                     self._queue.add(Person(person, seen.key[0]))
-
-    def _as_read(self, lns: LNamespace | None) -> LNamespace | None:
-        """Return the LNamespace as it was when it could be read the last time."""
-        return (self._last_read.get(lns.uid) or lns) if lns else None
 
     def _forget_deletions(self) -> None:
         """Drop on a standby the deletions that the leader has long recorded."""
@@ -295,7 +265,7 @@ class Cache:
         return sum(1 for _ in islice(needed, 2))
 
     def _needs(self, uid: str, person: Person) -> bool:
-        listed = self._uids.get(uid)
+        listed = self.index.get(uid)
         if listed is None or listed.terminating:
             return False
         return self.people.is_sponsor(person, listed.lns.name, uid)

@@ -81,7 +81,7 @@ class PersonReconciler:
         """
         found = (self.cache.get(*place) for place in person_refs(person, self.conventions))
         owners = {uid for seen in found if seen for uid in seen.owners}
-        return {name: uid for uid in owners if (name := self.cache.never_read(uid))}
+        return {name: uid for uid in owners if (name := self.cache.index.never_read(uid))}
 
     def _note(self, person: Person, failures: list[ClusterError], failed_before: int) -> bool:
         """Keep what is wrong for the status of LNamespaces; return whether that has changed."""
