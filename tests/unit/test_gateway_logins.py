@@ -12,7 +12,7 @@ from lnamespace.gateway.authorities import TenantIdentity, make_root
 from lnamespace.gateway.certificates import ClientCertificates
 from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.logins import Authenticator, Login
-from lnamespace.gateway.signing import decode_request, signed_status
+from lnamespace.gateway.signing_requests import decode_request, signed_status
 from lnamespace.translate.confinement.certificates import OWN_CLIENT_SIGNER
 from lnamespace.translate.status import Refused
 from msgspec import json

@@ -8,9 +8,9 @@ import pytest
 from lnamespace.errors import Forbidden
 from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.http.upstream import UpstreamResponse
-from lnamespace.gateway.lists import PageRequest, list_all, list_page
+from lnamespace.gateway.merged_lists import PageRequest, list_all, list_page
+from lnamespace.gateway.merged_watches import MemberRequest, MergedWatch, WatchRequest
 from lnamespace.gateway.merging import ResumeLog, merge_pages, read_page
-from lnamespace.gateway.watches import MemberRequest, MergedWatch, WatchRequest
 from lnamespace.translate.continuation import ListPosition
 from lnamespace.translate.status import Refused, expired
 

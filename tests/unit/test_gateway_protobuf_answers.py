@@ -5,7 +5,7 @@ import json
 import struct
 
 import pytest
-from lnamespace.gateway.calls import ProtobufEncoding
+from lnamespace.gateway.answer_encodings import ProtobufEncoding
 from lnamespace.translate import protobuf
 from lnamespace.translate.protobuf.encoding import ITEMS_OF_STEP
 from lnamespace.translate.resources import GroupResource

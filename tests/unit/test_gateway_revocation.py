@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from lnamespace.gateway.answer_encodings import JsonEncoding
 from lnamespace.gateway.answers import answer_json
 from lnamespace.gateway.audit import RequestRecord
-from lnamespace.gateway.calls import JsonEncoding, TenantCall
+from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.doors import Destination
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.messages import HttpRequest

@@ -11,14 +11,14 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from lnamespace.gateway import signing
+from lnamespace.gateway import signing_requests
 from lnamespace.gateway.authorities import (
     RootAuthority,
     TenantIdentity,
     make_root,
     read_root,
 )
-from lnamespace.gateway.signing import SigningRequest, decode_request, signed_status
+from lnamespace.gateway.signing_requests import SigningRequest, decode_request, signed_status
 from lnamespace.runtime.certificates import key_pem
 from lnamespace.translate.confinement.certificates import OWN_CLIENT_SIGNER
 from lnamespace.translate.status import Refused
@@ -135,7 +135,7 @@ def test_a_key_that_cannot_be_certified_says_so_in_the_request(
     def refuse(*_: Any) -> None:
         raise error("a key of a kind that nobody has thought of")
 
-    monkeypatch.setattr(signing, "_issue", refuse)
+    monkeypatch.setattr(signing_requests, "_issue", refuse)
     status = signed_status(request("Approved"), ROOT.tenant_authority(ACME), NOW)
     assert "a key of a kind" in status["conditions"][-1]["message"]
 

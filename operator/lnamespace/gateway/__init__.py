@@ -1,24 +1,58 @@
 """The process ``lnamespace gateway``, which shows every tenant a whole cluster of its own.
 
-One request, from its head to its answer:
+What it knows, it knows from watches and stores nothing. One request, from its socket to its answer:
 
 - :mod:`~lnamespace.gateway.http`: HTTP/1.1 in both directions.
-- :mod:`~lnamespace.gateway.serving`: the steps of a request, in order.
+- :mod:`~lnamespace.gateway.serving`: the steps of a request, in order;
+  :mod:`~lnamespace.gateway.audit` writes a line about each.
 - :mod:`~lnamespace.gateway.doors`: for which tenant it is, by host or by path.
-- :mod:`~lnamespace.gateway.logins` and :mod:`~lnamespace.gateway.people`: who sent it, and who they
-  are inside that tenant's cluster.
-- :mod:`~lnamespace.gateway.signer`: signs what an LCluster's people ask for and approve inside it.
+- :mod:`~lnamespace.gateway.logins`, :mod:`~lnamespace.gateway.people`: who sent it, and who they
+  are inside that tenant's cluster. :mod:`~lnamespace.gateway.impersonating`: ``--as``.
 - :mod:`~lnamespace.gateway.in_flight`: how much one tenant may ask at once.
-- :mod:`~lnamespace.gateway.impersonating`, :mod:`~lnamespace.gateway.reviewing`,
-  :mod:`~lnamespace.gateway.role_writes`: ``--as``, access reviews, no escalation.
-- :mod:`~lnamespace.gateway.forwarding`: to the platform's API server and back; lists and watches of
-  several namespaces are joined in :mod:`~lnamespace.gateway.listing` and
-  :mod:`~lnamespace.gateway.watching`.
-- :mod:`~lnamespace.gateway.grants`: asks again what is refused in the second before the API server
-  knows of a new namespace's RoleBinding.
-- :mod:`~lnamespace.gateway.mine`: the door to the platform's own cluster, for LNamespaces.
-- :mod:`~lnamespace.gateway.discovery`: discovery, OpenAPI and other paths that are no objects.
+- :mod:`~lnamespace.gateway.reviewing` answers who may do what;
+  :mod:`~lnamespace.gateway.role_writes` and :mod:`~lnamespace.gateway.secondary_checks` refuse what
+  would give more rights than its sender has.
+- :mod:`~lnamespace.gateway.content`: how much may be made in an LCluster, and until when.
+- :mod:`~lnamespace.gateway.calls`: the request, when it is allowed, and
+  :mod:`~lnamespace.gateway.answer_encodings`: how its client wants to be answered.
+- :mod:`~lnamespace.gateway.forwarding`: to the API server and back, by
+  :mod:`~lnamespace.gateway.upstream`. :mod:`~lnamespace.gateway.grants` sends again what is refused
+  before the API server knows of a new namespace's RoleBinding. Some writes depend on what is
+  :mod:`~lnamespace.gateway.stored`: :mod:`~lnamespace.gateway.applies`,
+  :mod:`~lnamespace.gateway.requesters`, :mod:`~lnamespace.gateway.volumes`.
+- :mod:`~lnamespace.gateway.answers`: the answer; :mod:`~lnamespace.gateway.streams`: logs and exec;
+  :mod:`~lnamespace.gateway.made`: objects that the gateway makes itself.
 
-What the gateway knows, it knows from watches (:mod:`~lnamespace.gateway.tenants`); it stores
-nothing.
+A list or watch is made of :mod:`~lnamespace.gateway.parts`, one for each namespace:
+
+- :mod:`~lnamespace.gateway.listing` answers lists, :mod:`~lnamespace.gateway.watching` watches.
+- :mod:`~lnamespace.gateway.merged_lists`, :mod:`~lnamespace.gateway.merged_watches`: of several
+  namespaces as of one cluster. :mod:`~lnamespace.gateway.merging` has the pure part,
+  :mod:`~lnamespace.gateway.sealing` the continue tokens.
+
+Paths that are no objects:
+
+- :mod:`~lnamespace.gateway.discovery` answers them, from
+  :mod:`~lnamespace.gateway.documents` of the API server, by tenant
+  (:mod:`~lnamespace.gateway.served_apis`, :mod:`~lnamespace.gateway.openapi`).
+
+What is known of tenants:
+
+- :mod:`~lnamespace.gateway.tenants`: all of them, by watches and by
+  :mod:`~lnamespace.gateway.upstream_discovery`; :mod:`~lnamespace.gateway.tenant`: one of them,
+  its :mod:`~lnamespace.gateway.namespaces` and its :mod:`~lnamespace.gateway.roles`.
+
+Certificates:
+
+- :mod:`~lnamespace.gateway.certificates`: TLS; :mod:`~lnamespace.gateway.authorities`: the CAs of
+  LClusters.
+- :mod:`~lnamespace.gateway.signer` signs what people inside ask for
+  (:mod:`~lnamespace.gateway.signing_requests`).
+
+Besides tenants' requests:
+
+- :mod:`~lnamespace.gateway.webhooks`: the API server asks, and a tenant's webhook answers.
+- :mod:`~lnamespace.gateway.mine`: the door to the platform's own cluster, for LNamespaces.
+- :mod:`~lnamespace.gateway.check`: the command ``lnamespace gateway check``.
+- :mod:`~lnamespace.gateway.process`: what makes all this and ends it.
 """

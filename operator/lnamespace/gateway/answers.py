@@ -8,7 +8,8 @@ from http.client import responses
 import msgspec
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.calls import AnswerEncoding, TenantCall
+from lnamespace.gateway.answer_encodings import AnswerEncoding
+from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.translate.bodies import answer_down

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.stored import read_stored
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.translate.bodies import media_type_of
 from lnamespace.translate.confinement.ownership import (
@@ -21,7 +22,6 @@ from lnamespace.translate.confinement.ownership import (
 )
 from lnamespace.translate.confinement.rules import Path
 from lnamespace.translate.patches import APPLY_PATCH
-from lnamespace.translate.targets import upstream_target
 
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -71,9 +71,7 @@ async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
     media_type = media_type_of(call.exchange.request.value("content-type"))
     if media_type != APPLY_PATCH or not adds_fields(request.resource):
         return ApplyBasis()
-    read = replace(request, verb="get", subresource="", query=())
-    target = upstream_target(read, call.view)
-    response = await upstream.send("GET", target, call.acting, call.headers)
+    response = await read_stored(upstream, call)
     body = await response.read()
     if response.status != 200:
         return ApplyBasis()  # it is not there, or the write is refused in the same words

@@ -10,7 +10,7 @@ from lnamespace.gateway.documents import FreshDocument, TaggedDocument, fetch
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.openapi import OpenApiDocuments
-from lnamespace.gateway.served import ServedApi, ServedApis
+from lnamespace.gateway.served_apis import ServedApi, ServedApis
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.kube.answers import error_of
 from lnamespace.translate.discovery_documents import (

@@ -8,7 +8,7 @@ from lnamespace.gateway.answers import UpstreamRefused, answer_json
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.grants import send_until_granted
 from lnamespace.gateway.http.upstream import UpstreamResponse
-from lnamespace.gateway.lists import PageRequest, list_all, list_page
+from lnamespace.gateway.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.merging import merge_pages
 from lnamespace.gateway.namespaces import TenantNamespaces
 from lnamespace.gateway.parts import Part, list_parts, names_of, nothing_of

@@ -1,4 +1,4 @@
-"""The tenants that there are: their LClusters, namespaces, RBAC, kept current by watches."""
+"""The namespaces of one tenant, and objects of the platform's cluster as watches tell of them."""
 
 import asyncio
 import time
@@ -150,7 +150,7 @@ class TenantNamespaces:
         return True
 
     def listen(self, listener: NamespaceListener) -> Callable[[], None]:
-        """TenantCall ``listener`` at each change; return what ends that."""
+        """Call a listener at each change; return what ends that."""
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 

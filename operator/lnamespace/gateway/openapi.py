@@ -10,7 +10,7 @@ from lnamespace.gateway.documents import (
     UpstreamDocument,
     fetch,
 )
-from lnamespace.gateway.served import ServedApi
+from lnamespace.gateway.served_apis import ServedApi
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.kube.answers import error_of
 from lnamespace.translate.media_types import JSON

@@ -1,11 +1,11 @@
 """Who asked for a certificate: upstream, the gateway asks for everybody."""
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.stored import read_stored
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.rbac.reviews import user_info
 from lnamespace.translate.bodies import media_type_of
@@ -13,7 +13,6 @@ from lnamespace.translate.confinement.certificates import REQUESTER
 from lnamespace.translate.confinement.rules import annotations
 from lnamespace.translate.patches import APPLY_PATCH
 from lnamespace.translate.resources import GroupResource
-from lnamespace.translate.targets import upstream_target
 
 REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
@@ -48,8 +47,6 @@ def with_requester(body: bytes, requester: str) -> bytes:
 
 
 async def _stored(upstream: Upstream, call: TenantCall) -> dict[str, Any] | None:
-    read = replace(call.request, verb="get", subresource="", query=())
-    target = upstream_target(read, call.view)
-    response = await upstream.send("GET", target, call.acting, call.headers)
+    response = await read_stored(upstream, call)
     body = await response.read()
     return _decode_object(body) if response.status == 200 else None

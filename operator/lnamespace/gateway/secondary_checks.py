@@ -1,12 +1,12 @@
 """What the API server asks its authorizer besides the request, asked for a tenant's people."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import msgspec
 
 from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.stored import read_request, read_stored
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.rbac.attributes import Attributes, User
 from lnamespace.rbac.authorizer import Authorizer
@@ -20,7 +20,6 @@ from lnamespace.rbac.secondary import (
 from lnamespace.translate.bodies import answer_down, media_type_of
 from lnamespace.translate.media_types import JSON
 from lnamespace.translate.status import not_found
-from lnamespace.translate.targets import upstream_target
 
 
 class ObjectIdentity(msgspec.Struct, frozen=True, rename="camel"):
@@ -78,15 +77,13 @@ async def stored_object(upstream: Upstream, call: TenantCall) -> bytes:
     UpstreamRefused
         It cannot be read.
     """
-    request = replace(call.request, verb="get", subresource="", query=())
-    target = upstream_target(request, call.view)
-    response = await upstream.send("GET", target, call.acting, call.headers)
+    response = await read_stored(upstream, call)
     body = await response.read()
     if response.status == 404:
         return b""
     if response.status != 200:
         raise UpstreamRefused(response.status, (), body)
-    return answer_down(request, JSON, body, call.view)
+    return answer_down(read_request(call), JSON, body, call.view)
 
 
 def identity_of(body: bytes) -> ObjectIdentity:

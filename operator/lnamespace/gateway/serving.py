@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from lnamespace.errors import ClusterError
+from lnamespace.gateway.answer_encodings import answer_encoding
 from lnamespace.gateway.answers import UpstreamRefused, answer_json, refuse
 from lnamespace.gateway.audit import AuditLog, RequestRecord
-from lnamespace.gateway.calls import STREAMED, TenantCall, answer_encoding
+from lnamespace.gateway.calls import STREAMED, TenantCall
 from lnamespace.gateway.content import ContentQuota, refuse_new_content
 from lnamespace.gateway.discovery import DiscoveryDocuments
 from lnamespace.gateway.doors import MINE, Destination, find_destination

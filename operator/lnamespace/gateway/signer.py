@@ -14,7 +14,7 @@ from lnamespace.gateway.authorities import (
     read_root,
 )
 from lnamespace.gateway.namespaces import WatchedObject, read_watched
-from lnamespace.gateway.signing import decode_request, signed_status
+from lnamespace.gateway.signing_requests import decode_request, signed_status
 from lnamespace.gateway.tenants import Tenants
 from lnamespace.kube.client import Client
 from lnamespace.kube.reflector import Reflector

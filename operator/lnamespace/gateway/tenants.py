@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from lnamespace.errors import ModelError
-from lnamespace.gateway.discovered import UpstreamDiscovery
 from lnamespace.gateway.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.tenant import ServedTenant
 from lnamespace.gateway.upstream import Upstream
+from lnamespace.gateway.upstream_discovery import UpstreamDiscovery
 from lnamespace.kube.client import Client
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.resources import (

@@ -4,14 +4,13 @@ Their names are the same upstream and do not say whose they are, so that the acc
 gateway writes cluster-scoped objects could write everybody's.
 """
 
-from dataclasses import replace
-
 from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.stored import read_request, read_stored
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.translate.bodies import answer_down
 from lnamespace.translate.media_types import JSON
 from lnamespace.translate.status import not_found
-from lnamespace.translate.targets import READ_VERBS, is_dynamic_volume, upstream_target
+from lnamespace.translate.targets import READ_VERBS, is_dynamic_volume
 
 
 async def confirm_own_volume(upstream: Upstream, call: TenantCall) -> None:
@@ -25,10 +24,8 @@ async def confirm_own_volume(upstream: Upstream, call: TenantCall) -> None:
     request = call.request
     if request.verb in READ_VERBS or not is_dynamic_volume(request):
         return
-    stored = replace(request, verb="get", subresource="", query=())
-    target = upstream_target(stored, call.view)
-    response = await upstream.send("GET", target, call.acting, (("accept", JSON),))
+    response = await read_stored(upstream, call)
     body = await response.read()
     if response.status != 200:
         raise not_found(request.resource.group_resource, request.name)
-    answer_down(stored, JSON, body, call.view)
+    answer_down(read_request(call), JSON, body, call.view)

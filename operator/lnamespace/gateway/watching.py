@@ -10,11 +10,11 @@ from lnamespace.gateway.grants import send_until_granted
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.in_flight import WatchCount, WatchCounts
 from lnamespace.gateway.made import answer_made
+from lnamespace.gateway.merged_watches import MemberRequest, MergedWatch, WatchRequest, event_lines
 from lnamespace.gateway.merging import ResumeLog
 from lnamespace.gateway.namespaces import TenantNamespaces
 from lnamespace.gateway.parts import Part, cluster_parts, namespace_part, nothing_of
 from lnamespace.gateway.upstream import Upstream
-from lnamespace.gateway.watches import MemberRequest, MergedWatch, WatchRequest, event_lines
 from lnamespace.translate.bodies import event_down
 from lnamespace.translate.made_objects import is_made
 from lnamespace.translate.media_types import JSON

@@ -2,13 +2,19 @@
 
 All names are in tenant spelling: the caller translates. Nothing here waits, reads or writes.
 
-- :mod:`~lnamespace.rbac.objects`: Roles and bindings, decoded.
-- :mod:`~lnamespace.rbac.store`: the Roles and bindings of one tenant; cheap to update.
-- :mod:`~lnamespace.rbac.base`: what a tenant's people have without any object.
 - :mod:`~lnamespace.rbac.attributes`: who asks for what.
-- :mod:`~lnamespace.rbac.authorizer`: may this user do this?
-- :mod:`~lnamespace.rbac.escalation`: nobody grants what they do not have.
+- :mod:`~lnamespace.rbac.objects`: Roles and bindings, decoded;
+  :mod:`~lnamespace.rbac.store`: those of one tenant, cheap to update;
+  :mod:`~lnamespace.rbac.aggregation`: ClusterRoles that have the rules of others;
+  :mod:`~lnamespace.rbac.base`: what a tenant's people have without any object.
+- :mod:`~lnamespace.rbac.authorizer`: may this user do this? One rule against one request:
+  :mod:`~lnamespace.rbac.rules`.
+- :mod:`~lnamespace.rbac.escalation`: nobody grants what they do not have, as
+  :mod:`~lnamespace.rbac.covering` compares rules; :mod:`~lnamespace.rbac.pinning`: a write stores
+  what was judged.
 - :mod:`~lnamespace.rbac.secondary`: what else the API server asks its authorizer.
 - :mod:`~lnamespace.rbac.impersonation`: ``--as``.
-- :mod:`~lnamespace.rbac.reviews`: the kinds by which clients ask such questions.
+- :mod:`~lnamespace.rbac.reviews`, :mod:`~lnamespace.rbac.token_reviews`: the kinds by which clients
+  ask such questions, with :mod:`~lnamespace.rbac.selectors` and in the words of Go
+  (:mod:`~lnamespace.rbac.quoting`).
 """

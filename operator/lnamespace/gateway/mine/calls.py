@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lnamespace.gateway.calls import AnswerEncoding, answer_encoding
+from lnamespace.gateway.answer_encodings import AnswerEncoding, answer_encoding
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse

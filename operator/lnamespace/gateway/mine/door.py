@@ -7,7 +7,6 @@ from typing import Any
 
 from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.calls import STREAMED
-from lnamespace.gateway.discovered import UpstreamDiscovery
 from lnamespace.gateway.doors import Destination
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.in_flight import InFlight
@@ -23,6 +22,7 @@ from lnamespace.gateway.mine.spans import (
 )
 from lnamespace.gateway.mine.visitors import Visitor, Visitors
 from lnamespace.gateway.mine.watches import MineWatcher
+from lnamespace.gateway.upstream_discovery import UpstreamDiscovery
 from lnamespace.translate.discovery import DiscoveredGroup
 from lnamespace.translate.percent import encode_query, encode_segment
 from lnamespace.translate.request import VERBS, PathRequest, ResourceRequest

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.lists import PageRequest, list_all, list_page
+from lnamespace.gateway.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.merging import merge_pages, read_page
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
 from lnamespace.gateway.mine.spans import empty_list

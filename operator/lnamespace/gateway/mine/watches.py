@@ -12,12 +12,12 @@ from lnamespace.gateway.answers import send_events
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.in_flight import WatchCount, WatchCounts
+from lnamespace.gateway.merged_watches import MemberRequest, MergedWatch, WatchRequest
 from lnamespace.gateway.merging import ResumeLog, read_page
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
 from lnamespace.gateway.mine.rights import Resumption
 from lnamespace.gateway.mine.spans import deleted_event, empty_replay, gone_namespace
 from lnamespace.gateway.upstream import Acting
-from lnamespace.gateway.watches import MemberRequest, MergedWatch, WatchRequest
 from lnamespace.translate.headers import USER_AGENT
 from lnamespace.translate.media_types import JSON
 from lnamespace.translate.percent import encode_segment
