@@ -54,6 +54,13 @@ def test_a_limit_of_some_is_json_for_a_user_name_may_have_commas() -> None:
     assert exceptions == {"bob": 7}
 
 
+@pytest.mark.parametrize("option", ["lcluster-namespaces", "lcluster-definitions"])
+def test_an_lcluster_may_be_without_a_limit(option: str) -> None:
+    assert getattr(loaded(f"--{option}", "0"), option.replace("-", "_")) == 0
+    with pytest.raises(SettingsError, match=f"--{option} must be at least 0"):
+        loaded(f"--{option}", "-1")
+
+
 def test_other_variables_are_not_read() -> None:
     assert loaded(LNAMESPACE_COLOUR="red", WORKERS="9", PATH="/") == Settings()
 

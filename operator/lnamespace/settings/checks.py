@@ -19,6 +19,16 @@ _CHOICES = {
 }
 """The values of the options that have a few."""
 
+_LIMITS = frozenset(
+    {
+        "limit_per_requester",
+        "lcluster_limit_per_requester",
+        "lcluster_namespaces",
+        "lcluster_definitions",
+    }
+)
+"""The options of which 0 is no limit."""
+
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 
 
@@ -42,8 +52,7 @@ def check_choice(name: str, value: object) -> None:
 
 def check_number(name: str, value: int, default: int) -> None:
     """Refuse a number that is too small."""
-    # 0 is no limit.
-    least = 0 if name.endswith("limit_per_requester") else min(default, 1)
+    least = 0 if name in _LIMITS else min(default, 1)
     if value < least:
         raise SettingsError(f"{flag_of(name)} must be at least {least}")
 
