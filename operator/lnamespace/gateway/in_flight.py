@@ -29,7 +29,7 @@ class InFlight:
         Who is counted, in the words of a refusal.
     """
 
-    def __init__(self, most: int, who: str = "this LCluster") -> None:
+    def __init__(self, most: int, who: str = "this LCluster has") -> None:
         self._most = most
         self._who = who
         self._running: Counter[tuple[str, bool]] = Counter()
@@ -50,7 +50,7 @@ class InFlight:
         key = tenant, isinstance(request, ResourceRequest) and request.subresource in STREAMED
         if self._running[key] >= self._most:
             what = "streams open" if key[1] else "requests under way"
-            raise too_many_requests(f"{self._who} has too many {what}")
+            raise too_many_requests(f"{self._who} too many {what}")
         self._running[key] += 1
         try:
             yield
@@ -72,7 +72,7 @@ class InFlight:
             TooManyRequests.
         """
         if self._bodies[tenant] + size > _BODIES:
-            raise too_many_requests(f"{self._who} sends too much at once")
+            raise too_many_requests(f"{self._who} sent too much at once")
         self._bodies[tenant] += size
         try:
             yield

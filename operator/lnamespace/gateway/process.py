@@ -207,7 +207,7 @@ class _Process:
             self.rights,
             MineLister(self.sealer),
             MineWatcher(self.told),
-            InFlight(self.settings.gateway_requests_in_flight, "you"),
+            InFlight(self.settings.gateway_requests_in_flight, "you have"),
         )
 
     def _audit_log(self) -> AuditLog | None:

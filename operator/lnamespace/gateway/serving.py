@@ -1,6 +1,5 @@
 """One request from its head to its answer: who asks, for which tenant, what, and may they."""
 
-import asyncio
 import logging
 import time
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.impersonating import acting_user
 from lnamespace.gateway.in_flight import InFlight
+from lnamespace.gateway.lasting_rights import answer_while_allowed
 from lnamespace.gateway.logins import Authenticator, Login
 from lnamespace.gateway.mine.door import MineDoor
 from lnamespace.gateway.people import audited_name, tenant_of_account, user_of
@@ -226,25 +226,12 @@ class Gateway:
         if request.verb != "watch" and request.subresource not in STREAMED:
             await forward
             return
-        work = asyncio.ensure_future(forward)
-        try:
-            while not work.done():
-                change = asyncio.ensure_future(asked.tenant.changed())
-                try:
-                    await asyncio.wait(
-                        (work, change),
-                        timeout=asked.login.left if asked.login.tenant else None,
-                        return_when=asyncio.FIRST_COMPLETED,
-                    )
-                finally:
-                    # Also where the client is gone: a tenant may not change for months, and each
-                    # watch that ended meanwhile would leave this behind.
-                    change.cancel()
-                if not work.done():
-                    self._still_admitted(asked, request)
-            await work
-        finally:
-            work.cancel()
+        tenant, login = asked.tenant, asked.login
+        confirm = partial(self._still_admitted, asked, request)
+        # A certificate of the tenant ends in between.
+        await answer_while_allowed(
+            forward, tenant.changed, confirm, lambda: login.left if login.tenant else None
+        )
 
     def _still_admitted(self, asked: Asked, request: ResourceRequest) -> None:
         # Its end is all that takes a tenant's certificate back. For one of the platform streams go

@@ -1,7 +1,7 @@
 """One request at the door ``mine``, from who asks to the answer."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from lnamespace.gateway.calls import STREAMED
 from lnamespace.gateway.doors import Destination
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.in_flight import InFlight
+from lnamespace.gateway.lasting_rights import answer_while_allowed
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.passing import Passing, headers_for_platform
@@ -151,18 +152,16 @@ class MineDoor:
             return
         changed = asyncio.Event()
         stop = self.rights.listen(visitor.subjects, changed.set)
-        work = asyncio.ensure_future(answer)
+
+        def next_change() -> Awaitable[object]:
+            changed.clear()
+            return changed.wait()
+
+        def confirm() -> None:
+            if namespace not in self.rights.held(visitor.subjects):
+                raise ConnectionAbortedError("the rights in the namespace have ended")
+
         try:
-            while not work.done():
-                changed.clear()
-                change = asyncio.ensure_future(changed.wait())
-                try:
-                    await asyncio.wait((work, change), return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    change.cancel()
-                if not work.done() and namespace not in self.rights.held(visitor.subjects):
-                    raise ConnectionAbortedError("the rights in the namespace have ended")
-            await work
+            await answer_while_allowed(answer, next_change, confirm)
         finally:
             stop()
-            work.cancel()

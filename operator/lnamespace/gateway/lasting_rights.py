@@ -1,0 +1,44 @@
+"""Answers that go on for long end with the right to them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+
+def _no_end() -> float | None:
+    return None
+
+
+async def answer_while_allowed(
+    answer: Awaitable[None],
+    changed: Callable[[], Awaitable[object]],
+    confirm: Callable[[], None],
+    seconds_left: Callable[[], float | None] = _no_end,
+) -> None:
+    """Answer; cut it off when a right ends.
+
+    Parameters
+    ----------
+    changed
+        Returns what waits for the next change of anybody's rights.
+    confirm
+        Called after each change; raises if the right to the answer has ended.
+    seconds_left
+        Returns after how long to confirm at the latest; None: only after a change.
+    """
+    work = asyncio.ensure_future(answer)
+    try:
+        while not work.done():
+            change = asyncio.ensure_future(changed())
+            try:
+                await asyncio.wait(
+                    (work, change), timeout=seconds_left(), return_when=asyncio.FIRST_COMPLETED
+                )
+            finally:
+                # Also where the client is gone: rights may not change for months, and each watch
+                # that ended meanwhile would leave this behind.
+                change.cancel()
+            if not work.done():
+                confirm()
+        await work
+    finally:
+        work.cancel()
