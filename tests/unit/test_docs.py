@@ -89,7 +89,7 @@ def test_the_reference_has_every_option_every_field_and_every_value() -> None:
 def leaves(values: dict[str, object], path: str = "") -> Iterator[str]:
     """Paths down to what has a name of its own in values.yaml; free-form maps are one value."""
     for key, value in values.items():
-        free_form = key in ("requests", "limits", "issuerRef", "urlSecret", "labels")
+        free_form = key in ("issuerRef", "urlSecret", "labels") or path.endswith("resources.")
         if isinstance(value, dict) and value and not free_form:
             yield from leaves(value, f"{path}{key}.")
         else:
