@@ -14,7 +14,7 @@ import msgspec
 from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.errors import ClusterError, NotFound, SettingsError
 from lnamespace.kube.client import Client
-from lnamespace.kube.connect import Access, connect
+from lnamespace.kube.connection import Access, connect
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
 

@@ -22,7 +22,7 @@ from lnamespace.errors import ClusterError, Expired, NotFound, SettingsError
 from lnamespace.kube import answers
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
-from lnamespace.kube.connect import Access, connect
+from lnamespace.kube.connection import Access, connect
 from lnamespace.kube.metadata import PartialMetadata, PartialPage
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.model.lnamespace import PLURAL, VERSION

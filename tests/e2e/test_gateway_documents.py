@@ -14,7 +14,7 @@ from lnamespace.gateway.discovery import DiscoveryDocuments, DocumentAnswer, Doc
 from lnamespace.gateway.documents import fetch
 from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.gateway.upstream import Upstream
-from lnamespace.kube.connect import Access, connect
+from lnamespace.kube.connection import Access, connect
 from lnamespace.translate.discovery_formats import DiscoveryFormat
 from lnamespace.translate.openapi_v2_protobuf import CONTENT_TYPE
 from lnamespace.translate.published import Published

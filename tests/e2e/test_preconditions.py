@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from lnamespace import errors
 from lnamespace.kube.client import Client
-from lnamespace.kube.connect import Access, connect
+from lnamespace.kube.connection import Access, connect
 
 from tests.e2e.support.api import Api, Object, lns_path, ns_path, rbac_path
 from tests.e2e.support.cluster import Cluster

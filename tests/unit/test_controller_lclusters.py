@@ -10,9 +10,9 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace import errors
-from lnamespace.access.content_limits import ContentLimits
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.lcluster import POD_SECURITY, cluster_grant_refs
+from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.lclusters.api_service import TenantApiService
 from lnamespace.controller.lclusters.cache import TenantCluster

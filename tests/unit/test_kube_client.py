@@ -14,7 +14,7 @@ import yaml
 from lnamespace import errors
 from lnamespace.kube.answers import error_of
 from lnamespace.kube.client import Client
-from lnamespace.kube.connect import Access, connect
+from lnamespace.kube.connection import Access, connect
 from lnamespace.kube.resources import CLUSTER_ROLE, NAMESPACE
 
 from tests.unit.support.server import DEADLINE, Exchange, Server, client_of, failure, serving

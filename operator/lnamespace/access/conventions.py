@@ -5,7 +5,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from lnamespace.access import cost_labels
-from lnamespace.access.content_limits import ContentLimits
+from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.kube.objects import MANAGED_BY
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.state import ManagedMetadata

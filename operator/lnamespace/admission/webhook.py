@@ -27,7 +27,7 @@ from lnamespace.admission.server import Server
 from lnamespace.admission.usage import Usage
 from lnamespace.errors import SettingsError
 from lnamespace.kube.client import Client
-from lnamespace.kube.connect import Access, connect
+from lnamespace.kube.connection import Access, connect
 from lnamespace.kube.resources import Resource
 from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.model.names import Names

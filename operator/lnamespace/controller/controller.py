@@ -9,8 +9,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
-from lnamespace.access.content_limits import content_limits
 from lnamespace.access.conventions import Conventions, SudoLayout, lcluster_resource
+from lnamespace.access.lcluster_content import content_limits
 from lnamespace.access.limit import lcluster_limits, lnamespace_limits
 from lnamespace.access.person import Person
 from lnamespace.controller.accounts import Accounts

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from lnamespace.access.content_limits import ContentLimits
+from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.reviewing import REVIEW_GROUPS
 from lnamespace.gateway.tenant import ServedTenant

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from lnamespace.access.content_limits import content_limits
+from lnamespace.access.lcluster_content import content_limits
 from lnamespace.errors import ClusterError, SettingsError
 from lnamespace.gateway.audit import AuditLog
 from lnamespace.gateway.authorities import RootAuthority
@@ -44,7 +44,7 @@ from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.watching import Watcher
 from lnamespace.gateway.webhooks import LIMITS, WebhookHandler, webhook_route
 from lnamespace.kube.client import Client
-from lnamespace.kube.connect import Access, connect
+from lnamespace.kube.connection import Access, connect
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.model.names import Names
 from lnamespace.runtime.addresses import listen_at

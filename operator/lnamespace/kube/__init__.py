@@ -9,7 +9,7 @@ In the order in which the modules build on each other:
 * :mod:`~lnamespace.kube.patches` - the merge patches of these actions.
 * :mod:`~lnamespace.kube.answers` - answers and refusals of the API server as values and errors.
 * :mod:`~lnamespace.kube.client` - one request, one answer, typed errors;
-  :mod:`~lnamespace.kube.connect` makes one of what is configured.
+  :mod:`~lnamespace.kube.connection` makes one of what is configured.
 * :mod:`~lnamespace.kube.store` - a cache of the objects of one resource.
 * :mod:`~lnamespace.kube.reflector` - list and watch, which keep a store up to date.
 * :mod:`~lnamespace.kube.sockets` - notices a connection whose other end is gone.

@@ -7,7 +7,7 @@
 * :mod:`~lnamespace.model.rules` - which names, entries and texts are allowed.
 * :mod:`~lnamespace.model.names` - the names of the objects of LNamespaces and LClusters.
 * :mod:`~lnamespace.model.profile` - profiles, as the platform team writes them.
-* :mod:`~lnamespace.model.structural_schema` - the schema of a type, as Kubernetes takes it.
+* :mod:`~lnamespace.model.schemas` - the schema of a type, as Kubernetes takes it.
 * :mod:`~lnamespace.model.crd`, :mod:`~lnamespace.model.lcluster_crd` - the
   CustomResourceDefinitions, generated from all that.
 """

@@ -1,6 +1,6 @@
 """Generate the CustomResourceDefinition from the types of this package.
 
-To their structural schema (:mod:`~lnamespace.model.structural_schema`) this module adds the list
+To their structural schema (:mod:`~lnamespace.model.schemas`) this module adds the list
 types by which server-side apply merges, and validation rules in CEL.
 """
 
@@ -23,7 +23,7 @@ from lnamespace.model.lnamespace import (
     TenantStatus,
 )
 from lnamespace.model.names import Names
-from lnamespace.model.structural_schema import Schema, structural_schema, validation_rule
+from lnamespace.model.schemas import Schema, structural_schema, validation_rule
 
 Column = tuple[str, str, str, int]
 """A column of ``kubectl get``: name, type, path and priority (0: always shown)."""

@@ -19,7 +19,7 @@ from lnamespace.model.lcluster import (
     LClusterStatus,
 )
 from lnamespace.model.names import Names
-from lnamespace.model.structural_schema import Schema, validation_rule
+from lnamespace.model.schemas import Schema, validation_rule
 
 _COLUMNS: tuple[Column, ...] = (
     ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0),

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from lnamespace.access.vetting import VettingResult, vet_rights
 from lnamespace.errors import SettingsError
-from lnamespace.kube.connect import Access, connect
+from lnamespace.kube.connection import Access, connect
 from lnamespace.settings import Settings
 from lnamespace.vet import cluster, report, snapshot
 from lnamespace.vet.cluster import ObservedRole

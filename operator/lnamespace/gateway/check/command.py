@@ -11,7 +11,7 @@ from rich.console import Console
 from lnamespace.errors import SettingsError
 from lnamespace.gateway.check.findings import CheckFinding, Severity, judge_platform
 from lnamespace.gateway.check.reading import PlatformReader
-from lnamespace.kube.connect import Access, connect
+from lnamespace.kube.connection import Access, connect
 from lnamespace.model.names import Names
 from lnamespace.runtime.tables import print_table
 from lnamespace.settings import Settings

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from lnamespace.kube.client import Client
-from lnamespace.kube.connect import Access, connect
+from lnamespace.kube.connection import Access, connect
 from lnamespace.ledger.commands import correct
 from lnamespace.ledger.commands.output import progress, visible
 from lnamespace.ledger.database.embedded import existing_ledger, make_folder

@@ -16,7 +16,7 @@ from lnamespace.errors import (
     LedgerError,
     SettingsError,
 )
-from lnamespace.kube.connect import Access, connect
+from lnamespace.kube.connection import Access, connect
 from lnamespace.ledger.commands.costs import parse_arguments, print_report, report
 from lnamespace.ledger.commands.output import progress, visible, write
 from lnamespace.ledger.costs.allocation import Cluster

@@ -5,7 +5,7 @@ from typing import Any
 from lnamespace.ledger.outbox.record import KIND, PLURAL, VERSION, BillingRecord
 from lnamespace.model.crd import build_definition, printer_columns
 from lnamespace.model.names import Names
-from lnamespace.model.structural_schema import structural_schema, validation_rule
+from lnamespace.model.schemas import structural_schema, validation_rule
 
 _COLUMNS = (
     ("Namespace", "string", ".spec.namespace", 0),

@@ -21,7 +21,7 @@ from lnamespace.errors import (
 )
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
-from lnamespace.kube.connect import Access, connect
+from lnamespace.kube.connection import Access, connect
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.store import Store
 from lnamespace.ledger.database.ledger import Ledger
