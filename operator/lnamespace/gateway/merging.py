@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from lnamespace.kube.nesting import at_any_depth
+from lnamespace.translate.list_options import INITIAL_EVENTS_END
 
-INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _REMEMBERED_EVENTS = 2000
 _REMEMBERED_WATCHES = 500
 

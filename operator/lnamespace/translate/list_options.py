@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from lnamespace.translate.request import ResourceRequest, query_flag
 from lnamespace.translate.status import Cause, invalid
 
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""The annotation of the bookmark that says that everything that was there has been told."""
+
 _MATCH = "resourceVersionMatch"
 _EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
 _INITIAL = "sendInitialEvents"

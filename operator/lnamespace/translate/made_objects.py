@@ -14,7 +14,11 @@ from uuid import NAMESPACE_DNS, uuid5
 
 import msgspec
 
-from lnamespace.translate.list_options import begins_with_everything, takes_bookmarks
+from lnamespace.translate.list_options import (
+    INITIAL_EVENTS_END,
+    begins_with_everything,
+    takes_bookmarks,
+)
 from lnamespace.translate.negotiation import accept_clauses
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.resources import GroupResource, ResourceTable, ServingPolicy
@@ -31,7 +35,6 @@ API_SERVICES = GroupResource("apiregistration.k8s.io", "apiservices")
 MADE = frozenset(
     {API_SERVICES, GroupResource("", "nodes"), GroupResource("networking.k8s.io", "ipaddresses")}
 )
-INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _META = "meta.k8s.io/v1"
 _WITHOUT_LABEL = frozenset({Operator.DOES_NOT_EXIST, Operator.NOT_EQUALS, Operator.NOT_IN})
 _COLUMNS = ("Name", "Service", "Available")

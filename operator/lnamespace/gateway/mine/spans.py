@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from lnamespace.errors import ModelError
-from lnamespace.gateway.merging import INITIAL_EVENTS_END
 from lnamespace.gateway.parts import with_parameters
 from lnamespace.translate.discovery import NAMESPACED, DiscoveredGroup
+from lnamespace.translate.list_options import INITIAL_EVENTS_END
 from lnamespace.translate.negotiation import accept_clauses
 from lnamespace.translate.percent import encode_query, encode_segment
 from lnamespace.translate.policies import BUILT_IN_GROUPS
