@@ -258,3 +258,27 @@ def test_revocation_ends_access_and_watches(lclusters: LClusters) -> None:
         return False
 
     eventually(refused, what="a former user is let in")
+
+
+@pytest.mark.parametrize(
+    ("kind", "query"),
+    [
+        ("PartialObjectMetadataList", ""),
+        (
+            "PartialObjectMetadata",
+            "?watch=1&timeoutSeconds=1&sendInitialEvents=true&allowWatchBookmarks=true"
+            "&resourceVersionMatch=NotOlderThan",
+        ),
+    ],
+)
+def test_metadata_comes_in_protobuf_as_from_any_api_server(
+    alice: Resident, cluster: GatewayCluster, kind: str, query: str
+) -> None:
+    """Kubernetes' own spec of metadata informers failed: in JSON objects of lists have a kind."""
+    form = f"as={kind};g=meta.k8s.io;v=v1"
+    types = (f"application/{each};{form}" for each in ("vnd.kubernetes.protobuf", "json"))
+    accept = (("Accept", ",".join(types)),)
+    for api, namespace in ((alice.api, "default"), (cluster.admin, "acme-default")):
+        answer = api.answer("GET", ns_path(namespace, "secrets") + query, headers=accept)
+        assert "content-type: application/vnd.kubernetes.protobuf" in answer.headers.lower()
+        assert answer.body.count(b"PartialObjectMetadata") == 1

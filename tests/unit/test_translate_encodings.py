@@ -40,6 +40,29 @@ def test_a_client_is_answered_in_json_if_it_takes_it(
     assert encoding_of(request, accept) == Encoding(media_type, asked)
 
 
+METADATA = "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+@pytest.mark.parametrize("resource", [PODS, WIDGETS])
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        (f"{PROTOBUF};{METADATA},{JSON};{METADATA},{JSON}", PROTOBUF),
+        (f"{JSON};{METADATA},{PROTOBUF};{METADATA}", JSON),
+        (f"{PROTOBUF};{METADATA};q=0.5,{JSON};{METADATA}", JSON),
+        (f"{PROTOBUF};{METADATA}beta1,{JSON};{METADATA}beta1", JSON),
+        (f"*/*;{METADATA}", JSON),
+    ],
+)
+def test_metadata_is_in_protobuf_for_who_likes_that_best(
+    resource: ResourceType, accept: str, media_type: str
+) -> None:
+    """In JSON each object of a list says its kind: informers were not equal to their own lists."""
+    request = ResourceRequest("list", resource, "v1")
+    assert encoding_of(request, accept).media_type == media_type
+    assert encoding_of(ResourceRequest("update", resource, "v1"), accept).media_type == JSON
+
+
 @pytest.mark.parametrize("accept", ["text/html", "application/cbor", f"{JSON};q=0", "a;b=\r\nc: d"])
 def test_a_client_that_takes_nothing_is_told_what_there_is(accept: str) -> None:
     with pytest.raises(Refused) as refused:

@@ -1,7 +1,7 @@
 """Which encoding a client is answered in when it asks for objects.
 
 The API server is always asked for JSON. A client is answered in protobuf or YAML only if it does
-not take JSON, which is what was translated.
+not take JSON, which is what was translated; but metadata alone in protobuf, if it likes that best.
 """
 
 from collections.abc import Iterator
@@ -21,6 +21,7 @@ UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _READ = ("get", "list", "watch")
 _WITHOUT_TABLES = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 """API groups of what is asked and never kept: their objects have no table."""
+_METADATA = "PartialObjectMetadata"
 _REFUSAL = f"only the following media types are accepted: {JSON}, {YAML}, {PROTOBUF}"
 
 
@@ -58,7 +59,7 @@ def encoding_of(request: ResourceRequest, accept: str) -> Encoding:
         for each in accept_clauses(accept)
         if each.quality > 0 and _is_plain(each) and _has_form(request, each)
     ]
-    served = _served(request)
+    served = _served(request, clauses)
     media_type = next((each for each in served if any(c.covers(each) for c in clauses)), "")
     if not media_type:
         raise not_acceptable(_REFUSAL)
@@ -68,14 +69,27 @@ def encoding_of(request: ResourceRequest, accept: str) -> Encoding:
     return Encoding(media_type, asked)
 
 
-def _served(request: ResourceRequest) -> Iterator[str]:
+def _served(request: ResourceRequest, clauses: list[AcceptClause]) -> Iterator[str]:
     """Yield the encodings of an answer, the preferred one first."""
+    if request.verb in _READ and clauses and _is_metadata(clauses[0]):
+        yield PROTOBUF
     yield JSON
     if not request.resource.custom:
         # Custom resources are not in the table of Kubernetes' own types.
         yield PROTOBUF
     if request.verb != "watch":
         yield YAML
+
+
+def _is_metadata(clause: AcceptClause) -> bool:
+    """Return whether metadata alone is asked for in protobuf.
+
+    In JSON each object of such a list says its kind, and in protobuf it does not: informers of
+    client-go's metadata client held objects that were not those of their own lists.
+    """
+    form, version = (clause.transforms.get(each, "") for each in ("as", "v"))
+    in_protobuf = clause.covers(PROTOBUF) and clause.sub != "*"
+    return in_protobuf and form.startswith(_METADATA) and version == "v1"
 
 
 def _asked(clause: AcceptClause) -> str:
