@@ -266,8 +266,10 @@ def test_revocation_ends_access_and_watches(lclusters: LClusters) -> None:
         ("PartialObjectMetadataList", ""),
         (
             "PartialObjectMetadata",
-            "?watch=1&timeoutSeconds=1&sendInitialEvents=true&allowWatchBookmarks=true"
-            "&resourceVersionMatch=NotOlderThan",
+            (
+                "?watch=1&timeoutSeconds=1&sendInitialEvents=true&allowWatchBookmarks=true"
+                "&resourceVersionMatch=NotOlderThan"
+            ),
         ),
     ],
 )
