@@ -1,5 +1,7 @@
 """What all certificates that we make have in common, and their form in PEM."""
 
+import ipaddress
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
@@ -39,6 +41,11 @@ def common_name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
+def alternative_names(hosts: Iterable[str]) -> x509.SubjectAlternativeName:
+    """Return the extension that says for which addresses and host names a certificate is."""
+    return x509.SubjectAlternativeName([_general(host) for host in hosts])
+
+
 def key_usage(
     *, digital_signature: bool = False, key_encipherment: bool = False, certifies: bool = False
 ) -> x509.KeyUsage:
@@ -73,3 +80,11 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
+
+
+def _general(name: str) -> x509.GeneralName:
+    """Return a subject alternative name: an address where the name is one, else a host name."""
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)

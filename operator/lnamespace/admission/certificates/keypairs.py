@@ -4,7 +4,6 @@ Each renewal makes a CA of its own, signs one serving certificate with it and fo
 so that there is no such key to steal.
 """
 
-import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from lnamespace.runtime.certificates import (
     CLOCKS_DIFFER,
+    alternative_names,
     certificate_builder,
     certificate_pem,
     common_name,
@@ -80,7 +80,7 @@ def make_pair(spec: CertificateSpec, now: datetime) -> KeyPair:
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(key_usage(digital_signature=True), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName(map(_general, spec.names)), critical=False)
+        .add_extension(alternative_names(spec.names), critical=False)
         .add_extension(_key_id(key), critical=False)
         .add_extension(issued_by(ca_key), critical=False)
         .sign(ca_key, hashes.SHA256())
@@ -122,7 +122,7 @@ def not_before(pair: KeyPair) -> datetime:
 def covers(pair: KeyPair, names: Iterable[str]) -> bool:
     """Tell whether the serving certificate is valid for all of the names."""
     found = _leaf(pair.certificate).extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    return set(map(_general, names)) <= set(found.value)
+    return set(alternative_names(names)) <= set(found.value)
 
 
 @lru_cache(maxsize=64)
@@ -157,14 +157,6 @@ def _leaf(pem: bytes) -> x509.Certificate:
 @lru_cache(maxsize=64)
 def _private_key(pem: bytes) -> PrivateKeyTypes:
     return serialization.load_pem_private_key(pem, None)
-
-
-def _general(name: str) -> x509.GeneralName:
-    """Return a subject alternative name: an address where the name is one, else a host name."""
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
 
 
 def _key_id(key: ec.EllipticCurvePrivateKey) -> x509.SubjectKeyIdentifier:
