@@ -40,6 +40,8 @@ CASES: dict[str, tuple[str, ...]] = {
     "without-hooks": ("--set=hooks=false,serviceAccount.create=false",),
     "all-options": ("--values", str(FOLDER / "all-options-values.yaml")),
 }
+SERVED = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+"""What a cluster says by itself."""
 SUFFIX, OTHER_SUFFIX = "loblaw.digital", "team1.example.com"
 _CHANGING = ("helm.sh/chart", "app.kubernetes.io/version")
 
@@ -72,10 +74,10 @@ def shown(item: Object) -> Object:
     return item
 
 
-def rendered(cluster: Cluster, *flags: str) -> str:
+def rendered(cluster: Cluster, *flags: str, served: str = SERVED) -> str:
     """What the chart makes, as text."""
     words = ("helm", "template", "lnamespace", str(CHART), "-n", "lnamespace-system")
-    return cluster.run(*words, "--kube-version=1.36.3", *flags).ok()
+    return cluster.run(*words, "--kube-version=1.36.3", f"--api-versions={served}", *flags).ok()
 
 
 def readable(made: str) -> str:
@@ -110,6 +112,19 @@ def test_the_chart_makes_what_was_reviewed(default: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_values_change_what_was_reviewed(case: str, default: str, cluster: Cluster) -> None:
     check_difference(case, default, rendered(cluster, *CASES[case]))
+
+
+@pytest.mark.parametrize(
+    ("served", "used"), [(SERVED, 4), (SERVED.replace("v1/", "v1beta1/"), 4), ("v1/Pod", 0)]
+)
+def test_pods_are_led_to_the_gateway_in_the_version_that_the_cluster_has(
+    served: str, used: int, cluster: Cluster
+) -> None:
+    made = rendered(cluster, *CASES["gateway"], served=served)
+    leading = [each for each in yaml.safe_load_all(made) if each["kind"].startswith("Mutating")]
+    policies = [each for each in leading if "Policy" in each["kind"]]
+    assert len(policies) == used
+    assert {f"{each['apiVersion']}/MutatingAdmissionPolicy" for each in policies} <= {served}
 
 
 def test_another_instance_has_names_of_its_own_and_is_the_same_otherwise(

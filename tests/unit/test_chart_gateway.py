@@ -116,8 +116,16 @@ def test_nothing_is_given_by_a_wildcard() -> None:
 )
 def test_what_is_in_namespaces_is_reached_as_a_tenant_only(resource: str) -> None:
     for name, rules in roles().items():
-        if name != "lnamespace:gateway-signer":
+        if name not in ("lnamespace:gateway-signer", "lnamespace:gateway-pods"):
             assert not any(resource in rule.get("resources", ()) for rule in rules)
+
+
+def test_where_pods_find_it_it_reads_and_the_ca_that_they_trust_it_writes() -> None:
+    name = "lnamespace-gateway-pods"
+    assert roles()["lnamespace:gateway-pods"] == [
+        {"apiGroups": [""], "resources": [each], "resourceNames": [name], "verbs": [verb]}
+        for each, verb in (("services", "get"), ("configmaps", "patch"))
+    ]
 
 
 def test_the_one_secret_that_it_reads_is_that_of_its_own_ca() -> None:

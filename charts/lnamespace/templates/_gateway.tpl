@@ -107,3 +107,11 @@ spec:
           && {{ .client }}.service.namespace == '{{ .root.Release.Namespace }}' && {{ .client }}.service.name == '{{ .root.Values.gateway.name }}-webhooks'
           && has({{ .client }}.service.path) && {{ .client }}.service.path.startsWith('/webhooks/' + variables.tenant + '/')
 {{- end }}
+
+{{/* The newest version in which the API server knows MutatingAdmissionPolicies; empty if in none. */}}
+{{- define "lnamespace.mutatingPolicies" -}}
+{{- range $version := list "v1" "v1beta1" }}
+{{- $version = printf "admissionregistration.k8s.io/%s" $version }}
+{{- if $.Capabilities.APIVersions.Has (printf "%s/MutatingAdmissionPolicy" $version) }}{{ $version }}{{ break }}{{ end }}
+{{- end }}
+{{- end }}

@@ -6,6 +6,7 @@ it, and an LCluster that is made anew under an old name takes none of the old on
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
@@ -20,6 +21,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from lnamespace.runtime.certificates import (
     CLOCKS_DIFFER,
     Span,
+    alternative_names,
     certificate_builder,
     certificate_pem,
     common_name,
@@ -90,14 +92,19 @@ class RootAuthority:
         """Return what the API server is let in with to ask the webhooks of an LCluster."""
         return _webhook_key(self, identity)
 
-    def serving_pair(self, host: str) -> tuple[bytes, bytes]:
-        """Make a certificate for a host and its key, in PEM; it lasts as long as the root."""
+    def serving_pair(self, hosts: Sequence[str]) -> tuple[bytes, bytes]:
+        """Make a certificate for names and addresses and its key, in PEM.
+
+        It lasts as long as the root.
+        """
         key = ec.generate_private_key(_CURVE)
-        issuer, name = self.certificate.subject, common_name("webhooks")
+        issuer, name = self.certificate.subject, common_name("gateway")
         builder = (
             certificate_builder(name, issuer, key.public_key(), self.span)
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+            .add_extension(alternative_names(hosts), critical=False)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+            # Python verifies strictly (RFC 5280): without it, it is taken for nobody's.
+            .add_extension(issued_by(self.key), critical=False)
         )
         certificate = builder.sign(self.key, hashes.SHA256())
         return certificate_pem(certificate), key_pem(key)

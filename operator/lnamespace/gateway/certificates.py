@@ -145,10 +145,13 @@ class ServerContext:
         secured.lnamespace_server_name = name or ""  # type: ignore[union-attr]
 
 
-def webhook_context(root: RootAuthority, host: str) -> ssl.SSLContext:
-    """Return the TLS context of the port at which the API server asks the webhooks of tenants."""
+def own_context(root: RootAuthority, *hosts: str) -> ssl.SSLContext:
+    """Return the TLS context of a port that has a certificate of the root for these hosts.
+
+    Nobody logs in there by a certificate.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    load_key_pair(context, *root.serving_pair(host))
+    load_key_pair(context, *root.serving_pair(hosts))
     return context

@@ -17,7 +17,7 @@ from lnamespace.gateway.authorities import RootAuthority
 from lnamespace.gateway.certificates import (
     ClientCertificates,
     ServerContext,
-    webhook_context,
+    own_context,
 )
 from lnamespace.gateway.content import ContentQuota
 from lnamespace.gateway.discovery import DiscoveryDocuments
@@ -34,6 +34,7 @@ from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.visitors import Visitors
 from lnamespace.gateway.mine.watches import MineWatcher
+from lnamespace.gateway.pods import certified_hosts, publish_root
 from lnamespace.gateway.reviewing import Reviewer
 from lnamespace.gateway.role_writes import RoleWriteGuard
 from lnamespace.gateway.sealing import TokenSealer, derive_key
@@ -87,6 +88,7 @@ async def _serve(settings: Settings) -> None:
         servers = [*await process.serve_webhooks(tenants), server]
         address = await _listen(server, "gateway_listen", settings, context.entry)
         log.info("listening", extra={"address": address})
+        await process.serve_pods(server)
         measure = partial(_measure, tenants, server, process.metrics)
         probes = Probes(partial(_problem, tenants, server), measure)
         await stack.enter_async_context(serve_probes(settings.health_listen, probes))
@@ -228,10 +230,20 @@ class _Process:
             return []
         in_flight = InFlight(settings.gateway_requests_in_flight)
         server = HttpServer(WebhookHandler(tenants, self.platform.own, in_flight).handle, LIMITS)
-        context = webhook_context(root, service.host)
+        context = own_context(root, service.host)
         address = await _listen(server, "gateway_webhook_listen", settings, context)
         log.info("ready to be asked for webhooks", extra={"address": address})
         return [server]
+
+    async def serve_pods(self, server: HttpServer) -> None:
+        """Answer programs in pods of LClusters too, where there is a Service for them."""
+        service = self.settings.gateway_pod_service
+        if not service or not self.root:
+            return
+        context = own_context(self.root, *await certified_hosts(self.client, service))
+        address = await _listen(server, "gateway_pod_listen", self.settings, context)
+        await publish_root(self.client, service, self.root)
+        log.info("ready for programs in pods", extra={"address": address})
 
 
 def _platform(settings: Settings, client: Client) -> Platform:

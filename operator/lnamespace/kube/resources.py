@@ -40,6 +40,7 @@ RBAC = "rbac.authorization.k8s.io"
 
 NAMESPACE = Resource("", "v1", "Namespace", "namespaces")
 SERVICE_ACCOUNT = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
+CONFIG_MAP = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 EVENT = Resource("", "v1", "Event", "events", namespaced=True)
 ROLE = Resource(RBAC, "v1", "Role", "roles", namespaced=True)
 ROLE_BINDING = Resource(RBAC, "v1", "RoleBinding", "rolebindings", namespaced=True)

@@ -275,6 +275,16 @@ class Settings:
     gateway_webhook_listen: str = _option(
         "0.0.0.0:9443", "Where the API server asks the webhooks of tenants, by HTTPS.", "gateway"
     )
+    gateway_pod_service: str = _option(
+        "",
+        "NAMESPACE/NAME of the Service at which programs in pods of LClusters reach "
+        "--gateway-pod-listen; the ConfigMap of that name gets the CA of the certificate there, "
+        "which is that of --gateway-signer-secret. Empty: they do not reach the gateway so.",
+        "gateway",
+    )
+    gateway_pod_listen: str = _option(
+        "0.0.0.0:7443", "Where programs in pods of LClusters ask, by HTTPS.", "gateway"
+    )
 
     ledger_url: str = _option(
         "sqlite:////var/lib/lnamespace/ledger.db",
@@ -313,7 +323,7 @@ class Settings:
                 check_number(option.name, value, option.default)
         for name in ("limit_exceptions", "lcluster_limit_exceptions"):
             check_limits(name, getattr(self, name))
-        for name in ("lease", "gateway_signer_secret"):
+        for name in ("lease", "gateway_signer_secret", "gateway_pod_service"):
             check_reference(name, getattr(self, name))
         if not set(items(self.default_lists)) <= {"users", "managers", "sudoers"}:
             raise SettingsError("--default-lists must name some of users, managers, sudoers")

@@ -28,6 +28,7 @@ from tests.e2e.support.waiting import eventually
 
 GATEWAY_ACCOUNT = "lnamespace-gateway"
 WEBHOOKS = f"{GATEWAY_ACCOUNT}-webhooks"
+PODS = f"{GATEWAY_ACCOUNT}-pods"
 HOST = "gateway.test"
 LCLUSTERS = f"/apis/{GROUP}/v1beta1/lclusters"
 
@@ -41,6 +42,7 @@ class GatewayProcess(Process):
     def __init__(self, kubeconfig: Path, log: Path, port: int, certificates: Path) -> None:
         self.health = free_port()
         self.webhooks = free_port()
+        self.pods = free_port()
         self.audit_log = log.with_suffix(".audit")
         fixed = {
             "LNAMESPACE_GATEWAY_AUDIT_LOG": str(self.audit_log),
@@ -51,6 +53,8 @@ class GatewayProcess(Process):
             "LNAMESPACE_GATEWAY_SIGNER_SECRET": f"{RELEASE_NAMESPACE}/{GATEWAY_ACCOUNT}-signer",
             "LNAMESPACE_GATEWAY_WEBHOOK_SERVICE": f"{RELEASE_NAMESPACE}/{WEBHOOKS}:443",
             "LNAMESPACE_GATEWAY_WEBHOOK_LISTEN": f"0.0.0.0:{self.webhooks}",
+            "LNAMESPACE_GATEWAY_POD_SERVICE": f"{RELEASE_NAMESPACE}/{PODS}",
+            "LNAMESPACE_GATEWAY_POD_LISTEN": f"127.0.0.1:{self.pods}",
             "LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}",
             "LNAMESPACE_DRAIN_SECONDS": "1",
         }

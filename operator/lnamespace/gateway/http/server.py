@@ -13,7 +13,7 @@ from lnamespace.runtime.addresses import Address
 
 
 class HttpServer:
-    """Listen, and hand every request to a handler."""
+    """Listen, at one address or several, and hand every request to a handler."""
 
     def __init__(self, handler: Handler, limits: ServerLimits | None = None) -> None:
         self.handler = handler
@@ -21,11 +21,11 @@ class HttpServer:
         self.draining = False
         self._open: set[ClientConnection] = set()
         self._held = 0
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._sweeper: asyncio.Task[None] | None = None
 
     async def start(self, address: Address, context: ssl.SSLContext | None = None) -> Address:
-        """Start to listen; return the real address.
+        """Start to listen at an address; return the real one.
 
         Raises
         ------
@@ -35,15 +35,16 @@ class HttpServer:
         secure: dict[str, Any] = {}
         if context:
             secure = {"ssl": context, "ssl_handshake_timeout": self.limits.handshake}
-        self._server = await asyncio.get_running_loop().create_server(
+        server = await asyncio.get_running_loop().create_server(
             lambda: ClientConnection(self),
             address.host or None,
             address.port,
             backlog=1024,
             **secure,
         )
-        self._sweeper = asyncio.create_task(self._sweep())
-        return Address(*self._server.sockets[0].getsockname()[:2])
+        self._servers.append(server)
+        self._sweeper = self._sweeper or asyncio.create_task(self._sweep())
+        return Address(*server.sockets[0].getsockname()[:2])
 
     def drain(self) -> None:
         """Go on answering, and close every connection after its next answer."""
@@ -51,9 +52,10 @@ class HttpServer:
 
     async def stop(self) -> None:
         """Accept no more, let requests under way end for a while, close what is left."""
-        if self._server is None or self._sweeper is None:
+        if self._sweeper is None:
             return
-        self._server.close()
+        for server in self._servers:
+            server.close()
         busy = [each.task for each in self._open if each.task]
         if busy:
             await asyncio.wait(busy, timeout=self.limits.finish)

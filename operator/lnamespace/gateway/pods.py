@@ -1,0 +1,62 @@
+"""The port at which programs in pods reach the gateway, as they reach the API server anywhere else.
+
+They dial the address in ``KUBERNETES_SERVICE_HOST`` and verify it under the CA of the ConfigMap
+``kube-root-ca.crt``; the chart's admission policies put both there
+(docs/decisions/0046-programs-in-pods.md).
+"""
+
+import msgspec
+
+from lnamespace.errors import ClusterError, SettingsError
+from lnamespace.gateway.authorities import RootAuthority
+from lnamespace.kube.client import Client
+from lnamespace.kube.resources import CONFIG_MAP, Resource
+
+_SERVICE = Resource("", "v1", "Service", "services", namespaced=True)
+
+API_SERVER_NAMES = (
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)
+"""The names by which programs in pods know their API server, as kubeadm certifies them."""
+
+
+class _ServiceSpec(msgspec.Struct, frozen=True, rename={"cluster_ips": "clusterIPs"}):
+    cluster_ips: tuple[str, ...]
+
+
+class _Service(msgspec.Struct, frozen=True):
+    spec: _ServiceSpec
+
+
+async def certified_hosts(client: Client, service: str) -> tuple[str, ...]:
+    """Return what pods call the gateway: the addresses of a Service, NAMESPACE/NAME, and names.
+
+    Raises
+    ------
+    SettingsError
+        The Service cannot be read, or it has no address.
+    """
+    namespace, _, name = service.partition("/")
+    try:
+        found = msgspec.json.decode(await client.get(_SERVICE.path(name, namespace)), type=_Service)
+    except (ClusterError, msgspec.MsgspecError) as error:
+        raise SettingsError(f"--gateway-pod-service: Service {service}: {error}") from error
+    return (*found.spec.cluster_ips, *API_SERVER_NAMES)
+
+
+async def publish_root(client: Client, service: str, root: RootAuthority) -> None:
+    """Write the root's certificate into the ConfigMap that is called as the Service is.
+
+    Raises
+    ------
+    SettingsError
+        The ConfigMap cannot be written.
+    """
+    namespace, _, name = service.partition("/")
+    body = msgspec.json.encode({"data": {"ca.crt": root.pem}})
+    try:
+        await client.patch(CONFIG_MAP.path(name, namespace), body)
+    except ClusterError as error:
+        raise SettingsError(f"--gateway-pod-service: ConfigMap {service}: {error}") from error
