@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.support.api import NAMESPACES, Api, Object, ns_path, refusal
+from tests.e2e.support.api import GROUP, NAMESPACES, Api, Object, ns_path, refusal
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, running
 from tests.e2e.support.commands import REPOSITORY
 from tests.e2e.support.gateway import (
@@ -243,6 +243,23 @@ def test_a_pod_says_itself_where_the_gateway_is_as_the_guide_has_it(
     told = printed(program.python(LISTING))
     assert told["namespace"] == "acme-prod"
     assert ["acme-prod", "older"] in told["pods"]
+
+
+def test_the_check_tells_whose_pods_do_not_trust_the_gateway_and_what_helps(
+    cluster: GatewayCluster, inside: Api
+) -> None:
+    """As of namespaces from before the policies, which Kubernetes has no reason to write to."""
+    del inside
+    check = ("lnamespace", "gateway", "check")
+    assert "pods" not in cluster.run(*check).ok()
+    cluster.admin.create(NAMESPACES, {"metadata": {"name": "acme-early"}})
+    plain = authorities(cluster.admin, "acme-early")
+    label = {f"{GROUP}/lcluster": "acme"}
+    cluster.admin.patch(f"{NAMESPACES}/acme-early", {"metadata": {"labels": label}})
+    assert "pods of acme-early do not trust the gateway" in cluster.run(*check).ok()
+    cluster.admin.delete(ns_path("acme-early", "configmaps", AUTHORITIES))
+    eventually(lambda: len(authorities(cluster.admin, "acme-early")) > len(plain))
+    assert "pods" not in cluster.run(*check).ok()
 
 
 def test_objects_of_a_tenant_lead_no_pod_elsewhere(

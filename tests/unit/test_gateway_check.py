@@ -17,6 +17,7 @@ from rich.console import Console
 
 NAMES = Names()
 ACCOUNT = "lnamespace-system/lnamespace-gateway"
+MUTATING = "admissionregistration.k8s.io/v1 MutatingAdmissionPolicy"
 NOBODY = AccountRight("get", resource="nothing")
 
 
@@ -44,6 +45,7 @@ def told(**state: Any) -> list[str]:
         "lclusters": frozenset({"acme"}),
         "client_authorities": True,
         "needed": 9,
+        "kinds": frozenset({MUTATING}),
     }
     found = judge_platform(
         PlatformState(NAMES, ACCOUNT, objects=objects, **(as_it_should_be | state))
@@ -97,6 +99,9 @@ def test_a_cluster_that_is_as_it_should_be_has_no_findings() -> None:
             "the platform's kinds of cert-manager.io",
         ),
         ({"accounts": ("default", "acme")}, Severity.PROBLEM, "everything that LCluster acme is"),
+        ({"kinds": frozenset({"v1 Pod"})}, Severity.NOTE, "this Kubernetes has no Mutating"),
+        ({"distrusting": None}, Severity.NOTE, "the gateway has published no CA"),
+        ({"distrusting": ("acme-prod",)}, Severity.WARNING, "pods of acme-prod do not trust"),
         ({"client_authorities": False}, Severity.WARNING, "no logins to LClusters"),
         ({"missing": (NOBODY,)}, Severity.PROBLEM, "it may not get nothing"),
         ({"excessive": (NOBODY,)}, Severity.PROBLEM, "whoever has its token reaches everybody"),
@@ -111,7 +116,9 @@ def test_each_thing_is_told_once(state: dict[str, Any], severity: Severity, word
 
 
 def test_names_of_kubernetes_kinds_and_of_reserved_words_are_no_findings() -> None:
-    kinds = frozenset({"v1 Pod", "apps/v1 Deployment", "apiregistration.k8s.io/v1 APIService"})
+    kinds = frozenset(
+        {MUTATING, "v1 Pod", "apps/v1 Deployment", "apiregistration.k8s.io/v1 APIService"}
+    )
     objects = [thing("kube-system"), thing("system:node-proxier", CLUSTER_ROLE), thing("default")]
     assert told(kinds=kinds, objects=objects, accounts=("default",)) == []
 

@@ -26,6 +26,12 @@ _ROLES_OF_EVERYBODY = frozenset(
 )
 """The ClusterRoles that every API server gives to everybody."""
 
+_MUTATING = frozenset(
+    f"admissionregistration.k8s.io/{version} MutatingAdmissionPolicy"
+    for version in ("v1", "v1beta1")
+)
+"""The kind by which the chart leads programs in pods to the gateway."""
+
 
 class Severity(StrEnum):
     """How much a finding matters."""
@@ -226,6 +232,33 @@ def _client_certificates(state: PlatformState) -> Iterator[CheckFinding]:
         )
 
 
+def _pods(state: PlatformState) -> Iterator[CheckFinding]:
+    """Tell whether programs in pods of LClusters reach the gateway, and trust it."""
+    if state.kinds and not _MUTATING & state.kinds:
+        yield CheckFinding(
+            Severity.NOTE,
+            "pods",
+            "programs in pods of LClusters ask the platform's API server: this Kubernetes has no "
+            "MutatingAdmissionPolicies",
+            'update it to 1.36 or newer, or see "Programs in pods" in docs/lclusters.md',
+        )
+    elif state.distrusting is None:
+        yield CheckFinding(
+            Severity.NOTE,
+            "pods",
+            "programs in pods of LClusters ask the platform's API server: the gateway has "
+            "published no CA for them",
+            "upgrade the chart's release with gateway.pods, and have the gateway run",
+        )
+    elif state.distrusting:
+        yield CheckFinding(
+            Severity.WARNING,
+            "configmaps kube-root-ca.crt",
+            f"programs in pods of {_some(state.distrusting)} do not trust the gateway",
+            "delete them: Kubernetes makes them anew, with the gateway's CA",
+        )
+
+
 def _rights(state: PlatformState) -> Iterator[CheckFinding]:
     if state.missing and len(state.missing) == state.needed:
         yield CheckFinding(
@@ -286,6 +319,7 @@ _RULES: tuple[Callable[[PlatformState], Iterable[CheckFinding]], ...] = (
     _rights,
     _excess,
     _client_certificates,
+    _pods,
     _published,
     _definitions,
     _taken_names,

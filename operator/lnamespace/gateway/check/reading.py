@@ -25,6 +25,8 @@ from lnamespace.kube.prefixed import PAGE, ClusterObject, PrefixedObjects
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
+    CONFIG_MAP,
+    NAMESPACE,
     ROLE_BINDING,
     SERVICE_ACCOUNT,
     Resource,
@@ -38,6 +40,8 @@ _API_SERVICE = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservic
 _STORAGE_CLASS = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses")
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _AUTHENTICATION = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+_AUTHORITIES = "kube-root-ca.crt"
+"""The ConfigMap with the CAs that programs in pods trust."""
 _AT_ONCE = 10
 
 T = TypeVar("T")
@@ -83,6 +87,7 @@ class _Item(msgspec.Struct, frozen=True, rename="camel"):
     role_ref: RoleRef = RoleRef("", "")
     subjects: tuple[RbacSubject, ...] | None = None
     parameters: dict[str, str] | None = None
+    data: dict[str, str] | None = None
 
 
 class _ItemPage(msgspec.Struct, frozen=True):
@@ -155,6 +160,7 @@ class PlatformReader:
             len(needed) if allowed else 0,
             tuple(each for each in needed if not allowed.get(each, True)),
             tuple(each for each in EXCESSIVE_RIGHTS if allowed.get(each)),
+            await self._read("configmaps", self._distrusting(objects), ()),
             tuple(self.unread),
         )
 
@@ -208,9 +214,9 @@ class PlatformReader:
     async def _items(self, resource: Resource) -> tuple[_Item, ...]:
         return await self._read(resource.plural, self._list(resource.path()), ())
 
-    async def _list(self, path: str) -> tuple[_Item, ...]:
+    async def _list(self, path: str, **params: str) -> tuple[_Item, ...]:
         found: list[_Item] = []
-        params = {"limit": PAGE}
+        params["limit"] = PAGE
         while True:
             try:
                 page = _decode(await self.client.get(path, **params), _ItemPage)
@@ -220,6 +226,29 @@ class PlatformReader:
             if not page.metadata.continue_:
                 return tuple(found)
             params["continue"] = page.metadata.continue_
+
+    async def _distrusting(self, objects: Iterable[ClusterObject]) -> tuple[str, ...] | None:
+        """Return the LClusters' namespaces whose pods do not know the gateway's CA."""
+        namespace, _, name = self.account.partition("/")
+        published = await self._list(
+            CONFIG_MAP.path(namespace=namespace), fieldSelector=f"metadata.name={name}-pods"
+        )
+        authority = next(((each.data or {}).get("ca.crt") for each in published), None)
+        if not authority:
+            return None
+        found = await self._list(CONFIG_MAP.path(), fieldSelector=f"metadata.name={_AUTHORITIES}")
+        label = self.names.lcluster_label
+        names = {
+            each.metadata.name
+            for each in objects
+            if each.resource is NAMESPACE and label in each.metadata.labels
+        }
+        return tuple(
+            each.metadata.namespace
+            for each in found
+            if each.metadata.namespace in names
+            and authority not in (each.data or {}).get("ca.crt", "")
+        )
 
     async def _kinds(self) -> tuple[str, ...]:
         """Return the kinds in Kubernetes' own API groups."""

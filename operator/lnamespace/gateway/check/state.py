@@ -45,6 +45,9 @@ class PlatformState:
         How many rights the gateway's account needs; 0: nobody could ask.
     missing, excessive
         The rights that the gateway's account lacks, and those that it should not have.
+    distrusting
+        The namespaces of LClusters whose pods do not know the CA of the gateway's certificate;
+        None: the gateway has published none.
     unread
         What the caller may not read.
     """
@@ -65,6 +68,7 @@ class PlatformState:
     needed: int = 0
     missing: tuple[AccountRight, ...] = ()
     excessive: tuple[AccountRight, ...] = ()
+    distrusting: tuple[str, ...] | None = ()
     unread: tuple[str, ...] = ()
 
     def label_of(self, found: ClusterObject) -> str:
