@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.controller import controller, queue
 from lnamespace.controller.controller import Controller
 from lnamespace.errors import LostLease
@@ -403,6 +404,8 @@ def test_the_conventions_are_those_of_the_settings() -> None:
         limit_exceptions='{"bot": 5}',
         required_labels="cost,team",
         forbidden_labels="pod-security.kubernetes.io/",
+        lcluster_namespaces=7,
+        lcluster_definitions=0,
     )
     assert controller.conventions_of(settings) == Conventions(
         Names("example.com", "su-{name}", "gold"),
@@ -411,4 +414,5 @@ def test_the_conventions_are_those_of_the_settings() -> None:
         counted=True,
         required_labels=("cost", "team"),
         forbidden_labels=("pod-security.kubernetes.io/",),
+        content_limits=ContentLimits(namespaces=7),
     )
