@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.e2e.support.api import Api
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster, running
+from tests.e2e.support.gateway import GatewayCluster
 from tests.e2e.support.instances import Instance, bare
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.processes import Controller, Process, Webhook
@@ -119,6 +120,17 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     `admin`, `people`, `tenants` and `rights` are then those of its own cluster.
     """
     with running(tmp_path_factory.mktemp("e2e")) as shared:
+        yield shared
+
+
+@pytest.fixture(scope="session")
+def gateway_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    """Start the cluster that files about the gateway share, each with LClusters of its own names.
+
+    A file has it as its fixture `cluster`. Who restarts the gateway leaves it as it was.
+    """
+    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as shared:
+        assert isinstance(shared, GatewayCluster)
         yield shared
 
 

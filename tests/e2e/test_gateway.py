@@ -1,7 +1,6 @@
 """Tenants' clusters as people have them: the gateway, by kubectl and plain requests."""
 
 import json
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,44 +8,41 @@ from typing import Any
 import pytest
 
 from tests.e2e.support.api import NAMESPACES, Api, ApiError, ns_path, refusal
-from tests.e2e.support.cluster import running
 from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
 from tests.e2e.support.people import People
 from tests.e2e.support.waiting import eventually
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        yield own
+def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about the gateway share."""
+    return gateway_cluster
 
 
 @pytest.fixture(scope="module")
 def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
     """Return two LClusters with the same people."""
     made = LClusters(cluster, people)
-    for name in ("acme", "beta"):
+    for name in ("initech", "globex"):
         made.make(name, "alice", "bob", sudoers=("alice",))
     return made
 
 
 @pytest.fixture(scope="module")
 def alice(lclusters: LClusters) -> Resident:
-    """Return a user and sudoer in acme."""
-    return lclusters.resident("acme", "alice")
+    """Return a user and sudoer in initech."""
+    return lclusters.resident("initech", "alice")
 
 
 @pytest.fixture(scope="module")
-def beta(lclusters: LClusters) -> Resident:
-    """Return the same person in beta."""
-    return lclusters.resident("beta", "alice")
+def globex(lclusters: LClusters) -> Resident:
+    """Return the same person in globex."""
+    return lclusters.resident("globex", "alice")
 
 
 @pytest.fixture(scope="module")
 def root(alice: Resident) -> Api:
-    """Return a sudoer of acme with sudo."""
+    """Return a sudoer of initech with sudo."""
     return alice.api.acting("alice", "system:masters")
 
 
@@ -57,40 +53,40 @@ def names_of(items: list[dict[str, dict[str, str]]]) -> list[str]:
 def test_a_new_cluster_has_the_namespaces_of_every_cluster(alice: Resident) -> None:
     names = names_of(alice.api.items(NAMESPACES))
     assert {"default", "kube-system", "kube-public", "kube-node-lease"} <= set(names)
-    assert not [name for name in names if "acme" in name or "beta" in name]
+    assert not [name for name in names if "initech" in name or "globex" in name]
 
 
 def test_two_tenants_have_namespaces_and_deployments_of_the_same_names(
-    alice: Resident, beta: Resident, cluster: GatewayCluster
+    alice: Resident, globex: Resident, cluster: GatewayCluster
 ) -> None:
-    for resident, image in ((alice, "nginx:1"), (beta, "nginx:2")):
+    for resident, image in ((alice, "nginx:1"), (globex, "nginx:2")):
         resident.kubectl("create", "namespace", "prod").ok()
         resident.kubectl("-n", "prod", "create", "deployment", "web", f"--image={image}").ok()
-    for resident, image in ((alice, "nginx:1"), (beta, "nginx:2")):
+    for resident, image in ((alice, "nginx:1"), (globex, "nginx:2")):
         path = "{.items[*].spec.template.spec.containers[0].image}"
         out = resident.kubectl("get", "deployments", "-A", "-o", f"jsonpath={path}").ok()
         assert out == image
         assert resident.kubectl("-n", "prod", "get", "deploy", "web", "-o", "name").ok()
     upstream = names_of(cluster.admin.items(NAMESPACES))
-    assert {"acme-prod", "beta-prod"} <= set(upstream)
+    assert {"initech-prod", "globex-prod"} <= set(upstream)
 
 
 def test_both_ways_lead_to_the_same_cluster(lclusters: LClusters, alice: Resident) -> None:
-    by_path = lclusters.resident("acme", "alice", by_path=True)
+    by_path = lclusters.resident("initech", "alice", by_path=True)
     by_host = alice.kubectl("get", "ns", "-o", "name").ok()
     assert by_path.kubectl("get", "ns", "-o", "name").ok() == by_host
 
 
 def test_who_is_not_listed_is_told_whom_to_ask(lclusters: LClusters) -> None:
-    stranger = lclusters.person_without_access("acme", "mallory")
+    stranger = lclusters.person_without_access("initech", "mallory")
     words = refusal(stranger.api.get, NAMESPACES)
     assert "ask one of its managers" in words
     missing = lclusters.person_without_access("nosuch", "mallory")
-    assert refusal(missing.api.get, NAMESPACES) == words.replace("acme", "nosuch")
+    assert refusal(missing.api.get, NAMESPACES) == words.replace("initech", "nosuch")
 
 
-def test_an_object_of_another_tenant_is_not_found(alice: Resident, beta: Resident) -> None:
-    beta.kubectl("create", "ns", "only-here").ok()
+def test_an_object_of_another_tenant_is_not_found(alice: Resident, globex: Resident) -> None:
+    globex.kubectl("create", "ns", "only-here").ok()
     assert "not found" in refusal(alice.api.get, ns_path("only-here"), status=404)
     assert "not found" in refusal(
         alice.api.create,
@@ -104,9 +100,9 @@ def test_an_object_of_another_tenant_is_not_found(alice: Resident, beta: Residen
 def test_a_namespace_can_be_worked_in_as_soon_as_it_is_created(alice: Resident) -> None:
     for number in range(10):
         alice.api.create(NAMESPACES, {"metadata": {"name": f"quick-{number}"}})
-        body = {"metadata": {"name": "x"}, "data": {"a": "acme-prod"}}
+        body = {"metadata": {"name": "x"}, "data": {"a": "initech-prod"}}
         made = alice.api.create(ns_path(f"quick-{number}", "configmaps"), body)
-        assert made["data"] == {"a": "acme-prod"}
+        assert made["data"] == {"a": "initech-prod"}
         assert made["metadata"]["namespace"] == f"quick-{number}"
 
 
@@ -181,8 +177,8 @@ def applied(resident: Resident, body: dict[str, Any]) -> str:
     return resident.kubectl("apply", "-f", "-", stdin=json.dumps(body)).ok()
 
 
-def test_two_tenants_define_one_kind_in_two_versions(alice: Resident, beta: Resident) -> None:
-    for resident, version in ((alice, "v1"), (beta, "v2")):
+def test_two_tenants_define_one_kind_in_two_versions(alice: Resident, globex: Resident) -> None:
+    for resident, version in ((alice, "v1"), (globex, "v2")):
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         resident.api.create(path, definition(version))
         resident.kubectl(
@@ -206,9 +202,9 @@ def test_two_tenants_define_one_kind_in_two_versions(alice: Resident, beta: Resi
 
 
 def test_a_chart_is_installed_by_each_tenant_at_the_first_try(
-    alice: Resident, beta: Resident, tmp_path: Path
+    alice: Resident, globex: Resident, tmp_path: Path
 ) -> None:
-    for resident in (alice, beta):
+    for resident in (alice, globex):
         resident.run("helm", "create", str(tmp_path / "shop")).ok()
         install = ("helm", "install", "shop", str(tmp_path / "shop"), "-n", "shop")
         resident.run(*install, "--create-namespace").ok()
@@ -216,15 +212,15 @@ def test_a_chart_is_installed_by_each_tenant_at_the_first_try(
 
 
 def test_a_watch_over_all_namespaces_tells_of_new_ones_and_of_no_others(
-    alice: Resident, beta: Resident
+    alice: Resident, globex: Resident
 ) -> None:
     before = set(names_of(alice.api.items(NAMESPACES)))
     eventually(lambda: alice.api.items("/api/v1/configmaps"))
     with alice.reading("get", "configmaps", "-A", "--watch", "--no-headers") as lines:
         # It lists, and watches from there on: once it has told anything, it misses nothing.
         assert next(lines)
-        beta.kubectl("create", "ns", "seen").ok()
-        beta.kubectl("-n", "seen", "create", "configmap", "foreign").ok()
+        globex.kubectl("create", "ns", "seen").ok()
+        globex.kubectl("-n", "seen", "create", "configmap", "foreign").ok()
         alice.kubectl("create", "ns", "seen").ok()
         alice.kubectl("-n", "seen", "create", "configmap", "ours").ok()
         new = (words for words in map(str.split, lines) if words[0] not in before)
@@ -238,7 +234,7 @@ def test_a_token_of_a_tenants_pod_shows_nothing_of_others_at_the_platforms_api_s
 ) -> None:
     token = alice.kubectl("create", "token", "default").ok().strip()
     stolen = cluster.admin.with_token(token, tmp_path / "stolen.kubeconfig")
-    for path in (NAMESPACES, "/api/v1/configmaps", ns_path("beta-default", "configmaps")):
+    for path in (NAMESPACES, "/api/v1/configmaps", ns_path("globex-default", "configmaps")):
         assert "is forbidden" in refusal(stolen.get, path)
     inside = Resident(alice.person, alice.kubeconfig).api.with_token(token, tmp_path / "inside")
     assert "is forbidden" in refusal(inside.get, ns_path("default", "configmaps"))

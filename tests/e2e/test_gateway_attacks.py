@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.e2e.support.api import JSON, NAMESPACES, RBAC, Api, ns_path, rbac_path, refusal
-from tests.e2e.support.cluster import RELEASE_NAMESPACE, running
+from tests.e2e.support.cluster import RELEASE_NAMESPACE
 from tests.e2e.support.gateway import GATEWAY_ACCOUNT, GatewayCluster, LClusters, Resident
 from tests.e2e.support.gateway_theft import UNFENCED, ways_to_more
 from tests.e2e.support.people import People
@@ -21,18 +21,16 @@ GROUP = "rbac.authorization.k8s.io"
 VIEWER = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "view"}
 CANARY = "zyzzyva"
 """A word that is nowhere but in what belongs to the other tenant."""
-ATTACKER, VICTIM = "quokka", "zyzzyvas"
+ATTACKER, VICTIM = "axolotl", "zyzzyvas"
 WORDS = (CANARY, ATTACKER, "lnamespace-clusters")
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 SENT = (("Content-Type", JSON),)
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("attacks"), GatewayCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        yield own
+def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about the gateway share."""
+    return gateway_cluster
 
 
 @pytest.fixture(scope="module")
@@ -369,14 +367,16 @@ def test_a_tenant_that_asks_too_much_at_once_waits_alone(
 ) -> None:
     cluster.gateway.stop()
     cluster.gateway.start({"LNAMESPACE_GATEWAY_REQUESTS_IN_FLIGHT": "1"})
-    with ThreadPoolExecutor(8) as pool:
-        asked = [pool.submit(root.answer, "GET", "/api/v1/secrets") for _ in range(200)]
-        others = {victim.answer("GET", NAMESPACES).status for _ in range(20)}
-        answers = [each.result() for each in asked]
-    assert {each.status for each in answers} == {200, 429}
-    refused = next(each for each in answers if each.status == 429)
-    assert "Retry-After: 1" in refused.headers
-    assert others == {200}
-    assert root.answer("GET", "/api/v1/secrets").status == 200
-    cluster.gateway.stop()
-    cluster.gateway.start()
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            asked = [pool.submit(root.answer, "GET", "/api/v1/secrets") for _ in range(200)]
+            others = {victim.answer("GET", NAMESPACES).status for _ in range(20)}
+            answers = [each.result() for each in asked]
+        assert {each.status for each in answers} == {200, 429}
+        refused = next(each for each in answers if each.status == 429)
+        assert "Retry-After: 1" in refused.headers
+        assert others == {200}
+        assert root.answer("GET", "/api/v1/secrets").status == 200
+    finally:
+        cluster.gateway.stop()
+        cluster.gateway.start()

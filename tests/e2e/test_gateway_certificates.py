@@ -2,7 +2,6 @@
 
 import base64
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.e2e.support.api import JSON_PATCH, MERGE, NAMESPACES, refusal
-from tests.e2e.support.cluster import RELEASE_NAMESPACE, running
+from tests.e2e.support.cluster import RELEASE_NAMESPACE
 from tests.e2e.support.gateway import (
     GATEWAY_ACCOUNT,
     HOST,
@@ -37,26 +36,24 @@ CONDITIONS = "jsonpath={.status.conditions[*].type}"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        yield own
+def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about the gateway share."""
+    return gateway_cluster
 
 
 @pytest.fixture(scope="module")
 def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
     """Make two LClusters with the same sudoer."""
     made = LClusters(cluster, people)
-    for name in ("acme", "beta"):
+    for name in ("notary", "neighbour"):
         made.make(name, "alice", sudoers=("alice",))
     return made
 
 
 @pytest.fixture(scope="module")
 def alice(lclusters: LClusters) -> Resident:
-    """Return the sudoer in acme."""
-    return lclusters.resident("acme", "alice")
+    """Return the sudoer in notary."""
+    return lclusters.resident("notary", "alice")
 
 
 @dataclass(frozen=True)
@@ -174,7 +171,7 @@ def test_a_certificate_of_an_lcluster_is_nobody_elsewhere(
     alice: Resident, cluster: GatewayCluster, tmp_path: Path
 ) -> None:
     robot = certified(alice, tmp_path, "alice")
-    there = moved(robot, "beta", server_of(robot) | {"tls-server-name": f"beta.{HOST}"})
+    there = moved(robot, "neighbour", server_of(robot) | {"tls-server-name": f"neighbour.{HOST}"})
     refused = there.kubectl("get", "namespaces")
     assert "not listed" in refused.err, refused
     upstream = yaml.safe_load(Path(cluster.environment["KUBECONFIG"]).read_text())["clusters"][0][
@@ -214,7 +211,7 @@ def test_a_certificate_that_is_revoked_is_nobody_at_once_and_others_go_on(
     who = json.loads(lost.kubectl("auth", "whoami", "-o", "json").ok())["status"]["userInfo"]
     (credential,) = who["extra"]["authentication.kubernetes.io/credential-id"]
     assert lost.api.get("/version")
-    path = f"{LCLUSTERS}/acme"
+    path = f"{LCLUSTERS}/notary"
     cluster.admin.patch(path, {"spec": {"revokedCredentials": [credential]}})
     # Also on a connection that is open already.
     eventually(lambda: "is revoked" in refusal(lost.api.get, "/version", status=401))
@@ -226,13 +223,13 @@ def test_a_certificate_that_is_revoked_is_nobody_at_once_and_others_go_on(
 def test_an_lcluster_made_anew_takes_no_certificates_of_the_old_one(
     lclusters: LClusters, cluster: GatewayCluster, tmp_path: Path
 ) -> None:
-    lclusters.make("gone", "alice", sudoers=("alice",))
-    robot = certified(lclusters.resident("gone", "alice"), tmp_path, "robot")
+    lclusters.make("anew", "alice", sudoers=("alice",))
+    robot = certified(lclusters.resident("anew", "alice"), tmp_path, "robot")
     assert robot.kubectl("auth", "whoami").ok()
-    cluster.admin.delete(f"{LCLUSTERS}/gone")
-    eventually(lambda: cluster.admin.find(f"{LCLUSTERS}/gone") is None, what="not deleted")
-    lclusters.make("gone", "alice", sudoers=("alice",))
-    assert lclusters.resident("gone", "alice").api.items(NAMESPACES)
+    cluster.admin.delete(f"{LCLUSTERS}/anew")
+    eventually(lambda: cluster.admin.find(f"{LCLUSTERS}/anew") is None, what="not deleted")
+    lclusters.make("anew", "alice", sudoers=("alice",))
+    assert lclusters.resident("anew", "alice").api.items(NAMESPACES)
     eventually(lambda: "not listed" in robot.kubectl("get", "namespaces").err)
 
 
@@ -242,7 +239,7 @@ def test_an_approval_meets_no_request_but_the_one_that_was_looked_at(
 ) -> None:
     """Show that the uid, by which the gateway pins an approval, is a condition upstream."""
     asked = Applicant(alice, "eve").asks()
-    path = f"{CSRS}/acme-{asked.name}"
+    path = f"{CSRS}/notary-{asked.name}"
     conditions = [{"type": "Approved", "status": "True", "reason": "a", "message": "b"}]
     another = str(uuid4())
     if kind == JSON_PATCH:

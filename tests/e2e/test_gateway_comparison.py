@@ -1,14 +1,12 @@
 """Requests through the gateway have the answers of a plain cluster."""
 
 import base64
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
 import yaml
 
 from tests.e2e.support.api import APPLY, JSON_PATCH, MERGE, NAMESPACES, RBAC, Api, ApiError, refusal
-from tests.e2e.support.cluster import running
 from tests.e2e.support.comparison import Comparison
 from tests.e2e.support.gateway import GatewayCluster, LClusters
 from tests.e2e.support.people import People
@@ -27,19 +25,17 @@ WIDGETS = "/apis/same.example.com/v1/namespaces/same/widgets"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("comparison"), GatewayCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        yield own
+def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about the gateway share."""
+    return gateway_cluster
 
 
 @pytest.fixture(scope="module")
 def alice(cluster: GatewayCluster, people: People) -> Api:
     """Return a user and sudoer of an LCluster."""
     lclusters = LClusters(cluster, people)
-    lclusters.make("acme", "alice", sudoers=("alice",))
-    return lclusters.resident("acme", "alice").api
+    lclusters.make("compared", "alice", sudoers=("alice",))
+    return lclusters.resident("compared", "alice").api
 
 
 @pytest.fixture
@@ -76,11 +72,11 @@ def ask_about_namespaces(clusters: Comparison) -> None:
 
 def ask_about_config_maps(clusters: Comparison, cluster: GatewayCluster) -> None:
     ask, one = clusters.ask, f"{MAPS}/c"
-    for namespace in ("same", "acme-same"):
+    for namespace in ("same", "compared-same"):
         # Kubernetes makes it a moment after the namespace, and it is in lists.
         root = f"{NAMESPACES}/{namespace}/configmaps/kube-root-ca.crt"
         eventually(partial(cluster.admin.find, root), what=f"{root} is not there")
-    ask("POST", MAPS, {"metadata": {"name": "c"}, "data": {"a": "acme-x"}})
+    ask("POST", MAPS, {"metadata": {"name": "c"}, "data": {"a": "compared-x"}})
     ask("POST", MAPS, {"metadata": {"name": "c"}})
     ask("POST", MAPS, {"metadata": {"name": "C_"}})
     ask("POST", MAPS, {"metadata": {"name": "d", "namespace": "other"}})
@@ -277,7 +273,7 @@ def ask_about_custom_resources(clusters: Comparison, plain: Api, inside: Api) ->
     eventually(partial(is_empty, plain, WIDGETS), what=f"{WIDGETS} is not served")
     # Discovery, by which the gateway knows a kind, is later than the kind itself.
     eventually(partial(is_empty, inside, WIDGETS), what=f"{WIDGETS} is not served inside")
-    widget = {"apiVersion": "same.example.com/v1", "kind": "Widget", "spec": {"x": "acme-z"}}
+    widget = {"apiVersion": "same.example.com/v1", "kind": "Widget", "spec": {"x": "compared-z"}}
     named = {**widget, "metadata": {"name": "w"}}
     ask("POST", WIDGETS, named)
     ask("PATCH", one, {"spec": {"x": 2}}, MERGE)

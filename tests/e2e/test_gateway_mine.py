@@ -25,7 +25,6 @@ from tests.e2e.support.api import (
     rbac_path,
     refusal,
 )
-from tests.e2e.support.cluster import running
 from tests.e2e.support.commands import environment
 from tests.e2e.support.gateway import GatewayCluster, GatewayProcess, LClusters, Resident
 from tests.e2e.support.people import People
@@ -37,12 +36,9 @@ CONFIG_MAPS = "/api/v1/configmaps"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("mine"), GatewayCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        own.admin.create(NAMESPACES, {"metadata": {"name": "people"}})
-        yield own
+def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about the gateway share."""
+    return gateway_cluster
 
 
 class Door:
@@ -79,7 +75,8 @@ class Door:
 
 @pytest.fixture(scope="module")
 def door(cluster: GatewayCluster, people: People) -> Door:
-    """Return the door of the cluster."""
+    """Return the door of the cluster, and make the namespace of those with tokens."""
+    cluster.admin.create(NAMESPACES, {"metadata": {"name": "people"}})
     return Door(cluster, people)
 
 
@@ -502,10 +499,10 @@ def test_a_login_by_certificate_reads_its_namespaces_and_is_told_what_to_use(
 
 
 def test_the_accounts_in_an_lcluster_have_no_access(door: Door) -> None:
-    LClusters(door.cluster, door.people).make("acme", "alice")
-    robot = door.cluster.behind("mine", door.people.account("acme-default", "robot"))
+    LClusters(door.cluster, door.people).make("beside", "alice")
+    robot = door.cluster.behind("mine", door.people.account("beside-default", "robot"))
     for path in (NAMESPACES, "/apis", CONFIG_MAPS):
-        assert 'is of LCluster "acme"' in refusal(robot.api.get, path)
+        assert 'is of LCluster "beside"' in refusal(robot.api.get, path)
 
 
 def test_no_lcluster_can_be_called_like_the_door(door: Door) -> None:

@@ -8,12 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.support.api import GROUP, NAMESPACES, Api, lns_path, ns_path, refusal, unless
-from tests.e2e.support.cluster import (
-    RELEASE_NAMESPACE,
-    SERVICE_ACCOUNT,
-    WEBHOOK_ACCOUNT,
-    running,
-)
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, WEBHOOK_ACCOUNT
 from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident, publish_pod
 from tests.e2e.support.people import People
 from tests.e2e.support.processes import Controller, Webhook, free_port
@@ -34,19 +29,17 @@ ELSEWHERE = (
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        yield own
+def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about the gateway share."""
+    return gateway_cluster
 
 
 @pytest.fixture(scope="module")
 def alice(cluster: GatewayCluster, people: People) -> Resident:
     """Return the sudoer of an LCluster."""
     made = LClusters(cluster, people)
-    made.make("acme", "alice", sudoers=("alice",))
-    return made.resident("acme", "alice")
+    made.make("nested", "alice", sudoers=("alice",))
+    return made.resident("nested", "alice")
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +58,7 @@ def operator(
     """Install the chart inside the LCluster, and run what it would run in pods."""
     alice.run("helm", "install", "inside", str(CHART), *AS_ADMINISTRATOR, *ELSEWHERE).ok()
     folder, port = tmp_path_factory.mktemp("inside"), free_port()
-    publish_pod(cluster.admin, f"acme-{RELEASE_NAMESPACE}", "lnamespace-webhook", "https", port)
+    publish_pod(cluster.admin, f"nested-{RELEASE_NAMESPACE}", "lnamespace-webhook", "https", port)
     tokens = {each: token_of(alice, each, folder) for each in (SERVICE_ACCOUNT, WEBHOOK_ACCOUNT)}
     webhook = Webhook(
         tokens[WEBHOOK_ACCOUNT],
@@ -119,7 +112,7 @@ def test_its_webhook_refuses_in_the_tenants_words(operator: Tenants, alice: Resi
     refused = alice.kubectl(*SUDO, "patch", "lnamespace", name, "--type=merge", "-p", REQUESTER)
     assert refused.code != 0
     assert "requester" in refused.err
-    assert "acme-" not in refused.err
+    assert "nested-" not in refused.err
 
 
 def test_its_other_version_is_converted(operator: Tenants, inside: Api) -> None:
@@ -161,12 +154,12 @@ def test_what_it_marks_is_not_marked_for_the_platforms_operator(
     shown = inside.get(f"{NAMESPACES}/{name}")["metadata"]
     assert shown["labels"]["app.kubernetes.io/managed-by"] == "lnamespace"
     assert shown["annotations"]["tenancy.loblaw.digital/owner-uid"]
-    upstream = cluster.admin.get(f"{NAMESPACES}/acme-{name}")["metadata"]
-    assert upstream["labels"]["app.kubernetes.io/managed-by"] == "acme.lnamespace"
+    upstream = cluster.admin.get(f"{NAMESPACES}/nested-{name}")["metadata"]
+    assert upstream["labels"]["app.kubernetes.io/managed-by"] == "nested.lnamespace"
     ours = {key for key in (*upstream["labels"], *upstream["annotations"]) if key.startswith("ten")}
     assert ours == {"tenancy.loblaw.digital/lcluster"}
     selector = {"labelSelector": "app.kubernetes.io/managed-by=lnamespace"}
-    assert "acme-" not in json.dumps(cluster.admin.get(NAMESPACES, **selector))
+    assert "nested-" not in json.dumps(cluster.admin.get(NAMESPACES, **selector))
     found = {each["metadata"]["name"] for each in inside.get(NAMESPACES, **selector)["items"]}
     assert name in found
 
@@ -177,4 +170,4 @@ def test_it_goes_with_its_namespace(
     name = operator.make("gone")
     inside.delete(lns_path(name))
     eventually(lambda: inside.find(f"{NAMESPACES}/{name}") is None)
-    assert cluster.admin.find(f"{NAMESPACES}/acme-{name}") is None
+    assert cluster.admin.find(f"{NAMESPACES}/nested-{name}") is None

@@ -1,7 +1,6 @@
 """RBAC inside a tenant, through the gateway, beside the same objects on the platform's cluster."""
 
 import json
-from collections.abc import Iterator
 from random import Random
 from uuid import uuid4
 
@@ -18,7 +17,6 @@ from tests.e2e.support.api import (
     refusal,
     unless,
 )
-from tests.e2e.support.cluster import running
 from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
 from tests.e2e.support.people import People
 from tests.e2e.support.rbac_world import GROUP, World, reviews
@@ -28,26 +26,24 @@ SSR = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        yield own
+def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about the gateway share."""
+    return gateway_cluster
 
 
 @pytest.fixture(scope="module")
 def alice(cluster: GatewayCluster, people: People) -> Resident:
     """Return a user and sudoer of an LCluster."""
     made = LClusters(cluster, people)
-    made.make("acme", "alice", "bob", sudoers=("alice",))
-    return made.resident("acme", "alice")
+    made.make("granted", "alice", "bob", sudoers=("alice",))
+    return made.resident("granted", "alice")
 
 
 @pytest.fixture(scope="module")
 def bob(alice: Resident, cluster: GatewayCluster, people: People) -> Resident:
     """Return a user who is no sudoer."""
     assert alice
-    return LClusters(cluster, people).resident("acme", "bob")
+    return LClusters(cluster, people).resident("granted", "bob")
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from urllib.request import urlopen
 import pytest
 
 from tests.e2e.support.api import ns_path
-from tests.e2e.support.cluster import running
 from tests.e2e.support.commands import environment
 from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
 from tests.e2e.support.kubelet import node, run_pod
@@ -37,26 +36,25 @@ PROTOCOLS = [
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway and a node."""
-    folder = tmp_path_factory.mktemp("streams")
-    with running(folder, GatewayCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        with node(own.admin, folder):
-            yield own
+def cluster(
+    gateway_cluster: GatewayCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayCluster]:
+    """Return the cluster that files about the gateway share, with a node."""
+    with node(gateway_cluster.admin, tmp_path_factory.mktemp("streams")):
+        yield gateway_cluster
 
 
 @pytest.fixture(scope="module")
 def alice(cluster: GatewayCluster, people: People) -> Resident:
     """Return a sudoer of an LCluster in which a pod runs."""
     made = LClusters(cluster, people)
-    made.make("acme", "alice", "bob", sudoers=("alice",))
-    resident = made.resident("acme", "alice")
+    made.make("streamed", "alice", "bob", sudoers=("alice",))
+    resident = made.resident("streamed", "alice")
     # Kubernetes makes it a moment after the namespace, and no pod is let in before.
-    account = ns_path("acme-default", "serviceaccounts", "default")
+    account = ns_path("streamed-default", "serviceaccounts", "default")
     eventually(lambda: cluster.admin.find(account), what="no ServiceAccount to run as")
     resident.api.acting("alice", "system:masters").create(ns_path("default", "pods"), POD)
-    run_pod(cluster.admin, "acme-default", "web")
+    run_pod(cluster.admin, "streamed-default", "web")
     return resident
 
 
@@ -175,7 +173,7 @@ def test_a_suspended_cluster_has_no_exec_and_a_closed_one_no_logs(
     alice: Resident, cluster: GatewayCluster
 ) -> None:
     """What was open ends too: a shell writes for as long as it is open."""
-    path = "/apis/tenancy.loblaw.digital/v1beta1/lclusters/acme"
+    path = "/apis/tenancy.loblaw.digital/v1beta1/lclusters/streamed"
     with (
         kubectl(alice, "exec", "-i", "web", "--", "cat") as shell,
         kubectl(alice, "logs", "-f", "web") as followed,
@@ -205,7 +203,7 @@ def test_a_stream_ends_when_its_user_is_taken_off_the_list(
     with kubectl(alice, "logs", "-f", "web") as followed:
         assert followed.stdout is not None
         assert followed.stdout.readline()
-        path = "/apis/tenancy.loblaw.digital/v1beta1/lclusters/acme"
+        path = "/apis/tenancy.loblaw.digital/v1beta1/lclusters/streamed"
         change = {"spec": {"users": [{"name": "bob"}], "sudoers": [], "managers": []}}
         cluster.admin.patch(path, change)
         eventually(lambda: followed.poll() is not None, what="the stream goes on")

@@ -19,7 +19,6 @@ from tests.e2e.support.api import (
     refusal,
     unless,
 )
-from tests.e2e.support.cluster import running
 from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, publish_pod
 from tests.e2e.support.hooks import Hook, listening, patched
 from tests.e2e.support.people import People
@@ -37,11 +36,9 @@ PLATFORM = ("quokka", "lnamespace", "/webhooks/")
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("webhooks"), GatewayCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        yield own
+def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about the gateway share."""
+    return gateway_cluster
 
 
 @pytest.fixture(scope="module")

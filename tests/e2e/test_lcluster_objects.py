@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from tests.e2e.support.api import NAMESPACES, Api, ApiError, Object, ns_path
-from tests.e2e.support.cluster import running
 from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
 from tests.e2e.support.openapi_objects import Schemas, written
 from tests.e2e.support.people import People
@@ -88,11 +87,9 @@ def name_upstream(sample: Object, place: Place) -> str:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("lcluster-objects"), GatewayCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        yield own
+def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about the gateway share."""
+    return gateway_cluster
 
 
 @pytest.fixture(scope="module")

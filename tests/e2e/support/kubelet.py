@@ -28,6 +28,7 @@ def node(admin: Api, folder: Path) -> Iterator[None]:
             assert kubelet.stdout is not None
             _register(admin, int(kubelet.stdout.readline()))
             yield
+            admin.remove(f"/api/v1/nodes/{NODE}")
         finally:
             kubelet.kill()
 
