@@ -24,29 +24,10 @@ from tests.e2e.support.instances import Instance, bare
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.processes import Controller, Process, Webhook
 from tests.e2e.support.rights import Rights
+from tests.e2e.support.scheduling import SharedGatewayScheduling, rank
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import Measurements
 from tests.e2e.support.wire import Wire, wire
-
-LONGEST = (
-    "rights_model",
-    "limits",
-    "sudo_layout",
-    "install_order",
-    "profiles",
-    "cluster_tool",
-    "leadership",
-    "faults",
-    "helm",
-    "instances",
-    "ledger",
-    "faults_api",
-    "commands",
-    "faults_ledger",
-    "publisher",
-    "classes",
-)
-"""The files that take the longest, the longest first."""
 
 _MEASUREMENTS = pytest.StashKey[Measurements]()
 _LOGS = pytest.StashKey[dict[Process, int]]()
@@ -67,8 +48,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(900, func_only=True))
-    rank = {f"test_{stem}": number for number, stem in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+    items.sort(key=lambda item: rank(item.path))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedGatewayScheduling | None:
+    by_file = config.getvalue("dist") == "loadfile"
+    return SharedGatewayScheduling(config, log) if by_file else None
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -124,14 +110,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def gateway_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start the cluster that files about the gateway share, each with LClusters of its own names.
-
-    A file has it as its fixture `cluster`. Who restarts the gateway leaves it as it was.
-    """
+def _shared_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
     with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as shared:
         assert isinstance(shared, GatewayCluster)
         yield shared
+
+
+@pytest.fixture(scope="module")
+def gateway_cluster(_shared_gateway: GatewayCluster) -> Iterator[GatewayCluster]:
+    """Return the cluster that files about the gateway share, as their fixture `cluster`.
+
+    Each has LClusters of names of its own, and leaves the gateway as it was. To kubectl all of them
+    are at one address.
+    """
+    yield _shared_gateway
+    _shared_gateway.forget_discovery()
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """A control plane with the chart installed and our processes on it, by the public commands."""
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -62,6 +63,10 @@ class Cluster:
         values = [f"--set={name}={value}" for name, value in outside.items()]
         release = ("lnamespace", str(_CHART), "--namespace", RELEASE_NAMESPACE)
         self.run("helm", verb, *release, *values, *flags).ok()
+
+    def forget_discovery(self) -> None:
+        """Let kubectl ask anew what is served; it keeps that for hours, by the server's address."""
+        shutil.rmtree(self._home / ".kube" / "cache", ignore_errors=True)
 
     def down(self) -> None:
         """Stop it and leave nothing."""

@@ -148,15 +148,8 @@ class Resident:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What their shell has.
-
-        kubectl keeps what a cluster serves by its address, which all LClusters here have in common.
-        """
-        cache = str(self.kubeconfig.with_suffix(".cache"))
-        return self.person.environment | {
-            "KUBECONFIG": str(self.kubeconfig),
-            "KUBECACHEDIR": cache,
-        }
+        """What their shell has."""
+        return self.person.environment | {"KUBECONFIG": str(self.kubeconfig)}
 
     def run(self, *command: str, stdin: str | None = None) -> Result:
         """Run a command inside the LCluster."""
