@@ -1,10 +1,13 @@
 """However BigQuery fails, the ledger holds each event exactly once, and nobody waits long."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import pytest
 import sqlalchemy as sa
+from google.api_core.retry import Retry
 from google.cloud.bigquery.retry import DEFAULT_RETRY
 from lnamespace.errors import LedgerError, LedgerMisconfigured, LedgerUnavailable, RowsRefused
 from lnamespace.ledger.database import bigquery
@@ -20,6 +23,7 @@ REQUEST_SECONDS = 1.0
 RETRY_SECONDS = 3.0
 PATIENT_SECONDS = 60.0
 """Where an answer comes in the end: on a busy machine it is late, and asked for again."""
+
 LONGEST = 90.0
 """For one append: the retries, the last of which may start just before they end, and slack."""
 
@@ -32,12 +36,19 @@ def prepared(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ledger waits for less long, and the faults meet rows, not the making of the table."""
     ledger.prepare()
     monkeypatch.setattr(bigquery, "REQUEST_SECONDS", REQUEST_SECONDS)
-    use_retries(monkeypatch, RETRY_SECONDS)
+    monkeypatch.setattr(bigquery, "_RETRY", retry(PATIENT_SECONDS))
 
 
-def use_retries(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    retry = DEFAULT_RETRY.with_timeout(seconds).with_delay(initial=0.05, maximum=0.2)
-    monkeypatch.setattr(bigquery, "_RETRY", retry)
+def retry(seconds: float) -> Retry:
+    return DEFAULT_RETRY.with_timeout(seconds).with_delay(initial=0.05, maximum=0.2)
+
+
+@contextmanager
+def giving_up_soon() -> Iterator[None]:
+    """Let the ledger not try for long what cannot succeed."""
+    with pytest.MonkeyPatch.context() as meanwhile:
+        meanwhile.setattr(bigquery, "_RETRY", retry(RETRY_SECONDS))
+        yield
 
 
 @dataclass(frozen=True)
@@ -87,11 +98,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_a_fault_loses_and_doubles_nothing(
-    service: StandIn, ledger: Ledger, case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if case.error is not LedgerUnavailable:
-        use_retries(monkeypatch, PATIENT_SECONDS)
+def test_a_fault_loses_and_doubles_nothing(service: StandIn, ledger: Ledger, case: Case) -> None:
     batch = applied(5)
     ledger.append(batch[:2])
     service.faults.add(case.fault)
@@ -99,7 +106,8 @@ def test_a_fault_loses_and_doubles_nothing(
     started = time.monotonic()
     raised: LedgerError | None = None
     try:
-        ledger.append(batch)
+        with giving_up_soon() if case.error is LedgerUnavailable else nullcontext():
+            ledger.append(batch)
     except LedgerError as found:
         raised = found
     assert time.monotonic() - started < LONGEST
@@ -122,7 +130,7 @@ def test_what_is_done_after_everybody_gave_up_is_done_once(
     batch = applied(5)
     late = RETRY_SECONDS + REQUEST_SECONDS + 0.5
     service.faults.add(fault(Kind.LATE, times=0, seconds=late))
-    with pytest.raises(LedgerUnavailable):
+    with giving_up_soon(), pytest.raises(LedgerUnavailable):
         ledger.append(batch)
     tried = len(service.faults.requests(WRITES))
     service.faults.clear()
@@ -138,7 +146,7 @@ def test_a_service_that_forgot_the_request_id_doubles_nothing(
     """Its memory is fifteen minutes; an outage can be longer."""
     batch = applied(5)
     service.faults.add(fault(Kind.LOST_AFTER, times=0))
-    with pytest.raises(LedgerUnavailable):
+    with giving_up_soon(), pytest.raises(LedgerUnavailable):
         ledger.append(batch)
     service.faults.clear()
     assert ledger.append(batch) == 0
@@ -159,7 +167,7 @@ def test_one_poison_row_is_found_by_halving(service: StandIn, ledger: Ledger) ->
 def test_a_service_that_is_not_there_is_told_at_once(service: StandIn, ledger: Ledger) -> None:
     service.stop()
     started = time.monotonic()
-    with pytest.raises(LedgerUnavailable):
+    with giving_up_soon(), pytest.raises(LedgerUnavailable):
         ledger.append(applied(1))
     assert time.monotonic() - started < LONGEST
 
