@@ -12,6 +12,9 @@ endif
 VERSION_TESTS := $(addprefix tests/e2e/test_,$(addsuffix .py,oldest_kubectl vet story install_order helm \
 	bindings admission versions commands policies rights))
 
+# Images set it; each process would compile anew what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Of a unit test the half is computing, of an end-to-end test the most is waiting.
 UNIT := $(BIN)/pytest -n $(or $(WORKERS),2) --dist worksteal tests/unit tests/ledger
 E2E := $(BIN)/pytest -n $(or $(WORKERS),4) --dist loadfile --no-loadscope-reorder $(or $(TESTS),tests/e2e)

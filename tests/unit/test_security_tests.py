@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "security-tests.md"
@@ -22,18 +21,17 @@ def named(text: str) -> Iterator[tuple[str, str]]:
     yield from re.findall(r"`(\w+)::(\w+)`", text)
 
 
+@cache
 def defined(file: str) -> set[str]:
     """The tests of a file of that name, of all suites."""
     paths = [*(ROOT / "tests").glob(f"*/test_{file}.py")]
     return {name for path in paths for name in re.findall(r"def test_(\w+)\(", path.read_text())}
 
 
-ALL = sorted({test for page in PAGES for test in named(page.read_text())})
-
-
-@pytest.mark.parametrize(("file", "name"), ALL)
-def test_the_tests_that_are_named_exist(file: str, name: str) -> None:
-    assert name in defined(file)
+def test_the_tests_that_are_named_exist() -> None:
+    everywhere = {test for page in PAGES for test in named(page.read_text())}
+    assert len(everywhere) > 250
+    assert sorted(test for test in everywhere if test[1] not in defined(test[0])) == []
 
 
 def test_every_weakness_has_a_test_of_its_own_name() -> None:
