@@ -13,6 +13,8 @@ from lnamespace.gateway.http.server import HttpServer
 from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.runtime.addresses import Address
 
+from tests.unit.support.server import DEADLINE
+
 Handler = Callable[[Exchange], Awaitable[None]]
 
 
@@ -39,7 +41,7 @@ async def exchange_raw(port: int, sent: bytes) -> bytes:
     writer.write(sent)
     await writer.drain()
     writer.write_eof()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE):
         answer = await reader.read()
     writer.close()
     return answer
@@ -60,7 +62,7 @@ async def test_requests_that_are_sent_ahead_are_answered_one_after_the_other() -
         last = b"GET /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(first + last)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE):
             answer = await reader.read()
         writer.close()
     assert answer.index(b"GET /a") < answer.index(b"GET /b")
@@ -105,7 +107,7 @@ async def test_a_header_that_does_not_end_is_refused_before_it_does(begun: bytes
         for _ in range(5):
             await asyncio.sleep(0.01)
             writer.write(b"a" * 100)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE):
             assert (await reader.readline()).startswith(b"HTTP/1.1 431 ")
         writer.close()
 
@@ -128,7 +130,7 @@ async def test_bodies_of_all_connections_together_have_a_limit() -> None:
         whole = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n" + b"a" * 100
         reader, first = await asyncio.open_connection("127.0.0.1", port)
         first.write(whole)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE):
             await asked.wait()
             assert (await exchange_raw(port, whole)).startswith(b"HTTP/1.1 503 ")
             answer.set()
@@ -143,7 +145,7 @@ async def test_who_sends_a_body_slowly_makes_room_for_others() -> None:
         reader, slow = await asyncio.open_connection("127.0.0.1", port)
         slow.write(begun + b"a" * 90)
         await slow.drain()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE):
             while not reader.at_eof() and reader.exception() is None:
                 answer = await exchange_raw(port, begun + b"a" * 100)
                 assert answer.startswith(b"HTTP/1.1 200 ")
@@ -154,7 +156,7 @@ async def test_a_request_that_never_ends_is_cut_off() -> None:
     async with serving(limits=ServerLimits(arrive=0.1, finish=0.1)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE):
             with suppress(ConnectionResetError):
                 assert await reader.read() == b""
         writer.close()
@@ -179,7 +181,7 @@ async def test_a_body_that_is_not_taken_slows_its_sender() -> None:
         held = sent
         assert held < 2000
         total = 0
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(DEADLINE):
             while data := await response.take():
                 total += len(data)
         assert total == 2000 * 16384
@@ -197,7 +199,7 @@ async def test_both_ends_of_a_switched_connection_speak_freely() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         upgrade = (("Host", "x"), ("Connection", "Upgrade"), ("Upgrade", "x"))
         writer.write(encode_request_head("GET", "/", upgrade) + b"early")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE):
             await reader.readuntil(b"\r\n\r\n")
             assert await reader.readexactly(5) == b"EARLY"
             writer.write(b"later")
@@ -251,7 +253,7 @@ async def test_a_connection_that_is_paused_by_an_unread_answer_is_not_used_again
         # As the last bytes of an answer do that are more than wait for a reader.
         response._connection.transport.pause_reading()  # noqa: SLF001
         response.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE):
             assert await (await pool.send("GET", "/2", ())).read() == b"xx"
         pool.close()
 
@@ -275,7 +277,7 @@ async def test_a_stream_keeps_no_body_from_others(switched: bool) -> None:
         sent = b"POST /%b HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n" + b"a" * 100
         _, watching = await asyncio.open_connection("127.0.0.1", port)
         watching.write(sent % b"long")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE):
             await begun.wait()
         for _ in range(3):
             answer = await exchange_raw(port, sent % b"short")

@@ -14,6 +14,8 @@ from lnamespace.gateway.merging import ResumeLog, merge_pages, read_page
 from lnamespace.translate.continuation import ListPosition
 from lnamespace.translate.status import Refused, expired
 
+from tests.unit.support.server import DEADLINE
+
 
 class Cluster:
     """Namespaces with numbered items, listed in pages as an API server does."""
@@ -142,7 +144,7 @@ class _Refusal(UpstreamResponse):
 
 async def take(lines: AsyncIterator[bytes], count: int) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE):
         while len(found) < count:
             event_ = msgspec.json.decode(await anext(lines))
             found.append((event_["type"], event_["object"]["metadata"]["resourceVersion"]))
@@ -188,7 +190,7 @@ async def test_the_end_of_the_initial_events_is_known_in_tables_too() -> None:
         row = {"cells": [""], "object": {"kind": "PartialObjectMetadata", "metadata": metadata}}
         table = {"kind": "Table", "metadata": {"resourceVersion": version}, "rows": [row]}
         streams.tell(namespace, msgspec.json.encode({"type": "BOOKMARK", "object": table}))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE):
         told = msgspec.json.decode(await anext(watch.lines()))["object"]
     assert told["metadata"] == {"resourceVersion": "40"}
     assert told["rows"][0]["object"]["metadata"] == {
@@ -233,7 +235,7 @@ async def test_the_initial_events_end_though_a_namespace_that_is_waited_for_goes
     assert await take(lines, 1) == [("ADDED", "51")]
     watch.leave("b")
     streams.tell("a", event("BOOKMARK", 60))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE):
         last = msgspec.json.decode(await anext(lines))
     assert last["object"]["metadata"]["annotations"] == ended
     watch.close()
@@ -289,7 +291,7 @@ async def test_a_watch_that_is_ended_ends_as_if_its_time_were_over() -> None:
     waiting = asyncio.create_task(anext(watch.lines(), b"over"))
     await asyncio.sleep(0.01)
     watch.end()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE):
         assert await waiting == b"over"
     watch.close()
 

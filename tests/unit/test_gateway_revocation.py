@@ -28,6 +28,7 @@ from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.resources import ResourceType, ServingPolicy
 from lnamespace.translate.status import Refused
 
+from tests.unit.support.server import DEADLINE
 from tests.unit.support.translation import ACME, asked
 
 ANN = (Member("ann"),)
@@ -39,8 +40,8 @@ def tenant_of(**spec: Any) -> ServedTenant:
 
 
 async def test_an_entry_that_expires_is_a_change() -> None:
-    soon = datetime.now(UTC) + timedelta(seconds=0.1)
-    async with asyncio.timeout(5):
+    soon = datetime.now(UTC) + timedelta(seconds=0.5)
+    async with asyncio.timeout(DEADLINE):
         await tenant_of(sudoers=(Member("ann", expires_at=soon),)).changed()
 
 
@@ -58,7 +59,7 @@ async def test_a_deleted_lcluster_wakes_all_that_its_people_had_opened() -> None
     await asyncio.sleep(0)
     gone = cast(Any, type("Gone", (), {"name": "acme"})())
     tenants._cluster_changed(gone, None)  # noqa: SLF001
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE):
         await waiting
     assert tenants.get("acme") is None
 
@@ -155,7 +156,7 @@ async def test_a_certificate_that_ends_ends_what_was_opened_with_it() -> None:
     asks = Asked(nothing, nothing, tenant_of(), login, nothing)
     call = TenantCall(nothing, request, ACME, "ann")
     with pytest.raises(Refused) as refused:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE):
             await gateway_with(Endless())._while_allowed(asks, request, call)  # noqa: SLF001
     assert refused.value.status.code == 401
 
@@ -194,7 +195,7 @@ async def test_namespaces_that_join_a_watch_count_as_those_with_which_it_began()
     await asyncio.sleep(0.01)
     assert not watching.done()
     namespaces.add("acme-last")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE):
         await watching
     assert watcher.counts.running["acme"] == 997
 

@@ -9,6 +9,8 @@ from lnamespace.gateway import signer as module
 from lnamespace.gateway.namespaces import WatchedObject
 from lnamespace.gateway.signer import Signer
 
+from tests.unit.support.reviews import DEADLINE, until
+
 
 async def test_a_request_that_cannot_be_signed_ends_nothing_for_others(
     monkeypatch: pytest.MonkeyPatch,
@@ -26,7 +28,7 @@ async def test_a_request_that_cannot_be_signed_ends_nothing_for_others(
     for name in ("acme-strange", "beta-robot"):
         signer._changed(None, WatchedObject("", name, 1, {}, b"{}"))  # noqa: SLF001
     work = asyncio.create_task(signer._work())  # noqa: SLF001
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE):
         assert await signed.get() == "beta-robot"
     work.cancel()
 
@@ -54,6 +56,7 @@ async def test_a_status_is_written_again_only_if_that_may_help(
     signer = Signer(nothing, "label", nothing, nothing)
     signer._changed(None, WatchedObject("", "acme-robot", 1, {}, b"{}"))  # noqa: SLF001
     work = asyncio.create_task(signer._work())  # noqa: SLF001
-    await asyncio.sleep(0.2)
+    await until(lambda: len(seen) >= attempts)
+    await asyncio.sleep(0.05)
     work.cancel()
     assert len(seen) == attempts
