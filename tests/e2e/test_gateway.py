@@ -276,7 +276,7 @@ def test_metadata_comes_in_protobuf_as_from_any_api_server(
     form = f"as={kind};g=meta.k8s.io;v=v1"
     types = (f"application/{each};{form}" for each in ("vnd.kubernetes.protobuf", "json"))
     accept = (("Accept", ",".join(types)),)
-    for api, namespace in ((alice.api, "default"), (cluster.admin, "acme-default")):
+    for api, namespace in ((alice.api, "default"), (cluster.admin, "initech-default")):
         answer = api.answer("GET", ns_path(namespace, "secrets") + query, headers=accept)
         assert "content-type: application/vnd.kubernetes.protobuf" in answer.headers.lower()
         assert answer.body.count(b"PartialObjectMetadata") == 1
