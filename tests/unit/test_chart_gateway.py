@@ -121,7 +121,7 @@ def test_what_is_in_namespaces_is_reached_as_a_tenant_only(resource: str) -> Non
 
 
 def test_where_pods_find_it_it_reads_and_the_ca_that_they_trust_it_writes() -> None:
-    name = "lnamespace-gateway-pods"
+    name = "lnamespace-gateway-for-pods"
     assert roles()["lnamespace:gateway-pods"] == [
         {"apiGroups": [""], "resources": [each], "resourceNames": [name], "verbs": [verb]}
         for each, verb in (("services", "get"), ("configmaps", "patch"))

@@ -28,7 +28,7 @@ from lnamespace.translate.confinement.certificates import OWN_CLIENT_SIGNER
 from tests.unit.support.server import client_of, serving
 
 ROOT = make_root(datetime.now(UTC))
-SERVICE = "lnamespace-system/lnamespace-gateway-pods"
+SERVICE = "lnamespace-system/lnamespace-gateway-for-pods"
 ADDRESS = "127.0.0.1"
 
 

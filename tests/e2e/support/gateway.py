@@ -28,7 +28,7 @@ from tests.e2e.support.waiting import eventually
 
 GATEWAY_ACCOUNT = "lnamespace-gateway"
 WEBHOOKS = f"{GATEWAY_ACCOUNT}-webhooks"
-PODS = f"{GATEWAY_ACCOUNT}-pods"
+PODS = f"{GATEWAY_ACCOUNT}-for-pods"
 HOST = "gateway.test"
 LCLUSTERS = f"/apis/{GROUP}/v1beta1/lclusters"
 

@@ -231,7 +231,7 @@ class PlatformReader:
         """Return the LClusters' namespaces whose pods do not know the gateway's CA."""
         namespace, _, name = self.account.partition("/")
         published = await self._list(
-            CONFIG_MAP.path(namespace=namespace), fieldSelector=f"metadata.name={name}-pods"
+            CONFIG_MAP.path(namespace=namespace), fieldSelector=f"metadata.name={name}-for-pods"
         )
         authority = next(((each.data or {}).get("ca.crt") for each in published), None)
         if not authority:
