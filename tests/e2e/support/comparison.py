@@ -7,6 +7,7 @@ from tests.e2e.support.api import JSON, Api, ApiError, Object
 
 _OF_ITS_OWN = frozenset(
     {
+        "ca.crt",
         "continue",
         "creationTimestamp",
         "deletionTimestamp",
