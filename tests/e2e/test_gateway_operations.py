@@ -325,6 +325,8 @@ def test_an_lcluster_gets_no_more_namespaces_than_its_limit_also_at_once(
     assert "exceeded quota" in refusal(apply, f"{NAMESPACES}/more", body)
     there = {**body, "metadata": {"name": "default", "labels": {"a": "b"}}}
     assert apply(f"{NAMESPACES}/default", there)["metadata"]["labels"]["a"] == "b"
+    in_pod = {**there, "metadata": {"name": "capped-default", "labels": {"a": "b"}}}
+    assert apply(f"{NAMESPACES}/capped-default", in_pod)["metadata"]["labels"]["a"] == "b"
     capped.kubectl("delete", "namespace", f"n{answers.index(True)}").ok()
     assert capped.kubectl("create", "namespace", "again").ok()
 

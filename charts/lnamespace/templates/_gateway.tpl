@@ -4,6 +4,11 @@
 {{ include "lnamespace.group" . }}/lcluster
 {{- end }}
 
+{{/* The Service at which programs in pods reach the gateway, and the ConfigMap with its CA. */}}
+{{- define "lnamespace.gatewayForPods" -}}
+{{ .Values.gateway.name }}-for-pods
+{{- end }}
+
 {{/* What the platform lets objects of tenants act with. Takes a dict of root and key; a list in CEL. */}}
 {{- define "lnamespace.allowed" -}}
 {{ include "lnamespace.celList" (get .root.Values.gateway.allow .key) }}

@@ -11,19 +11,18 @@ from contextlib import asynccontextmanager
 
 from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.namespaces import TenantNamespaces
 from lnamespace.gateway.reviewing import REVIEW_GROUPS
 from lnamespace.gateway.tenant import ServedTenant
-from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 from lnamespace.translate.patches import APPLY_PATCH
 from lnamespace.translate.resources import GroupResource
 from lnamespace.translate.status import Refused, forbidden
+from lnamespace.translate.view import CRDS, NAMESPACES
 
 _SEEN_SECONDS = 0.5
 """How long after its answer something new counts as under way, until watches have told of it."""
 
-_NAMESPACES = GroupResource(NAMESPACE.group, NAMESPACE.plural)
-_DEFINITIONS = GroupResource(CUSTOM_RESOURCE_DEFINITION.group, CUSTOM_RESOURCE_DEFINITION.plural)
-LIMITED = frozenset({_NAMESPACES, _DEFINITIONS})
+_LIMITED = frozenset({NAMESPACES, CRDS})
 
 
 def makes(call: TenantCall) -> bool:
@@ -71,7 +70,7 @@ class ContentQuota:
 
     def counts(self, call: TenantCall) -> bool:
         """Return whether a request is about what is limited."""
-        return call.request.resource.group_resource in LIMITED and makes(call)
+        return call.request.resource.group_resource in _LIMITED and makes(call)
 
     @asynccontextmanager
     async def counted(self, call: TenantCall, tenant: ServedTenant) -> AsyncIterator[None]:
@@ -82,17 +81,17 @@ class ContentQuota:
         Refused
             Forbidden, in the words of a ResourceQuota.
         """
-        resource = call.request.resource.group_resource
-        if resource == _NAMESPACES:
-            limit = self._limits.of(tenant.cluster).namespaces
-        else:
-            limit = self._limits.of(tenant.cluster).definitions
-        key = tenant.name, resource
-        while limit and not self._is_there(call, tenant):
-            used = self._used(tenant, resource)
-            if used >= limit:
-                raise _exceeded(call, used, limit)
-            if used + self._making[key] < limit:
+        request = call.request
+        key = tenant.name, request.resource.group_resource
+        applied = call.view.name_up(request.resource, request.name)
+        limit = self._limit(tenant, request.resource.group_resource)
+        while limit:
+            there = self._there(tenant, request.resource.group_resource)
+            if request.verb == "patch" and applied in there:
+                break
+            if len(there) >= limit:
+                raise _exceeded(call, len(there), limit)
+            if len(there) + self._making[key] < limit:
                 break
             await self._settled.wait()  # Those under way may fail, and leave room.
         self._making[key] += 1
@@ -108,20 +107,15 @@ class ContentQuota:
         self._settled.set()
         self._settled = asyncio.Event()
 
-    def _used(self, tenant: ServedTenant, resource: GroupResource) -> int:
-        if resource == _NAMESPACES:
-            return len(tenant.namespaces)
-        return len(self._definitions(tenant.name))
+    def _limit(self, tenant: ServedTenant, resource: GroupResource) -> int:
+        limits = self._limits.of(tenant.cluster)
+        return limits.namespaces if resource == NAMESPACES else limits.definitions
 
-    def _is_there(self, call: TenantCall, tenant: ServedTenant) -> bool:
-        """Return whether an apply changes what is there already."""
-        request = call.request
-        if request.verb != "patch":
-            return False
-        if request.resource.group_resource == _NAMESPACES:
-            return call.view.prefix + request.name in tenant.namespaces
-        plural, _, group = request.name.partition(".")
-        return f"{plural}.{call.view.prefix}{group}" in self._definitions(tenant.name)
+    def _there(
+        self, tenant: ServedTenant, resource: GroupResource
+    ) -> TenantNamespaces | frozenset[str]:
+        """Return what there is of a resource, by its names upstream."""
+        return tenant.namespaces if resource == NAMESPACES else self._definitions(tenant.name)
 
 
 def _exceeded(call: TenantCall, used: int, limit: int) -> Refused:

@@ -25,7 +25,6 @@ from lnamespace.translate.headers import headers_down, proxied_headers_down
 from lnamespace.translate.list_options import confirm_list_options
 from lnamespace.translate.made_objects import is_made
 from lnamespace.translate.media_types import JSON
-from lnamespace.translate.resources import GroupResource
 from lnamespace.translate.status import not_found
 from lnamespace.translate.targets import (
     LISTING_VERBS,
@@ -33,8 +32,7 @@ from lnamespace.translate.targets import (
     refuse_foreign_write,
     upstream_target,
 )
-
-NAMESPACES = GroupResource("", "namespaces")
+from lnamespace.translate.view import NAMESPACES
 
 
 class _CreatedMeta(msgspec.Struct, frozen=True):

@@ -10,11 +10,10 @@ from lnamespace.kube.resources import RBAC
 from lnamespace.translate.plans import Encoded, object_of, text_of
 from lnamespace.translate.policies import is_reserved_group
 from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.resources import GroupResource, ResourceType
+from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.status import Cause, Refused, already_exists, forbidden, invalid
-from lnamespace.translate.view import CRDS, View
+from lnamespace.translate.view import CRDS, NAMESPACES, View
 
-NAMESPACES = GroupResource("", "namespaces")
 MAX_LABEL, MAX_SUBDOMAIN = 63, 253
 _LABEL_FORMAT = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _LABEL = re.compile(_LABEL_FORMAT)

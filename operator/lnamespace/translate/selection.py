@@ -16,9 +16,8 @@ from lnamespace.translate.selectors import (
     parse_field_selector,
 )
 from lnamespace.translate.status import bad_request
-from lnamespace.translate.view import View
+from lnamespace.translate.view import NAMESPACES, View
 
-NAMESPACES = GroupResource("", "namespaces")
 CLUSTER_ROLES = GroupResource(RBAC, "clusterroles")
 EVENTS = {"": "involvedObject", "events.k8s.io": "regarding"}
 """The field of an Event that says what it is about, by API group."""

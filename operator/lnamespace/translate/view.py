@@ -18,6 +18,7 @@ from lnamespace.translate.resources import GroupResource, ResourceTable, Resourc
 from lnamespace.translate.webhook_routes import WebhookRoute
 
 SERVICE_ACCOUNTS_GROUP = "system:serviceaccounts:"
+NAMESPACES = GroupResource("", "namespaces")
 CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 _DYNAMIC_VOLUME = re.compile("pvc-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 

@@ -16,7 +16,6 @@ from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.passing import Passing, headers_for_platform
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.spans import (
-    NAMESPACES,
     parse_platform_request,
     platform_table,
     spans_namespaces,
@@ -28,6 +27,7 @@ from lnamespace.translate.discovery import DiscoveredGroup
 from lnamespace.translate.percent import encode_query, encode_segment
 from lnamespace.translate.request import VERBS, PathRequest, ResourceRequest
 from lnamespace.translate.resources import ResourceTable
+from lnamespace.translate.view import NAMESPACES
 
 _DISCOVERY = ("/api", "/apis", "/openapi", "/version")
 _COUNTED = PathRequest("get", "/")

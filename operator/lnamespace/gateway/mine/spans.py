@@ -16,15 +16,15 @@ from lnamespace.translate.negotiation import accept_clauses
 from lnamespace.translate.percent import encode_query, encode_segment
 from lnamespace.translate.policies import BUILT_IN_GROUPS
 from lnamespace.translate.request import PathRequest, Query, ResourceRequest, parse_request
-from lnamespace.translate.resources import GroupResource, ResourceTable, ResourceType
+from lnamespace.translate.resources import ResourceTable, ResourceType
 from lnamespace.translate.selectors import (
     FieldTerm,
     parse_field_selector,
     render_field_selector,
 )
 from lnamespace.translate.status import Refused
+from lnamespace.translate.view import NAMESPACES
 
-NAMESPACES = GroupResource("", "namespaces")
 _SPANNING = frozenset({"list", "watch"})
 
 
