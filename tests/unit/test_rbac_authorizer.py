@@ -16,8 +16,8 @@ from lnamespace.rbac.attributes import (
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.base import base_access
 from lnamespace.rbac.objects import RbacRole, decode_role
-from lnamespace.rbac.quoting import go_quote, go_quote_all
 from lnamespace.rbac.store import RoleStore
+from lnamespace.translate.quoting import go_quote, go_quote_all
 from lnamespace.translate.request import PathRequest, ResourceRequest
 from lnamespace.translate.resources import ResourceTable, ResourceType, ServingPolicy
 

@@ -1,9 +1,11 @@
 """Answers show a tenant its own objects and what is published, in its own spelling."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from lnamespace.model.quantities import ShownTotals
 from lnamespace.translate.bodies import answer_down, event_down
 from lnamespace.translate.status import Refused
 
@@ -515,3 +517,28 @@ def test_a_definition_without_a_group_is_nobodys_and_keeps_its_name() -> None:
     assert ACME.crd_name_down("nobody") == "nobody"
     assert ACME.crd_name_up("widgets.example.com") == "widgets.acme-example.com"
     assert ACME.crd_name_down("widgets.beta-example.com") is None
+
+
+def test_a_share_is_shown_with_the_totals() -> None:
+    totals = ShownTotals({"count/secrets": "30"}, {"count/secrets": "7"})
+    view = replace(ACME, totals=lambda: totals)
+    own = {
+        "spec": {"hard": {"count/secrets": "3"}},
+        "status": {"hard": {"count/secrets": "3"}, "used": {"count/secrets": "1"}},
+    }
+    share = named("lcluster", "acme-prod", labels={LABEL: "acme"})
+    quotas = [share | own, named("own", "acme-prod") | own]
+    printed = [(["lcluster", "count/secrets: 1/3", "", "5s"], share)]
+    printed += [(["own", "count/secrets: 1/3", "", "5s"], quotas[1])]
+    rows = table(["Name", "Request", "Limit", "Age"], *printed)
+
+    def shown(answer: Any) -> Any:
+        body = msgspec.json.encode(answer)
+        return msgspec.json.decode(answer_down(asked("resourcequotas", "list"), JSON, body, view))
+
+    first, second = shown({"kind": "ResourceQuotaList", "metadata": {}, "items": quotas})["items"]
+    assert first["spec"] == {"hard": {"count/secrets": "30"}}
+    assert first["status"] == {"hard": {"count/secrets": "30"}, "used": {"count/secrets": "7"}}
+    assert (second["spec"], second["status"]) == (own["spec"], own["status"])
+    told = [each["cells"] for each in shown(rows)["rows"]]
+    assert told == [["lcluster", "count/secrets: 7/30", "", "5s"], printed[1][0]]

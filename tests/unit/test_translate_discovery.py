@@ -9,6 +9,7 @@ from lnamespace.translate.resources import GroupResource, ResourceType, ServingP
 from tests.unit.support.upstream import discovered
 
 TABLE = resource_table(discovered(), "acme")
+METERS = Published(usable=frozenset({GroupResource("platform.example.org", "meters")}))
 
 
 def served(group: str, plural: str) -> ResourceType:
@@ -77,20 +78,23 @@ def test_nodes_are_served_read_only_without_subresources() -> None:
 
 
 def test_a_group_that_the_platform_publishes_is_served_under_its_own_name() -> None:
-    published = Published(groups=frozenset({"platform.example.org"}))
-    table = resource_table(discovered(), "acme", published)
+    table = resource_table(discovered(), "acme", METERS)
     meters = table.by_plural("platform.example.org", "meters")
     assert meters is not None
     assert not meters.custom
 
 
+def test_a_namespaced_resource_of_a_published_group_is_served_only_if_it_is_named() -> None:
+    others = frozenset({GroupResource("platform.example.org", "others")})
+    table = resource_table(discovered(), "acme", Published(usable=others))
+    assert table.by_plural("platform.example.org", "meters") is None
+
+
 def test_a_cluster_scoped_resource_of_a_published_group_is_shared_if_it_is_named() -> None:
     gears = GroupResource("beta-stable.example.com", "gears")
-    group = frozenset({gears.group})
-    hidden = resource_table(discovered(), "acme", Published(groups=group))
-    shared = resource_table(
-        discovered(), "acme", Published({gears: PublishedObjects(("*",))}, group)
-    )
+    others = frozenset({GroupResource(gears.group, "others")})
+    hidden = resource_table(discovered(), "acme", Published(usable=others))
+    shared = resource_table(discovered(), "acme", Published({gears: PublishedObjects(("one",))}))
     assert hidden.by_plural(gears.group, gears.plural) is None
     found = shared.by_plural(gears.group, gears.plural)
     assert found is not None
@@ -100,7 +104,7 @@ def test_a_cluster_scoped_resource_of_a_published_group_is_shared_if_it_is_named
 
 @pytest.mark.parametrize("group", ["apps", "networking.k8s.io", "platform.example.org"])
 def test_a_group_named_as_one_of_the_platforms_is_not_the_tenants(group: str) -> None:
-    groups = TenantGroups("acme", Published(groups=frozenset({"platform.example.org"})))
+    groups = TenantGroups("acme", METERS)
     assert not groups.owns(f"acme-{group}")
     assert groups.down(f"acme-{group}") is None
     assert groups.up(group) == group

@@ -1,8 +1,9 @@
 """Which representation is answered to which header Accept."""
 
 import pytest
-from lnamespace.translate.discovery_formats import DiscoveryFormat, discovery_format
-from lnamespace.translate.negotiation import accept_clauses, acceptable
+from lnamespace.translate.discovery_formats import AGGREGATED, DiscoveryFormat, discovery_format
+from lnamespace.translate.media_types import JSON, PROTOBUF, YAML
+from lnamespace.translate.negotiation import accept_clauses, acceptable, wants_indentation
 from lnamespace.translate.status import Refused
 
 V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -12,25 +13,25 @@ V2BETA1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscovery
 @pytest.mark.parametrize(
     ("header", "expected"),
     [
-        ("", DiscoveryFormat.LEGACY),
-        ("*/*", DiscoveryFormat.LEGACY),
-        ("application/*", DiscoveryFormat.LEGACY),
-        ("application/json", DiscoveryFormat.LEGACY),
-        ("application/json;pretty=1", DiscoveryFormat.LEGACY),
-        ("application/yaml", DiscoveryFormat.LEGACY_YAML),
-        (V2, DiscoveryFormat.AGGREGATED),
-        (f"{V2},{V2BETA1},application/json", DiscoveryFormat.AGGREGATED),
-        (f"{V2};profile=nopeer,application/json", DiscoveryFormat.AGGREGATED),
-        (f"{V2BETA1},application/json", DiscoveryFormat.LEGACY),
-        (f"{V2};q=0.5,application/json", DiscoveryFormat.LEGACY),
-        ("application/vnd.kubernetes.protobuf, */*", DiscoveryFormat.LEGACY),
-        ("text/html, application/yaml;q=0.9, application/json;q=0.1", DiscoveryFormat.LEGACY_YAML),
+        ("", DiscoveryFormat(JSON)),
+        ("*/*", DiscoveryFormat(JSON)),
+        ("application/*", DiscoveryFormat(JSON)),
+        ("application/json", DiscoveryFormat(JSON)),
+        ("application/json;pretty=1", DiscoveryFormat(JSON)),
+        ("application/yaml", DiscoveryFormat(YAML)),
+        (V2, AGGREGATED),
+        (f"{V2},{V2BETA1},application/json", AGGREGATED),
+        (f"{V2};profile=nopeer,application/json", AGGREGATED),
+        (f"{V2BETA1},application/json", DiscoveryFormat(JSON)),
+        (f"{V2};q=0.5,application/json", DiscoveryFormat(JSON)),
+        ("application/vnd.kubernetes.protobuf, */*", DiscoveryFormat(PROTOBUF)),
+        ("text/html, application/yaml;q=0.9, application/json;q=0.1", DiscoveryFormat(YAML)),
     ],
 )
 def test_the_first_clause_that_can_be_served_is_taken(
     header: str, expected: DiscoveryFormat
 ) -> None:
-    assert discovery_format(header, aggregated=True) is expected
+    assert discovery_format(header, aggregated=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_what_cannot_be_served_is_refused_with_the_media_types(header: str) -> N
 def test_a_path_without_an_aggregated_document_does_not_serve_one() -> None:
     with pytest.raises(Refused):
         discovery_format(V2, aggregated=False)
-    assert discovery_format(f"{V2},*/*", aggregated=False) is DiscoveryFormat.LEGACY
+    assert discovery_format(f"{V2},*/*", aggregated=False) == DiscoveryFormat(JSON)
 
 
 def test_clauses_are_ordered_by_quality_and_by_how_exact_they_are() -> None:
@@ -71,3 +72,18 @@ def test_clauses_are_ordered_by_quality_and_by_how_exact_they_are() -> None:
 )
 def test_an_acceptable_media_type_is_found(header: str, expected: str | None) -> None:
     assert acceptable(header, ("application/json", "application/x+protobuf")) == expected
+
+
+@pytest.mark.parametrize(
+    ("pretty", "agent", "expected"),
+    [
+        (None, "kubectl/v1.36.3", False),
+        (None, "curl/8.5.0", True),
+        ("", "curl/8.5.0", True),
+        ("0", "curl/8.5.0", False),
+        ("1", "kubectl/v1.36.3", True),
+        ("yes", "curl/8.5.0", False),
+    ],
+)
+def test_json_is_indented_for_people(pretty: str | None, agent: str, expected: bool) -> None:
+    assert wants_indentation(pretty, agent) is expected

@@ -8,16 +8,20 @@ import pytest
 from lnamespace.translate.object_names import refuse_names
 from lnamespace.translate.plans import object_of
 from lnamespace.translate.request import ResourceRequest
+from lnamespace.translate.resources import ResourceTable, ResourceType
 from lnamespace.translate.status import ApiStatus, Refused
+from lnamespace.translate.view import View
 
 from tests.unit.support.translation import ACME, TYPES
 
 
-def judged(plural: str, body: dict[str, Any], verb: str = "create") -> ApiStatus | None:
+def judged(
+    plural: str, body: dict[str, Any], verb: str = "create", view: View = ACME
+) -> ApiStatus | None:
     members = object_of(msgspec.json.encode(body))
     assert members is not None
     try:
-        refuse_names(ResourceRequest(verb, TYPES[plural], "v1"), members, ACME)
+        refuse_names(ResourceRequest(verb, TYPES[plural], "v1"), members, view)
     except Refused as refused:
         return refused.status
     return None
@@ -86,6 +90,25 @@ def test_the_words_are_those_of_a_plain_api_server() -> None:
         " with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation"
         " is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("certificates.platform.example.org", "AlreadyExists"),
+        ("others.platform.example.org", "Forbidden"),
+    ],
+)
+def test_no_custom_resources_may_be_defined_in_a_published_group(name: str, reason: str) -> None:
+    group = name.partition(".")[2]
+    usable = ResourceType(group, "certificates", "Certificate", namespaced=True)
+    resources = ResourceTable.of((*ACME.resources.types, usable))
+    view = replace(ACME, resources=resources, platform_groups=frozenset({group}))
+    body = named(name) | {"spec": {"group": group}}
+    status = judged("customresourcedefinitions", body, view=view)
+    assert status is not None
+    assert status.reason == reason
+    assert judged("customresourcedefinitions", body) is None
 
 
 def test_a_published_name_may_be_applied_to_the_access_check() -> None:

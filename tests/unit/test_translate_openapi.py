@@ -18,6 +18,7 @@ from lnamespace.translate.openapi_v2 import (
 )
 from lnamespace.translate.openapi_v3 import document_down, index_down, parse_index, path_up
 from lnamespace.translate.published import Published
+from lnamespace.translate.resources import GroupResource
 
 from tests.unit.support.upstream import discovered, recorded
 
@@ -30,6 +31,9 @@ HIDDEN = {
     "/api/v1/nodes/{name}/proxy",
     "/api/v1/nodes/{name}/status",
 }
+
+
+METERS = GroupResource("platform.example.org", "meters")
 
 
 def served(tenant: str, published: Published | None = None) -> ServedPaths:
@@ -177,7 +181,7 @@ def test_the_merged_document_taken_apart_and_put_together_is_the_same_bytes() ->
 
 
 def test_a_published_group_stays_as_it_is() -> None:
-    paths = served("acme", Published(groups=frozenset({"platform.example.org"})))
+    paths = served("acme", Published(usable=frozenset({METERS})))
     document = parse_swagger(recorded("openapi-v2.json"))
     part = platform_part(document, paths)
     assert "org.example.platform.v1.Meter" in part.definitions

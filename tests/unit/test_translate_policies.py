@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lnamespace.errors import SettingsError
 from lnamespace.translate.policies import (
     READ_VERBS,
     allowed_verbs,
@@ -14,6 +15,7 @@ from lnamespace.translate.published import (
     DEFAULT_OBJECTS,
     Published,
     PublishedObjects,
+    decode_published,
     is_global_default,
 )
 from lnamespace.translate.resources import GroupResource, ServingPolicy
@@ -23,6 +25,7 @@ from tests.unit.support.upstream import discovered
 LABEL = "tenancy.loblaw.digital/lcluster"
 ROLES = GroupResource("rbac.authorization.k8s.io", "clusterroles")
 CLASSES = GroupResource("storage.k8s.io", "storageclasses")
+BOOTSTRAP = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 ALL_VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete"})
 
 
@@ -121,13 +124,12 @@ def test_custom_resources_may_be_defined_in_any_other_group(group: str) -> None:
 
 
 def test_the_bootstrap_roles_are_published_and_roles_of_add_ons_are_not() -> None:
-    bootstrap = {"kubernetes.io/bootstrapping": "rbac-defaults"}
     roles = [
-        ("cluster-admin", bootstrap),
-        ("system:discovery", bootstrap),
+        ("cluster-admin", BOOTSTRAP),
+        ("system:discovery", BOOTSTRAP),
         ("system:metrics-server", {}),
         ("admin", {}),
-        ("secret-reader", bootstrap),
+        ("secret-reader", BOOTSTRAP),
     ]
     names = Published().names(ROLES, roles, LABEL)
     assert names == {"cluster-admin", "system:discovery"}
@@ -152,6 +154,47 @@ def test_a_name_is_published_exactly_or_by_its_beginning() -> None:
     rule = PublishedObjects(("gold", "silver-*"))
     names = ["gold", "golden", "silver-1", "silver", "silver-"]
     assert [each for each in names if rule.includes(each, {})] == ["gold", "silver-1", "silver-"]
+
+
+def test_what_is_left_out_of_the_file_is_published_as_by_default() -> None:
+    assert decode_published("{}") == Published()
+
+
+def test_the_file_says_which_names_of_each_kind_are_published() -> None:
+    text = """{"storageClasses": ["gold", "silver-*"], "ingressClasses": [],
+        "runtimeClasses": ["gvisor"], "clusterRoles": ["reader"],
+        "customResources": [{"group": "cert-manager.io",
+            "clusterScoped": {"clusterissuers": ["main"]}, "namespaced": ["certificates"]}]}"""
+    found = decode_published(text)
+    assert found.objects[CLASSES] == PublishedObjects(("gold", "silver-*"))
+    assert GroupResource("networking.k8s.io", "ingressclasses") not in found.objects
+    assert found.objects[GroupResource("node.k8s.io", "runtimeclasses")].names == ("gvisor",)
+    assert found.usable == {GroupResource("cert-manager.io", "certificates")}
+    assert found.groups == {"cert-manager.io"}
+    issuers = GroupResource("cert-manager.io", "clusterissuers")
+    assert found.custom_names == {issuers: {"main"}}
+    roles = [("reader", {}), ("writer", {}), ("admin", {}), ("view", BOOTSTRAP)]
+    assert found.names(ROLES, roles, LABEL) == {"reader", "view"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[]", "Expected `object`"),
+        ('{"nodes": ["*"]}', "unknown field `nodes`"),
+        ('{"storageClasses": "gold"}', "Expected `array`"),
+        ('{"customResources": [{"group": "storage.k8s.io"}]}', "no group of Custom"),
+        ('{"customResources": [{"group": ""}]}', "no group of Custom"),
+        ('{"customResources": [{"clusterScoped": {}}]}', "group"),
+        (
+            '{"customResources": [{"group": "a.b", "clusterScoped": {"c": ["*"]}}]}',
+            "named exactly",
+        ),
+    ],
+)
+def test_what_cannot_be_published_is_refused(text: str, why: str) -> None:
+    with pytest.raises(SettingsError, match=why):
+        decode_published(text)
 
 
 def test_the_priority_class_that_pods_are_given_by_default_is_published() -> None:

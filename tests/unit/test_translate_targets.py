@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl, quote
 
 import pytest
 from lnamespace.translate.request import ResourceRequest, parse_request
+from lnamespace.translate.resources import ResourceType, ServingPolicy
 from lnamespace.translate.selection import residual_fields
 from lnamespace.translate.status import Refused
 from lnamespace.translate.targets import (
@@ -239,6 +240,29 @@ def test_a_deletion_never_finds_what_the_platform_has() -> None:
 )
 def test_what_the_platform_publishes_is_not_written(method: str, path: str) -> None:
     assert refusal(path, method) == 403
+
+
+ISSUERS = ResourceType(
+    "platform.example.org", "issuers", "Issuer", namespaced=False, policy=ServingPolicy.SHARED
+)
+ISSUER = replace(ACME, published={ISSUERS.group_resource: frozenset({"main"})})
+
+
+@pytest.mark.parametrize("name", ["other", "acme-other", "acme-main"])
+def test_of_a_shared_kind_nothing_else_is_read_than_what_is_published(name: str) -> None:
+    request = ResourceRequest("get", ISSUERS, "v1", name=name)
+    with pytest.raises(Refused) as refused:
+        upstream_target(request, ISSUER)
+    assert refused.value.status.code == 404
+    assert ISSUER.name_down(ISSUERS, name) is None
+
+
+def test_a_published_custom_resource_is_read_by_its_own_name() -> None:
+    request = ResourceRequest("get", ISSUERS, "v1", name="main")
+    assert upstream_target(request, ISSUER) == "/apis/platform.example.org/v1/issuers/main"
+    assert ISSUER.name_down(ISSUERS, "main") == "main"
+    with pytest.raises(Refused):
+        upstream_target(replace(request, verb="delete"), ISSUER)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ import (
 	"sort"
 	"strings"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,10 +46,16 @@ var special = map[reflect.Type]string{
 	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrStringArray](): "schemaOrStringArray",
 }
 
-// roots are the kinds that stand in every group or in none that a client is built from.
+// roots are the kinds that stand in every group, those of discovery, and those in none that a client
+// is built from.
 var roots = map[string]any{
 	"* DeleteOptions":                          metav1.DeleteOptions{},
+	" APIVersions":                             metav1.APIVersions{},
+	"v1 APIGroup":                              metav1.APIGroup{},
+	"v1 APIGroupList":                          metav1.APIGroupList{},
+	"v1 APIResourceList":                       metav1.APIResourceList{},
 	"v1 Status":                                metav1.Status{},
+	"apidiscovery.k8s.io/v2 APIGroupDiscoveryList": apidiscoveryv2.APIGroupDiscoveryList{},
 	"meta.k8s.io/v1 PartialObjectMetadata":     metav1.PartialObjectMetadata{},
 	"meta.k8s.io/v1 PartialObjectMetadataList": metav1.PartialObjectMetadataList{},
 }

@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from lnamespace.errors import ModelError
 from lnamespace.model.lnamespace import TenantObject, TenantSpec, TenantStatus
+from lnamespace.model.quantities import PATTERN
 
 KIND = "LCluster"
 PLURAL = "lclusters"
@@ -25,6 +26,10 @@ VERSION = "v1beta1"
 
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 """The namespaces that every tenant's cluster has, in the tenant's spelling."""
+
+BILL_NAMESPACE = "kube-public"
+BILL = "lcluster-bill"
+"""The ConfigMap in that namespace that says who pays for the LCluster, and what it cost."""
 
 NAME_PATTERN = r"[a-z][a-z0-9]{1,19}"
 
@@ -84,6 +89,12 @@ class LClusterLimits(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     ] = 0
 
 
+QUOTA_MAX_RESOURCES = 64
+
+Total = Annotated[str, Meta(max_length=32, pattern=PATTERN)]
+"""A quantity of Kubernetes."""
+
+
 class LClusterSpec(TenantSpec, frozen=True, rename="camel", omit_defaults=True):
     """What the LCluster should be."""
 
@@ -107,6 +118,16 @@ class LClusterSpec(TenantSpec, frozen=True, rename="camel", omit_defaults=True):
         LClusterLimits,
         Meta(description="What administrators of LClusters allow this one, more or less."),
     ] = LClusterLimits()
+    quota: Annotated[
+        dict[str, Total],
+        Meta(
+            max_length=QUOTA_MAX_RESOURCES,
+            description="How much all namespaces of the LCluster may have together, in the words "
+            "of a ResourceQuota: pods, requests.cpu, requests.storage, count/secrets. Names of "
+            "classes and API groups are those of the platform. Only administrators of LClusters "
+            "may change it.",
+        ),
+    ] = msgspec.field(default_factory=dict)
 
 
 class ChargedNamespace(msgspec.Struct, frozen=True, rename="camel"):
@@ -115,6 +136,25 @@ class ChargedNamespace(msgspec.Struct, frozen=True, rename="camel"):
     name: Annotated[str, Meta(description="The name of the Namespace upstream.")]
     uid: Annotated[str, Meta(description="The UID of the Namespace.")]
     created: Annotated[str, Meta(description="When the Namespace was created.")] = ""
+
+
+class NamespaceShare(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What one namespace of the tenant may have of the totals of ``spec.quota``."""
+
+    name: Annotated[str, Meta(description="The name of the Namespace upstream.")]
+    limits: Annotated[
+        dict[str, str], Meta(description="What its ResourceQuota `lcluster` is to say.")
+    ] = {}
+    returning: Annotated[
+        dict[str, str],
+        Meta(
+            description="What it may have until its ResourceQuota is known to have the lower "
+            "limit, and nobody else may have."
+        ),
+    ] = {}
+    generation: Annotated[
+        int, Meta(description="How often a limit was lowered; its ResourceQuota says it too.")
+    ] = 0
 
 
 class LClusterStatus(TenantStatus, frozen=True, rename="camel"):
@@ -134,6 +174,10 @@ class LClusterStatus(TenantStatus, frozen=True, rename="camel"):
     charged: Annotated[
         tuple[ChargedNamespace, ...],
         Meta(description="The namespaces that the ledger knows the charge of."),
+    ] = ()
+    shares: Annotated[
+        tuple[NamespaceShare, ...],
+        Meta(description="How the totals of spec.quota are divided among the namespaces."),
     ] = ()
 
 

@@ -17,6 +17,7 @@ USERS_BINDING = "lnamespace-users"
 SUDOERS_BINDING = "lnamespace-sudoers"
 ACCOUNT_BINDING = "lnamespace-sudo-account"
 CLUSTER_ACCOUNT_BINDING = "lcluster:account"
+SHARE_QUOTA = "lcluster"
 """The RoleBinding of a tenant's account in each of its namespaces; the gateway hides it."""
 
 PROFILE_OBJECT_NAME = "lnamespace"
@@ -112,6 +113,11 @@ class Names:
         Tenants neither see nor write annotations that begin so.
         """
         return f"lcluster.{self.group}/uid"
+
+    @property
+    def share_annotation(self) -> str:
+        """Return the annotation of a ResourceQuota with the generation of its share."""
+        return f"lcluster.{self.group}/share"
 
     @cached_property
     def lcluster_emptied_annotation(self) -> str:

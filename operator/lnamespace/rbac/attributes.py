@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from lnamespace.rbac.quoting import go_quote
+from lnamespace.translate.quoting import go_quote
 from lnamespace.translate.request import PathRequest, Query, ResourceRequest
 from lnamespace.translate.resources import GroupResource
 from lnamespace.translate.status import ApiStatus, Refused

@@ -21,8 +21,8 @@ from lnamespace.rbac.objects import (
     binding_value,
     role_value,
 )
-from lnamespace.rbac.quoting import go_quote, go_quote_all
 from lnamespace.translate.encodings import UNREADABLE
+from lnamespace.translate.quoting import go_quote, go_quote_all
 from lnamespace.translate.resources import GroupResource
 from lnamespace.translate.status import (
     Refused,

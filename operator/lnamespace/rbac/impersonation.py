@@ -22,7 +22,7 @@ from lnamespace.rbac.attributes import (
     access_denied,
 )
 from lnamespace.rbac.authorizer import Authorizer
-from lnamespace.rbac.quoting import go_quote, go_quote_all
+from lnamespace.translate.quoting import go_quote, go_quote_all
 from lnamespace.translate.status import Refused, bad_request
 
 PREFIX = "impersonate-"

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from lnamespace.kube.resources import RBAC
 from lnamespace.rbac.attributes import Attributes, User, access_denied
 from lnamespace.rbac.authorizer import Authorizer
-from lnamespace.rbac.quoting import go_quote
+from lnamespace.translate.quoting import go_quote
 from lnamespace.translate.resources import GroupResource
 from lnamespace.translate.status import bad_request, forbidden
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from lnamespace.rbac.quoting import go_quote
+from lnamespace.translate.quoting import go_quote
 from lnamespace.translate.status import Cause
 
 _OPERATORS_WITH_VALUES = frozenset({"In", "NotIn"})

@@ -18,7 +18,10 @@ A request, and the request upstream:
 - :mod:`~lnamespace.translate.targets`: the URL upstream, with
   :mod:`~lnamespace.translate.selection` and :mod:`~lnamespace.translate.selectors` in it.
 - :mod:`~lnamespace.translate.headers`: headers, both ways.
-- :mod:`~lnamespace.translate.status`: refusals in Kubernetes' own words.
+- :mod:`~lnamespace.translate.list_options`, :mod:`~lnamespace.translate.create_options`: options of
+  what is not one request upstream, judged as the API server does.
+- :mod:`~lnamespace.translate.status`: refusals in Kubernetes' own words, and as Go quotes
+  (:mod:`~lnamespace.translate.quoting`).
 
 Bodies:
 

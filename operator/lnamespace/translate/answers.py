@@ -17,6 +17,7 @@ from lnamespace.translate.selection import residual_fields
 from lnamespace.translate.selectors import FieldTerm
 from lnamespace.translate.spellings import API_VERSION
 from lnamespace.translate.tables import table_down
+from lnamespace.translate.totals import totals_shown
 from lnamespace.translate.view import View
 
 _decode_items = Decoder(list[dict[str, Raw]] | None).decode
@@ -67,7 +68,7 @@ class AnswerTranslator:
         """Return one object in tenant spelling."""
         members = last_applied_down(members, self._scope, self.item)
         above = restored(members, self._scope) if self._confined else members
-        below = self._plan.members_down(above, self._scope)
+        below = self._plan.members_down(totals_shown(above, self._scope), self._scope)
         if self._selected and not _is_selected(below, self._selected):
             raise Foreign
         return below

@@ -150,8 +150,11 @@ class TenantGroups:
         if self.owns(upstream):
             return ResourcePolicy(ServingPolicy.TRANSLATED)
         named = GroupResource(upstream, resource.resource)
-        if upstream in BUILT_IN_GROUPS or namespaced:
+        if upstream in BUILT_IN_GROUPS:
             return resource_policy(named, namespaced=namespaced)
+        if namespaced:
+            usable = named in self.published.usable
+            return ResourcePolicy(ServingPolicy.TRANSLATED if usable else ServingPolicy.HIDDEN)
         is_published = named in self.published.objects
         return ResourcePolicy(ServingPolicy.SHARED if is_published else ServingPolicy.HIDDEN)
 

@@ -1,23 +1,31 @@
 """In which format a client asks for a discovery document, and the media type of the answer."""
 
-from enum import StrEnum
+from dataclasses import dataclass
+from typing import Final
 
-from lnamespace.translate.media_types import JSON, YAML
+from lnamespace.translate.media_types import JSON, PROTOBUF, YAML
 from lnamespace.translate.negotiation import AcceptClause, accept_clauses
 from lnamespace.translate.status import not_acceptable
 
-AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
+_AGGREGATED: Final = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
+_MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
 
 
-class DiscoveryFormat(StrEnum):
-    """A format of discovery; the value is the media type.
+@dataclass(frozen=True)
+class DiscoveryFormat:
+    """A format of discovery: all groups with their resources in one document, or a part of them."""
 
-    YAML documents are written as JSON, which YAML includes.
-    """
+    media_type: str
+    aggregated: bool = False
 
-    AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-    LEGACY = JSON
-    LEGACY_YAML = YAML
+    @property
+    def content_type(self) -> str:
+        """Return the media type with the parameters that say what the document is."""
+        parameters = _AGGREGATED.items() if self.aggregated else ()
+        return ";".join((self.media_type, *(f"{key}={value}" for key, value in parameters)))
+
+
+AGGREGATED: Final = DiscoveryFormat(JSON, aggregated=True)
 
 
 def discovery_format(accept: str, *, aggregated: bool) -> DiscoveryFormat:
@@ -37,15 +45,12 @@ def discovery_format(accept: str, *, aggregated: bool) -> DiscoveryFormat:
         found = _format(clause, aggregated=aggregated)
         if found is not None and clause.quality > 0:
             return found
-    types = f"{JSON}, {YAML}"
-    raise not_acceptable(f"only the following media types are accepted: {types}")
+    raise not_acceptable(f"only the following media types are accepted: {', '.join(_MEDIA_TYPES)}")
 
 
 def _format(clause: AcceptClause, *, aggregated: bool) -> DiscoveryFormat | None:
     asked = clause.transforms
-    if asked:
-        served = aggregated and asked == AGGREGATED and clause.covers(JSON)
-        return DiscoveryFormat.AGGREGATED if served else None
-    if clause.covers(JSON):
-        return DiscoveryFormat.LEGACY
-    return DiscoveryFormat.LEGACY_YAML if clause.covers(YAML) else None
+    if asked and not (aggregated and asked == _AGGREGATED):
+        return None
+    media_type = next((each for each in _MEDIA_TYPES if clause.covers(each)), None)
+    return DiscoveryFormat(media_type, aggregated=bool(asked)) if media_type else None

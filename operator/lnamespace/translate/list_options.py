@@ -31,16 +31,16 @@ def confirm_list_options(request: ResourceRequest) -> None:
         raise invalid("meta.k8s.io", "ListOptions", "", causes)
 
 
-def asks_for_initial_events(request: ResourceRequest) -> bool:
-    """Return whether a watch is to begin with what is there, and to say where that ends."""
-    return query_flag(request.parameter(_INITIAL))
+def asks_for_initial_events(request: ResourceRequest) -> bool | None:
+    """Return whether a watch is to begin with what is there; None if the client does not say."""
+    asked = request.parameter(_INITIAL)
+    return None if asked is None else query_flag(asked)
 
 
 def begins_with_everything(request: ResourceRequest) -> bool:
     """Return whether a watch begins with what is there: one from no version does so unasked."""
-    if request.parameter(_INITIAL) is None:
-        return request.parameter("resourceVersion") in (None, "", "0")
-    return asks_for_initial_events(request)
+    asked = asks_for_initial_events(request)
+    return request.parameter("resourceVersion") in (None, "", "0") if asked is None else asked
 
 
 def takes_bookmarks(request: ResourceRequest) -> bool:

@@ -5,7 +5,7 @@ tenant is served. Nothing of this is read from the platform.
 """
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -23,18 +23,20 @@ from lnamespace.translate.negotiation import accept_clauses
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.resources import GroupResource, ResourceTable, ServingPolicy
 from lnamespace.translate.selectors import (
+    FieldTerm,
     LabelTerm,
     Operator,
     parse_field_selector,
     parse_label_selector,
 )
-from lnamespace.translate.status import expired, not_found
+from lnamespace.translate.status import bad_request, expired, not_found
 from lnamespace.translate.view import View
 
 API_SERVICES = GroupResource("apiregistration.k8s.io", "apiservices")
-MADE = frozenset(
-    {API_SERVICES, GroupResource("", "nodes"), GroupResource("networking.k8s.io", "ipaddresses")}
-)
+NODES = GroupResource("", "nodes")
+MADE = frozenset({API_SERVICES, NODES, GroupResource("networking.k8s.io", "ipaddresses")})
+_FIELDS = ("metadata.name", "metadata.namespace")
+_NODE_FIELDS = ("metadata.name", "spec.unschedulable")
 _META = "meta.k8s.io/v1"
 _WITHOUT_LABEL = frozenset({Operator.DOES_NOT_EXIST, Operator.NOT_EQUALS, Operator.NOT_IN})
 _COLUMNS = ("Name", "Service", "Available")
@@ -119,21 +121,23 @@ class MadeObjects:
         Raises
         ------
         Refused
-            The watch begins at a resource version of other objects.
+            The watch begins at a resource version of other objects, or selects by what they lack.
         """
+        selected = self._selected()
         version = self.request.parameter("resourceVersion") or ""
         initial = begins_with_everything(self.request)
         if version not in {"", "0", self.resource_version} and not initial:
             raise expired("too old resource version")
         if not initial:
             return
-        for each in self._selected():
+        for each in selected:
             yield self._event("ADDED", each)
         if takes_bookmarks(self.request):
             yield self._event("BOOKMARK", self._bookmark())
 
     def _selected(self) -> list[Object]:
         fields = parse_field_selector(self.request.parameter("fieldSelector") or "")
+        _confirm_fields(self.request.resource.group_resource, fields)
         labels = parse_label_selector(self.request.parameter("labelSelector") or "")
         if any(_requires_label(each) for each in labels):
             return []
@@ -243,6 +247,16 @@ _AVAILABLE = {
     "reason": "Local",
     "message": "Local APIServices are always available",
 }
+
+
+def _confirm_fields(resource: GroupResource, terms: Sequence[FieldTerm]) -> None:
+    """Refuse fields that objects cannot be selected by, in the words of the API server."""
+    for each in terms:
+        if resource == NODES and each.field not in _NODE_FIELDS:
+            raise bad_request(f"field label not supported: {each.field}")
+        if resource != NODES and each.field not in _FIELDS:
+            known = ", ".join(f'"{field}"' for field in _FIELDS)
+            raise bad_request(f'"{each.field}" is not a known field selector: only {known}')
 
 
 def _requires_label(term: LabelTerm) -> bool:

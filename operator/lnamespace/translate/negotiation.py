@@ -7,6 +7,9 @@ quality and then by how exact they are, and the first one that can be served is 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+_PEOPLES_CLIENTS = ("curl", "Wget", "Mozilla/5.0")
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+"""What Go reads as true."""
 TRANSFORMING = ("g", "v", "as")
 """Parameters that ask for another kind of the document: aggregated discovery, Table."""
 
@@ -63,6 +66,19 @@ def _quality(text: str) -> float:
         return min(max(float(text), 0.0), 1.0)
     except ValueError:
         return 1.0
+
+
+def wants_indentation(pretty: str | None, user_agent: str) -> bool:
+    """Return whether JSON is indented, as kube-apiserver does for people.
+
+    Parameters
+    ----------
+    pretty
+        The parameter of the query; None without it.
+    """
+    if pretty:
+        return pretty in _TRUE
+    return user_agent.startswith(_PEOPLES_CLIENTS)
 
 
 def acceptable(header: str, media_types: tuple[str, ...]) -> str | None:

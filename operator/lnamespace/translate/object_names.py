@@ -54,7 +54,7 @@ def refuse_names(request: ResourceRequest, members: Encoded, view: View) -> None
     if request.verb == "create" and name in view.published.get(resource.group_resource, ()):
         raise already_exists(resource.group_resource, name)
     if resource.group_resource == CRDS:
-        _refuse_reserved_group(members, name)
+        _refuse_foreign_group(members, name, view)
     elif name or stem:
         # Whoever applies a Namespace by its upstream spelling names it so in the body too.
         below = name.removeprefix(view.prefix) if request.in_pod else name
@@ -86,12 +86,16 @@ def _refuse_name(resource: ResourceType, name: str, stem: str, view: View) -> No
         raise _invalid(resource, name, field, f'Invalid value: "{name or stem}": {problem}')
 
 
-def _refuse_reserved_group(members: Encoded, name: str) -> None:
+def _refuse_foreign_group(members: Encoded, name: str, view: View) -> None:
     spec = object_of(members.get("spec", b"null")) or {}
     group = text_of(spec.get("group", b"null")) or ""
     if is_reserved_group(group):
         why = f'the API group "{group}" is built in'
         raise forbidden(CRDS, name, why)
+    if group in view.platform_groups:
+        if view.resources.by_plural(group, name.partition(".")[0]):
+            raise already_exists(CRDS, name)
+        raise forbidden(CRDS, name, f'the API group "{group}" is the platform\'s')
 
 
 def _invalid(resource: ResourceType, name: str, field: str, message: str) -> Refused:

@@ -22,6 +22,7 @@ from lnamespace.translate.texts import (
     text_down,
     user_cell_down,
 )
+from lnamespace.translate.totals import printed_totals
 from lnamespace.translate.view import View, is_provisioned
 
 ItemDown = Callable[[Encoded], Encoded]
@@ -82,6 +83,8 @@ def table_down(members: Encoded, scope: Scope, item_down: ItemDown) -> Encoded:
     cells_down = _cells_down(_column_names(members) or KNOWN_COLUMNS.get(key, []), scope)
     if scope.resource.custom:
         rows = [each | _printed_metadata(each, scope) for each in rows]
+    if key == ("", "resourcequotas") and scope.view.totals:
+        rows = [each | printed_totals(each, scope) for each in rows]
     if key in PRINTED_USERS:
         rows = [each | _printed_requester(each, scope) for each in rows]
     shown = (each for each in rows if _has_object(each) or _is_own(each, scope))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from lnamespace.kube.resources import RBAC
-from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING
+from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, SHARE_QUOTA
 from lnamespace.translate.percent import encode_query, encode_segment
 from lnamespace.translate.request import Query, ResourceRequest
 from lnamespace.translate.resources import GroupResource, ServingPolicy
@@ -35,6 +35,9 @@ MANAGED_VERBS = frozenset({"create", "update", "patch"})
 CONNECTIONS = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 PERSISTENT_VOLUMES = GroupResource("", "persistentvolumes")
 NAMESPACE_ROLES = frozenset(GroupResource(RBAC, plural) for plural in ("roles", "rolebindings"))
+
+
+RESOURCE_QUOTAS = GroupResource("", "resourcequotas")
 
 
 class ListedObjects(StrEnum):
@@ -72,7 +75,7 @@ def upstream_target(
     Refused
         If the request writes what belongs to the platform, or has a query that is not served.
     """
-    _refuse_hidden(request)
+    _refuse_hidden(request, view)
     refuse_foreign_write(request, view)
     path = "".join(f"/{encode_segment(each)}" for each in _segments(request, view))
     query = _query(request, view, listed)
@@ -100,11 +103,14 @@ def refuse_foreign_write(request: ResourceRequest, view: View) -> None:
         raise forbidden(resource.group_resource, request.name, why)
 
 
-def _refuse_hidden(request: ResourceRequest) -> None:
-    """Refuse every request for the Role or RoleBinding by which the tenant's account acts."""
-    resource = request.resource.group_resource
-    if resource in NAMESPACE_ROLES and request.name.startswith(PLATFORMS_ROLES):
-        raise not_found(resource, request.name)
+def _refuse_hidden(request: ResourceRequest, view: View) -> None:
+    """Refuse requests for the binding of the tenant's account, and what is not published."""
+    resource, name = request.resource.group_resource, request.name
+    if resource in NAMESPACE_ROLES and name.startswith(PLATFORMS_ROLES):
+        raise not_found(resource, name)
+    shared = request.resource.policy is ServingPolicy.SHARED
+    if shared and name and name not in view.published.get(resource, ()):
+        raise not_found(resource, name)
 
 
 def is_dynamic_volume(request: ResourceRequest) -> bool:
@@ -209,9 +215,13 @@ def _selectors(
 
 
 def _spared(request: ResourceRequest) -> Iterator[FieldTerm]:
-    """Yield the term by which a deletion leaves out the binding of the tenant's account."""
-    if request.verb == "deletecollection" and request.resource.group_resource in NAMESPACE_ROLES:
+    """Yield the term by which a deletion leaves out what is the platform's in a namespace."""
+    if request.verb != "deletecollection":
+        return
+    if request.resource.group_resource in NAMESPACE_ROLES:
         yield FieldTerm("metadata.name", CLUSTER_ACCOUNT_BINDING, negated=True)
+    if request.resource.group_resource == RESOURCE_QUOTAS:
+        yield FieldTerm("metadata.name", SHARE_QUOTA, negated=True)
 
 
 def _ownership(request: ResourceRequest, view: View, listed: ListedObjects) -> Iterator[LabelTerm]:

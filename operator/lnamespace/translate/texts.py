@@ -14,6 +14,7 @@ from lnamespace.translate.confinement.certificates import signer_down
 from lnamespace.translate.confinement.policy_expressions import policy_expression_down
 from lnamespace.translate.confinement.volumes import empty_class
 from lnamespace.translate.plans import Leaf, Scope, object_of, text_of
+from lnamespace.translate.platform_texts import without_platform
 from lnamespace.translate.references import INERT
 from lnamespace.translate.spellings import CLUSTER_ROLE
 from lnamespace.translate.view import View
@@ -61,6 +62,7 @@ def text_down(view: View, text: str, group: str = "", kept: str = "") -> str:
     kept
         The name of an object in a namespace, which stays although it may begin with the prefix.
     """
+    text = without_platform(view, text)
     text = view.webhook_route.text_down(text) if view.webhook_route else text
     text = policy_expression_down(text, view)
     text = _identities_down(view, text)

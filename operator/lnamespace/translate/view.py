@@ -8,13 +8,19 @@ The methods that go down return None for what is not this tenant's: the caller d
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from lnamespace.model.quantities import ShownTotals
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.translate.allowances import Allowances
-from lnamespace.translate.resources import GroupResource, ResourceTable, ResourceType
+from lnamespace.translate.resources import (
+    GroupResource,
+    ResourceTable,
+    ResourceType,
+    ServingPolicy,
+)
 from lnamespace.translate.webhook_routes import WebhookRoute
 
 SERVICE_ACCOUNTS_GROUP = "system:serviceaccounts:"
@@ -56,6 +62,10 @@ class View:
         What of the platform the tenant's objects may use.
     webhook_route
         How the API server reaches the tenant's webhooks; None: it asks none.
+    platform_groups
+        The API groups of the platform's own that the tenant is served something of.
+    totals
+        Returns what all namespaces may have together; None: each is shown what it may have.
     """
 
     tenant: str
@@ -66,6 +76,8 @@ class View:
     namespace_annotations: Mapping[str, str] = field(default_factory=dict)
     allowances: Allowances = field(default_factory=Allowances)
     webhook_route: WebhookRoute | None = None
+    platform_groups: frozenset[str] = frozenset()
+    totals: Callable[[], ShownTotals] | None = field(default=None, compare=False)
 
     @cached_property
     def prefix(self) -> str:
@@ -124,7 +136,9 @@ class View:
                 return self.crd_name_down(name)
             case GroupResource("", "persistentvolumes") if is_provisioned(name):
                 return name
-        return name[len(self.prefix) :] if name.startswith(self.prefix) else None
+        # The platform may have objects of a shared kind that begin as names of the tenant do.
+        own = name.startswith(self.prefix) and resource.policy is not ServingPolicy.SHARED
+        return name[len(self.prefix) :] if own else None
 
     def group_up(self, group: str) -> str:
         """Return an API group in upstream spelling."""

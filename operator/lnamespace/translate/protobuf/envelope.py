@@ -229,7 +229,8 @@ def _cannot_be_written(value: dict[str, Any], error: Exception) -> Refused:
 
 
 def _enveloped(value: dict[str, Any], raw: bytes) -> bytes:
-    type_meta = delimited(1, value["apiVersion"].encode()) + delimited(2, value["kind"].encode())
+    api_version, kind = value.get("apiVersion", ""), value["kind"]
+    type_meta = delimited(1, api_version.encode()) + delimited(2, kind.encode())
     return b"".join(
         (PREFIX, delimited(1, type_meta), delimited(2, raw), delimited(3, b""), delimited(4, b""))
     )

@@ -1,0 +1,42 @@
+"""Read how the API server refuses what is over the share of a namespace. Pure."""
+
+import re
+from dataclasses import dataclass
+
+from lnamespace.model.names import SHARE_QUOTA
+from lnamespace.model.quantities import Amounts, parse_amounts
+
+REFUSAL_REASON = "FailedCreate"
+"""The reason of Events by which Kubernetes' controllers tell what they could not create."""
+
+_REFUSAL = re.compile(
+    rf"exceeded quota: {SHARE_QUOTA}, requested: (\S+), used: (\S+), limited: (\S+)"
+)
+
+
+@dataclass(frozen=True)
+class ShareRefusal:
+    """What was asked for, and what is used, of each resource of which the share is too small."""
+
+    requested: Amounts
+    used: Amounts
+
+    @property
+    def wanted(self) -> dict[str, int]:
+        """Return the limits with which it would not have been refused."""
+        found = self.requested.items()
+        return {each: amount + self.used[each] for each, amount in found if each in self.used}
+
+
+def read_refusal(message: str) -> ShareRefusal | None:
+    """Return what a message says of the quota of a share; None if it is about something else."""
+    found = _REFUSAL.search(message)
+    if found is None:
+        return None
+    requested, used, _ = (parse_amounts(_pairs(text)) for text in found.groups())
+    return ShareRefusal(requested, used)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = (each.partition("=") for each in text.rstrip(",").split(","))
+    return {name: quantity for name, _, quantity in pairs}

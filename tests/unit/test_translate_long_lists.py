@@ -1,0 +1,91 @@
+"""Long lists are translated in steps, and come down as others do."""
+
+from collections.abc import Generator
+from typing import Any
+
+import msgspec
+import pytest
+from lnamespace.kube.nesting import at_any_depth
+from lnamespace.translate.bodies import answer_down
+from lnamespace.translate.long_lists import LONG, answer_down_in_steps
+from lnamespace.translate.request import ResourceRequest
+
+from tests.unit.support.translation import ACME, JSON, LABEL, asked
+
+PAD = "x" * 5000
+DEEP = b'{"f:a":' * 3000 + b"{}" + b"}" * 3000
+
+
+def run(steps: Generator[None, None, bytes]) -> tuple[bytes, int]:
+    """Return what steps come to, and how many there are."""
+    count = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return bytes(end.value), count
+        count += 1
+
+
+def items(plural: str, name: str) -> list[dict[str, Any]]:
+    made = []
+    for number in range(200):
+        meta: dict[str, Any] = {"name": f"{name}{number}"}
+        if asked(plural).resource.namespaced:
+            meta["namespace"] = "acme-prod"
+        else:
+            meta["labels"] = {LABEL: name.partition("-")[0]}
+        made.append({"metadata": meta, "data": {"key": PAD}})
+    return made
+
+
+def listed(kind: str, objects: Any) -> bytes:
+    meta = {"resourceVersion": "5", "remainingItemCount": 3, "selfLink": "x"}
+    return msgspec.json.encode(
+        {"kind": kind, "apiVersion": "v1", "metadata": meta, "items": objects}
+    )
+
+
+@pytest.mark.parametrize(
+    ("request_", "body"),
+    [
+        (asked("configmaps", "list"), listed("ConfigMapList", items("configmaps", "a"))),
+        (
+            asked("configmaps", "list", namespace=""),
+            listed("ConfigMapList", items("configmaps", "a")) + b"\n",
+        ),
+        (
+            asked("clusterroles", "list"),
+            listed(
+                "ClusterRoleList",
+                [*items("clusterroles", "acme-a"), *items("clusterroles", "beta-b")],
+            ),
+        ),
+        (asked("configmaps", "get", name="a"), listed("ConfigMap", None)),
+        (asked("configmaps", "list"), listed("ConfigMapList", None) + b" " * LONG),
+        (asked("configmaps", "list"), listed("ConfigMapList", []) + b" " * LONG),
+        (asked("configmaps", "list"), listed("ConfigMapList", ["x" * LONG])),
+    ],
+)
+def test_a_long_list_comes_down_as_in_one_step(request_: ResourceRequest, body: bytes) -> None:
+    found, _ = run(answer_down_in_steps(request_, body, ACME))
+    assert found == answer_down(request_, JSON, body, ACME)
+    assert found.count(f'"{PAD}"'.encode()) in (0, 200)
+
+
+def test_an_object_that_is_nested_deep_ends_no_long_list() -> None:
+    objects = items("configmaps", "a")
+    objects[7]["metadata"]["managedFields"] = [{"manager": "x", "fieldsV1": msgspec.Raw(DEEP)}]
+    body, request = listed("ConfigMapList", objects), asked("configmaps", "list")
+    found, _ = run(answer_down_in_steps(request, body, ACME))
+    assert found == answer_down(request, JSON, body, ACME)
+    names = [each["metadata"]["name"] for each in at_any_depth(msgspec.json.decode, found)["items"]]
+    assert len(names) == 200
+
+
+def test_others_may_run_between_the_steps_of_a_long_list() -> None:
+    body, request = listed("ConfigMapList", items("configmaps", "a")), asked("configmaps", "list")
+    _, steps = run(answer_down_in_steps(request, body, ACME))
+    assert steps >= len(body) // LONG
+    _, steps = run(answer_down_in_steps(request, listed("ConfigMapList", []), ACME))
+    assert steps == 0

@@ -1,0 +1,50 @@
+"""Refusals of the platform's policies and webhooks name none of its parts."""
+
+import pytest
+from lnamespace.translate.texts import text_down
+
+from tests.unit.support.translation import ACME
+from tests.unit.support.webhook_routes import ROUTE
+
+POLICY = "ValidatingAdmissionPolicy '{0}-secret' with binding '{0}-all' denied request: "
+
+
+REFUSED = "ValidatingAdmissionPolicy of the platform denied request: "
+DIALLED = 'failed calling webhook "v.example.com": failed to call webhook: '
+URL = '"https://engine.vault.svc:443/validate?timeout=10s"'
+
+
+@pytest.mark.parametrize(
+    ("upstream", "shown"),
+    [
+        (
+            'configmaps "a" is forbidden: ' + POLICY.format("vault") + "say whose it is",
+            f'configmaps "a" is forbidden: {REFUSED}say whose it is',
+        ),
+        (
+            POLICY.format("vault") + "expression 'object.vault' resulted in error: no such key: b",
+            f"{REFUSED}an expression failed",
+        ),
+        (
+            POLICY.format("vault") + "failed expression: object.spec.vault == 1",
+            f"{REFUSED}an expression failed",
+        ),
+        (
+            f'{DIALLED}Post {URL}: no endpoints available for service "engine"',
+            f"{DIALLED}a webhook of the platform does not answer",
+        ),
+        (
+            POLICY.format("acme") + "expression 'false' resulted in error: acme-x",
+            POLICY.format("acme").replace("acme-", "")
+            + "expression 'false' resulted in error: acme-x".replace("acme-", ""),
+        ),
+    ],
+)
+def test_the_platform_is_not_named_and_the_tenant_is(upstream: str, shown: str) -> None:
+    assert text_down(ACME, upstream) == shown
+
+
+def test_what_is_said_of_a_tenants_own_webhook_stays() -> None:
+    url = f"https://{ROUTE.service.host}:443/x"
+    text = f'failed calling webhook "a": failed to call webhook: Post "{url}": refused'
+    assert text_down(ACME, text).endswith("refused")
