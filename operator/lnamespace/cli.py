@@ -130,7 +130,7 @@ def _add_gateway_check(commands: "argparse._SubParsersAction[argparse.ArgumentPa
         help="the gateway's ServiceAccount ['lnamespace-system/lnamespace-gateway']",
     )
     check.add_argument("-o", "--output", choices=["table", "json"], default="table")
-    settings.add_options(check, "check")
+    settings.add_options(check, "gateway check")
     check.set_defaults(run=_gateway_check)
 
 

@@ -4,7 +4,8 @@ import io
 from typing import Any
 
 import pytest
-from lnamespace.gateway.check.findings import Severity, judge_platform
+from lnamespace.gateway.check.finding import Severity
+from lnamespace.gateway.check.findings import judge_platform
 from lnamespace.gateway.check.rights import AccountRight, needed_rights
 from lnamespace.gateway.check.state import GroupBinding, PlatformState
 from lnamespace.kube.metadata import PartialMetadata
@@ -13,12 +14,19 @@ from lnamespace.kube.prefixed import ALL_KINDS, ClusterObject
 from lnamespace.kube.resources import CLUSTER_ROLE, CUSTOM_RESOURCE_DEFINITION, NAMESPACE, Resource
 from lnamespace.model.names import Names
 from lnamespace.runtime.tables import print_table
+from lnamespace.translate.published import decode_published
 from rich.console import Console
 
 NAMES = Names()
 ACCOUNT = "lnamespace-system/lnamespace-gateway"
 MUTATING = "admissionregistration.k8s.io/v1 MutatingAdmissionPolicy"
 NOBODY = AccountRight("get", resource="nothing")
+
+
+ISSUERS = decode_published(
+    """{"customResources": [{"group": "certs.example.com", "clusterScoped": {"issuers": ["main"]},
+    "namespaced": ["certificates"]}]}"""
+)
 
 
 def thing(name: str, kind: Resource = NAMESPACE, tenant: str = "") -> ClusterObject:
@@ -107,7 +115,44 @@ def test_a_cluster_that_is_as_it_should_be_has_no_findings() -> None:
         ({"excessive": (NOBODY,)}, Severity.PROBLEM, "whoever has its token reaches everybody"),
         ({"unread": ("secrets",)}, Severity.WARNING, "you may not read secrets"),
         ({"secret_parameters": ("ceph",)}, Severity.WARNING, "storageclasses ceph"),
-        ({"published": {"storageclasses": ("fast",)}}, Severity.NOTE, "every LCluster sees fast"),
+        (
+            {"objects": [thing("fast", kind_of("storageclasses"))]},
+            Severity.NOTE,
+            "storageclasses: every LCluster sees fast",
+        ),
+        ({"published": ISSUERS}, Severity.NOTE, "issuers.certs.example.com: every LCluster sees m"),
+        ({"published": ISSUERS}, Severity.NOTE, "may have certificates.certs.example.com"),
+        (
+            {"published": ISSUERS},
+            Severity.WARNING,
+            "customresourcedefinitions issuers.certs.example.com: it is to be published, and",
+        ),
+        (
+            {"published": decode_published('{"runtimeClasses": ["gvisor", "kata-*"]}')},
+            Severity.WARNING,
+            "runtimeclasses gvisor: it is to be published, and there is none",
+        ),
+        (
+            {
+                "published": ISSUERS,
+                "objects": [
+                    thing("certificates.acme-certs.example.com", CUSTOM_RESOURCE_DEFINITION, "acme")
+                ],
+            },
+            Severity.PROBLEM,
+            "LCluster acme cannot reach it: what is published goes before it",
+        ),
+        (
+            {
+                "objects": [
+                    thing("fast", kind_of("storageclasses")),
+                    thing("acme-fast", kind_of("storageclasses"), "acme"),
+                    thing("acme-slow", kind_of("storageclasses"), "acme"),
+                ],
+            },
+            Severity.PROBLEM,
+            "storageclasses acme-fast: LCluster acme cannot reach it",
+        ),
     ],
 )
 def test_each_thing_is_told_once(state: dict[str, Any], severity: Severity, words: str) -> None:
@@ -175,3 +220,19 @@ def test_cells_do_nothing_to_a_terminal() -> None:
     out = io.StringIO()
     print_table(Console(file=out), ("A", "B"), [("", ("\x1b[31mred", ""))])
     assert out.getvalue() == "A\n'\\x1b[31mred'\n"
+
+
+def test_a_published_kind_that_is_there_is_no_warning_and_not_said_to_be_hidden() -> None:
+    definitions = [
+        thing(f"{plural}.certs.example.com", CUSTOM_RESOURCE_DEFINITION)
+        for plural in ("issuers", "certificates")
+    ]
+    found = told(published=ISSUERS, objects=definitions)
+    assert not [each for each in found if "none" in each or "do not have" in each]
+
+
+def test_the_gateway_needs_to_read_the_custom_resources_that_are_published() -> None:
+    more = set(needed_rights(NAMES, ACCOUNT, ISSUERS)) - set(needed_rights(NAMES, ACCOUNT))
+    assert {str(each) for each in more} == {
+        f"{verb} issuers.certs.example.com" for verb in ("get", "list", "watch")
+    }

@@ -14,7 +14,7 @@ from lnamespace.gateway.discovery import DiscoveryDocuments, DocumentAnswer, Doc
 from lnamespace.gateway.documents import DocumentCache, FreshDocument, TaggedDocument
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.upstream import Acting, Upstream
-from lnamespace.translate.discovery_formats import DiscoveryFormat
+from lnamespace.translate.discovery_formats import AGGREGATED as FORMAT
 from lnamespace.translate.openapi_v2_protobuf import ACCEPTED, CONTENT_TYPE
 from lnamespace.translate.protobuf.wire import delimited
 from lnamespace.translate.published import Published
@@ -24,7 +24,7 @@ from lnamespace.translate.status import Refused
 
 from tests.unit.support.upstream import recorded
 
-AGGREGATED = DiscoveryFormat.AGGREGATED.value
+AGGREGATED = FORMAT.content_type
 LEASES = {
     "kind": "APIResourceList",
     "apiVersion": "v1",

@@ -1,11 +1,11 @@
 """Lists and watches of several namespaces as one."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import msgspec
 import pytest
-from lnamespace.errors import Forbidden
+from lnamespace.errors import Forbidden, Unreachable
 from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.merged_lists import PageRequest, list_all, list_page
@@ -43,6 +43,18 @@ async def test_all_namespaces_are_listed_at_the_version_of_the_first() -> None:
     cluster = Cluster({"a": 2, "b": 0, "c": 1})
     assert names_in(await list_all(cluster.fetch, ["a", "b", "c"])) == ["a/0", "a/1", "c/0"]
     assert [page.version for page in cluster.asked] == ["", "7", "7"]
+
+
+async def test_a_failure_of_the_api_server_is_its_failure_in_one_namespace_of_several() -> None:
+    """It came as a group of failures, which nobody knew: an internal error instead of a 503."""
+
+    async def fetch(page: PageRequest) -> bytes:
+        if page.namespace == "b":
+            raise Unreachable("cut")
+        return b'{"metadata":{"resourceVersion":"5"},"items":[]}'
+
+    with pytest.raises(Unreachable):
+        await list_all(fetch, ["a", "b", "c"])
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 6, 7, 50])
@@ -138,7 +150,8 @@ class _Refusal(UpstreamResponse):
     def __init__(self) -> None:
         self.status, self.headers = 400, ()
 
-    async def read(self) -> bytes:
+    async def read(self, hold: Callable[[int], None] | None = None) -> bytes:
+        del hold
         return b'{"code":400}'
 
 
@@ -198,6 +211,28 @@ async def test_the_end_of_the_initial_events_is_known_in_tables_too() -> None:
         "annotations": {"k8s.io/initial-events-end": "true"},
     }
     watch.close()
+
+
+@pytest.mark.parametrize(("asked", "match"), [(False, "NotOlderThan"), (None, "")])
+async def test_what_is_there_is_told_as_the_client_asks_and_all_of_a_namespace_that_joins(
+    asked: bool | None, match: str
+) -> None:
+    opened: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+    streams = Streams()
+
+    async def remember(member: MemberRequest) -> UpstreamResponse:
+        opened.put_nowait({"namespace": member.namespace} | dict(member.parameters))
+        return await streams.open(member)
+
+    watch = MergedWatch(WatchRequest("k", initial_events=asked), remember, ResumeLog())
+    watch.begin(["a"])
+    watch.join("b")
+    async with asyncio.timeout(DEADLINE):
+        found = {each["namespace"]: each for each in (await opened.get(), await opened.get())}
+    watch.close()
+    assert found["a"]["resourceVersionMatch"] == match
+    assert found["a"]["sendInitialEvents"] == ("" if asked is None else "false")
+    assert found["b"]["resourceVersionMatch"] == found["b"]["sendInitialEvents"] == ""
 
 
 async def test_a_client_that_takes_no_bookmarks_gets_none() -> None:

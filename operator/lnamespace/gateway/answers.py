@@ -12,10 +12,15 @@ from lnamespace.gateway.answer_encodings import AnswerEncoding
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.shares import Share
 from lnamespace.translate.bodies import answer_down
 from lnamespace.translate.headers import headers_down
+from lnamespace.translate.long_lists import LONG, answer_down_in_steps
 from lnamespace.translate.media_types import JSON
 from lnamespace.translate.status import ApiStatus, Refused, too_many_requests
+
+_TURN = 16 * 1024
+"""Bytes of events that are translated in a turn: a millisecond or two."""
 
 
 class UpstreamRefused(Exception):
@@ -32,7 +37,12 @@ async def answer_json(call: TenantCall, status: int, headers: Headers, body: byt
     """Answer with JSON of the API server, in tenant spelling and the client's encoding."""
     if status >= 400 and not _is_json(headers):
         body = _status_of(status)
-    translated = answer_down(call.request, JSON, body, call.view) if body else b""
+    translated = body
+    if len(body) > LONG:
+        translated = await call.share.in_turns(answer_down_in_steps(call.request, body, call.view))
+    elif body:
+        translated = answer_down(call.request, JSON, body, call.view)
+    del body
     if status == HTTPStatus.CREATED:
         call.exchange.created = translated
     await answer_encoded(call, status, headers, translated)
@@ -56,7 +66,10 @@ def _status_of(status: int) -> bytes:
 
 async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: bytes) -> None:
     """Answer with JSON in tenant spelling, in the client's encoding."""
-    encoded = await call.encoding.encode(body)
+    if len(body) > LONG:
+        encoded = await call.share.in_turns(call.encoding.steps(body))
+    else:
+        encoded = await call.encoding.encode(body)
     content_type = ("Content-Type", call.encoding.content_type)
     down = headers_down(headers, call.view, call.base)
     await call.exchange.answer(status, (content_type, *down), encoded)
@@ -67,17 +80,26 @@ async def send_events(
     encoding: AnswerEncoding,
     lines: AsyncIterator[bytes],
     translate: Callable[[bytes], bytes | None],
+    share: Share | None = None,
 ) -> None:
     """Send the events of a watch as they come, and by an ERROR event what ends it early.
+
+    Many at once are sent in turns: else a hundred watches that begin would each have a part of all
+    that was there in every round of the one thread, before the only request of another tenant.
 
     Parameters
     ----------
     translate
         From an event of the API server to that for the client; None: it is not told.
     """
+    told, share = 0, share or Share()
     try:
         async with aclosing(lines) as open_lines:  # type: ignore[type-var]
             async for line in open_lines:
+                told += len(line)
+                if told > _TURN:
+                    told = len(line)
+                    await share.wait_for_turn()
                 event = translate(line)
                 if event is not None:
                     await exchange.send(encoding.encode_event(event))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from lnamespace.gateway.answer_encodings import AnswerEncoding, JsonEncoding
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.shares import Share
 from lnamespace.gateway.upstream import Acting
 from lnamespace.rbac.attributes import User
 from lnamespace.translate.numbers import parse_number
@@ -34,6 +35,8 @@ class TenantCall:
         empty: any.
     user
         Whom they act as inside the tenant's cluster.
+    share
+        What the request has of what all tenants share.
     """
 
     exchange: Exchange
@@ -45,6 +48,7 @@ class TenantCall:
     base: str = ""
     pin: Mapping[str, str] = field(default_factory=dict)
     user: User | None = None
+    share: Share = field(default_factory=Share)
 
     @property
     def acting(self) -> Acting:

@@ -1,11 +1,10 @@
 """Serve discovery, OpenAPI and the other paths that are no objects."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import formatdate
 
-import msgspec
-
+from lnamespace.gateway.answer_encodings import answer_encoding, indented_json
 from lnamespace.gateway.documents import FreshDocument, TaggedDocument, fetch
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
@@ -20,9 +19,9 @@ from lnamespace.translate.discovery_documents import (
     resource_list_down,
     served_paths,
 )
-from lnamespace.translate.discovery_formats import DiscoveryFormat, discovery_format
+from lnamespace.translate.discovery_formats import AGGREGATED, DiscoveryFormat, discovery_format
 from lnamespace.translate.media_types import JSON
-from lnamespace.translate.negotiation import acceptable
+from lnamespace.translate.negotiation import acceptable, wants_indentation
 from lnamespace.translate.openapi_v2_protobuf import ACCEPTED, CONTENT_TYPE
 from lnamespace.translate.published import Published
 from lnamespace.translate.request import PathRequest
@@ -44,8 +43,6 @@ _YEAR = 365 * 24 * 3600
 _FORWARDED_HEADERS = frozenset({"content-type", "cache-control", "x-content-type-options"})
 _LARGE = 128 * 1024
 """Bytes from which kube-apiserver compresses an answer."""
-_PRETTY_CLIENTS = ("curl", "Wget", "Mozilla/5.0")
-"""Clients of people, to whom kube-apiserver writes JSON that people can read."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +74,7 @@ class DocumentRequest:
     @property
     def pretty(self) -> bool:
         """Return whether JSON is to be indented."""
-        asked = self.parameter("pretty")
-        if asked is not None:
-            return asked not in {"0", "false", "False", "FALSE", "f", "F"}
-        return self.header("user-agent").startswith(_PRETTY_CLIENTS)
+        return wants_indentation(self.parameter("pretty"), self.header("user-agent"))
 
     @property
     def accepts_gzip(self) -> bool:
@@ -148,7 +142,7 @@ class DiscoveryDocuments:
                 return await self._openapi_document(asked, served)
             case PathKind.RESOURCES:
                 return await self._resources(asked, served)
-        return _discovery(asked, served)
+        return await _discovery(asked, served)
 
     async def _resources(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
         group = served.group(asked.path.group)
@@ -166,12 +160,12 @@ class DiscoveryDocuments:
         if found.status != 200:
             raise error_of(found.status, found.body, found.value("retry-after"))
         body = resource_list_down(found.body, names, served.paths.resources)
-        return _json(asked, format_, body)
+        return await _encoded(asked, format_, body)
 
     async def _paths(self, served: ServedApi) -> DocumentAnswer:
         further = forwarded_paths((await self._root.read()).body)
         body = served_paths(served.groups, further)
-        return DocumentAnswer(200, (("Content-Type", JSON), _PRIVATE), _indented(body))
+        return DocumentAnswer(200, (("Content-Type", JSON), _PRIVATE), indented_json(body))
 
     async def _swagger(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
         media_type = acceptable(asked.header("accept"), (JSON, *ACCEPTED))
@@ -221,20 +215,29 @@ class DiscoveryDocuments:
         return DocumentAnswer(200, headers, body)
 
 
-def _discovery(asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
+async def _discovery(asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
     kind = asked.path.kind
     format_ = discovery_format(asked.header("accept"), aggregated=kind is not PathKind.GROUP)
     if kind is PathKind.GROUP:
         group = served.group(asked.path.group)
-        return _json(asked, format_, group_document(group)) if group else _no_page()
+        return await _encoded(asked, format_, group_document(group)) if group else _no_page()
     core = kind is PathKind.CORE_VERSIONS
-    if format_ is DiscoveryFormat.AGGREGATED:
+    if format_.aggregated:
         document = served.core_document if core else served.groups_document
-        return _tagged(
-            asked, document, format_.value, (("Vary", "Accept"), ("Cache-Control", "public"))
-        )
+        return await _aggregated(asked, format_, document)
     body = api_versions(asked.address) if core else group_list(served.groups)
-    return _json(asked, format_, body)
+    return await _encoded(asked, format_, body)
+
+
+async def _aggregated(
+    asked: DocumentRequest, format_: DiscoveryFormat, document: TaggedDocument
+) -> DocumentAnswer:
+    headers = (("Vary", "Accept"), ("Cache-Control", "public"))
+    if format_ == AGGREGATED:
+        return _tagged(asked, document, format_.content_type, headers)
+    # The tag is that of the content, whatever it is written in.
+    body = await answer_encoding(format_.media_type).encode(document.body)
+    return _tagged(asked, replace(document, body=body), format_.content_type, headers)
 
 
 def _no_page() -> DocumentAnswer:
@@ -243,13 +246,10 @@ def _no_page() -> DocumentAnswer:
     return DocumentAnswer(404, headers, _NOT_FOUND_TEXT)
 
 
-def _json(asked: DocumentRequest, format_: DiscoveryFormat, body: bytes) -> DocumentAnswer:
-    headers = (("Content-Type", format_.value), _PRIVATE)
-    return DocumentAnswer(200, headers, _indented(body) if asked.pretty else body)
-
-
-def _indented(body: bytes) -> bytes:
-    return msgspec.json.format(body.rstrip(b"\n"), indent=2) + b"\n"
+async def _encoded(asked: DocumentRequest, format_: DiscoveryFormat, body: bytes) -> DocumentAnswer:
+    headers = (("Content-Type", format_.content_type), _PRIVATE)
+    encoding = answer_encoding(format_.media_type, indented=asked.pretty)
+    return DocumentAnswer(200, headers, await encoding.encode(body))
 
 
 def _tagged(
@@ -261,8 +261,8 @@ def _tagged(
     if document.etag in known:
         return DocumentAnswer(304, tagged)
     headers = (("Content-Type", media_type), *tagged)
-    if asked.pretty and media_type == DiscoveryFormat.AGGREGATED.value:
-        return DocumentAnswer(200, headers, _indented(document.body))
+    if asked.pretty and media_type == AGGREGATED.content_type:
+        return DocumentAnswer(200, headers, indented_json(document.body))
     if len(document.body) > _LARGE and asked.accepts_gzip:
         headers = (*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
         return DocumentAnswer(200, headers, document.compressed)

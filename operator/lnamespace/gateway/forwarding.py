@@ -16,6 +16,7 @@ from lnamespace.gateway.made import answer_made
 from lnamespace.gateway.namespaces import TenantNamespaces
 from lnamespace.gateway.requesters import kept_requester, with_requester
 from lnamespace.gateway.streams import pass_on, splice
+from lnamespace.gateway.totals import Answer, TenantTotals, send_within_total
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.volumes import confirm_own_volume
 from lnamespace.gateway.watching import Watcher
@@ -51,7 +52,12 @@ class Forwarder:
     lister: Lister
     watcher: Watcher
 
-    async def forward(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
+    async def forward(
+        self,
+        call: TenantCall,
+        namespaces: TenantNamespaces,
+        totals: TenantTotals | None = None,
+    ) -> None:
         """Answer a call.
 
         Raises
@@ -75,7 +81,7 @@ class Forwarder:
             if request.subresource in STREAMED:
                 await self._stream(call)
             else:
-                await self._plain(call, namespaces)
+                await self._plain(call, namespaces, totals or TenantTotals())
 
     async def _await_namespace(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
         """Wait until the tenant may act in a namespace that is new; refuse one that is not."""
@@ -89,16 +95,16 @@ class Forwarder:
             raise not_found(request.resource.group_resource, request.name)
         await namespaces.usable(namespace)
 
-    async def _plain(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
+    async def _plain(
+        self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
+    ) -> None:
         refuse_foreign_write(call.request, call.view)
         await confirm_own_volume(self.upstream, call)
         basis = await apply_basis(self.upstream, call)
         basis = replace(basis, requester=await kept_requester(self.upstream, call))
-        response = await self._sent(call, namespaces, basis)
-        answer = await response.read()
+        response, answer = await self._sent(call, namespaces, basis, totals)
         if basis.is_conflict_with_nobody(response.status, answer):
-            response = await self._sent(by_force(call), namespaces, basis)
-            answer = await response.read()
+            response, answer = await self._sent(by_force(call), namespaces, basis, totals)
         if _is_namespace(call) and response.status == 201:
             # Whoever made it may work in it from now on.
             created = msgspec.json.decode(answer, type=_Created).metadata.name
@@ -106,8 +112,12 @@ class Forwarder:
         await answer_json(call, response.status, response.headers, answer)
 
     async def _sent(
-        self, call: TenantCall, namespaces: TenantNamespaces, basis: ApplyBasis
-    ) -> UpstreamResponse:
+        self,
+        call: TenantCall,
+        namespaces: TenantNamespaces,
+        basis: ApplyBasis,
+        totals: TenantTotals,
+    ) -> Answer:
         """Return the answer of the API server."""
         sent = call.exchange.request
         headers, body = call.headers, b""
@@ -123,7 +133,8 @@ class Forwarder:
         target = upstream_target(call.request, call.view, default_manager=manager)
         send = partial(self.upstream.send, sent.method, target, call.acting, headers, body)
         fresh = partial(namespaces.fresh, call.view.namespace_up(call.request.namespace))
-        return await send_until_granted(send, fresh)
+        granted = partial(send_until_granted, send, fresh)
+        return await send_within_total(self.upstream, call, totals, granted)
 
     async def _stream(self, call: TenantCall) -> None:
         response = await self._opened(call)

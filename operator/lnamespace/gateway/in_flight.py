@@ -1,17 +1,28 @@
 """How much one tenant may ask at once: without a bound, one would take the gateway from all."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 
 from lnamespace.gateway.calls import STREAMED
+from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.translate.request import PathRequest, ResourceRequest
 from lnamespace.translate.status import too_many_requests
 
 _BODIES = 64 * 1024 * 1024
 """Bytes of bodies that one tenant may have under way: a quarter of what the listener takes of all
 (:class:`~lnamespace.gateway.http.limits.ServerLimits`)."""
+_LISTS_AT_ONCE, _AT_ONCE = 4, 32
+"""Lists, reads and writes of a tenant that are carried out at once; the others wait for these."""
+_DELAY = 1.0
+"""Seconds until a refusal is answered, which says to come again in one."""
+_DELAYED = 500
+"""Refusals of one tenant that wait; the connection of one more is cut."""
+_OPENING = 8
+"""Watches of a tenant that are being sent what was there. Until all of it has been taken each has a
+place among the requests that the API server works on, which all tenants have together."""
 _WATCHES = 1000
 """Watches upstream that one tenant or visitor may have: each is a connection, with its buffers."""
 
@@ -34,6 +45,8 @@ class InFlight:
         self._who = who
         self._running: Counter[tuple[str, bool]] = Counter()
         self._bodies: Counter[str] = Counter()
+        self._delayed: Counter[str] = Counter()
+        self._lanes: dict[tuple[str, str], _Lane] = {}
 
     @contextmanager
     def counted(self, tenant: str, request: ResourceRequest | PathRequest) -> Iterator[None]:
@@ -47,7 +60,7 @@ class InFlight:
         if request.verb == "watch":
             yield
             return
-        key = tenant, isinstance(request, ResourceRequest) and request.subresource in STREAMED
+        key = tenant, _is_streamed(request)
         if self._running[key] >= self._most:
             what = "streams open" if key[1] else "requests under way"
             raise too_many_requests(f"{self._who} too many {what}")
@@ -58,6 +71,55 @@ class InFlight:
             self._running[key] -= 1
             if not self._running[key]:
                 del self._running[key]
+
+    @asynccontextmanager
+    async def lane(
+        self, tenant: str, request: ResourceRequest | PathRequest
+    ) -> AsyncIterator[None]:
+        """Wait until the tenant has less under way of this kind: lists, reads or writes.
+
+        All tenants have the API server's processors and this process's thread together. The
+        hundredth request of one at the same time would slow down the only one of another. Writes
+        have a lane of their own, for a tenant's webhook may read before it answers one.
+        """
+        if request.verb == "watch" or _is_streamed(request):
+            yield
+            return
+        kind = request.verb if request.verb in {"get", "list"} else "write"
+        key = tenant, kind
+        lane = self._lanes.setdefault(
+            key, _Lane(asyncio.Semaphore(_LISTS_AT_ONCE if kind == "list" else _AT_ONCE))
+        )
+        lane.users += 1
+        try:
+            async with lane.places:
+                yield
+        finally:
+            lane.users -= 1
+            if not lane.users:
+                del self._lanes[key]
+
+    async def delay(self, exchange: Exchange) -> None:
+        """Wait before a client is told that it asked too much.
+
+        Clients that ask again at once would have all of the thread for refusals.
+
+        Raises
+        ------
+        ConnectionAbortedError
+            Too many wait already.
+        """
+        owner = exchange.connection.owner
+        exchange.forget_body()
+        if self._delayed[owner] >= _DELAYED:
+            raise ConnectionAbortedError
+        self._delayed[owner] += 1
+        try:
+            await asyncio.sleep(_DELAY)
+        finally:
+            self._delayed[owner] -= 1
+            if not self._delayed[owner]:
+                del self._delayed[owner]
 
     @contextmanager
     def holding(self, tenant: str, size: int) -> Iterator[None]:
@@ -82,6 +144,18 @@ class InFlight:
                 del self._bodies[tenant]
 
 
+@dataclass
+class _Lane:
+    """Who waits for a place, and who has one."""
+
+    places: asyncio.Semaphore
+    users: int = 0
+
+
+def _is_streamed(request: ResourceRequest | PathRequest) -> bool:
+    return isinstance(request, ResourceRequest) and request.subresource in STREAMED
+
+
 class WatchCounts:
     """Count the watches upstream of each tenant or visitor.
 
@@ -94,6 +168,7 @@ class WatchCounts:
     def __init__(self, who: str = "this LCluster has") -> None:
         self._who = who
         self.running: Counter[str] = Counter()
+        self._opening: dict[str, asyncio.Semaphore] = {}
 
     @contextmanager
     def counted(self, owner: str, size: int = 1) -> Iterator["WatchCount"]:
@@ -104,7 +179,8 @@ class WatchCounts:
         Refused
             TooManyRequests.
         """
-        count = WatchCount(self.running, owner)
+        opening = self._opening.setdefault(owner, asyncio.Semaphore(_OPENING))
+        count = WatchCount(self.running, owner, opening)
         if not count.has_room(size):
             raise too_many_requests(f"{self._who} too many watches open", 5)
         count.add(size)
@@ -113,15 +189,22 @@ class WatchCounts:
         finally:
             self.running[owner] -= count.size
             if not self.running[owner]:
-                del self.running[owner]
+                del self.running[owner], self._opening[owner]
 
 
 @dataclass
 class WatchCount:
-    """How many watches upstream one watch of a client is made of."""
+    """How many watches upstream one watch of a client is made of.
+
+    Parameters
+    ----------
+    opening
+        Places of its owner for watches whose client has not caught up.
+    """
 
     running: Counter[str]
     owner: str
+    opening: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_OPENING))
     size: int = 0
 
     def has_room(self, size: int = 1) -> bool:

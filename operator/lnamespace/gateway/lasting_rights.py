@@ -26,6 +26,7 @@ async def answer_while_allowed(
         Returns after how long to confirm at the latest; None: only after a change.
     """
     work = asyncio.ensure_future(answer)
+    work.add_done_callback(_retrieve)
     try:
         while not work.done():
             change = asyncio.ensure_future(changed())
@@ -42,3 +43,9 @@ async def answer_while_allowed(
         await work
     finally:
         work.cancel()
+
+
+def _retrieve(work: asyncio.Future[None]) -> None:
+    """Take note of a failure: who waited for it may have been cancelled at the same moment."""
+    if not work.cancelled():
+        work.exception()

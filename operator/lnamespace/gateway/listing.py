@@ -42,10 +42,7 @@ class Lister:
                 await namespaces.usable(part.name)
         try:
             body = await self._list(call, parts, namespaces)
-        except* UpstreamRefused as group:
-            refused = group.exceptions[0]
-            while isinstance(refused, ExceptionGroup):
-                refused = refused.exceptions[0]
+        except UpstreamRefused as refused:
             await answer_json(call, refused.status, refused.headers, refused.body)
         else:
             await answer_json(call, 200, (), body)
@@ -82,7 +79,7 @@ class Lister:
         ):
             part = replace(part, request=nothing_of(part.request))
             response = await self._get(call, part, page, namespaces)
-        body = await response.read()
+        body = await response.read(call.share.hold)
         if response.status == 200:
             return body
         refusal = self.sealer.resealed(call.request, call.view.tenant, part.name, body)

@@ -19,12 +19,15 @@ async def answer_made(call: TenantCall) -> None:
     Raises
     ------
     Refused
-        There is no such object, or the request would write.
+        There is no such object, the options cannot be read, or the request would write.
     """
     request = call.request
     if request.verb not in READ_VERBS:
         why = "it is published by the platform and read-only"
         raise forbidden(request.resource.group_resource, request.name, why)
+    if not request.name:
+        for each in ("limit", "timeoutSeconds"):
+            call.number(each)
     accept = ",".join(call.exchange.request.values("accept"))
     objects = made_of(request, call.view, accept)
     if request.verb == "watch":

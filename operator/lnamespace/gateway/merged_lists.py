@@ -44,8 +44,16 @@ Fetch = Callable[[PageRequest], Awaitable[bytes]]
 """Return one list as JSON; raises what ends the whole."""
 
 
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first failure of several; the others came of it or would be answered alike."""
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
+
+
 async def list_all(fetch: Fetch, namespaces: Sequence[str]) -> bytes:
-    """Return everything, at the version of the first namespace's list."""
+    """Return everything, at the version of the first namespace's list; raises what fetch raises."""
     first = read_page(await fetch(PageRequest(namespaces[0])))
     turns = asyncio.Semaphore(_AT_A_TIME)
 
@@ -54,8 +62,12 @@ async def list_all(fetch: Fetch, namespaces: Sequence[str]) -> bytes:
             request = PageRequest(namespace, first.metadata.resource_version)
             return read_page(await fetch(request))
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(namespace)) for namespace in namespaces[1:]]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(namespace)) for namespace in namespaces[1:]]
+    except BaseExceptionGroup as failed:
+        # As it is: whoever asks knows failures of the API server, and no groups of them.
+        raise _first(failed) from None
     return merge_pages([first, *(task.result() for task in tasks)])
 
 

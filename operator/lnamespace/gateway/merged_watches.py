@@ -15,14 +15,16 @@ from lnamespace.errors import Forbidden, NotFound
 from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.merging import EventHead, Frontier, ResumeLog, bookmark, read_event
+from lnamespace.gateway.shares import Share
+from lnamespace.gateway.watch_events import OpeningPlace, ToldEvent, WaitingEvents, event_lines
 from lnamespace.kube.answers import error_of
 from lnamespace.translate.list_options import asks_for_initial_events, takes_bookmarks
 from lnamespace.translate.numbers import parse_number
 from lnamespace.translate.request import Query, ResourceRequest
 from lnamespace.translate.status import expired
 
-_WAITING_EVENTS = 1000
 _GRANT_PAUSE = 0.1
+_OPENING = 8
 _SHORTEST, _LONG = 1800, 3600
 """Seconds that a watch lasts whose client asked for no time, as the API server has it."""
 _LONGEST = 365 * 24 * 3600
@@ -31,24 +33,31 @@ _LONGEST = 365 * 24 * 3600
 
 @dataclass(frozen=True)
 class MemberRequest:
-    """The watch of one namespace: from a version, or from what is there now if it is empty."""
+    """The watch of one namespace.
+
+    Parameters
+    ----------
+    version
+        Where it begins.
+    initial_events
+        Whether it is to begin with what is there; None: as the API server does for the version.
+    """
 
     namespace: str
     version: str
-    initial_events: bool
+    initial_events: bool | None
     seconds: int
 
     @property
     def parameters(self) -> Query:
         """Return the parameters in which this watch differs from what the client asked for."""
-        initial = "true" if self.initial_events else ""
-        match = "NotOlderThan" if self.initial_events else ""
+        unsaid = self.initial_events is None
         return (
             ("resourceVersion", self.version),
             ("timeoutSeconds", str(self.seconds)),
             ("allowWatchBookmarks", "true"),
-            ("sendInitialEvents", initial),
-            ("resourceVersionMatch", match),
+            ("sendInitialEvents", "" if unsaid else str(self.initial_events).lower()),
+            ("resourceVersionMatch", "" if unsaid else "NotOlderThan"),
         )
 
 
@@ -63,12 +72,13 @@ class WatchRequest:
     version
         ``resourceVersion``.
     initial_events
-        ``sendInitialEvents=true``: what is there comes first, then a bookmark that says so.
+        ``sendInitialEvents``: true if what is there comes first, then a bookmark that says so;
+        false if not even a watch from no version tells it. None if the client does not say.
     """
 
     key: str
     version: str = ""
-    initial_events: bool = False
+    initial_events: bool | None = None
     bookmarks: bool = False
     seconds: int = 0
 
@@ -91,38 +101,27 @@ Open = Callable[[MemberRequest], Awaitable[UpstreamResponse]]
 """Open the watch of one namespace."""
 
 
-@dataclass(frozen=True)
-class _Told:
-    """A line that a namespace told; ``error`` ends the whole. Without either, nothing is told."""
-
-    namespace: str
-    line: bytes = b""
-    error: Exception | None = None
-    last: bool = False
-
-
-async def event_lines(response: UpstreamResponse) -> AsyncIterator[bytes]:
-    """Yield the events of a watch as they come, without their line ends."""
-    rest = b""
-    while data := await response.take():
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            if line:
-                yield line
-
-
 class MergedWatch:
     """One watch of a client over namespaces that join and leave."""
 
-    def __init__(self, request: WatchRequest, open_: Open, log: ResumeLog) -> None:
+    def __init__(
+        self,
+        request: WatchRequest,
+        open_: Open,
+        log: ResumeLog,
+        share: Share | None = None,
+        opening: asyncio.Semaphore | None = None,
+    ) -> None:
         self._request = request
+        self._opening = opening or asyncio.Semaphore(_OPENING)
+        self._share = share or Share()
         self._open = open_
         self._log = log
-        self._queue: asyncio.Queue[_Told] = asyncio.Queue(_WAITING_EVENTS)
+        self._queue = WaitingEvents()
         self._members: dict[str, asyncio.Task[None]] = {}
         self._frontier = Frontier()
         self._replaying: set[str] = set()
-        self._owes_end = request.initial_events and request.bookmarks
+        self._owes_end = bool(request.initial_events) and request.bookmarks
         self._begun = asyncio.Event()
         self._refusal: Exception | None = None
         self._left: set[str] = set()
@@ -177,7 +176,7 @@ class MergedWatch:
             return False
         if filled:
             self._joining.add(namespace)
-        self._start(namespace, "", initial_events=False)
+        self._start(namespace, "", initial_events=None)
         return True
 
     def leave(self, namespace: str) -> None:
@@ -196,7 +195,7 @@ class MergedWatch:
     def tell_last(self, namespace: str, line: bytes) -> None:
         """Tell the last event of a namespace that was revoked."""
         try:
-            self._queue.put_nowait(_Told(namespace, line, last=True))
+            self._queue.put_nowait(ToldEvent(namespace, line, last=True))
         except asyncio.QueueFull:
             self.fail(expired("too old resource version: the watch is too slow"))
 
@@ -204,14 +203,14 @@ class MergedWatch:
         """End by an error at once, whatever is still to be told."""
         self._failure = error
         with suppress(asyncio.QueueFull):
-            self._queue.put_nowait(_Told(""))
+            self._queue.put_nowait(ToldEvent(""))
         self._begun.set()
 
     def end(self) -> None:
         """End as if the time were over: the client goes on where it is, by another watch."""
         self._until = 0.0
         with suppress(asyncio.QueueFull):
-            self._queue.put_nowait(_Told(""))
+            self._queue.put_nowait(ToldEvent(""))
         self._begun.set()
 
     def close(self) -> None:
@@ -240,7 +239,7 @@ class MergedWatch:
             if told.line and (line := self._next(told)):
                 yield line
 
-    def _next(self, told: _Told) -> bytes:
+    def _next(self, told: ToldEvent) -> bytes:
         """Note what was told, and return the line for the client, if there is one."""
         head = read_event(told.line)
         if told.last:
@@ -258,7 +257,7 @@ class MergedWatch:
             return told.line
         return self._bookmark(told, head)
 
-    def _bookmark(self, told: _Told, head: EventHead) -> bytes:
+    def _bookmark(self, told: ToldEvent, head: EventHead) -> bytes:
         behind = self._frontier.behind(self._frontier.versions)
         if head.ends_initial_events:
             self._replaying.discard(told.namespace)
@@ -279,37 +278,43 @@ class MergedWatch:
         self._log.note(self._request.key, "", version)
         return bookmark(line, version, ends_initial_events=ends)
 
-    def _start(self, namespace: str, version: str, initial_events: bool) -> None:
+    def _start(self, namespace: str, version: str, initial_events: bool | None) -> None:
         if _is_place(version):
             self._frontier.advance(namespace, version)
             self._log.note(self._request.key, namespace, version)
         follow = self._follow(namespace, version, initial_events)
         self._members[namespace] = asyncio.create_task(follow)
 
-    async def _follow(self, namespace: str, version: str, initial_events: bool) -> None:
+    async def _follow(self, namespace: str, version: str, initial_events: bool | None) -> None:
+        place = OpeningPlace(self._opening)
         try:
             while namespace not in self._left:
                 seconds = max(int(self._until - time.monotonic()), 1) + 30
                 request = MemberRequest(namespace, version, initial_events, seconds)
-                response = await self._opened(request)
+                await place.take()
+                response = await self._opened(request, place)
                 self._begun.set()
                 if response is None:
                     return
                 try:
-                    async for line in event_lines(response):
+                    async for line in event_lines(response, self._share, place):
                         head = _read_member_event(line)
                         version = head.version or version
-                        initial_events = initial_events and not head.ends_initial_events
-                        await self._queue.put(_Told(namespace, line))
+                        if head.ends_initial_events:
+                            initial_events = None
+                        await self._queue.put(ToldEvent(namespace, line))
                 finally:
                     response.close()
         except Exception as error:  # noqa: BLE001 - who reads the queue raises it
             if not self._begun.is_set():
                 self._refusal = error
                 self._begun.set()
-            await self._queue.put(_Told(namespace, error=error))
+            place.give_back()
+            await self._queue.put(ToldEvent(namespace, error=error))
+        finally:
+            place.give_back()
 
-    async def _opened(self, request: MemberRequest) -> UpstreamResponse | None:
+    async def _opened(self, request: MemberRequest, place: OpeningPlace) -> UpstreamResponse | None:
         """Return the watch, as soon as the tenant may watch in a namespace that is new.
 
         None if the namespace goes before.
@@ -321,7 +326,9 @@ class MergedWatch:
             body = await response.read()
             if not isinstance(error_of(response.status, body), Forbidden | NotFound):
                 raise UpstreamRefused(response.status, response.headers, body)
+            place.give_back()
             await asyncio.sleep(_GRANT_PAUSE)
+            await place.take()
         return None
 
 

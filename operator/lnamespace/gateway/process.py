@@ -22,6 +22,7 @@ from lnamespace.gateway.certificates import (
 from lnamespace.gateway.content import ContentQuota
 from lnamespace.gateway.discovery import DiscoveryDocuments
 from lnamespace.gateway.forwarding import Forwarder
+from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.server import HttpServer
 from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.gateway.in_flight import InFlight
@@ -34,14 +35,18 @@ from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.visitors import Visitors
 from lnamespace.gateway.mine.watches import MineWatcher
+from lnamespace.gateway.object_counts import ObjectCounter
 from lnamespace.gateway.pods import certified_hosts, publish_root
 from lnamespace.gateway.reviewing import Reviewer
 from lnamespace.gateway.role_writes import RoleWriteGuard
 from lnamespace.gateway.sealing import TokenSealer, derive_key
 from lnamespace.gateway.serving import Gateway
+from lnamespace.gateway.shares import Shares
 from lnamespace.gateway.signer import Signer, shared_root
 from lnamespace.gateway.tenants import Tenants
 from lnamespace.gateway.upstream import Upstream
+from lnamespace.gateway.usage import TenantUsage, expose_usage
+from lnamespace.gateway.volume_sizes import VolumeSizes
 from lnamespace.gateway.watching import Watcher
 from lnamespace.gateway.webhooks import LIMITS, WebhookHandler, webhook_route
 from lnamespace.kube.client import Client
@@ -51,10 +56,12 @@ from lnamespace.model.names import Names
 from lnamespace.runtime.addresses import listen_at
 from lnamespace.runtime.lifecycle import running, serve_until_stopped
 from lnamespace.runtime.lines import LineWriter
+from lnamespace.runtime.long_buffers import keep_giving_back, shorten_buffers
+from lnamespace.runtime.open_files import raise_open_files
 from lnamespace.runtime.probes import Probes, serve_probes
 from lnamespace.settings import Settings
 from lnamespace.translate.allowances import decode_allowances
-from lnamespace.translate.published import Published
+from lnamespace.translate.published import Published, decode_published
 from lnamespace.translate.webhook_routes import GatewayService
 
 _CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
@@ -76,6 +83,7 @@ def run(settings: Settings) -> None:
     LNamespaceError
         The gateway cannot run; the message says why.
     """
+    shorten_buffers()
     asyncio.run(_serve(settings))
 
 
@@ -84,15 +92,18 @@ async def _serve(settings: Settings) -> None:
         process = await _Process.begin(settings, stack)
         tenants = await process.watch_tenants()
         await process.sign_for(tenants)
-        server, context = HttpServer(process.gateway(tenants).handle), process.context
+        limits = ServerLimits().within(raise_open_files())
+        server, context = HttpServer(process.gateway(tenants).handle, limits), process.context
         servers = [*await process.serve_webhooks(tenants), server]
         address = await _listen(server, "gateway_listen", settings, context.entry)
         log.info("listening", extra={"address": address})
         await process.serve_pods(server)
-        measure = partial(_measure, tenants, server, process.metrics)
+        usage = await process.measure_usage(tenants)
+        measure = partial(expose_usage, usage, server, process.metrics)
         probes = Probes(partial(_problem, tenants, server), measure)
         await stack.enter_async_context(serve_probes(settings.health_listen, probes))
         await stack.enter_async_context(running(_keep_certificate(context)))
+        await stack.enter_async_context(running(keep_giving_back()))
         await serve_until_stopped(settings.drain_seconds, *servers)
 
 
@@ -122,6 +133,7 @@ class _Process:
     metrics: GatewayMetrics
     rights: NamespaceRights = field(default_factory=NamespaceRights)
     told: ResumeLog = field(default_factory=ResumeLog)
+    shares: Shares = field(default_factory=Shares)
 
     @classmethod
     async def begin(cls, settings: Settings, stack: AsyncExitStack) -> "_Process":
@@ -144,6 +156,11 @@ class _Process:
     def names(self) -> Names:
         """Return the names of the platform's API group."""
         return Names(self.settings.api_group_suffix)
+
+    @cached_property
+    def published(self) -> Published:
+        """Return what of the platform every tenant sees."""
+        return decode_published(self.settings.gateway_published)
 
     @cached_property
     def sealer(self) -> TokenSealer:
@@ -171,11 +188,23 @@ class _Process:
             decode_allowances(self.settings.gateway_allow),
             partial(webhook_route, root, service) if root and service else None,
             self.rights.take,
+            self.published,
         )
         await self.stack.enter_async_context(running(tenants.run()))
         await tenants.synced()
         self.rights.begin(tenants.bindings_version)
         return tenants
+
+    async def measure_usage(self, tenants: Tenants) -> TenantUsage:
+        """Return how much each tenant uses, kept current."""
+        usage = TenantUsage(
+            tenants,
+            ObjectCounter(self.platform.own, tenants),
+            VolumeSizes(self.client),
+        )
+        await self.stack.enter_async_context(running(usage.objects.run()))
+        await self.stack.enter_async_context(running(usage.volumes.run()))
+        return usage
 
     async def sign_for(self, tenants: Tenants) -> None:
         """Sign what the people of LClusters ask for, where there is a root."""
@@ -193,12 +222,13 @@ class _Process:
             Forwarder(upstream, Lister(upstream, self.sealer), Watcher(upstream, self.told)),
             Reviewer(upstream),
             RoleWriteGuard(upstream),
-            DiscoveryDocuments(upstream, Published()),
+            DiscoveryDocuments(upstream, self.published),
             InFlight(self.settings.gateway_requests_in_flight),
             ContentQuota(content_limits(self.settings), tenants.definitions_of),
             self.metrics,
             self._mine(tenants) if self.settings.gateway_mine == "yes" else None,
             self._audit_log(),
+            self.shares,
         )
 
     def _mine(self, tenants: Tenants) -> MineDoor:
@@ -210,6 +240,7 @@ class _Process:
             MineLister(self.sealer),
             MineWatcher(self.told),
             InFlight(self.settings.gateway_requests_in_flight, "you have"),
+            self.shares,
         )
 
     def _audit_log(self) -> AuditLog | None:
@@ -260,17 +291,6 @@ def _problem(tenants: Tenants, server: HttpServer) -> str | None:
     if server.draining:
         return "stopping"
     return None if tenants.current else "the caches are not complete"
-
-
-def _measure(tenants: Tenants, server: HttpServer, metrics: GatewayMetrics) -> bytes:
-    """Return all metrics in Prometheus' text format."""
-    metrics.connections.set(server.connections)
-    metrics.tenants.set(len(tenants))
-    served = {each.name: len(each.namespaces.all()) for each in tenants}
-    metrics.forget_lclusters(served)
-    for name, namespaces in served.items():
-        metrics.lcluster_namespaces.labels(name).set(namespaces)
-    return metrics.text()
 
 
 async def _nobody() -> str:

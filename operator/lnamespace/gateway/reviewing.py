@@ -11,13 +11,14 @@ from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.tenant import ServedTenant
 from lnamespace.gateway.upstream import Acting, Upstream
 from lnamespace.rbac.attributes import User
-from lnamespace.rbac.quoting import go_quote
 from lnamespace.rbac.reviews import AUTHENTICATION, AUTHORIZATION, ReviewAnswers
 from lnamespace.rbac.token_reviews import token_review_down
 from lnamespace.translate.bodies import media_type_of
+from lnamespace.translate.create_options import confirm_create_options
 from lnamespace.translate.encodings import UNREADABLE
 from lnamespace.translate.media_types import JSON
 from lnamespace.translate.protobuf.strictness import unknown_fields
+from lnamespace.translate.quoting import go_quote
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.request_json import json_of_body
 from lnamespace.translate.resources import GroupResource
@@ -40,6 +41,7 @@ class Reviewer:
         resource = request.resource.group_resource
         if request.verb != "create" or request.subresource or resource.group not in REVIEW_GROUPS:
             return False
+        confirm_create_options(request)
         media_type = media_type_of(sent.value("content-type"))
         body = json_of_body(request, media_type, sent.body)
         warnings = _warnings(request, body)

@@ -13,7 +13,7 @@ from lnamespace.translate.discovery import (
     resource_table,
 )
 from lnamespace.translate.discovery_documents import aggregated_discovery, tenant_discovery
-from lnamespace.translate.discovery_formats import DiscoveryFormat
+from lnamespace.translate.discovery_formats import AGGREGATED
 from lnamespace.translate.openapi_paths import ServedPaths
 from lnamespace.translate.published import Published
 
@@ -70,7 +70,7 @@ class ServedApis:
 
     def __init__(self, upstream: Upstream, published: Published) -> None:
         self._published = published
-        accept = DiscoveryFormat.AGGREGATED.value
+        accept = AGGREGATED.content_type
         self._core = FreshDocument(upstream, "/api", accept)
         self._groups = FreshDocument(upstream, "/apis", accept)
         self._parsed = (UpstreamDocument(), UpstreamDocument())

@@ -4,6 +4,7 @@ import logging
 import time
 from dataclasses import dataclass, field, replace
 from functools import partial
+from http.client import TOO_MANY_REQUESTS
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.answer_encodings import answer_encoding
@@ -24,6 +25,7 @@ from lnamespace.gateway.mine.door import MineDoor
 from lnamespace.gateway.people import audited_name, tenant_of_account, user_of
 from lnamespace.gateway.reviewing import REVIEW_GROUPS, Reviewer
 from lnamespace.gateway.role_writes import RoleWriteGuard
+from lnamespace.gateway.shares import Share, Shares
 from lnamespace.gateway.tenant import ServedTenant
 from lnamespace.gateway.tenants import Tenants
 from lnamespace.metrics.gateway import GatewayMetrics
@@ -31,9 +33,10 @@ from lnamespace.model.lcluster import Suspension
 from lnamespace.rbac.attributes import User, access_denied, request_attributes
 from lnamespace.translate.encodings import encoding_of
 from lnamespace.translate.headers import headers_up
+from lnamespace.translate.negotiation import wants_indentation
 from lnamespace.translate.request import PathRequest, ResourceRequest, parse_request
 from lnamespace.translate.status import ApiStatus, Refused, internal_error
-from lnamespace.translate.targets import CONNECTIONS
+from lnamespace.translate.targets import CONNECTIONS, RESOURCE_QUOTAS
 from lnamespace.translate.websocket import websocket_token
 
 _READ = frozenset({"get", "list", "watch"})
@@ -52,6 +55,7 @@ class Asked:
     login: Login
     user: User
     record: RequestRecord = field(default_factory=RequestRecord)
+    share: Share = field(default_factory=Share)
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ class Gateway:
     metrics: GatewayMetrics
     mine: MineDoor | None = None
     audit: AuditLog | None = None
+    shares: Shares = field(default_factory=Shares)
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer one request, count it, and write it into the audit log."""
@@ -100,13 +105,21 @@ class Gateway:
                 self.metrics.seconds.labels(verb).observe(time.perf_counter() - began)
 
     async def _answer(self, exchange: Exchange, record: RequestRecord) -> None:
+        await self._answer_or_fail(exchange, record)
+        status = record.refused
+        if status and not exchange.answered:
+            # Here, for the exception has all in its frames that was read until then.
+            if status.code == TOO_MANY_REQUESTS:
+                await self.in_flight.delay(exchange)
+            await refuse(exchange, Refused(status))
+
+    async def _answer_or_fail(self, exchange: Exchange, record: RequestRecord) -> None:
         try:
             await self._serve(exchange, record)
         except Refused as refused:
             record.refused = refused.status
             if exchange.answered:
                 raise ConnectionAbortedError from refused
-            await refuse(exchange, refused)
         except ClusterError as error:
             log.warning("the API server failed", extra={"error": str(error)})
             if exchange.answered:
@@ -132,12 +145,17 @@ class Gateway:
             await self.mine.serve(exchange, destination)
             return
         asked = await self._admit(exchange, destination, record)
-        tenant = asked.tenant.name
-        with self.in_flight.holding(tenant, len(exchange.request.body)):
+        exchange.connection.owner = tenant = asked.tenant.name
+        cut = exchange.connection.transport.abort
+        with (
+            self.in_flight.holding(tenant, len(exchange.request.body)),
+            self.shares.of(tenant, cut) as share,
+        ):
             record.request = request = await self._parse(asked)
             exchange.verb = request.verb
             with self.in_flight.counted(tenant, request):
-                await self._serve_request(asked, request)
+                async with self.in_flight.lane(tenant, request):
+                    await self._serve_request(replace(asked, share=share), request)
 
     async def _serve_request(self, asked: Asked, request: ResourceRequest | PathRequest) -> None:
         exchange = asked.exchange
@@ -221,7 +239,7 @@ class Gateway:
         self, asked: Asked, request: ResourceRequest, call: TenantCall
     ) -> None:
         """Forward a call; end a watch or a stream when its caller loses the right to it."""
-        forward = self.forwarder.forward(call, asked.tenant.namespaces)
+        forward = self.forwarder.forward(call, asked.tenant.namespaces, asked.tenant.totals)
         # A log that was followed went on after its reader was off the list: it has no upgrade.
         if request.verb != "watch" and request.subresource not in STREAMED:
             await forward
@@ -258,16 +276,20 @@ def _call(asked: Asked, request: ResourceRequest) -> TenantCall:
     if request.in_pod:
         # Only then, for what a view has worked out of its names is worked out anew in a copy.
         view = replace(view, in_pod=True)
+    if request.resource.group_resource == RESOURCE_QUOTAS:
+        view = replace(view, totals=asked.tenant.totals.shown)
     encoding = encoding_of(request, ",".join(sent.values("accept")))
+    indented = wants_indentation(request.parameter("pretty"), sent.value("user-agent"))
     return TenantCall(
         asked.exchange,
         request,
         view,
         audited_name(asked.login),
         (*headers_up(request, sent.headers, encoding.accept), *_audit_header(asked.record)),
-        answer_encoding(encoding.media_type),
+        answer_encoding(encoding.media_type, indented=indented),
         asked.destination.base,
         user=asked.user,
+        share=asked.share,
     )
 
 

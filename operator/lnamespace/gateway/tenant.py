@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from lnamespace.access.entries import ActiveEntries, active_entries
 from lnamespace.gateway.namespaces import TenantNamespaces, WatchedObject
 from lnamespace.gateway.roles import TenantRoles
+from lnamespace.gateway.totals import TenantTotals
 from lnamespace.kube.objects import Key
 from lnamespace.model.lcluster import LCluster
+from lnamespace.model.quantities import parse_amounts
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.objects import RbacRole
 from lnamespace.translate.view import View
@@ -20,6 +22,7 @@ class ServedTenant:
 
     def __init__(self, cluster: LCluster, view: View, published: Mapping[str, RbacRole]) -> None:
         self.namespaces = TenantNamespaces()
+        self.totals = TenantTotals(parse_amounts(cluster.spec.quota, up=False))
         self.cluster = cluster
         self._view = view
         self._published = published
@@ -58,6 +61,7 @@ class ServedTenant:
     def use(self, cluster: LCluster) -> None:
         """Take in the LCluster as it is now."""
         self.cluster = cluster
+        self.totals.totals = parse_amounts(cluster.spec.quota, up=False)
         self._entries = None
         self._wake()
 

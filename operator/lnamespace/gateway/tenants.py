@@ -8,6 +8,7 @@ from functools import partial
 from lnamespace.errors import ModelError
 from lnamespace.gateway.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.tenant import ServedTenant
+from lnamespace.gateway.totals import read_used
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.upstream_discovery import UpstreamDiscovery
 from lnamespace.kube.client import Client
@@ -18,6 +19,7 @@ from lnamespace.kube.resources import (
     CUSTOM_RESOURCE_DEFINITION,
     NAMESPACE,
     RBAC,
+    RESOURCE_QUOTA,
     ROLE,
     ROLE_BINDING,
     Resource,
@@ -25,7 +27,7 @@ from lnamespace.kube.resources import (
 from lnamespace.kube.store import Store
 from lnamespace.model import lcluster
 from lnamespace.model.lcluster import LCluster, decode_lcluster
-from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, Names
+from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, SHARE_QUOTA, Names
 from lnamespace.rbac.objects import RbacRole, decode_role, role_of_groups
 from lnamespace.translate.allowances import Allowances
 from lnamespace.translate.discovery import DiscoveredGroup, TenantGroups, resource_table
@@ -37,7 +39,16 @@ from lnamespace.translate.webhook_routes import WebhookRoute
 STORAGE_CLASS = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses")
 INGRESS_CLASS = Resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses")
 PRIORITY_CLASS = Resource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses")
-_CLASSES = (CLUSTER_ROLE, STORAGE_CLASS, INGRESS_CLASS, PRIORITY_CLASS)
+_CLASSES = (
+    CLUSTER_ROLE,
+    STORAGE_CLASS,
+    INGRESS_CLASS,
+    PRIORITY_CLASS,
+    Resource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses"),
+    Resource("resource.k8s.io", "v1", "DeviceClass", "deviceclasses"),
+    Resource("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses"),
+)
+"""What the platform may publish of Kubernetes' own kinds."""
 _RBAC = (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
 
 Changed = Callable[[WatchedObject | None, WatchedObject | None], None]
@@ -58,12 +69,13 @@ class Tenants:
         allowances: Allowances | None = None,
         route: Callable[[LCluster], WebhookRoute] | None = None,
         bindings: BindingListener | None = None,
+        published: Published | None = None,
     ) -> None:
         self._names = names
         self._route = route
         self._bindings = bindings
         self._allowances = allowances or Allowances()
-        self._published = Published()
+        self._published = published or Published()
         self._tenants: dict[str, ServedTenant] = {}
         self._roles: Mapping[str, RbacRole] = {}
         self._tables: dict[tuple[DiscoveredGroup, ...], ResourceTable] = {}
@@ -117,12 +129,17 @@ class Tenants:
         yield self._reflector(
             client, NAMESPACE, self._namespace_changed, self._names.lcluster_label
         )
+        yield self._reflector(
+            client, RESOURCE_QUOTA, self._share_changed, self._names.lcluster_label
+        )
         yield self._reflector(client, CUSTOM_RESOURCE_DEFINITION, self._definition_changed)
         for resource in _RBAC:
             changed = partial(self._rbac_changed, resource.plural)
             yield self._reflector(client, resource, changed)
         for resource in _CLASSES[1:]:
-            yield self._reflector(client, resource, self._class_changed)
+            # The default PriorityClass is published whatever its name is.
+            if resource == PRIORITY_CLASS or _named(resource) in self._published.objects:
+                yield self._reflector(client, resource, self._class_changed)
 
     def _reflector(
         self, client: Client, resource: Resource, changed: Changed, selector: str = ""
@@ -155,6 +172,8 @@ class Tenants:
         """Give a new tenant what is known of it already."""
         for namespace in self._stores[NAMESPACE.plural]:
             self._namespace_changed(None, namespace)
+        for share in self._stores[RESOURCE_QUOTA.plural]:
+            self._share_changed(None, share)
         for resource in _RBAC:
             for item in self._stores[resource.plural]:
                 if _tenant_of(item) == tenant.name:
@@ -167,6 +186,16 @@ class Tenants:
                 tenant.namespaces.add(new.name, terminating=new.terminating)
         elif old and (tenant := self._tenants.get(old.labels.get(label, ""))):
             tenant.namespaces.remove(old.name)
+
+    def _share_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
+        item = new or old
+        tenant = self._tenants.get(_tenant_of(item)) if item else None
+        if item is None or tenant is None or item.name != SHARE_QUOTA:
+            return
+        if new:
+            tenant.totals.used[item.namespace] = read_used(new.raw)
+        else:
+            tenant.totals.used.pop(item.namespace, None)
 
     def _definition_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
         del old, new
@@ -220,13 +249,11 @@ class Tenants:
 
     def _published_names(self) -> dict[GroupResource, frozenset[str]]:
         label = self._names.lcluster_label
-        found = {}
+        found = dict(self._published.custom_names)
         for resource in _CLASSES:
-            named = GroupResource(resource.group, resource.plural)
             objects = ((item.name, item.labels) for item in self._stores.get(resource.plural, ()))
-            found[named] = self._published.names(named, objects, label)
-        priorities = GroupResource(PRIORITY_CLASS.group, PRIORITY_CLASS.plural)
-        found[priorities] |= self._default_priorities()
+            found[_named(resource)] = self._published.names(_named(resource), objects, label)
+        found[_named(PRIORITY_CLASS)] |= self._default_priorities()
         return found
 
     def _default_priorities(self) -> frozenset[str]:
@@ -253,7 +280,12 @@ class Tenants:
             allowances=self._allowances,
             namespace_annotations=own,
             webhook_route=self._route(cluster) if self._route else None,
+            platform_groups=self._published.groups,
         )
+
+
+def _named(resource: Resource) -> GroupResource:
+    return GroupResource(resource.group, resource.plural)
 
 
 def _tenant_of(item: WatchedObject) -> str:

@@ -9,7 +9,7 @@ from lnamespace.errors import ClusterError
 from lnamespace.gateway.documents import FreshDocument, UpstreamDocument
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.translate.discovery import DiscoveredGroup, parse_discovery
-from lnamespace.translate.discovery_formats import DiscoveryFormat
+from lnamespace.translate.discovery_formats import AGGREGATED
 
 _EVERY = 30.0
 _PAUSE = 0.2
@@ -22,7 +22,7 @@ class UpstreamDiscovery:
     """The API groups that are served upstream; ``changed`` is called when they are others."""
 
     def __init__(self, upstream: Upstream, changed: Callable[[], object]) -> None:
-        accept = DiscoveryFormat.AGGREGATED.value
+        accept = AGGREGATED.content_type
         self._documents = [FreshDocument(upstream, path, accept) for path in ("/api", "/apis")]
         self._known: list[UpstreamDocument] = []
         self._changed = changed

@@ -10,11 +10,12 @@ from lnamespace.gateway.grants import send_until_granted
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.in_flight import WatchCount, WatchCounts
 from lnamespace.gateway.made import answer_made
-from lnamespace.gateway.merged_watches import MemberRequest, MergedWatch, WatchRequest, event_lines
+from lnamespace.gateway.merged_watches import MemberRequest, MergedWatch, WatchRequest
 from lnamespace.gateway.merging import ResumeLog
 from lnamespace.gateway.namespaces import TenantNamespaces
 from lnamespace.gateway.parts import Part, cluster_parts, namespace_part, nothing_of
 from lnamespace.gateway.upstream import Upstream
+from lnamespace.gateway.watch_events import OpeningPlace, event_lines
 from lnamespace.translate.bodies import event_down
 from lnamespace.translate.made_objects import is_made
 from lnamespace.translate.media_types import JSON
@@ -74,14 +75,20 @@ class _TenantWatch:
         call, target = self.call, part.target(self.call.view)
         send = partial(self.upstream.send, "GET", target, call.acting, call.headers)
         fresh = partial(self.namespaces.fresh, part.name)
-        response = await send_until_granted(send, fresh)
-        if response.status != 200:
-            await answer_json(call, response.status, response.headers, await response.read())
-            return
+        place = OpeningPlace(self.count.opening)
+        await place.take()
         try:
-            await self._send(event_lines(response))
+            response = await send_until_granted(send, fresh)
+            if response.status != 200:
+                place.give_back()
+                await answer_json(call, response.status, response.headers, await response.read())
+                return
+            try:
+                await self._send(event_lines(response, call.share, place))
+            finally:
+                response.close()
         finally:
-            response.close()
+            place.give_back()
 
     async def _over_namespaces(self, only: str) -> None:
         """Answer from a watch of each namespace; ``only``: no other namespace may join."""
@@ -121,7 +128,8 @@ class _TenantWatch:
             target = parts[member.namespace].target(call.view, member.parameters)
             return await self.upstream.send("GET", target, call.acting, call.headers)
 
-        return MergedWatch(WatchRequest.of(call.request, call.view.tenant), open_member, self.log)
+        request = WatchRequest.of(call.request, call.view.tenant)
+        return MergedWatch(request, open_member, self.log, call.share, self.count.opening)
 
     async def _merged(self, merged: MergedWatch, names: Iterable[str]) -> None:
         try:
@@ -140,4 +148,4 @@ class _TenantWatch:
             return event_down(call.request, JSON, line, call.view)
 
         await call.exchange.start(200, (("Content-Type", encoding.stream_content_type),))
-        await send_events(call.exchange, encoding, lines, translate)
+        await send_events(call.exchange, encoding, lines, translate, call.share)

@@ -64,9 +64,32 @@ class GatewayMetrics(ProcessMetrics):
         ),
     ]
 
+    lcluster_objects: Annotated[
+        Gauge,
+        Definition(
+            "lnamespace_gateway_lcluster_objects",
+            "Objects in the namespaces of each LCluster, and its cluster-scoped custom resources, "
+            "when they were last counted.",
+            labels=("lcluster",),
+        ),
+    ]
+    lcluster_storage: Annotated[
+        Gauge,
+        Definition(
+            "lnamespace_gateway_lcluster_storage_bytes",
+            "Capacity of the PersistentVolumes that are claimed in namespaces of each LCluster.",
+            labels=("lcluster",),
+        ),
+    ]
+
     def forget_lclusters(self, known: Container[str]) -> None:
         """End the series of LClusters that are gone."""
-        for metric in (self.lcluster_requests, self.lcluster_namespaces):
+        for metric in (
+            self.lcluster_requests,
+            self.lcluster_namespaces,
+            self.lcluster_objects,
+            self.lcluster_storage,
+        ):
             names = {
                 sample.labels["lcluster"] for found in metric.collect() for sample in found.samples
             }

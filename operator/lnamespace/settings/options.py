@@ -54,8 +54,7 @@ class Settings:
     )
     lcluster_limit_per_requester: int = _option(
         3,
-        "How many LClusters one requester may have, counted as LNamespaces are; 0: as many as they "
-        "like.",
+        "How many LClusters one requester may have, counted as LNamespaces are; 0: no limit.",
         "controller",
         "webhook",
     )
@@ -106,8 +105,7 @@ class Settings:
     )
     profiles_file: str = _option(
         "",
-        "YAML with the profiles, the guard rails around namespaces (docs/profiles.md); read anew "
-        "when it changes.",
+        "YAML with the profiles, the guard rails (docs/profiles.md); read anew when it changes.",
         "controller",
     )
     guards_file: str = _option(
@@ -118,8 +116,7 @@ class Settings:
     )
     required_labels: str = _option(
         "",
-        "Keys of labels that LNamespaces have and their Namespaces then have too, separated by "
-        "commas.",
+        "Keys of labels, by commas, that LNamespaces have and their Namespaces then have too.",
         "controller",
     )
     forbidden_labels: str = _option(
@@ -137,20 +134,23 @@ class Settings:
     )
     gateway_url: str = _option(
         "",
-        "Where people reach the gateway: LCluster acme is at URL/clusters/acme; empty: there is "
-        "no gateway.",
+        "Where people reach the gateway: LCluster acme is at URL/clusters/acme; empty: nowhere.",
         "controller",
     )
     gateway_authorities: str = _option(
         "",
-        "The CAs of the gateway's certificate in PEM, for kubeconfigs; empty: people's machines "
-        "trust it already.",
+        "The CAs of the gateway's certificate in PEM, for kubeconfigs; empty: trusted already.",
         "controller",
     )
     gateway_endpoints: str = _option(
         "",
         "IP:PORT, by commas, at which pods reach the gateway: in each LCluster the Service "
         "`kubernetes` leads there; empty: it leads nowhere.",
+        "controller",
+    )
+    lcluster_costs: str = _option(
+        "",
+        "A folder with reports of what LClusters cost, for their people (docs/lclusters.md).",
         "controller",
     )
     workers: int = _option(16, "How many LNamespaces are worked on at a time.", "controller")
@@ -162,8 +162,7 @@ class Settings:
     )
     lease: str = _option(
         "",
-        "NAMESPACE/NAME of the Lease by which one of several controllers leads; empty: this is "
-        "the only one.",
+        "NAMESPACE/NAME of the Lease by which one of several controllers leads; empty: no others.",
         "controller",
     )
 
@@ -228,6 +227,13 @@ class Settings:
         "What of the platform the objects of LClusters may use, as JSON, such as "
         '{"csiDrivers": ["d.example.com"]}; the keys are those of gateway.allow in the chart.',
         "gateway",
+    )
+    gateway_published: str = _option(
+        "{}",
+        "What of the platform every LCluster sees (docs/lclusters.md), as JSON; the keys are those "
+        "of gateway.published in the chart.",
+        "gateway",
+        "gateway check",
     )
     gateway_certificate_directory: str = _option(
         "/etc/lnamespace/gateway",

@@ -2,6 +2,7 @@
 
 - :mod:`~lnamespace.gateway.check.reading`: reads the platform's cluster, and changes nothing in it.
 - :mod:`~lnamespace.gateway.check.rights`: the rights that the gateway's account needs.
-- :mod:`~lnamespace.gateway.check.findings`: judges what was read; pure.
+- :mod:`~lnamespace.gateway.check.findings`: judges what was read; pure. What is published:
+  :mod:`~lnamespace.gateway.check.publication`.
 - :mod:`~lnamespace.gateway.check.command`: prints it.
 """

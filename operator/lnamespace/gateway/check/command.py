@@ -9,12 +9,14 @@ import msgspec
 from rich.console import Console
 
 from lnamespace.errors import SettingsError
-from lnamespace.gateway.check.findings import CheckFinding, Severity, judge_platform
+from lnamespace.gateway.check.finding import CheckFinding, Severity
+from lnamespace.gateway.check.findings import judge_platform
 from lnamespace.gateway.check.reading import PlatformReader
 from lnamespace.kube.connection import Access, connect
 from lnamespace.model.names import Names
 from lnamespace.runtime.tables import print_table
 from lnamespace.settings import Settings
+from lnamespace.translate.published import Published, decode_published
 
 _STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
 _COLUMNS = ("", "WHAT", "FOUND", "DO")
@@ -31,13 +33,15 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     Raises
     ------
     SettingsError
-        The cluster has no such instance, or the account is no NAMESPACE/NAME.
+        The cluster has no such instance, the account is no NAMESPACE/NAME, or what is to be
+        published cannot be.
     ClusterError
         The API server gave no answer.
     """
     if arguments.account.count("/") != 1:
         raise SettingsError("--account must be NAMESPACE/NAME")
-    found = asyncio.run(_findings(settings, arguments.account))
+    published = decode_published(settings.gateway_published)
+    found = asyncio.run(_findings(settings, arguments.account, published))
     problems = sum(each.severity is Severity.PROBLEM for each in found)
     if arguments.output == "json":
         answer = {"passed": not problems, "findings": found}
@@ -48,9 +52,12 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-async def _findings(settings: Settings, account: str) -> tuple[CheckFinding, ...]:
+async def _findings(
+    settings: Settings, account: str, published: Published
+) -> tuple[CheckFinding, ...]:
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
-        reader = PlatformReader(client, Names(settings.api_group_suffix), account)
+        names = Names(settings.api_group_suffix)
+        reader = PlatformReader(client, names, account, published)
         return judge_platform(await reader.read())
 
 

@@ -1,9 +1,9 @@
 """Judge what was read of the platform's cluster: what would leak into LClusters, or collide."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 
+from lnamespace.gateway.check.finding import CheckFinding, Severity, group_of, name_some
+from lnamespace.gateway.check.publication import judge_publication
 from lnamespace.gateway.check.state import PlatformState
 from lnamespace.kube.prefixed import ClusterObject
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
@@ -12,8 +12,6 @@ from lnamespace.translate.policies import BUILT_IN_GROUPS
 from lnamespace.translate.protobuf.schema import schema_file
 
 _OLDEST = (1, 30)
-_SHOWN = 8
-"""So many names stand in one line; the others are counted."""
 
 _EVERY_ACCOUNT = ("system:authenticated", "system:serviceaccounts", "system:unauthenticated")
 _ROLES_OF_EVERYBODY = frozenset(
@@ -31,35 +29,6 @@ _MUTATING = frozenset(
     for version in ("v1", "v1beta1")
 )
 """The kind by which the chart leads programs in pods to the gateway."""
-
-
-class Severity(StrEnum):
-    """How much a finding matters."""
-
-    PROBLEM = "problem"
-    """Something leaks, collides or will not work."""
-    WARNING = "warning"
-    """Somebody should look at it and decide."""
-    NOTE = "note"
-    """What people of LClusters will see, or not have."""
-
-
-@dataclass(frozen=True)
-class CheckFinding:
-    """One thing that was found.
-
-    Parameters
-    ----------
-    about
-        Object, kind or right.
-    advice
-        What to do; empty where nothing need be done.
-    """
-
-    severity: Severity
-    about: str
-    found: str
-    advice: str = ""
 
 
 def judge_platform(state: PlatformState) -> tuple[CheckFinding, ...]:
@@ -116,21 +85,21 @@ def _aggregated(state: PlatformState) -> Iterator[CheckFinding]:
         yield CheckFinding(
             Severity.NOTE,
             "aggregated APIs",
-            f"LClusters do not have {_some(others)}; `kubectl top` needs metrics.k8s.io",
+            f"LClusters do not have {name_some(others)}; `kubectl top` needs metrics.k8s.io",
         )
 
 
 def _definitions(state: PlatformState) -> Iterator[CheckFinding]:
     groups = {
-        _group_of(each)
+        group_of(each)
         for each in state.objects
         if each.resource is CUSTOM_RESOURCE_DEFINITION and not state.label_of(each)
     }
-    if hidden := groups - BUILT_IN_GROUPS - {state.names.group}:
+    if hidden := groups - BUILT_IN_GROUPS - {state.names.group} - state.published.groups:
         yield CheckFinding(
             Severity.NOTE,
             "customresourcedefinitions",
-            f"LClusters do not have the platform's kinds of {_some(hidden)}; they may have "
+            f"LClusters do not have the platform's kinds of {name_some(hidden)}; they may have "
             "CustomResourceDefinitions of the same names",
         )
 
@@ -178,7 +147,7 @@ def _taken_names(state: PlatformState) -> Iterator[CheckFinding]:
         yield CheckFinding(
             Severity.NOTE,
             "names",
-            f"no LCluster can be called {_some(taken)}: objects of the platform begin so",
+            f"no LCluster can be called {name_some(taken)}: objects of the platform begin so",
         )
 
 
@@ -192,22 +161,9 @@ def _everybody(state: PlatformState) -> Iterator[CheckFinding]:
             yield CheckFinding(
                 Severity.WARNING,
                 str(binding),
-                f"gives {binding.role} to {_some(given)}: the pods of every LCluster have it",
+                f"gives {binding.role} to {name_some(given)}: the pods of every LCluster have it",
                 "bind it to a group of your people",
             )
-
-
-def _published(state: PlatformState) -> Iterator[CheckFinding]:
-    for plural, names in sorted(state.published.items()):
-        if names:
-            yield CheckFinding(Severity.NOTE, plural, f"every LCluster sees {_some(names)}")
-    for name in state.secret_parameters:
-        yield CheckFinding(
-            Severity.WARNING,
-            f"storageclasses {name}",
-            "its parameters name a Secret of the platform, and every LCluster reads the names",
-            "nobody reads the Secret by that; if the names tell too much, set them in the driver",
-        )
 
 
 def _accounts(state: PlatformState) -> Iterator[CheckFinding]:
@@ -254,7 +210,7 @@ def _pods(state: PlatformState) -> Iterator[CheckFinding]:
         yield CheckFinding(
             Severity.WARNING,
             "configmaps kube-root-ca.crt",
-            f"programs in pods of {_some(state.distrusting)} do not trust the gateway",
+            f"programs in pods of {name_some(state.distrusting)} do not trust the gateway",
             "delete them: Kubernetes makes them anew, with the gateway's CA",
         )
 
@@ -271,7 +227,7 @@ def _rights(state: PlatformState) -> Iterator[CheckFinding]:
         yield CheckFinding(
             Severity.PROBLEM,
             state.account,
-            f"it may not {_some(map(str, state.missing))}",
+            f"it may not {name_some(map(str, state.missing))}",
             "upgrade the chart's release, which gives what the gateway needs",
         )
     fence = f"{state.names.prefix}-gateway"
@@ -291,7 +247,7 @@ def _unread(state: PlatformState) -> Iterator[CheckFinding]:
         yield CheckFinding(
             Severity.WARNING,
             "your rights",
-            f"you may not read {_some(state.unread)}: it was not checked",
+            f"you may not read {name_some(state.unread)}: it was not checked",
             "run it as an administrator of the platform's cluster",
         )
 
@@ -301,8 +257,8 @@ def _excess(state: PlatformState) -> Iterator[CheckFinding]:
         yield CheckFinding(
             Severity.PROBLEM,
             state.account,
-            f"it may, in all namespaces, {_some(map(str, state.excessive))}: whoever has its token "
-            "reaches everybody",
+            f"it may, in all namespaces, {name_some(map(str, state.excessive))}: whoever has "
+            "its token reaches everybody",
             "take the binding away that gives it; the chart's do not",
         )
 
@@ -320,7 +276,7 @@ _RULES: tuple[Callable[[PlatformState], Iterable[CheckFinding]], ...] = (
     _excess,
     _client_certificates,
     _pods,
-    _published,
+    judge_publication,
     _definitions,
     _taken_names,
 )
@@ -329,15 +285,5 @@ _RULES: tuple[Callable[[PlatformState], Iterable[CheckFinding]], ...] = (
 def _named(found: ClusterObject) -> str:
     """Return what must not begin with a tenant's prefix: the name; of a definition, its group."""
     if found.resource is CUSTOM_RESOURCE_DEFINITION:
-        return _group_of(found)
+        return group_of(found)
     return found.metadata.name
-
-
-def _group_of(definition: ClusterObject) -> str:
-    return definition.metadata.name.partition(".")[2]
-
-
-def _some(names: Iterable[str]) -> str:
-    ordered = sorted(names)
-    more = len(ordered) - _SHOWN
-    return ", ".join(ordered[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -23,7 +23,6 @@ from lnamespace.kube.metadata import ListMeta, PartialMetadata
 from lnamespace.kube.objects import RbacSubject, RoleRef
 from lnamespace.kube.prefixed import PAGE, ClusterObject, PrefixedObjects
 from lnamespace.kube.resources import (
-    CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     CONFIG_MAP,
     NAMESPACE,
@@ -34,7 +33,6 @@ from lnamespace.kube.resources import (
 from lnamespace.model.names import Names
 from lnamespace.translate.policies import BUILT_IN_GROUPS
 from lnamespace.translate.published import Published
-from lnamespace.translate.resources import GroupResource
 
 _API_SERVICE = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservices")
 _STORAGE_CLASS = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses")
@@ -115,11 +113,14 @@ class PlatformReader:
     ----------
     account
         The user name of the gateway's account.
+    published
+        What every LCluster is to see.
     """
 
     client: Client
     names: Names
     account: str
+    published: Published = field(default_factory=Published)
     unread: list[str] = field(default_factory=list)
 
     async def read(self) -> PlatformState:
@@ -140,7 +141,7 @@ class PlatformReader:
         storage = await self._items(_STORAGE_CLASS)
         allowed = await self._read("subjectaccessreviews", self._review(), {})
         services = await self._items(_API_SERVICE)
-        needed = needed_rights(self.names, self.account)
+        needed = needed_rights(self.names, self.account, self.published)
         return PlatformState(
             self.names,
             self.account,
@@ -153,7 +154,7 @@ class PlatformReader:
             frozenset(await self._read("API groups", self._kinds(), ())),
             frozenset(each.spec.group for each in services if each.spec.service),
             await self._bindings(),
-            dict(_published(objects, self.names.lcluster_label)),
+            self.published,
             tuple(_with_secrets(storage, self.names.lcluster_label)),
             await self._accounts(),
             await self._read("the client-ca-file", self._client_authorities(), None),
@@ -280,7 +281,8 @@ class PlatformReader:
 
     async def _review(self) -> Mapping[AccountRight, bool]:
         """Return which of the rights that matter the gateway's account has."""
-        rights = (*needed_rights(self.names, self.account), *EXCESSIVE_RIGHTS)
+        needed = needed_rights(self.names, self.account, self.published)
+        rights = (*needed, *EXCESSIVE_RIGHTS)
         room = asyncio.Semaphore(_AT_ONCE)
 
         async def allowed(right: AccountRight) -> bool:
@@ -303,22 +305,6 @@ class PlatformReader:
             return _decode(answer, _RightReview).status.allowed
 
         return dict(zip(rights, await asyncio.gather(*map(allowed, rights)), strict=True))
-
-
-def _published(
-    objects: Iterable[ClusterObject], tenant_label: str
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Return the names that every LCluster sees, but for Kubernetes' own ClusterRoles."""
-    published = Published()
-    for resource in published.objects:
-        if resource.plural == CLUSTER_ROLE.plural:
-            continue
-        of_kind = (
-            (each.metadata.name, each.metadata.labels)
-            for each in objects
-            if GroupResource(each.resource.group, each.resource.plural) == resource
-        )
-        yield resource.plural, tuple(sorted(published.names(resource, of_kind, tenant_label)))
 
 
 def _with_secrets(classes: Iterable[_Item], tenant_label: str) -> Iterator[str]:

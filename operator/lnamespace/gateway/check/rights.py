@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from lnamespace.kube.prefixed import ALL_KINDS
-from lnamespace.kube.resources import NAMESPACE, RBAC
+from lnamespace.kube.resources import NAMESPACE, RBAC, RESOURCE_QUOTA
 from lnamespace.model import lcluster
 from lnamespace.model.names import Names
 from lnamespace.translate.acting_users import ACTING_EXTRA, PERSON_EXTRA
+from lnamespace.translate.policies import READ_VERBS
+from lnamespace.translate.published import Published
 
 _WATCHED = ("list", "watch")
 _WRITTEN = (*_WATCHED, "create", "update", "patch", "delete")
@@ -33,15 +35,21 @@ class AccountRight(Struct, frozen=True, rename="camel", omit_defaults=True):
         return f"{self.verb} {named}" + (f" in {self.namespace}" if self.namespace else "")
 
 
-def needed_rights(names: Names, account: str) -> tuple[AccountRight, ...]:
+def needed_rights(
+    names: Names, account: str, published: Published | None = None
+) -> tuple[AccountRight, ...]:
     """Return the rights without which some request of an LCluster fails.
 
     Parameters
     ----------
     account
         The gateway's ServiceAccount, as NAMESPACE/NAME.
+    published
+        What every LCluster is to see; None for the defaults.
     """
-    return tuple(_needed(names, account))
+    custom = (published or Published()).custom_names
+    shared = (AccountRight(v, each.group, each.plural) for each in custom for v in READ_VERBS)
+    return (*_needed(names, account), *sorted(shared, key=str))
 
 
 def _needed(names: Names, account: str) -> Iterator[AccountRight]:
@@ -49,6 +57,7 @@ def _needed(names: Names, account: str) -> Iterator[AccountRight]:
         yield AccountRight(verb, names.group, lcluster.PLURAL)
         yield AccountRight(verb, RBAC, "roles")
         yield AccountRight(verb, RBAC, "rolebindings")
+        yield AccountRight(verb, resource=RESOURCE_QUOTA.plural)
     for kind in OWN_KINDS:
         yield from (AccountRight(verb, kind.group, kind.plural) for verb in _WRITTEN)
     yield AccountRight("escalate", RBAC, "clusterroles")

@@ -1,12 +1,12 @@
 """What was read of the platform's cluster."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lnamespace.gateway.check.rights import AccountRight
 from lnamespace.kube.objects import RbacSubject
 from lnamespace.kube.prefixed import ClusterObject
 from lnamespace.model.names import Names
+from lnamespace.translate.published import Published
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class PlatformState:
         The kinds that are served in Kubernetes' own API groups: ``GROUP/VERSION KIND``.
     aggregated
         The API groups that another server than kube-apiserver answers.
+    published
+        What every LCluster is to see.
     secret_parameters
         The StorageClasses that name a Secret in their parameters.
     accounts
@@ -61,7 +63,7 @@ class PlatformState:
     kinds: frozenset[str] = frozenset()
     aggregated: frozenset[str] = frozenset()
     bindings: tuple[GroupBinding, ...] = ()
-    published: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    published: Published = field(default_factory=Published)
     secret_parameters: tuple[str, ...] = ()
     accounts: tuple[str, ...] = ()
     client_authorities: bool | None = None

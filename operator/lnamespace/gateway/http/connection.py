@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 _HEADER = 32
 """What keeping a header costs besides its bytes, so that there are not very many empty ones."""
+_PART = 256 * 1024
+"""Bytes of an answer that are written before the client has to have taken some."""
 
 
 class Host(Protocol):
@@ -66,6 +68,8 @@ class ClientConnection(asyncio.Protocol):
         self._tunnel: Chunks | None = None
         self.since = time.monotonic()
         """When the request that arrives began, or the rest since the last one."""
+        self.owner = ""
+        """Whose the last request was, as far as that was found out."""
         self.peer = self.server_name = ""
         self.certificate = b""
         self._reset()
@@ -100,6 +104,11 @@ class ClientConnection(asyncio.Protocol):
         if self.task:
             self.task.cancel()
         self._server.closed(self)
+        # Parser and connection know each other: else its body waits for the garbage collector.
+        self._reset()
+        self._queue.clear()
+        self._early.clear()
+        del self._parser
 
     def pause_writing(self) -> None:
         """Wait before more is written."""
@@ -111,6 +120,8 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what arrives, or keep it while a request is being answered."""
+        if self.transport.is_closing():
+            return  # TLS still reads, and who was refused may go on sending.
         if self._tunnel:
             self._tunnel.put(data)
         elif self.task:
@@ -236,9 +247,19 @@ class ClientConnection(asyncio.Protocol):
             self.transport.resume_reading()
 
     async def write(self, data: bytes) -> None:
-        """Write, and wait while the client reads too slowly."""
-        self.transport.write(data)
-        await self.gate.passed()
+        """Write, and wait while the client reads too slowly.
+
+        In parts: TLS would keep a long answer a second time, and a client that reads it slowly but
+        steadily would be cut off for not having taken all of it within the minute for a part.
+        """
+        if len(data) <= _PART:
+            self.transport.write(data)
+            await self.gate.passed()
+            return
+        parts = memoryview(data)
+        for start in range(0, len(data), _PART):
+            self.transport.write(parts[start : start + _PART])
+            await self.gate.passed()
 
     async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
         """Let go of HTTP: what arrives from now on is only passed on."""

@@ -8,6 +8,8 @@ from typing import Protocol
 from lnamespace.gateway.http.flow import Chunks, WriteGate
 from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
 
+_LONG = 64 * 1024
+
 
 class RequestConnection(Protocol):
     """The connection that a request came by.
@@ -20,10 +22,13 @@ class RequestConnection(Protocol):
         By which name the client asked in its TLS handshake; empty if by none.
     certificate
         The DER of the client's certificate, checked by TLS; empty without one.
+    owner
+        Whose the last request by it was, once that is found out.
     """
 
     transport: asyncio.Transport
     gate: WriteGate
+    owner: str
     peer: str
     server_name: str
     certificate: bytes
@@ -64,12 +69,16 @@ class Exchange:
         self.status = status
         sized = (*headers, ("Content-Length", str(len(body))))
         head = encode_response_head(status, sized)
-        await self.connection.write(head if self.request.method == "HEAD" else head + body)
+        if self.request.method == "HEAD":
+            body = b""
+        # One write, unless that would copy a long body.
+        for part in (head, body) if len(body) > _LONG else (head + body,):
+            await self.connection.write(part)
 
     async def start(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
         """Begin an answer whose length is not known."""
         self.status, self.streamed = status, True
-        self._forget_body()
+        self.forget_body()
         chunked = (*headers, ("Transfer-Encoding", "chunked"))
         self._tell_stream()
         await self.connection.write(encode_response_head(status, chunked))
@@ -86,7 +95,7 @@ class Exchange:
     async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
         """Answer 101 and return the connection's transport and what the client sends from now."""
         self.status, self.streamed = 101, True
-        self._forget_body()
+        self.forget_body()
         self._tell_stream()
         return await self.connection.switch(head)
 
@@ -94,8 +103,8 @@ class Exchange:
         if self.on_stream:
             self.on_stream()
 
-    def _forget_body(self) -> None:
-        """Keep no body while a stream lasts: there is room for some, and all clients share it."""
+    def forget_body(self) -> None:
+        """Keep no body any more: there is room for some, and all clients share it."""
         size = len(self.request.body)
         self.request = replace(self.request, body=b"")
         self.connection.release(size)

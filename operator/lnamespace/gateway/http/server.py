@@ -4,8 +4,9 @@ import asyncio
 import ssl
 import time
 from contextlib import suppress
-from typing import Any
+from heapq import nsmallest
 
+from lnamespace.gateway.http.accepting import Acceptor
 from lnamespace.gateway.http.connection import ClientConnection
 from lnamespace.gateway.http.exchange import Handler
 from lnamespace.gateway.http.limits import ServerLimits
@@ -21,7 +22,7 @@ class HttpServer:
         self.draining = False
         self._open: set[ClientConnection] = set()
         self._held = 0
-        self._servers: list[asyncio.Server] = []
+        self._acceptors: list[Acceptor] = []
         self._sweeper: asyncio.Task[None] | None = None
 
     async def start(self, address: Address, context: ssl.SSLContext | None = None) -> Address:
@@ -32,19 +33,11 @@ class HttpServer:
         OSError
             The address is not this machine's, or in use.
         """
-        secure: dict[str, Any] = {}
-        if context:
-            secure = {"ssl": context, "ssl_handshake_timeout": self.limits.handshake}
-        server = await asyncio.get_running_loop().create_server(
-            lambda: ClientConnection(self),
-            address.host or None,
-            address.port,
-            backlog=1024,
-            **secure,
-        )
-        self._servers.append(server)
+        acceptor = Acceptor(lambda: ClientConnection(self), self.limits)
+        real = await acceptor.start(address, context)
+        self._acceptors.append(acceptor)
         self._sweeper = self._sweeper or asyncio.create_task(self._sweep())
-        return Address(*server.sockets[0].getsockname()[:2])
+        return real
 
     def drain(self) -> None:
         """Go on answering, and close every connection after its next answer."""
@@ -54,8 +47,8 @@ class HttpServer:
         """Accept no more, let requests under way end for a while, close what is left."""
         if self._sweeper is None:
             return
-        for server in self._servers:
-            server.close()
+        for acceptor in self._acceptors:
+            acceptor.close()
         busy = [each.task for each in self._open if each.task]
         if busy:
             await asyncio.wait(busy, timeout=self.limits.finish)
@@ -71,12 +64,24 @@ class HttpServer:
         return len(self._open)
 
     def opened(self, connection: ClientConnection) -> None:
-        """Take a new connection in; one that has been idle for longest makes room for it."""
+        """Take a new connection in; those that have been idle for longest make room for it.
+
+        Some at once, for each look at all of them takes milliseconds. They are of whoever has the
+        most that are idle: a tenant that opens thousands ends its own.
+        """
         self._open.add(connection)
-        if len(self._open) > self.limits.connections:
-            resting = [each for each in self._open if each.idle and each is not connection]
-            victim = min(resting, key=lambda each: each.since, default=connection)
+        excess = len(self._open) - self.limits.connections
+        if excess <= 0:
+            return
+        resting: dict[str, list[ClientConnection]] = {}
+        for each in self._open:
+            if each.idle and each is not connection:
+                resting.setdefault(each.owner, []).append(each)
+        most = max(resting.values(), key=len, default=[connection])
+        room = max(excess, self.limits.connections // 100)
+        for victim in nsmallest(room, most, key=lambda each: each.since):
             victim.transport.abort()
+            self.closed(victim)
 
     def closed(self, connection: ClientConnection) -> None:
         """Forget a connection."""

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, cast
@@ -62,8 +62,13 @@ class UpstreamResponse:
             self.close()
         return data
 
-    async def read(self) -> bytes:
+    async def read(self, hold: Callable[[int], None] | None = None) -> bytes:
         """Return the whole body; it may be read again.
+
+        Parameters
+        ----------
+        hold
+            Counts bytes before they are kept; what it raises ends the reading.
 
         Raises
         ------
@@ -72,7 +77,7 @@ class UpstreamResponse:
         """
         if self._body is None:
             try:
-                self._body = await self._read()
+                self._body = await self._read(hold or _uncounted)
             except BaseException:
                 # Whoever was to read it is gone: a connection that is paused meanwhile would never
                 # learn that the API server has closed it, and be open for ever.
@@ -80,13 +85,15 @@ class UpstreamResponse:
                 raise
         return self._body
 
-    async def _read(self) -> bytes:
+    async def _read(self, hold: Callable[[int], None]) -> bytes:
         first = await self.take()
+        hold(len(first))
         if not first or self._chunks.ended:
             rest = await self.take() if first else b""
             return first + rest if rest else first
         parts = [first]
         while data := await self.take():
+            hold(len(data))
             parts.append(data)
         return b"".join(parts)
 
@@ -105,6 +112,10 @@ class UpstreamResponse:
         return self._connection.transport, self._chunks, self._connection.gate
 
 
+def _uncounted(size: int) -> None:
+    del size
+
+
 class UpstreamConnection(asyncio.Protocol):
     """Send requests and parse answers, one at a time."""
 
@@ -117,6 +128,7 @@ class UpstreamConnection(asyncio.Protocol):
         self.since = time.monotonic()
         self.lost = False
         self._head: asyncio.Future[UpstreamResponse] | None = None
+        self._parser: httptools.HttpResponseParser | None = None
         self._headers: list[tuple[str, str]] = []
         self._reusable = self._switched = False
         self._interim = False
@@ -138,6 +150,8 @@ class UpstreamConnection(asyncio.Protocol):
         elif hasattr(self, "chunks") and not self.chunks.ended:
             self.chunks.end(None if self._switched else error)
         self._pool.lost(self)
+        # Each knows this one: else an answer that nobody wants waits for the garbage collector.
+        self._head = self._parser = None
 
     def pause_writing(self) -> None:
         """Wait before more is written."""
@@ -158,17 +172,18 @@ class UpstreamConnection(asyncio.Protocol):
         self._reusable = self._switched = False
         self._interim = self._complete = False
         self.chunks = Chunks(self.transport)
-        self._head = asyncio.get_running_loop().create_future()
+        answered: asyncio.Future[UpstreamResponse] = asyncio.get_running_loop().create_future()
+        self._head = answered
         self.transport.write(head + body if body else head)
         await self.gate.passed()
-        return await self._head
+        return await answered
 
     def data_received(self, data: bytes) -> None:
         """Parse an answer, or pass on what comes through a tunnel."""
         if self._switched:
             self.chunks.put(data)
             return
-        if self._complete:
+        if self._complete or self._parser is None:
             # Whoever had the connection next would take it for the answer to another question.
             self.transport.abort()
             return
@@ -191,6 +206,8 @@ class UpstreamConnection(asyncio.Protocol):
         An interim answer (RFC 9110, 15.2) is not it. A pod sends one by way of the API server's
         proxy: its real answer was read as that to somebody else's request.
         """
+        if self._parser is None:
+            return
         status = self._parser.get_status_code()
         if status == HTTPStatus.SWITCHING_PROTOCOLS:
             self._switched = True
@@ -215,7 +232,7 @@ class UpstreamConnection(asyncio.Protocol):
         """Note that the answer is whole."""
         if self._interim:
             self._interim = False
-        elif not self._switched and not self._complete:
+        elif self._parser and not self._switched and not self._complete:
             self._complete = True
             self._reusable = self._parser.should_keep_alive() and not self._bodiless
             self.chunks.end()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lnamespace.gateway.answer_encodings import AnswerEncoding, answer_encoding
 from lnamespace.gateway.http.exchange import Exchange
@@ -12,9 +12,11 @@ from lnamespace.gateway.merging import read_page
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.spans import part_target
 from lnamespace.gateway.mine.visitors import Visitor
+from lnamespace.gateway.shares import Share
 from lnamespace.gateway.upstream import Acting, Upstream
 from lnamespace.translate.encodings import encoding_of
 from lnamespace.translate.headers import USER_AGENT
+from lnamespace.translate.negotiation import wants_indentation
 from lnamespace.translate.request import Query, ResourceRequest
 
 WITHOUT_ANY = (
@@ -64,6 +66,7 @@ class MineCall:
     rights: NamespaceRights
     accept: str
     encoding: AnswerEncoding
+    share: Share = field(default_factory=Share)
 
     @classmethod
     def of(
@@ -81,8 +84,10 @@ class MineCall:
         Refused
             The client accepts nothing that can be given.
         """
-        encoding = encoding_of(request, ",".join(exchange.request.values("accept")))
-        answer = answer_encoding(encoding.media_type)
+        sent = exchange.request
+        encoding = encoding_of(request, ",".join(sent.values("accept")))
+        indented = wants_indentation(request.parameter("pretty"), sent.value("user-agent"))
+        answer = answer_encoding(encoding.media_type, indented=indented)
         return cls(exchange, request, visitor, platform, rights, encoding.accept, answer)
 
     @property

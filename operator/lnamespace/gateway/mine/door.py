@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lnamespace.gateway.answers import UpstreamRefused
@@ -22,6 +22,7 @@ from lnamespace.gateway.mine.spans import (
 )
 from lnamespace.gateway.mine.visitors import Visitor, Visitors
 from lnamespace.gateway.mine.watches import MineWatcher
+from lnamespace.gateway.shares import Shares
 from lnamespace.gateway.upstream_discovery import UpstreamDiscovery
 from lnamespace.translate.discovery import DiscoveredGroup
 from lnamespace.translate.percent import encode_query, encode_segment
@@ -63,6 +64,7 @@ class MineDoor:
     lister: MineLister
     watcher: MineWatcher
     in_flight: InFlight
+    shares: Shares = field(default_factory=Shares)
 
     async def serve(self, exchange: Exchange, destination: Destination) -> None:
         """Answer a request.
@@ -85,12 +87,15 @@ class MineDoor:
         sent = exchange.request
         request = parse_platform_request(sent.method, destination.target, self.resources.table)
         exchange.verb = request.verb if request else VERBS.get(sent.method, "")
-        with self.in_flight.holding(visitor.owner, len(sent.body)):
+        exchange.connection.owner = owner = visitor.owner
+        with self.in_flight.holding(owner, len(sent.body)):
             if exchange.verb == "watch":
                 await self._answer(exchange, destination, visitor, request)
                 return
-            with self.in_flight.counted(visitor.owner, _COUNTED):
-                await self._answer(exchange, destination, visitor, request)
+            with self.in_flight.counted(owner, _COUNTED):
+                asked = request or _COUNTED
+                async with self.in_flight.lane(owner, asked):
+                    await self._answer(exchange, destination, visitor, request)
 
     async def _answer(
         self, exchange: Exchange, destination: Destination, visitor: Visitor, request: Request
@@ -101,8 +106,9 @@ class MineDoor:
                 visitor.refuse_certificate()
             if request.verb == "watch":
                 await self.watcher.watch(call)
-            else:
-                await self.lister.answer(call)
+                return
+            with self.shares.of(visitor.owner, exchange.connection.transport.abort) as share:
+                await self.lister.answer(replace(call, share=share))
         elif not visitor.credentials and (target := self._open_to_all(visitor, request)):
             sent = exchange.request
             headers = headers_for_platform(sent.headers, upgrade=False)

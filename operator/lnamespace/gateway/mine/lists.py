@@ -68,10 +68,7 @@ class MineLister:
         while True:
             try:
                 return await self._list(call, there)
-            except* _RefusedPart as group:
-                refused = group.exceptions[0]
-                while isinstance(refused, ExceptionGroup):
-                    refused = refused.exceptions[0]
+            except _RefusedPart as refused:
                 if refused.refusal.status != 403 or len(there) == 1:
                     raise refused.refusal from None
                 there.remove(refused.namespace)
@@ -98,7 +95,7 @@ class MineLister:
         parameters = (*page.parameters, ("continue", page.continue_))
         while True:
             response = await call.send(page.namespace, parameters)
-            body = await response.read()
+            body = await response.read(call.share.hold)
             if response.status == 200:
                 return body
             if response.status != 403 or not call.fresh(page.namespace):

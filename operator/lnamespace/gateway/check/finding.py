@@ -1,0 +1,51 @@
+"""What a finding is, and the words that findings have in common."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lnamespace.kube.prefixed import ClusterObject
+
+_SHOWN = 8
+"""So many names stand in one line; the others are counted."""
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    PROBLEM = "problem"
+    """Something leaks, collides or will not work."""
+    WARNING = "warning"
+    """Somebody should look at it and decide."""
+    NOTE = "note"
+    """What people of LClusters will see, or not have."""
+
+
+@dataclass(frozen=True)
+class CheckFinding:
+    """One thing that was found.
+
+    Parameters
+    ----------
+    about
+        Object, kind or right.
+    advice
+        What to do; empty where nothing need be done.
+    """
+
+    severity: Severity
+    about: str
+    found: str
+    advice: str = ""
+
+
+def group_of(definition: ClusterObject) -> str:
+    """Return the API group of a CustomResourceDefinition."""
+    return definition.metadata.name.partition(".")[2]
+
+
+def name_some(names: Iterable[str]) -> str:
+    """Return the first names, and how many more there are."""
+    ordered = sorted(names)
+    more = len(ordered) - _SHOWN
+    return ", ".join(ordered[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,105 @@
+"""Judge what the platform publishes: what every LCluster sees, and what it hides from them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lnamespace.gateway.check.finding import CheckFinding, Severity, group_of, name_some
+from lnamespace.gateway.check.state import PlatformState
+from lnamespace.kube.resources import CLUSTER_ROLE, CUSTOM_RESOURCE_DEFINITION
+from lnamespace.translate.published import WILDCARD, Published, PublishedObjects
+from lnamespace.translate.resources import GroupResource
+
+
+def judge_publication(state: PlatformState) -> Iterator[CheckFinding]:
+    """Yield what is to be said of the names that are published."""
+    published = _without_kubernetes_roles(state.published)
+    seen = {resource: _names(published, resource, state) for resource in published.objects}
+    for resource, names in sorted(seen.items(), key=lambda each: each[0].plural):
+        if names:
+            about = str(resource) if resource in published.custom_names else resource.plural
+            yield CheckFinding(Severity.NOTE, about, f"every LCluster sees {name_some(names)}")
+    for name in state.secret_parameters:
+        yield CheckFinding(
+            Severity.WARNING,
+            f"storageclasses {name}",
+            "its parameters name a Secret of the platform, and every LCluster reads the names",
+            "nobody reads the Secret by that; if the names tell too much, set them in the driver",
+        )
+    if published.usable:
+        yield CheckFinding(
+            Severity.NOTE,
+            "customresourcedefinitions",
+            f"every LCluster may have {name_some(map(str, published.usable))}: what answers them "
+            "acts for people of LClusters",
+        )
+    yield from _shadowed(state, seen)
+    yield from _missing(state, published, seen)
+
+
+def _without_kubernetes_roles(published: Published) -> Published:
+    """Return what is published, but for the ClusterRoles that every Kubernetes has."""
+    roles = GroupResource(CLUSTER_ROLE.group, CLUSTER_ROLE.plural)
+    objects = dict(published.objects)
+    if roles in objects:
+        objects[roles] = PublishedObjects(objects[roles].further)
+    return replace(published, objects=objects)
+
+
+def _names(published: Published, resource: GroupResource, state: PlatformState) -> frozenset[str]:
+    if resource in published.custom_names:
+        return published.custom_names[resource]
+    of_kind = (
+        (each.metadata.name, each.metadata.labels)
+        for each in state.objects
+        if GroupResource(each.resource.group, each.resource.plural) == resource
+    )
+    return published.names(resource, of_kind, state.names.lcluster_label)
+
+
+def _shadowed(
+    state: PlatformState, seen: dict[GroupResource, frozenset[str]]
+) -> Iterator[CheckFinding]:
+    """Tell what an LCluster made itself and cannot reach, for its name is published."""
+    for each in state.objects:
+        tenant = state.label_of(each)
+        if not tenant:
+            continue
+        if each.resource is CUSTOM_RESOURCE_DEFINITION:
+            hidden = group_of(each).removeprefix(f"{tenant}-") in state.published.groups
+        else:
+            resource = GroupResource(each.resource.group, each.resource.plural)
+            own = each.metadata.name.removeprefix(f"{tenant}-")
+            hidden = own in seen.get(resource, ())
+        if hidden:
+            yield CheckFinding(
+                Severity.PROBLEM,
+                str(each),
+                f"LCluster {tenant} cannot reach it: what is published goes before it",
+                "publish another name, or have its people make it anew under another",
+            )
+
+
+def _missing(
+    state: PlatformState, published: Published, seen: dict[GroupResource, frozenset[str]]
+) -> Iterator[CheckFinding]:
+    """Tell what is to be published by its whole name and is not there."""
+    definitions = {
+        each.metadata.name
+        for each in state.objects
+        if each.resource is CUSTOM_RESOURCE_DEFINITION and not state.label_of(each)
+    }
+    wanted = {
+        f"{resource.plural} {name}"
+        for resource, rule in published.objects.items()
+        for name in rule.names
+        if WILDCARD not in name and name not in seen[resource]
+    }
+    custom = {str(each) for each in (*published.custom_names, *published.usable)}
+    wanted |= {f"customresourcedefinitions {each}" for each in custom - definitions}
+    for about in sorted(wanted):
+        yield CheckFinding(
+            Severity.WARNING,
+            about,
+            "it is to be published, and there is none",
+            "make it, or take it out of gateway.published",
+        )

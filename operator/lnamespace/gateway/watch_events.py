@@ -1,0 +1,130 @@
+"""Events of watches upstream, on their way to a client that may read slowly."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.shares import Share
+from lnamespace.translate.list_options import INITIAL_EVENTS_END
+
+_WAITING_EVENTS = 1000
+_WAITING_BYTES = 256 * 1024
+_QUIET = 0.1
+"""Seconds without news after which a client has been told all that was there."""
+_LONGEST = 20.0
+"""Seconds after which a watch has no place however slow its client is: others of its tenant wait.
+A client that takes nothing is cut off after three times as long."""
+_END = INITIAL_EVENTS_END.encode()
+
+
+@dataclass(frozen=True)
+class ToldEvent:
+    """A line that a namespace told; ``error`` ends the whole. Without either, nothing is told."""
+
+    namespace: str
+    line: bytes = b""
+    error: Exception | None = None
+    last: bool = False
+
+
+class WaitingEvents(asyncio.Queue[ToldEvent]):
+    """Keep so many events, and bytes, until the client has taken those before them.
+
+    Events of a megabyte were a gigabyte in a watch of which a client reads nothing.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_WAITING_EVENTS)
+        self._bytes = 0
+
+    def full(self) -> bool:
+        """Return whether nothing more is to be put in."""
+        return super().full() or self._bytes > _WAITING_BYTES
+
+    def _put(self, item: ToldEvent) -> None:
+        super()._put(item)
+        self._bytes += len(item.line)
+
+    def _get(self) -> ToldEvent:
+        item: ToldEvent = super()._get()
+        self._bytes -= len(item.line)
+        return item
+
+
+class OpeningPlace:
+    """A place among the watches of a tenant whose client has not caught up."""
+
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        self._places = places
+        self._taken = False
+        self._quiet: asyncio.TimerHandle | None = None
+        self._latest: asyncio.TimerHandle | None = None
+
+    async def take(self) -> None:
+        """Wait for the place."""
+        await self._places.acquire()
+        self._taken = True
+        self._latest = asyncio.get_running_loop().call_later(_LONGEST, self.give_back)
+
+    def give_back(self) -> None:
+        """Let another have the place."""
+        if self._taken:
+            self._taken = False
+            self._places.release()
+        if self._latest:
+            self._latest.cancel()
+        self._hear()
+
+    def listen(self) -> None:
+        """Give the place back if nothing more comes: all that was there has been told."""
+        if self._taken:
+            self._quiet = asyncio.get_running_loop().call_later(_QUIET, self.give_back)
+
+    def _hear(self) -> None:
+        if self._quiet:
+            self._quiet.cancel()
+            self._quiet = None
+
+    def heard(self, data: bytes) -> None:
+        """Note that something came; the mark after all that was there may be in it."""
+        self._hear()
+        if self._taken and _END in data:
+            self.give_back()
+
+
+async def event_lines(
+    response: UpstreamResponse, share: Share | None = None, place: OpeningPlace | None = None
+) -> AsyncIterator[bytes]:
+    """Yield the events of a watch as they come, without their line ends.
+
+    Parameters
+    ----------
+    share
+        Counts what is kept of events.
+    place
+        Is given back when the client has caught up, or at the end.
+
+    Raises
+    ------
+    Refused
+        There is no room for an event.
+    """
+    rest, kept, share = b"", 0, share or Share()
+    place = place or OpeningPlace(asyncio.Semaphore())
+    try:
+        place.listen()
+        while data := await response.take():
+            place.heard(data)
+            share.hold(len(data))
+            kept += len(data)
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                if line:
+                    yield line
+            share.release(kept - len(rest))
+            kept = len(rest)
+            place.listen()
+    finally:
+        share.release(kept)
+        place.give_back()

@@ -1,0 +1,254 @@
+"""Clients that come in thousands, say nothing, or read nothing."""
+
+import asyncio
+import gc
+import resource
+import ssl
+import subprocess
+import sys
+import weakref
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+from lnamespace.gateway.http.exchange import Exchange
+from lnamespace.gateway.http.limits import ServerLimits
+from lnamespace.gateway.http.server import HttpServer
+from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
+from lnamespace.runtime.addresses import Address
+from lnamespace.runtime.open_files import raise_open_files
+
+from tests.e2e.support.gateway import make_certificates
+from tests.unit.support.server import DEADLINE
+
+ASK = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
+LONG = 8_000_000
+
+
+async def answer(exchange: Exchange) -> None:
+    exchange.connection.owner = exchange.request.target.strip("/")
+    size = LONG if exchange.request.target == "/long" else 2
+    await exchange.answer(200, (), b"x" * size)
+
+
+@asynccontextmanager
+async def serving(
+    limits: ServerLimits, context: ssl.SSLContext | None = None
+) -> AsyncIterator[tuple[HttpServer, int]]:
+    server = HttpServer(answer, limits)
+    address = await server.start(Address("127.0.0.1", 0), context)
+    try:
+        yield server, address.port
+    finally:
+        await server.stop()
+
+
+async def ended(reader: asyncio.StreamReader) -> bool:
+    """Whether a connection is closed, which it may be by a reset."""
+    async with asyncio.timeout(DEADLINE):
+        with suppress(ConnectionResetError):
+            return not await reader.read()
+    return True
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(DEADLINE):
+        while not condition():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tls") / "certificates"
+    make_certificates(folder)
+    return folder
+
+
+async def test_who_begins_no_handshake_makes_room_for_who_does(certificates: Path) -> None:
+    """They were in no count, until the process had no file left for anybody."""
+    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    theirs.load_cert_chain(certificates / "tls.crt", certificates / "tls.key")
+    ours = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
+    async with serving(ServerLimits(handshakes=3, finish=0.1), theirs) as (server, port):
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
+        for reader, _ in silent[:2]:
+            assert await ended(reader)
+        for _ in range(3):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=ours)
+            writer.write(ASK % b"/short")
+            async with asyncio.timeout(DEADLINE):
+                assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+            writer.close()
+        acceptor = server._acceptors[0]  # noqa: SLF001
+        assert acceptor.beginning <= 3
+        for _, writer in silent:
+            writer.close()
+
+
+async def test_handshakes_that_are_cut_leave_nothing(certificates: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates / "tls.crt", certificates / "tls.key")
+    async with serving(ServerLimits(finish=0.1), context) as (server, port):
+        acceptor = server._acceptors[0]  # noqa: SLF001
+        for _ in range(50):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"\x16\x03\x01\x02\x00")
+            writer.transport.abort()
+        await until(lambda: not acceptor.beginning and not server.connections)
+
+
+async def test_who_has_most_idle_connections_makes_room_for_others() -> None:
+    async with serving(ServerLimits(connections=6, finish=0.1)) as (_, port):
+        opened = []
+        for owner in (b"/honest", *[b"/flood"] * 8):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(ASK % owner)
+            async with asyncio.timeout(DEADLINE):
+                await reader.readuntil(b"\r\n\r\nxx")
+            opened.append((reader, writer))
+        assert await ended(opened[1][0])
+        reader, writer = opened[0]
+        writer.write(ASK % b"/honest")
+        async with asyncio.timeout(DEADLINE):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+        for _, writer in opened:
+            writer.close()
+
+
+async def test_a_long_answer_is_written_as_its_reader_takes_it() -> None:
+    """All of it waited in TLS's buffer a second time, and a minute later its reader was cut off."""
+    async with serving(ServerLimits(finish=0.1)) as (server, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+        writer.write(ASK % b"/long")
+        async with asyncio.timeout(DEADLINE):
+            await reader.readuntil(b"\r\n\r\n")
+            (connection,) = server._open  # noqa: SLF001
+            await until(lambda: bool(connection.gate.closed_since))
+            assert connection.transport.get_write_buffer_size() < 1_000_000
+            read = 0
+            while read < LONG:
+                read += len(await reader.read(LONG))
+        assert read == LONG
+        writer.close()
+
+
+async def test_a_connection_that_is_cut_leaves_no_memory_to_the_garbage_collector() -> None:
+    """The bodies of hundreds that were cut to make room waited for it, beside their successors."""
+    gc.collect()
+    gc.disable()
+    try:
+        async with serving(ServerLimits(finish=0.1)) as (server, port):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\nhalf")
+            await until(lambda: any(each.held for each in server._open))  # noqa: SLF001
+            (cut,) = map(weakref.ref, server._open)  # noqa: SLF001
+            writer.transport.abort()
+            await until(lambda: cut() is None)
+    finally:
+        gc.enable()
+
+
+async def test_an_answer_that_nobody_wants_leaves_no_memory_to_the_garbage_collector() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        async with serving(ServerLimits(finish=0.1)) as (_, port):
+            pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+            response = await pool.send("GET", "/long", ())
+            unwanted = weakref.ref(response)
+            await response.take()
+            response.close()
+            del response
+            await until(lambda: unwanted() is None)
+            pool.close()
+    finally:
+        gc.enable()
+
+
+def test_clients_leave_files_for_connections_to_the_api_server() -> None:
+    few = ServerLimits().within(1024)
+    assert few.connections + few.handshakes < 1024 * 3 / 4
+    assert ServerLimits().within(1_048_576) == ServerLimits()
+
+
+def test_a_process_has_as_many_files_as_it_may() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(before[0], 1000), before[1]))
+    try:
+        assert raise_open_files() == before[1]
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == before[1]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_the_memory_of_a_long_answer_is_given_back() -> None:
+    """In a process of its own, for what the allocator has learned it does not forget."""
+    script = """
+from lnamespace.runtime.long_buffers import give_back, shorten_buffers
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) // 256
+
+shorten_buffers()
+kept = []
+for _ in range(20):
+    long = b"x" * (20 << 20)
+    kept.append(b"y" * 100_000)
+    del long
+give_back()
+print(resident())
+"""
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert int(told.stdout) < 60
+
+
+async def test_who_goes_on_sending_after_a_refusal_is_refused_once(
+    caplog: pytest.LogCaptureFixture, certificates: Path
+) -> None:
+    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    theirs.load_cert_chain(certificates / "tls.crt", certificates / "tls.key")
+    ours = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
+    async with serving(ServerLimits(body=100, shutdown=0.2, finish=0.1), theirs) as (_, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=ours)
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n")
+        with suppress(OSError):
+            for _ in range(900):
+                writer.write(b"x" * 1000)
+                await writer.drain()
+        async with asyncio.timeout(DEADLINE):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 413 ")
+        writer.transport.abort()
+    assert [each.message for each in caplog.records if each.message == "refused"] == ["refused"]
+
+
+def test_an_idle_connection_takes_little_memory(certificates: Path) -> None:
+    """In a process of its own; asyncio gives each a buffer of 256 KiB."""
+    script = """
+import asyncio, ssl, sys
+from lnamespace.gateway.http.server import HttpServer
+from lnamespace.runtime.addresses import Address
+from lnamespace.runtime.long_buffers import shorten_buffers
+
+async def main():
+    def resident():
+        return int(open("/proc/self/statm").read().split()[1]) * 4
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(sys.argv[1] + "/tls.crt", sys.argv[1] + "/tls.key")
+    ours = ssl.create_default_context(cafile=sys.argv[1] + "/ca.crt")
+    server = HttpServer(None)
+    port = (await server.start(Address("127.0.0.1", 0), context)).port
+    before = resident()
+    opened = [await asyncio.open_connection("127.0.0.1", port, ssl=ours) for _ in range(100)]
+    print((resident() - before) // 100)
+    for _, writer in opened:
+        writer.transport.abort()
+    await asyncio.sleep(0)
+
+shorten_buffers()
+asyncio.run(main())
+"""
+    command = [sys.executable, "-c", script, str(certificates)]
+    told = subprocess.run(command, capture_output=True, check=True)
+    assert int(told.stdout) < 250, "KiB, both ends of it"

@@ -1,0 +1,303 @@
+"""What one tenant may take of what all share."""
+
+import asyncio
+from collections.abc import AsyncIterator, Generator
+from contextlib import ExitStack
+from functools import partial
+
+import pytest
+from lnamespace.gateway import in_flight
+from lnamespace.gateway.answer_encodings import JsonEncoding
+from lnamespace.gateway.answers import send_events
+from lnamespace.gateway.http.exchange import Exchange
+from lnamespace.gateway.http.messages import HttpRequest
+from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.in_flight import InFlight, WatchCounts
+from lnamespace.gateway.shares import Share, ShareLimits, Shares
+from lnamespace.gateway.watch_events import OpeningPlace, ToldEvent, WaitingEvents, event_lines
+from lnamespace.translate.request import PathRequest
+from lnamespace.translate.status import Refused
+
+from tests.unit.support.translation import asked
+
+SMALL = 256 * 1024
+LIMITS = ShareLimits(owner=100, all=250)
+
+
+def uncut() -> None:
+    pytest.fail("it has to make room")
+
+
+def code_of(share: Share, size: int) -> int:
+    with pytest.raises(Refused) as refused:
+        share.hold(size)
+    return refused.value.status.code
+
+
+async def test_long_work_of_one_tenant_waits_for_that_of_another() -> None:
+    shares, told = Shares(), list[str]()
+
+    def steps(owner: str) -> Generator[None, None, None]:
+        for _ in range(3):
+            told.append(owner)
+            yield
+
+    with ExitStack() as stack:
+        many = [stack.enter_context(shares.of("a", uncut)) for _ in range(5)]
+        one = stack.enter_context(shares.of("b", uncut))
+        async with asyncio.TaskGroup() as group:
+            for share in many:
+                group.create_task(share.in_turns(steps("a")))
+            group.create_task(one.in_turns(steps("b")))
+    assert told.count("a") == 15
+    # Of each two steps one is of either, as long as both have any.
+    assert [each for each in told[:7] if each == "b"] == ["b"] * 3
+
+
+async def test_short_work_waits_for_one_step_of_long_work_and_not_for_all_that_waits() -> None:
+    shares, ran, between = Shares(), 0, list[int]()
+
+    def steps() -> Generator[None, None, None]:
+        nonlocal ran
+        for _ in range(3):
+            ran += 1
+            yield
+
+    async def short() -> None:
+        for _ in range(10):
+            before = ran
+            await asyncio.sleep(0)
+            between.append(ran - before)
+
+    with ExitStack() as stack:
+        many = [stack.enter_context(shares.of("a", uncut)) for _ in range(20)]
+        async with asyncio.TaskGroup() as group:
+            for share in many:
+                group.create_task(share.in_turns(steps()))
+            group.create_task(short())
+    assert ran == 60
+    assert max(between) <= 1
+
+
+class _Sent:
+    """An exchange that notes what is sent."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def send(self, data: bytes) -> None:
+        self.count += len(data) > 0
+
+    async def end(self) -> None:
+        pass
+
+
+async def test_events_of_many_watches_come_in_turns() -> None:
+    shares, sent, between = Shares(), _Sent(), list[int]()
+
+    async def lines() -> AsyncIterator[bytes]:
+        for _ in range(10):
+            yield b"x" * 10_000
+
+    async def short() -> None:
+        for _ in range(20):
+            before = sent.count
+            await asyncio.sleep(0)
+            between.append(sent.count - before)
+
+    with ExitStack() as stack:
+        many = [stack.enter_context(shares.of("a", uncut)) for _ in range(50)]
+        async with asyncio.TaskGroup() as group:
+            for share in many:
+                watch = send_events(sent, JsonEncoding(), lines(), bytes, share)  # type: ignore[arg-type]
+                group.create_task(watch)
+            group.create_task(short())
+    assert sent.count == 500
+    # At first each has what needs no turn; without turns all were sent at once.
+    assert max(between[1:]) <= 2
+
+
+async def test_who_gives_up_waiting_takes_no_turn_from_others() -> None:
+    shares = Shares()
+
+    async def turn() -> None:
+        async with shares.turns.turn("a"):
+            await asyncio.sleep(0)
+
+    first, second, third = (asyncio.create_task(turn()) for _ in range(3))
+    await asyncio.sleep(0)
+    second.cancel()
+    async with asyncio.timeout(10):
+        await asyncio.gather(first, third)
+
+
+def test_a_tenant_with_too_long_answers_is_told_to_wait_or_to_ask_for_less() -> None:
+    shares = Shares(LIMITS)
+    with shares.of("a", uncut) as first, shares.of("a", uncut) as second:
+        first.hold(SMALL + 60)
+        assert code_of(second, SMALL + 60) == 429
+        second.hold(SMALL + 40)
+        second.release(SMALL + 40)
+        assert code_of(first, 41) == 413
+    with shares.of("a", uncut) as alone:
+        assert code_of(alone, SMALL + 101) == 413
+        alone.hold(SMALL + 100)
+    assert shares.held("a") == 0
+
+
+def test_who_has_most_makes_room_for_who_has_less() -> None:
+    shares, cut = Shares(LIMITS), list[str]()
+    with ExitStack() as stack:
+        for owner in ("a", "b"):
+            share = stack.enter_context(shares.of(owner, partial(cut.append, owner)))
+            share.hold(SMALL + 100)
+        other = stack.enter_context(shares.of("c", uncut))
+        other.hold(SMALL + 60)
+        assert cut == ["a"]
+        assert shares.held("a") == 0
+
+
+def test_who_asks_for_little_is_never_refused_for_others() -> None:
+    shares = Shares(ShareLimits(owner=100, all=100))
+    with shares.of("a", uncut) as much, shares.of("b", uncut) as little:
+        much.hold(SMALL + 100)
+        little.hold(SMALL)
+        assert code_of(little, 100) == 429
+
+
+async def test_a_fifth_list_waits_for_others_of_its_tenant_alone() -> None:
+    counted, begun, end = InFlight(200), list[str](), asyncio.Event()
+
+    async def ask(tenant: str, verb: str) -> None:
+        async with counted.lane(tenant, asked("secrets", verb)):
+            begun.append(f"{tenant} {verb}")
+            await end.wait()
+
+    tasks = [asyncio.create_task(ask("a", "list")) for _ in range(6)]
+    for tenant, verb in (("a", "get"), ("a", "create"), ("a", "watch"), ("b", "list")):
+        tasks.append(asyncio.create_task(ask(tenant, verb)))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert sorted(begun) == ["a create", "a get", *["a list"] * 4, "a watch", "b list"]
+    end.set()
+    await asyncio.gather(*tasks)
+    assert len(begun) == len(tasks)
+
+
+async def test_who_asks_again_at_once_is_answered_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_flight, "_DELAY", 0.0)
+    monkeypatch.setattr(in_flight, "_DELAYED", 1)
+    counted = InFlight(1)
+    with counted.counted("a", PathRequest("get", "/")):
+        first = asyncio.create_task(counted.delay(exchange_of("a")))
+        await asyncio.sleep(0)
+        with pytest.raises(ConnectionAbortedError):
+            await counted.delay(exchange_of("a"))
+        await asyncio.gather(first, counted.delay(exchange_of("b")))
+    await counted.delay(exchange_of("a"))
+
+
+class _Connection:
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        self.released = 0
+
+    def release(self, size: int) -> None:
+        self.released += size
+
+
+def exchange_of(owner: str) -> Exchange:
+    return Exchange(HttpRequest("GET", "/", (), b"x"), _Connection(owner))  # type: ignore[arg-type]
+
+
+async def test_events_that_wait_for_a_slow_reader_are_few_or_short() -> None:
+    waiting = WaitingEvents()
+    for _ in range(1000):
+        assert not waiting.full()
+        waiting.put_nowait(ToldEvent("a", b"x"))
+    assert waiting.full()
+    long = WaitingEvents()
+    long.put_nowait(ToldEvent("a", b"x" * (SMALL + 1)))
+    assert long.full()
+    await long.get()
+    assert not long.full()
+
+
+class _Lines(UpstreamResponse):
+    def __init__(self, *chunks: bytes) -> None:
+        self.chunks = [*chunks]
+
+    async def take(self) -> bytes:
+        return self.chunks.pop(0) if self.chunks else b""
+
+
+async def test_what_is_kept_of_an_event_is_counted_until_it_is_told() -> None:
+    shares = Shares(ShareLimits(owner=SMALL, all=SMALL))
+    half = b"x" * SMALL
+    with shares.of("a", uncut) as share:
+        lines: AsyncIterator[bytes] = event_lines(_Lines(half, b"x\ny", b"y\n"), share)
+        assert await anext(lines) == half + b"x"
+        assert share.size == len(half) + 3
+        assert await anext(lines) == b"yy"
+        assert share.size == 3
+        assert [line async for line in lines] == []
+        assert share.size == 0
+    with shares.of("a", uncut) as share:
+        with pytest.raises(Refused):
+            await anext(event_lines(_Lines(half, half, half), share))
+        assert share.size == 0
+
+
+class _Held(UpstreamResponse):
+    """A watch that tells something, and then waits."""
+
+    def __init__(self, *chunks: bytes) -> None:
+        self.chunks = [*chunks]
+
+    async def take(self) -> bytes:
+        if self.chunks:
+            return self.chunks.pop(0)
+        await asyncio.Event().wait()
+        return b""
+
+
+async def test_who_takes_no_events_opens_few_watches_and_others_open_theirs() -> None:
+    """Each had a place among the requests of all tenants until its client had read what was there:
+    with a hundred of them the only request of another tenant waited for half a minute."""
+    counts, opened = WatchCounts(), list[str]()
+    end = asyncio.Event()
+
+    async def watch(owner: str) -> None:
+        with counts.counted(owner) as count:
+            place = OpeningPlace(count.opening)
+            await place.take()
+            opened.append(owner)
+            async for _ in event_lines(_Held(b"x\n" * 2), None, place):
+                await end.wait()  # as for a client that does not read
+                return
+
+    tasks = [asyncio.create_task(watch("a")) for _ in range(12)]
+    tasks.append(asyncio.create_task(watch("b")))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert sorted(opened) == ["a"] * 8 + ["b"]
+    end.set()
+    async with asyncio.timeout(10):
+        await asyncio.gather(*tasks)
+    assert len(opened) == 13
+
+
+@pytest.mark.parametrize("told", [b"x\n", b'{"k8s.io/initial-events-end":"true"}\n'])
+async def test_who_has_caught_up_has_a_place_no_longer(told: bytes) -> None:
+    places = asyncio.Semaphore(1)
+    place = OpeningPlace(places)
+    await place.take()
+
+    async def read() -> None:
+        async for _ in event_lines(_Held(told), None, place):
+            pass
+
+    reading = asyncio.create_task(read())
+    async with asyncio.timeout(10):
+        await places.acquire()
+    reading.cancel()
