@@ -24,6 +24,7 @@ from lnamespace.ledger.costs.allocation import (
 )
 from lnamespace.ledger.costs.distribution import RULES, RowCost, distribute
 from lnamespace.ledger.costs.intervals import by_namespace
+from lnamespace.ledger.costs.lclusters import BilledLCluster, assign_lclusters
 
 HERE = ("p", "l", "main")
 HOUR = 3_600_000_000
@@ -222,3 +223,53 @@ def test_spans_of_the_ledger_are_in_order_and_do_not_overlap() -> None:
     (found,) = by_namespace(rows).values()
     assert [one.payer.cost_center for one in found] == ["0", "2", "1"]
     assert all(one.end <= following.start for one, following in pairwise(found))
+
+
+ACME = BilledLCluster("acme", "u-1", START + 10 * HOUR)
+
+
+def test_a_span_is_of_the_lcluster_whose_prefix_its_namespace_has_while_that_exists() -> None:
+    spans = {
+        (HERE, "acme-prod"): [span(1, 2, "1"), span(10, 11, "1"), span(11, 12, "2")],
+        (HERE, "acme"): [span(11, 12, "3")],
+        (HERE, "acmex-prod"): [span(11, 12, "4")],
+        (("p", "l", "other"), "acme-prod"): [span(11, 12, "5")],
+    }
+    found = assign_lclusters(spans, HERE, [ACME])
+    assert [each.payer.lcluster_uid for each in found[HERE, "acme-prod"]] == ["", "u-1", "u-1"]
+    others = [spans_ for key, spans_ in found.items() if key != (HERE, "acme-prod")]
+    assert {each.payer.lcluster for spans_ in others for each in spans_} == {""}
+    plain = {
+        key: [each._replace(payer=Payer(each.payer.cost_center)) for each in spans_]
+        for key, spans_ in found.items()
+    }
+    assert plain == spans
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "has"),
+    [
+        (9.95, 12, True),  # The controller's clock is a little behind.
+        (9.95, 10, False),  # It had ended by then.
+        (9, 12, False),
+        (10, 10.01, True),
+    ],
+)
+def test_a_clock_that_is_behind_takes_nothing_from_a_bill(
+    start: float, end: float, has: bool
+) -> None:
+    assert ACME.has(span(start, end, "1")) is has
+
+
+def test_a_report_by_lcluster_has_the_sum_of_each_payer() -> None:
+    spans = assign_lclusters(
+        {(HERE, "acme-prod"): [span(10, 11, "1"), span(11, 14, "2")]}, HERE, [ACME]
+    )
+    line = Line(HERE, "acme-prod", START + 10 * HOUR, START + 14 * HOUR, Decimal(8), "CAD")
+    other = line._replace(namespace="elsewhere")
+    found = charge([line, other], spans, Charging(("lcluster",)))
+    assert found == {
+        Key("CAD", "payer", "1", ("acme", "u-1")): Decimal(2),
+        Key("CAD", "payer", "2", ("acme", "u-1")): Decimal(6),
+        Key("CAD", "unallocated", "UNALLOCATED", ("", "")): Decimal(8),
+    }

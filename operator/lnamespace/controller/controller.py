@@ -21,6 +21,8 @@ from lnamespace.controller.guards import GuardWatch
 from lnamespace.controller.handlers import lnamespace_handlers
 from lnamespace.controller.instrumentation import DEFECT, DONE, Instrumentation
 from lnamespace.controller.lclusters.cache import TenantCluster
+from lnamespace.controller.lclusters.cost_reports import CostReports
+from lnamespace.controller.lclusters.failed_creations import FailedCreations
 from lnamespace.controller.lclusters.gateway_endpoints import parse_endpoints
 from lnamespace.controller.lclusters.location import GatewayLocation
 from lnamespace.controller.lclusters.reconciler import LClusterReconciler
@@ -150,6 +152,7 @@ class Controller:
             conventions,
             GatewayLocation(settings.gateway_url, settings.gateway_authorities),
             parse_endpoints(settings.gateway_endpoints),
+            CostReports(settings.lcluster_costs),
         )
         self._source = Reflector(
             client,
@@ -214,10 +217,13 @@ class Controller:
                 await self._relist()
         await self._profiles.refresh()
         tasks.create_task(self._profiles.keep(self._compare_all))
+        tasks.create_task(self._lclusters.reports.keep(self._compare_all))
         self._instrumentation.active = True
         for number in range(self._settings.workers):
             # Every second one is free for revocations while the others make what takes long.
             tasks.create_task(self._work(urgent=bool(number % 2)))
+        if self._settings.lclusters == "yes":
+            tasks.create_task(FailedCreations(self._client, self._cache.lclusters).run())
         tasks.create_task(self._resync())
 
     async def _relist(self) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from lnamespace.access.conventions import Conventions
 from lnamespace.controller.cache import Cache
@@ -105,9 +106,19 @@ class Reporter:
 
 
 async def replace_status(
-    client: Client, resource: Resource, of: TenantObject, new: TenantStatus
+    client: Client,
+    resource: Resource,
+    of: TenantObject,
+    new: TenantStatus,
+    *,
+    unchanged: bool = False,
 ) -> bytes | None:
     """Write the status of an object; return the object then, or None if it is gone.
+
+    Parameters
+    ----------
+    unchanged
+        Only if the object is as it was read.
 
     Raises
     ------
@@ -117,10 +128,13 @@ async def replace_status(
     path = resource.path(of.name, subresource="status")
     # A UID in a merge patch is ignored on `/status`: one that was deleted and made anew by its
     # name would have had its predecessor's status, and with it the Namespace.
-    operations = (
+    operations: list[dict[str, Any]] = [
         {"op": "test", "path": "/metadata/uid", "value": of.uid},
         {"op": "add", "path": "/status", "value": new},
-    )
+    ]
+    if unchanged:
+        version = of.metadata.resource_version
+        operations[1:1] = [{"op": "test", "path": "/metadata/resourceVersion", "value": version}]
     try:
         return await client.patch_json(path, operations)
     except NotFound:

@@ -1,17 +1,21 @@
 """The LClusters, and which Namespaces have names that belong to each."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lnamespace.access.limit import RequesterLimits
+from lnamespace.access.quota_refusals import ShareRefusal
 from lnamespace.controller.lclusters.definitions import CachedDefinition
+from lnamespace.controller.lclusters.division import totals_of
 from lnamespace.controller.lclusters.quota import LClusterEntry, refuse_excess
 from lnamespace.controller.lclusters.resource import CachedLCluster
+from lnamespace.controller.lclusters.share_quotas import CachedShareQuota, ShareWishes, is_news
 from lnamespace.kube.objects import Key
 from lnamespace.kube.state import ObservedObject
 from lnamespace.kube.store import Store
 from lnamespace.model.lcluster import SYSTEM_NAMESPACES, LCluster, tenant_of_name
-from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, Names
+from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, SHARE_QUOTA, Names
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,10 @@ class LClusterCache:
         """
         self.lclusters: Store[CachedLCluster] = Store(self._lcluster_changed)
         self.definitions: Store[CachedDefinition] = Store(self._definition_changed)
+        self.share_quotas: Store[CachedShareQuota] = Store(self._share_quota_changed)
+        self.wishes = ShareWishes()
+        self.totals = asyncio.Event()
+        """Set while any LCluster has totals."""
         self._groups: dict[str, dict[Key, str]] = {}
         """The API groups of each tenant's CustomResourceDefinitions."""
 
@@ -99,6 +107,15 @@ class LClusterCache:
         ours = {f"{name}-{namespace}" for namespace in SYSTEM_NAMESPACES}
         known = sorted(ours | self._with_prefix.get(name, set()))
         return tuple(found for each in known if (found := self._namespaces.get(("", each))))
+
+    def has_share(self, namespace: str) -> bool:
+        """Return whether a namespace has the ResourceQuota of its share."""
+        return self.share_quotas.get((namespace, SHARE_QUOTA)) is not None
+
+    def wish(self, key: TenantCluster, namespace: str, refusal: ShareRefusal) -> None:
+        """Take in that a request was refused because the share of a namespace is too small."""
+        self.wishes.note(namespace, refusal)
+        self._enqueue(key)
 
     def groups_of(self, name: str) -> frozenset[str]:
         """Return the API groups that an LCluster has CustomResourceDefinitions of."""
@@ -174,7 +191,23 @@ class LClusterCache:
             if self.groups_of(tenant) != before:
                 self._enqueue(TenantCluster(tenant))
 
+    def _share_quota_changed(
+        self, old: CachedShareQuota | None, new: CachedShareQuota | None
+    ) -> None:
+        seen = new or old
+        tenant = tenant_of_name(seen.key[0]) if seen else ""
+        cached = self.get(tenant)
+        if seen is None or cached is None or seen.key[1] != SHARE_QUOTA:
+            return
+        wished = self.wishes.any_with(cached.lcluster.prefix)
+        if is_news(old, new, totals_of(cached.lcluster), wished=wished):
+            self._enqueue(TenantCluster(tenant))
+
     def _lcluster_changed(self, old: CachedLCluster | None, new: CachedLCluster | None) -> None:
+        if new and new.lcluster.spec.quota:
+            self.totals.set()
+        elif self.totals.is_set() and not any(c.lcluster.spec.quota for c in self.lclusters):
+            self.totals.clear()
         for lcluster in (self.ours(old), self.ours(new)):
             if lcluster is not None:
                 self._enqueue(TenantCluster(lcluster.name))

@@ -4,6 +4,7 @@ A reconcile decides twice, because bindings need the Namespaces that the first s
 :func:`decide_lcluster`, then :func:`decide_cluster_grants`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -71,13 +72,18 @@ def decide_lcluster(observation: LClusterObservation, now: datetime) -> LCluster
             return _decide_active(observation, now)
 
 
-def decide_cluster_grants(observation: LClusterObservation) -> tuple[Action, ...]:
-    """Return the actions that make the tenant's account what it is in each of its Namespaces."""
+def decide_cluster_grants(
+    observation: LClusterObservation, has_share: Callable[[str], bool] = lambda _: True
+) -> tuple[Action, ...]:
+    """Return the actions that make the tenant's account what it is in each of its Namespaces.
+
+    Where an LCluster has totals, nobody works in a namespace that has no share of them.
+    """
     lcluster, conventions = observation.lcluster, observation.conventions
     bindings = (
         account_binding(lcluster, namespace.key[1], conventions)
         for namespace in _within_limit(observation)
-        if not namespace.terminating
+        if not namespace.terminating and (not lcluster.spec.quota or has_share(namespace.key[1]))
     )
     return plan_actions(bindings, observation.get)
 

@@ -2,12 +2,14 @@
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import msgspec
 
 from lnamespace.access.conventions import Conventions, lcluster_resource
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.lclusters.api_service import TenantApiService
+from lnamespace.controller.lclusters.bill import TenantBill
 from lnamespace.controller.lclusters.charges import TenantCharges
 from lnamespace.controller.lclusters.decision import (
     LClusterDecision,
@@ -17,6 +19,7 @@ from lnamespace.controller.lclusters.decision import (
 from lnamespace.controller.lclusters.observation import LClusterObservation
 from lnamespace.controller.lclusters.observer import LClusterObserver
 from lnamespace.controller.lclusters.resource import read_lcluster
+from lnamespace.controller.lclusters.sharing import ShareWriter
 from lnamespace.controller.lclusters.status import LClusterResult
 from lnamespace.controller.observation import Lifecycle
 from lnamespace.errors import ClusterError, NotFound
@@ -44,6 +47,7 @@ class LClusterExecutor:
     objects: PrefixedObjects
     charges: TenantCharges
     api_service: TenantApiService
+    bill: TenantBill
     conventions: Conventions
     swept: set[str] = field(default_factory=set)
 
@@ -72,13 +76,24 @@ class LClusterExecutor:
             return seen, replace(result, failures=tuple(failures))
         if decision.actions:
             seen = self.observer.renew(seen)
-        more, unserved, charges = await asyncio.gather(
-            self.applier.apply(decide_cluster_grants(seen)),
+        seen, unshared = await self.shares.share(seen)
+        failures += unshared
+        more, unserved, charges, unbilled = await asyncio.gather(
+            self.applier.apply(decide_cluster_grants(seen, self.cache.lclusters.has_share)),
             self._serve(seen),
             self.charges.record(seen.lcluster, seen.own, decision.now),
+            self.bill.ensure(seen.lcluster, seen.own),
         )
-        result = replace(result, failures=(*failures, *more, *unserved), charges=charges)
+        failures += (*more, *unserved)
+        result = replace(
+            result, failures=tuple(failures), charges=charges, unbilled=tuple(unbilled)
+        )
         return self.observer.renew(seen), result
+
+    @cached_property
+    def shares(self) -> ShareWriter:
+        """Return what divides the totals of LClusters."""
+        return ShareWriter(self.client, self.cache.lclusters, self.conventions)
 
     async def _serve(self, seen: LClusterObservation) -> list[ClusterError]:
         """Make the Service that leads to the tenant's API server."""
@@ -98,6 +113,7 @@ class LClusterExecutor:
             return seen, LClusterResult(failures=tuple(failures))
         for namespace in seen.own:
             self.api_service.forget(namespace.uid)
+            self.bill.forget(namespace.uid)
         seen = self.observer.renew(seen)
         remaining, more = await self._sweep(seen)
         failures += more

@@ -9,7 +9,9 @@ from lnamespace.access.conventions import Conventions, lcluster_resource
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.lclusters.api_service import TenantApiService
+from lnamespace.controller.lclusters.bill import TenantBill
 from lnamespace.controller.lclusters.charges import TenantCharges
+from lnamespace.controller.lclusters.cost_reports import CostReports
 from lnamespace.controller.lclusters.decision import LClusterDecision, decide_lcluster
 from lnamespace.controller.lclusters.executor import LClusterExecutor
 from lnamespace.controller.lclusters.gateway_endpoints import GatewayEndpoints
@@ -47,6 +49,8 @@ class LClusterReconciler:
     ----------
     location
         Where people reach the gateway.
+    reports
+        What LClusters cost.
     """
 
     client: Client
@@ -56,6 +60,7 @@ class LClusterReconciler:
     conventions: Conventions
     location: GatewayLocation = field(default_factory=GatewayLocation)
     endpoints: GatewayEndpoints = field(default_factory=GatewayEndpoints)
+    reports: CostReports = field(default_factory=CostReports)
     clock: Callable[[], datetime] = utc_now
 
     async def reconcile(self, name: str, failed_before: int = 0) -> Outcome:
@@ -90,9 +95,9 @@ class LClusterReconciler:
             case Lifecycle.ACTIVE:
                 changes_at = decision.entries.changes_at
                 if failed_before < PATIENCE and failures and all(f.retryable for f in failures):
-                    return Outcome(failures, changes_at)
+                    return Outcome([*failures, *result.unbilled], changes_at)
                 new = build_lcluster_status(seen, result, self.location, second)
-        failures += await self._write(seen.lcluster, new)
+        failures += (*await self._write(seen.lcluster, new), *result.unbilled)
         return Outcome(failures, changes_at)
 
     async def _write(self, lcluster: LCluster, new: LClusterStatus) -> list[ClusterError]:
@@ -101,7 +106,9 @@ class LClusterReconciler:
             return []
         resource = lcluster_resource(self.conventions.names)
         try:
-            answer = await replace_status(self.client, resource, lcluster, new)
+            # Shares are given by whoever knows all that were given before.
+            unchanged = bool(lcluster.spec.quota or lcluster.status.shares)
+            answer = await replace_status(self.client, resource, lcluster, new, unchanged=unchanged)
         except ClusterError as error:
             return [error]
         if answer is None:
@@ -133,6 +140,7 @@ class LClusterReconciler:
             self._objects,
             TenantCharges(self.outbox),
             TenantApiService(self.client, self.endpoints),
+            TenantBill(self.client, self.reports),
             self.conventions,
         )
 

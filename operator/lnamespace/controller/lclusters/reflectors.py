@@ -7,11 +7,14 @@ from lnamespace.access.conventions import Conventions, lcluster_resource
 from lnamespace.controller.lclusters.cache import LClusterCache
 from lnamespace.controller.lclusters.definitions import CachedDefinition, read_definition
 from lnamespace.controller.lclusters.resource import CachedLCluster, read_lcluster
+from lnamespace.controller.lclusters.share_quotas import CachedShareQuota, read_share_quota
 from lnamespace.kube.client import Client
 from lnamespace.kube.reflector import Reflector
-from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, RESOURCE_QUOTA
 
-LClusterReflector = Reflector[CachedLCluster] | Reflector[CachedDefinition]
+LClusterReflector = (
+    Reflector[CachedLCluster] | Reflector[CachedDefinition] | Reflector[CachedShareQuota]
+)
 
 
 def lcluster_reflectors(
@@ -21,7 +24,7 @@ def lcluster_reflectors(
     failed: Callable[[str], object],
     recovered: Callable[[], object],
 ) -> list[LClusterReflector]:
-    """Return the reflectors of LClusters and of their CustomResourceDefinitions."""
+    """Return the reflectors of LClusters, their CustomResourceDefinitions and their shares."""
     names = conventions.names
     return [
         Reflector(
@@ -37,6 +40,15 @@ def lcluster_reflectors(
             CUSTOM_RESOURCE_DEFINITION,
             cache.definitions,
             partial(read_definition, names=names),
+            names.lcluster_label,
+            failed,
+            recovered,
+        ),
+        Reflector(
+            client,
+            RESOURCE_QUOTA,
+            cache.share_quotas,
+            partial(read_share_quota, names=names),
             names.lcluster_label,
             failed,
             recovered,

@@ -47,6 +47,8 @@ class LClusterResult:
         What the ledger knows; None where nothing was recorded.
     remaining
         What has yet to go of a tenant whose LCluster is being deleted.
+    unbilled
+        Why the tenant does not read its bill: it is tried again, and the cluster can be used.
     """
 
     entries: ActiveEntries = NOBODY
@@ -54,6 +56,7 @@ class LClusterResult:
     failures: tuple[ClusterError, ...] = ()
     charges: ChargeResult | None = None
     remaining: tuple[str, ...] = ()
+    unbilled: tuple[ClusterError, ...] = ()
 
 
 def build_lcluster_status(
@@ -81,6 +84,7 @@ def build_lcluster_status(
         ca_bundle="" if refused else location.ca_bundle,
         namespaces=0 if refused else len(seen.own),
         charged=_charged(lcluster, result),
+        shares=lcluster.status.shares,
     )
 
 

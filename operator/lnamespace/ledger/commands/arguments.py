@@ -30,6 +30,7 @@ OpenCost's, with Date, Namespace and TotalCost; or Google's billing export, save
   lnamespace ledger costs october.csv --month 2026-10
   lnamespace ledger costs october.csv --by namespace,team,day -o csv > october-by-day.csv
   lnamespace ledger costs october.csv --shared proportional
+  lnamespace ledger costs october.csv --month 2026-10 --by lcluster -o json > 2026-10.json
   lnamespace ledger costs opencost.csv --currency USD --cluster-name main
 """
 
@@ -124,8 +125,8 @@ def _add_costs(command: argparse.ArgumentParser) -> None:
         "--by",
         default="",
         metavar="PART,...",
-        help="a row for each cluster, namespace, owner, team, environment or day (UTC), or for "
-        "several of these",
+        help="a row for each cluster, namespace, lcluster, owner, team, environment or day (UTC), "
+        "or for several of these",
     )
     command.add_argument(
         "--shared",

@@ -26,6 +26,7 @@ from lnamespace.ledger.costs.allocation import (
 from lnamespace.ledger.costs.bill import BillFormat, open_bill, read_lines
 from lnamespace.ledger.costs.distribution import distribute
 from lnamespace.ledger.costs.intervals import read_spans
+from lnamespace.ledger.costs.lclusters import BilledLCluster, assign_lclusters
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import Row
 
@@ -35,7 +36,10 @@ _NEWS = 20_000
 
 @dataclass(frozen=True)
 class CostsRequest:
-    """The arguments of the command. ``month`` is such as 202611, or empty for all."""
+    """The arguments of the command. ``month`` is such as 202611, or empty for all.
+
+    ``lclusters`` are those of this cluster, where the report is broken down by them.
+    """
 
     file: str
     bill: BillFormat
@@ -43,6 +47,12 @@ class CostsRequest:
     month: str
     rule: str
     all_clusters: bool
+    lclusters: tuple[BilledLCluster, ...] = ()
+
+    @property
+    def names_lclusters(self) -> bool:
+        """Return whether the report is broken down by LCluster."""
+        return "lcluster" in self.charging.by
 
     @property
     def cluster(self) -> Cluster | None:
@@ -109,7 +119,9 @@ def report(ledger: Ledger, asked: CostsRequest) -> tuple[list[Row], bool]:
         lines = read_lines(text, asked.bill, asked.file)
         first = list(islice(lines, 1))  # Refuse a file that is no bill before the ledger is read.
         with progress("asking the ledger"):
-            tally = Tally(asked.charging, read_spans(ledger, asked.cluster))
+            spans = read_spans(ledger, asked.cluster)
+            spans = assign_lclusters(spans, asked.bill.cluster, asked.lclusters)
+            tally = Tally(asked.charging, spans)
         with progress(f"reading {asked.file}") as news, localcontext(EXACT):
             for line in _charged(chain(first, lines), asked, left, clusters):
                 tally.add(line)

@@ -5,12 +5,14 @@ import asyncio
 import sys
 from collections.abc import Collection, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
 
+from lnamespace.access.conventions import lcluster_resource
 from lnamespace.errors import (
     ClusterError,
     LedgerError,
@@ -20,15 +22,17 @@ from lnamespace.kube.connection import Access, connect
 from lnamespace.ledger.commands.costs import parse_arguments, print_report, report
 from lnamespace.ledger.commands.output import progress, visible, write
 from lnamespace.ledger.costs.allocation import Cluster
+from lnamespace.ledger.costs.lclusters import BilledLCluster
 from lnamespace.ledger.database.embedded import existing_ledger
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.table import CLUSTER_COLUMNS
-from lnamespace.ledger.outbox.client import list_records
+from lnamespace.ledger.outbox.client import list_all, list_records
 from lnamespace.ledger.outbox.record import (
     BillingOperation,
     BillingRecord,
 )
 from lnamespace.ledger.publisher import reconciliation
+from lnamespace.model.lcluster import decode_lcluster
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
 
@@ -186,12 +190,28 @@ def _note_other_clusters(
 def costs(settings: Settings, arguments: argparse.Namespace) -> int:
     """Print the cost of each cost centre."""
     asked = parse_arguments(arguments, _cluster(settings, arguments))
+    if asked.names_lclusters:
+        asked = replace(asked, lclusters=asyncio.run(_lclusters(settings)))
     with closing(existing_ledger(settings)) as ledger:
         rows, is_known = report(ledger, asked)
         clusters = [] if is_known else _clusters(ledger)
     print_report(rows, asked, arguments.output, arguments.exact)
     _note_other_clusters(clusters, [])
     return 0
+
+
+async def _lclusters(settings: Settings) -> tuple[BilledLCluster, ...]:
+    """List the LClusters of this cluster.
+
+    Raises
+    ------
+    SettingsError, ClusterError, ModelError
+        They cannot be listed or read.
+    """
+    async with connect(Access(settings.kubeconfig, settings.context)) as client:
+        resource = lcluster_resource(Names(settings.api_group_suffix))
+        found = [raw async for raw in list_all(client, resource)]
+    return tuple(BilledLCluster.of(decode_lcluster(raw)) for raw in found)
 
 
 def _cluster(settings: Settings, arguments: argparse.Namespace) -> Cluster:

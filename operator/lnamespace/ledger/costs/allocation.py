@@ -49,12 +49,14 @@ Cluster = tuple[str, str, str]
 
 
 class Payer(NamedTuple):
-    """Who pays, as the ledger has it."""
+    """Who pays, as the ledger has it, and for which LCluster, as the cluster has it."""
 
     cost_center: str
     owner: str = ""
     team: str = ""
     environment: str = ""
+    lcluster: str = ""
+    lcluster_uid: str = ""
 
 
 class Span(NamedTuple):
@@ -128,6 +130,10 @@ PARTS: Mapping[str, tuple[tuple[str, ...], _Part]] = {
     "owner": (("owner",), lambda _, payer, __: (payer.owner,)),
     "team": (("team",), lambda _, payer, __: (payer.team,)),
     "environment": (("environment",), lambda _, payer, __: (payer.environment,)),
+    "lcluster": (
+        ("lcluster", "lcluster_uid"),
+        lambda _, payer, __: (payer.lcluster, payer.lcluster_uid),
+    ),
     "day": (("day",), lambda _, __, day: (day,)),
 }
 """What a report can be broken down by: the names of the columns, and their values."""

@@ -11,7 +11,7 @@ from lnamespace.ledger.costs.allocation import FOREVER, Cluster, Payer, Span, Sp
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.table import CLUSTER_COLUMNS
 
-_PAYER = Payer._fields
+_PAYER = ("cost_center", "owner", "team", "environment")
 
 
 def read_spans(ledger: Ledger, cluster: Cluster | None) -> Spans:

@@ -1,0 +1,182 @@
+"""Write the shares of an LCluster: into its status first, then into its ResourceQuotas."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from lnamespace.access.conventions import Conventions, lcluster_resource
+from lnamespace.controller.lclusters.cache import LClusterCache
+from lnamespace.controller.lclusters.division import (
+    SharedNamespace,
+    divide_totals,
+    shared_namespaces,
+    totals_of,
+)
+from lnamespace.controller.lclusters.observation import LClusterObservation
+from lnamespace.controller.lclusters.resource import CachedLCluster, read_lcluster
+from lnamespace.controller.lclusters.share_quotas import CachedShareQuota, read_share_quota
+from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NotFound
+from lnamespace.kube.client import Client
+from lnamespace.kube.resources import RESOURCE_QUOTA
+from lnamespace.model.lcluster import LCluster, NamespaceShare
+from lnamespace.model.names import SHARE_QUOTA
+
+Shared = tuple[LClusterObservation, list[ClusterError]]
+"""What is known after the shares were written, and what failed."""
+
+
+@dataclass(frozen=True)
+class ShareWriter:
+    """Divides the totals of LClusters among their namespaces."""
+
+    client: Client
+    cache: LClusterCache
+    conventions: Conventions
+
+    async def share(self, seen: LClusterObservation) -> Shared:
+        """Make the shares of an LCluster what they are to be next; without totals there are none.
+
+        A ResourceQuota is written as it was before ``status.shares`` was: what was lowered since
+        then, by a controller that took our place, is not raised again.
+        """
+        lcluster = seen.lcluster
+        quotas = {
+            each.key[1]: found
+            for each in seen.own
+            if (found := self.cache.share_quotas.get((each.key[1], SHARE_QUOTA)))
+        }
+        if not lcluster.spec.quota:
+            return await self._end(seen, quotas.values())
+        wishes = {each.key[1]: self.cache.wishes.of(each.key[1]) for each in seen.own}
+        before = shared_namespaces(lcluster, seen.own, quotas, wishes)
+        shares = divide_totals(totals_of(lcluster), before)
+        after = tuple(
+            replace(each, share=share) for each, share in zip(before, shares, strict=True)
+        )
+        outdated = [each for each in after if each.outdated]
+        if not outdated and shares == lcluster.status.shares:
+            return seen, []
+        try:
+            seen = await self._write_shares(seen, shares)
+        except ClusterError as error:
+            return seen, [error]
+        results = await asyncio.gather(*(self._write_quota(lcluster, each) for each in outdated))
+        return seen, [error for error in results if error]
+
+    async def _end(self, seen: LClusterObservation, quotas: Iterable[CachedShareQuota]) -> Shared:
+        """Delete the ResourceQuotas, and then the shares."""
+        failures: list[ClusterError] = []
+        for each in quotas:
+            namespace, name = each.key
+            try:
+                await self.client.delete(RESOURCE_QUOTA.path(name, namespace), each.uid)
+            except NotFound:
+                pass
+            except ClusterError as error:
+                failures.append(error)
+                continue
+            self.cache.share_quotas.forget(each.key, each.version)
+        if failures or not seen.lcluster.status.shares:
+            return seen, failures
+        try:
+            return await self._write_shares(seen, ()), []
+        except ClusterError as error:
+            return seen, [error]
+
+    async def _write_shares(
+        self, seen: LClusterObservation, shares: tuple[NamespaceShare, ...]
+    ) -> LClusterObservation:
+        """Write the shares if the LCluster is as it was; return what is known then.
+
+        Shares that are the same are sent too: the answer tells that they are still in force.
+        """
+        lcluster = self._newest(seen).lcluster
+        whole = msgspec.structs.replace(lcluster.status, shares=shares)
+        operations = (
+            {"op": "test", "path": "/metadata/uid", "value": lcluster.uid},
+            {
+                "op": "test",
+                "path": "/metadata/resourceVersion",
+                "value": lcluster.metadata.resource_version,
+            },
+            {"op": "add", "path": "/status", "value": whole},
+        )
+        path = lcluster_resource(self.conventions.names).path(lcluster.name, subresource="status")
+        read = read_lcluster(await self.client.patch_json(path, operations))
+        self.cache.lclusters.learn(read)
+        return replace(seen, cached=read)
+
+    def _newest(self, seen: LClusterObservation) -> CachedLCluster:
+        """Return the LCluster after a write of its finalizer that changed nothing else."""
+        known, lcluster = self.cache.get(seen.name), seen.lcluster
+        if (
+            known is not None
+            and not known.terminating
+            and known.lcluster.uid == lcluster.uid
+            and (known.lcluster.spec, known.lcluster.status) == (lcluster.spec, lcluster.status)
+        ):
+            return known
+        return CachedLCluster(("", seen.name), 0, lcluster)
+
+    async def _write_quota(
+        self, lcluster: LCluster, namespace: SharedNamespace
+    ) -> ClusterError | None:
+        """Write one ResourceQuota; return why it could not be."""
+        try:
+            if namespace.quota is None:
+                answer = await self._create_quota(lcluster, namespace)
+            else:
+                answer = await self._replace_quota(lcluster, namespace, namespace.quota)
+        except ClusterError as error:
+            return error
+        self.cache.share_quotas.learn(read_share_quota(answer, self.conventions.names))
+        return None
+
+    async def _create_quota(self, lcluster: LCluster, namespace: SharedNamespace) -> bytes:
+        path = RESOURCE_QUOTA.path(namespace=namespace.name)
+        built = {
+            "apiVersion": RESOURCE_QUOTA.api_version,
+            "kind": RESOURCE_QUOTA.kind,
+            "metadata": {"name": SHARE_QUOTA} | self._marks(lcluster, namespace),
+            "spec": {"hard": namespace.share.limits},
+        }
+        try:
+            return await self.client.create(path, msgspec.json.encode(built))
+        except AlreadyExists:
+            # The watch is behind, or somebody made it before the name was ours.
+            path = RESOURCE_QUOTA.path(SHARE_QUOTA, namespace.name)
+            found = read_share_quota(await self.client.get(path), self.conventions.names)
+            if found.generation < 0:
+                return await self._replace_quota(lcluster, namespace, found)
+            self.cache.share_quotas.learn(found)
+            raise
+
+    async def _replace_quota(
+        self, lcluster: LCluster, namespace: SharedNamespace, found: CachedShareQuota
+    ) -> bytes:
+        marks = self._marks(lcluster, namespace)
+        operations: list[dict[str, Any]] = [
+            {"op": "test", "path": "/metadata/uid", "value": found.uid},
+            {"op": "test", "path": "/metadata/resourceVersion", "value": str(found.version)},
+            {"op": "add", "path": "/spec/hard", "value": namespace.share.limits},
+        ]
+        operations += [
+            {"op": "add", "path": f"/metadata/{key}", "value": value}
+            for key, value in marks.items()
+        ]
+        path = RESOURCE_QUOTA.path(SHARE_QUOTA, namespace.name)
+        try:
+            return await self.client.patch_json(path, operations)
+        except NotFound as error:
+            self.cache.share_quotas.forget(found.key, found.version)
+            raise Conflict("deleted while it was being changed", status=404) from error
+
+    def _marks(self, lcluster: LCluster, namespace: SharedNamespace) -> dict[str, Any]:
+        names = self.conventions.names
+        return {
+            "labels": self.conventions.labels() | {names.lcluster_label: lcluster.name},
+            "annotations": {names.share_annotation: str(namespace.share.generation)},
+        }

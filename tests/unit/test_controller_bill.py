@@ -1,0 +1,185 @@
+"""The people of an LCluster read who pays for it and what it cost; and nothing of others."""
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from lnamespace.access.conventions import Conventions
+from lnamespace.controller.lclusters.bill import TenantBill, bill_data
+from lnamespace.controller.lclusters.cost_reports import CostReports, LClusterCost, decode_report
+from lnamespace.kube.state import ObservedObject, read_observed
+from lnamespace.model.lcluster import LCluster, LClusterSpec
+from lnamespace.model.lnamespace import Billing, BillingSource, Metadata, Provenance
+
+from tests.unit.support.cluster import cluster
+from tests.unit.support.server import client_of
+
+BILL = "/api/v1/namespaces/acme-kube-public/configmaps/lcluster-bill"
+SINCE = datetime(2026, 10, 1, 12, tzinfo=UTC)
+ORIGIN = Provenance(1, SINCE, BillingSource.GROUP, "the-admin", "all@example.com")
+PAID = LCluster(
+    Metadata("acme", "uid-a", "1"),
+    LClusterSpec(billing=Billing(cost_center="4711", team="payments", provenance=ORIGIN)),
+)
+REPORT = """[
+  {"cost_center": "4711", "kind": "payer", "lcluster": "acme", "lcluster_uid": "uid-a",
+   "currency": "CAD", "cost": 12.345678901234567890},
+  {"cost_center": "0815", "kind": "payer", "lcluster": "acme", "lcluster_uid": "uid-a",
+   "currency": "CAD", "own_cost": 1, "shared_cost": 1.5, "cost": 2.50},
+  {"cost_center": "4711", "kind": "payer", "lcluster": "acme", "lcluster_uid": "uid-earlier",
+   "currency": "CAD", "cost": 99.00},
+  {"cost_center": "SHARED", "kind": "shared", "lcluster": "", "lcluster_uid": "",
+   "currency": "CAD", "cost": 77.00}
+]"""
+
+
+def public(uid: str = "u-1", **more: Any) -> tuple[ObservedObject, ...]:
+    metadata = {"name": "acme-kube-public", "uid": uid, "resourceVersion": "1"} | more
+    body = json.dumps({"metadata": metadata}).encode()
+    return (read_observed(body, Conventions().managed_metadata),)
+
+
+def reports(folder: Path, **months: str) -> CostReports:
+    for month, text in months.items():
+        name = f"{month.removeprefix('m').replace('_', '-')}.json"
+        (folder / name).write_text(text)
+    found = CostReports(str(folder))
+    found.refresh()
+    return found
+
+
+def costs(found: Iterable[LClusterCost]) -> list[tuple[str, str, Decimal]]:
+    return [(each.month, each.cost_center, each.cost) for each in found]
+
+
+def test_a_bill_says_who_pays_and_since_when_and_not_who_made_it_so() -> None:
+    assert bill_data(PAID, ()) == {
+        "costCenter": "4711",
+        "team": "payments",
+        "since": "2026-10-01T12:00:00Z",
+    }
+
+
+def test_amounts_keep_all_their_digits(tmp_path: Path) -> None:
+    text = bill_data(PAID, reports(tmp_path, m2026_10=REPORT).of("uid-a"))["costs.json"]
+    assert text == (
+        "[\n"
+        '  {"month":"2026-10","costCenter":"0815","currency":"CAD","cost":2.50},\n'
+        '  {"month":"2026-10","costCenter":"4711","currency":"CAD","cost":12.345678901234567890}\n'
+        "]\n"
+    )
+    assert len(json.loads(text)) == 2
+
+
+def test_an_lcluster_reads_costs_by_its_uid_and_never_those_of_an_earlier_one(
+    tmp_path: Path,
+) -> None:
+    found = reports(tmp_path, m2026_10=REPORT)
+    assert [each.cost for each in found.of("uid-earlier")] == [Decimal("99.00")]
+    assert Decimal("99.00") not in [each.cost for each in found.of("uid-a")]
+    assert found.of("uid-b") == ()
+    assert found.of("") == ()
+
+
+def test_rows_of_one_payer_are_summed() -> None:
+    rows = [{"lcluster_uid": "u", "cost_center": "1", "currency": "CAD", "cost": 0.1}] * 3
+    (found,) = decode_report("2026-10", json.dumps(rows).encode())["u"]
+    assert found.cost == Decimal("0.3")
+
+
+def test_the_latest_month_is_first(tmp_path: Path) -> None:
+    row = '[{"lcluster_uid": "u", "cost_center": "1", "cost": %s}]'
+    found = reports(tmp_path, m2026_09=row % 1, m2026_11=row % 3, m2026_10=row % 2)
+    assert [each.month for each in found.of("u")] == ["2026-11", "2026-10", "2026-09"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[{}]", '[{"cost": "x"}]', "null"])
+def test_a_report_that_cannot_be_read_changes_nothing(text: str, tmp_path: Path) -> None:
+    found = reports(tmp_path, m2026_10=REPORT)
+    before = found.of("uid-a")
+    (tmp_path / "2026-10.json").write_text(text)
+    assert not found.refresh()
+    assert found.of("uid-a") == before
+    with pytest.raises(msgspec.MsgspecError):
+        decode_report("2026-10", text.encode())
+
+
+def test_a_report_that_changes_or_goes_is_noticed_once(tmp_path: Path) -> None:
+    found = reports(tmp_path, m2026_10=REPORT)
+    assert not found.refresh()
+    (tmp_path / "2026-10.json").write_text('[{"lcluster_uid": "uid-a", "cost": 5}]')
+    assert found.refresh()
+    assert costs(found.of("uid-a")) == [("2026-10", "", Decimal(5))]
+    assert not found.refresh()
+    (tmp_path / "2026-10.json").unlink()
+    assert found.refresh()
+    assert found.of("uid-a") == ()
+    assert not found.refresh()
+
+
+def test_other_files_and_a_missing_folder_are_no_reports(tmp_path: Path) -> None:
+    for name in ("2026-13.json", "notes.txt", "..data"):
+        (tmp_path / name).write_text(REPORT)
+    assert reports(tmp_path).of("uid-a") == ()
+    assert not CostReports(str(tmp_path / "missing")).refresh()
+    assert not CostReports().refresh()
+
+
+async def test_a_bill_is_written_only_when_it_says_something_else(tmp_path: Path) -> None:
+    async with cluster() as server, client_of(server.url) as client:
+        found = reports(tmp_path)
+        bill = TenantBill(client, found)
+        assert await bill.ensure(PAID, public()) == []
+        assert server.objects[BILL]["data"]["costCenter"] == "4711"
+        server.written()
+        assert await bill.ensure(PAID, public()) == []
+        assert server.written() == []
+        (tmp_path / "2026-10.json").write_text(REPORT)
+        assert found.refresh()
+        assert await bill.ensure(PAID, public()) == []
+        assert "2.50" in server.objects[BILL]["data"]["costs.json"]
+
+
+async def test_another_controller_reads_the_bill_and_does_not_write_it() -> None:
+    async with cluster() as server, client_of(server.url) as client:
+        assert await TenantBill(client).ensure(PAID, public()) == []
+        server.written()
+        assert await TenantBill(client).ensure(PAID, public()) == []
+        assert [verb for verb, _ in server.written()] == ["GET"]
+
+
+async def test_what_a_bill_says_no_more_is_taken_out() -> None:
+    other = msgspec.structs.replace(PAID, spec=LClusterSpec(billing=Billing(cost_center="1")))
+    async with cluster() as server, client_of(server.url) as client:
+        assert await TenantBill(client).ensure(PAID, public()) == []
+        assert await TenantBill(client).ensure(other, public()) == []
+        assert server.objects[BILL]["data"] == {"costCenter": "1"}
+
+
+async def test_a_bill_is_made_anew_in_a_new_namespace_and_not_in_one_that_ends() -> None:
+    async with cluster() as server, client_of(server.url) as client:
+        bill = TenantBill(client)
+        ends = public(deletionTimestamp="2026-01-01T00:00:00Z")
+        assert await bill.ensure(PAID, ends) == []
+        assert await bill.ensure(PAID, ()) == []
+        assert server.objects == {}
+        assert await bill.ensure(PAID, public("u-1")) == []
+        del server.objects[BILL]
+        assert await bill.ensure(PAID, public("u-2")) == []
+        assert BILL in server.objects
+
+
+async def test_a_failure_is_told_and_tried_again() -> None:
+    async with cluster() as server, client_of(server.url) as client:
+        server.refusals["POST", BILL.rpartition("/")[0]] = 403
+        bill = TenantBill(client)
+        (error,) = await bill.ensure(PAID, public())
+        assert error.status == 403
+        server.refusals.clear()
+        assert await bill.ensure(PAID, public()) == []
+        assert BILL in server.objects

@@ -1,0 +1,178 @@
+"""Quantities as numbers, what refusals say, and which changes of a ResourceQuota matter."""
+
+from dataclasses import replace
+from typing import Any
+
+import hypothesis.strategies as st
+import msgspec
+import pytest
+from hypothesis import given
+from lnamespace.access.quota_refusals import ShareRefusal, read_refusal
+from lnamespace.controller.lclusters.division import SharedNamespace, divide_totals
+from lnamespace.controller.lclusters.share_quotas import (
+    WISH_SECONDS,
+    CachedShareQuota,
+    ShareWishes,
+    is_news,
+    read_share_quota,
+)
+from lnamespace.gateway.totals import TenantTotals, read_used
+from lnamespace.model.lcluster import NamespaceShare
+from lnamespace.model.names import Names
+from lnamespace.model.quantities import format_amount, parse_amount, parse_amounts
+
+
+@pytest.mark.parametrize(
+    ("resource", "text", "amount"),
+    [
+        ("pods", "10", 10),
+        ("pods", "1k", 1000),
+        ("requests.cpu", "1", 1000),
+        ("limits.cpu", "250m", 250),
+        ("cpu", "1.5", 1500),
+        ("requests.cpu", "100n", 1),
+        ("requests.memory", "1Gi", 1 << 30),
+        ("requests.memory", "1500m", 2),
+        ("requests.storage", "2e3", 2000),
+        ("requests.storage", "1E", 10**18),
+        ("requests.storage", "0.5Ki", 512),
+    ],
+)
+def test_a_quantity_is_a_whole_number(resource: str, text: str, amount: int) -> None:
+    assert parse_amount(resource, text) == amount
+
+
+def test_a_total_is_rounded_down() -> None:
+    assert parse_amount("pods", "2500m", up=False) == 2
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1 ", "Gi", "1Gb", "0x1", "1e9999"])
+def test_what_is_no_quantity_is_left_out(text: str) -> None:
+    assert parse_amounts({"pods": text, "services": "1"}) == {"services": 1}
+
+
+@given(
+    st.sampled_from(["pods", "requests.cpu", "limits.memory", "requests.storage"]),
+    st.integers(0, 2**60),
+)
+def test_an_amount_is_written_and_read(resource: str, amount: int) -> None:
+    assert parse_amount(resource, format_amount(resource, amount)) == amount
+
+
+def test_amounts_are_written_in_the_largest_unit() -> None:
+    assert format_amount("requests.memory", 3 << 30) == "3Gi"
+    assert format_amount("requests.cpu", 2000) == "2"
+    assert format_amount("pods", 2048) == "2048"
+
+
+REFUSED = (
+    'Error creating: pods "big-x" is forbidden: exceeded quota: lcluster, '
+    "requested: pods=1,requests.cpu=2, used: pods=3,requests.cpu=500m, "
+    "limited: pods=3,requests.cpu=1"
+)
+
+
+def test_a_refusal_says_which_limits_would_be_enough() -> None:
+    refusal = read_refusal(REFUSED)
+    assert refusal
+    assert refusal.wanted == {"pods": 4, "requests.cpu": 2500}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        REFUSED.replace("lcluster", "mine"),
+        "failed quota: lcluster: must specify limits.cpu for: main",
+        "exceeded quota: lcluster, requested: , used: , limited: ",
+    ],
+)
+def test_other_messages_ask_for_nothing(message: str) -> None:
+    assert read_refusal(message) is None
+
+
+def test_nobody_forges_more_than_a_wish() -> None:
+    refusal = read_refusal("exceeded quota: lcluster, requested: pods=x, used: =, limited: ,")
+    assert refusal is None or not refusal.wanted
+
+
+def test_the_gateway_tells_of_totals() -> None:
+    totals = TenantTotals({"pods": 10, "requests.cpu": 4000})
+    totals.used["acme-a"] = read_used(b'{"status":{"used":{"pods":"3","requests.cpu":"500m"}}}')
+    totals.used["acme-b"] = {"pods": 6, "requests.cpu": 1000}
+    refusal = read_refusal(REFUSED)
+    assert refusal
+    assert totals.has_room(refusal)
+    totals.used["acme-b"] = {"pods": 7, "requests.cpu": 1000}
+    assert not totals.has_room(refusal)
+    assert totals.told(REFUSED, refusal).endswith(
+        "exceeded quota: lcluster, requested: pods=1,requests.cpu=2, "
+        "used: pods=10,requests.cpu=1500m, limited: pods=10,requests.cpu=4"
+    )
+
+
+def test_what_is_no_total_has_no_room() -> None:
+    """Its share is about to go: nobody waits for a larger one."""
+    assert not TenantTotals({"pods": 10}).has_room(ShareRefusal({"secrets": 1}, {"secrets": 0}))
+
+
+def quota(**parts: Any) -> CachedShareQuota:
+    given = CachedShareQuota(("acme-a", "lcluster"), 1, "u", 0, {"pods": 20}, {"pods": 20}, {})
+    return msgspec.structs.replace(given, **parts)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "news"),
+    [
+        (None, quota(), True),
+        (quota(), None, True),
+        (quota(), quota(version=2), False),
+        (quota(), quota(enforced={"pods": 10}), True),
+        (quota(), quota(generation=1), True),
+        (quota(used={"pods": 1}), quota(used={"pods": 2}), False),
+        (quota(used={"pods": 1}), quota(used={"pods": 16}), True),
+        (quota(used={"pods": 16}), quota(used={"pods": 16}, version=2), False),
+    ],
+)
+def test_which_changes_matter(
+    old: CachedShareQuota | None, new: CachedShareQuota | None, *, news: bool
+) -> None:
+    assert is_news(old, new, {"pods": 100}, wished=False) is news
+    assert is_news(old, new, {"pods": 100}, wished=True)
+
+
+def test_a_wish_lasts_for_a_moment() -> None:
+    now = [0.0]
+    wishes = ShareWishes(clock=lambda: now[0])
+    wishes.note("acme-a", ShareRefusal({"pods": 1}, {"pods": 3}))
+    wishes.note("acme-a", ShareRefusal({"pods": 1, "cpu": 1}, {"pods": 1, "cpu": 1}))
+    assert wishes.of("acme-a") == {"pods": 4, "cpu": 2}
+    assert wishes.any_with("acme-")
+    assert not wishes.any_with("acm-")
+    now[0] = WISH_SECONDS
+    assert not wishes.of("acme-a")
+    assert not wishes.any_with("acme-")
+
+
+def test_a_quota_of_somebody_else_has_no_share() -> None:
+    raw = b'{"metadata":{"name":"lcluster","namespace":"acme-a","resourceVersion":"7"}}'
+    assert read_share_quota(raw, Names()).generation == -1
+
+
+def test_a_lower_limit_is_another_generation() -> None:
+    held = quota(written={"pods": 60}, enforced={"pods": 60}, used={"pods": 20})
+    full = quota(written={"pods": 40}, enforced={"pods": 40}, used={"pods": 40})
+    first = SharedNamespace("acme-a", NamespaceShare("acme-a", {"pods": "60"}), held)
+    second = SharedNamespace("acme-b", NamespaceShare("acme-b", {"pods": "40"}), full)
+    shares = divide_totals({"pods": 100}, (first, replace(second, wanted={"pods": 45})))
+    assert shares == (
+        NamespaceShare("acme-a", {"pods": "50"}, {"pods": "60"}, 1),
+        NamespaceShare("acme-b", {"pods": "40"}),
+    )
+    assert [replace(first, share=shares[0]).outdated, second.outdated] == [True, False]
+
+
+def test_a_quota_of_a_tenant_that_is_nested_deeply_is_read() -> None:
+    nested = b"[" * 9000 + b"]" * 9000
+    raw = b'{"metadata":{"managedFields":' + nested + b'},"status":{"used":{"pods":"3"}}}'
+    assert read_used(raw) == {"pods": 3}
