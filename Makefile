@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 UNIT := $(BIN)/pytest -n $(or $(WORKERS),2) --dist worksteal tests/unit tests/ledger
 E2E := $(BIN)/pytest -n $(or $(WORKERS),4) --dist loadfile --no-loadscope-reorder $(or $(TESTS),tests/e2e)
 
-.PHONY: help demo test unit e2e thorough versions soak conformance alerts lint bench mutations crds protobuf-schema reference docs lock release clean
+.PHONY: help demo test unit e2e thorough versions soak starvation conformance alerts lint bench mutations crds protobuf-schema reference docs lock release clean
 
 help: ## What can be made here
 	@sed -n 's/^\([a-z0-9_-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -64,17 +64,20 @@ bench: $(VENV) ## Figures beside a bare client, and pictures of them; N=1000 for
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/plots.txt
 	@for count in $(or $(N),100 1000 5000); do \
 		$(BIN)/python -m bench --count $$count --json $(REPORT)/$$count.json || exit 1; done
-	@for part in tax layouts door ledger outbox gateway; do \
+	@for part in tax layouts door ledger outbox gateway gateway_watches; do \
 		$(BIN)/python -m bench.$$part --json $(REPORT)/$$part.json || exit 1; done
 	@$(BIN)/python -m bench.scale $(REPORT)
 	@$(BIN)/python -m bench.plots $(REPORT) $(REPORT)
+
+starvation: $(VENV) ## What a tenant notices of another one that does its worst for SECONDS (600)
+	@$(BIN)/python -m bench.starvation $(if $(SECONDS),--seconds $(SECONDS)) --json $(REPORT)/starvation.json
 
 thorough: $(VENV) ## All tests with the rare cases and many examples of each property; before a release
 	@$(UNIT) -m "" --hypothesis-profile=thorough
 	@$(E2E) -m ""
 
-soak: $(VENV) ## Everybody does what they like for MINUTES (60), and rights must be as the model says
-	@$(BIN)/python -m tests.e2e.rights_model $(if $(MINUTES),--minutes $(MINUTES)) \
+soak: $(VENV) ## Everybody does what they like for MINUTES (60), and rights must be as the model says; OF=lclusters
+	@$(BIN)/python -m tests.e2e.$(or $(OF),rights)_model $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS)) $(if $(LAYOUT),--layout $(LAYOUT)) $(if $(REPLAY),--replay $(REPLAY))
 
 conformance: $(VENV) ## Kubernetes' own conformance specs, directly and through the gateway; ONLY='Watchers|Discovery'

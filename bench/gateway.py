@@ -81,7 +81,7 @@ def main() -> int:
     """Measure, print the table, write the JSON."""
     chosen = _arguments()
     print(machine(), file=sys.stderr)
-    with _cluster() as (cluster, made):
+    with gateway_cluster() as (cluster, made):
         rows = list(_rows(cluster, made, chosen))
     print(table(rows))
     write(chosen.json, rows, {})
@@ -98,7 +98,8 @@ def _arguments() -> argparse.Namespace:
 
 
 @contextmanager
-def _cluster() -> Iterator[tuple[GatewayCluster, LClusters]]:
+def gateway_cluster() -> Iterator[tuple[GatewayCluster, LClusters]]:
+    """Make a cluster with a gateway; gone afterwards."""
     with (
         tempfile.TemporaryDirectory(prefix="lnamespace-bench-") as folder,
         running(Path(folder), GatewayCluster) as started,
@@ -108,7 +109,7 @@ def _cluster() -> Iterator[tuple[GatewayCluster, LClusters]]:
 
 
 def _rows(cluster: GatewayCluster, made: LClusters, chosen: argparse.Namespace) -> Iterator[Row]:
-    _progress("an LCluster, and its first request")
+    progress("an LCluster, and its first request")
     process = Process(cluster.gateway.pid)
     began = time.perf_counter()
     made.make(TENANT, PERSON)
@@ -127,7 +128,7 @@ def _since(began: float) -> float:
 
 
 def _single_rows(door: Door, samples: int) -> Iterator[Row]:
-    _progress("single objects")
+    progress("single objects")
     body = {"metadata": {"name": "one"}, "data": {"key": "value"}}
     inside, direct = ns_path("default", "configmaps"), ns_path(f"{TENANT}-default", "configmaps")
     door.inside.create(inside, body)
@@ -151,14 +152,14 @@ def _single_rows(door: Door, samples: int) -> Iterator[Row]:
 
 
 def _list_rows(door: Door, samples: int) -> Iterator[Row]:
-    _progress("lists")
+    progress("lists")
     for number in range(SPACES):
         door.inside.create(NAMESPACES, {"metadata": {"name": f"s{number}"}})
     spaces = [f"s{number}" for number in range(SPACES)]
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda name: _fill(door.inside, name, LISTED // SPACES), spaces))
+        list(pool.map(lambda name: fill(door.inside, name, LISTED // SPACES), spaces))
     door.inside.create(NAMESPACES, {"metadata": {"name": "big"}})
-    _fill(door.inside, "big", LISTED)
+    fill(door.inside, "big", LISTED)
     yield from _compared(f"LIST of {LISTED}", 2, door.beside(
         samples,
         lambda: door.inside.get(ns_path("big", "secrets")),
@@ -172,7 +173,8 @@ def _list_rows(door: Door, samples: int) -> Iterator[Row]:
     ))  # fmt: skip
 
 
-def _fill(api: Api, namespace: str, count: int) -> None:
+def fill(api: Api, namespace: str, count: int) -> None:
+    """Make Secrets of a thousand bytes in a namespace."""
     for number in range(count):
         metadata = {"name": f"o{number}", "labels": {"bench": "yes"}}
         body = {"metadata": metadata, "stringData": {"key": "v" * 1000}}
@@ -180,7 +182,7 @@ def _fill(api: Api, namespace: str, count: int) -> None:
 
 
 def _document_rows(door: Door, resident: Resident, samples: int) -> Iterator[Row]:
-    _progress("discovery and OpenAPI")
+    progress("discovery and OpenAPI")
     cold = Resident(resident.person, resident.kubeconfig).api
     yield Row("OpenAPI v2, the first time", "ms", _seconds(lambda: cold.text("/openapi/v2")) * 1000)
     for path in ("/openapi/v2", "/apis"):
@@ -190,7 +192,7 @@ def _document_rows(door: Door, resident: Resident, samples: int) -> Iterator[Row
 
 
 def _burst_rows(cluster: GatewayCluster, process: Process, count: int) -> Iterator[Row]:
-    _progress(f"{count} LClusters at once")
+    progress(f"{count} LClusters at once")
     before = process.memory
     made = LClusters(cluster, People(cluster))
     names = [f"burst{number}" for number in range(count)]
@@ -211,7 +213,8 @@ def _compared(name: str, goal: float, found: Beside, cpu_goal: str = "") -> Iter
     yield Row("  CPU of the gateway for each", "ms", found.cpu, None, cpu_goal)
 
 
-def _progress(text: str) -> None:
+def progress(text: str) -> None:
+    """Say what is measured now."""
     print(f"... {text}", file=sys.stderr)
 
 

@@ -3,8 +3,8 @@
 // logs can be tried without containers.
 //
 // exec and attach repeat standard input; the command `exit CODE` ends with that code. A forwarded
-// port repeats what it is sent. A log has one line, and with follow one more each 100 ms. It prints
-// the port on which it listens.
+// port repeats what it is sent. A log has one line, and with follow one more each 100 ms; where it is
+// limited to some bytes it has as many. It prints the port on which it listens.
 package main
 
 import (
@@ -168,8 +168,22 @@ func repeat(data, failed httpstream.Stream) {
 	}
 }
 
+// endless is a line that has no end.
+type endless struct{}
+
+func (endless) Read(line []byte) (int, error) {
+	for at := range line {
+		line[at] = 'x'
+	}
+	return len(line), nil
+}
+
 func logs(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain")
+	if limit, _ := strconv.ParseInt(r.URL.Query().Get("limitBytes"), 10, 64); limit > 0 {
+		io.CopyN(w, endless{}, limit)
+		return
+	}
 	follows, _ := strconv.ParseBool(r.URL.Query().Get("follow"))
 	for line := 0; line == 0 || follows; line++ {
 		if _, err := fmt.Fprintf(w, "line %d\n", line); err != nil {
