@@ -1,12 +1,23 @@
 """Requests through the gateway have the answers of a plain cluster."""
 
 import base64
+import json
 from functools import partial
 
 import pytest
 import yaml
 
-from tests.e2e.support.api import APPLY, JSON_PATCH, MERGE, NAMESPACES, RBAC, Api, ApiError, refusal
+from tests.e2e.support.api import (
+    APPLY,
+    JSON_PATCH,
+    MERGE,
+    NAMESPACES,
+    RBAC,
+    Answer,
+    Api,
+    ApiError,
+    refusal,
+)
 from tests.e2e.support.comparison import Comparison
 from tests.e2e.support.gateway import GatewayCluster, LClusters
 from tests.e2e.support.people import People
@@ -129,6 +140,11 @@ def ask_about_list_options(clusters: Comparison) -> None:
             clusters.ask("GET", f"{path}?{query}")
     clusters.ask("GET", "/api/v1/configmaps?watch=1&fieldSelector=z=y")
     clusters.ask("GET", "/api/v1/configmaps?watch=1&resourceVersion=abc")
+    services = "/apis/apiregistration.k8s.io/v1/apiservices"
+    for path in ("/api/v1/nodes", services, "/apis/networking.k8s.io/v1/ipaddresses"):
+        for query in ("fieldSelector=z=y", "watch=1&fieldSelector=z=y", "limit=x"):
+            clusters.ask("GET", f"{path}?{query}")
+    clusters.ask("GET", "/api/v1/nodes?fieldSelector=metadata.namespace=x")
 
 
 def ask_about_reviews(clusters: Comparison) -> None:
@@ -136,6 +152,10 @@ def ask_about_reviews(clusters: Comparison) -> None:
     attributes = {"verb": "get", "resource": "pods", "namspace": "same"}
     body = {"spec": {"user": "u", "resourceAttributes": attributes}, "bogus": 1}
     clusters.ask("POST", f"{reviews}?fieldValidation=Strict", body)
+    long = f"fieldManager={'m' * 129}"
+    for query in ("fieldValidation=x", "dryRun=x", "dryRun=x&dryRun=All", long):
+        clusters.ask("POST", f"{reviews}?{query}", {"spec": {"user": "u"}})
+    clusters.ask("POST", f"{reviews}?fieldManager=%07&fieldValidation=strict", body)
 
 
 def ask_about_events(clusters: Comparison) -> None:
@@ -338,6 +358,49 @@ def test_a_watch_says_where_the_initial_events_end(alice: Api, path: str, accept
     query += "&sendInitialEvents=1&resourceVersionMatch=NotOlderThan"
     answer = alice.answer("GET", f"{path}?{query}", b"", (("Accept", accept),))
     assert answer.text.count('"k8s.io/initial-events-end":"true"') == 1
+
+
+def test_a_watch_that_is_to_tell_nothing_that_is_there_tells_none(alice: Api) -> None:
+    query = "watch=1&timeoutSeconds=2&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
+    answer = alice.answer("GET", f"/api/v1/serviceaccounts?{query}", b"", ())
+    assert (answer.status, answer.body) == (200, b"")
+    told = alice.answer("GET", "/api/v1/serviceaccounts?watch=1&timeoutSeconds=2", b"", ())
+    assert b'"ADDED"' in told.body, "there is something that a watch may tell"
+
+
+@pytest.mark.parametrize("accept", ["application/yaml", "application/vnd.kubernetes.protobuf"])
+@pytest.mark.parametrize("aggregated", ["", ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"])
+def test_discovery_is_written_as_the_client_asks(
+    cluster: GatewayCluster, alice: Api, accept: str, aggregated: str
+) -> None:
+    paths = ("/api", "/apis") if aggregated else ("/api", "/apis", "/apis/apps", "/apis/apps/v1")
+    for path in paths:
+        asked = (("Accept", accept + aggregated),)
+        plain = cluster.admin.answer("GET", path, b"", asked)
+        inside = alice.answer("GET", path, b"", asked)
+        assert inside.status == plain.status == 200
+        assert content_type(inside) == content_type(plain) == accept + aggregated
+        if path == "/apis/apps/v1":
+            assert of_one_form(accept, inside.body) == of_one_form(accept, plain.body)
+
+
+def content_type(answer: Answer) -> str:
+    headers = dict(each.lower().split(": ", 1) for each in answer.headers.splitlines())
+    return headers["content-type"].replace("apigroupdiscoverylist", "APIGroupDiscoveryList")
+
+
+def of_one_form(accept: str, body: bytes) -> object:
+    """Return what YAML says; protobuf says it in one way only."""
+    return yaml.safe_load(body) if accept.endswith("yaml") else body
+
+
+@pytest.mark.parametrize("path", [f"{NAMESPACES}/default", "/api/v1/configmaps", "/api/v1/nodes"])
+def test_people_get_json_that_they_can_read(alice: Api, path: str) -> None:
+    whole = alice.answer("GET", path, b"", ())
+    indented = alice.answer("GET", f"{path}?pretty=true", b"", ())
+    assert json.loads(indented.body) == json.loads(whole.body)
+    assert indented.body.startswith(b'{\n  "kind"')
+    assert not whole.body.startswith(b"{\n")
 
 
 @pytest.mark.parametrize("path", [MAPS, f"{NAMESPACES}/default", f"{RBAC}/clusterroles/view"])

@@ -15,7 +15,7 @@ from lnamespace.gateway.documents import fetch
 from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.kube.connection import Access, connect
-from lnamespace.translate.discovery_formats import DiscoveryFormat
+from lnamespace.translate.discovery_formats import AGGREGATED as FORMAT
 from lnamespace.translate.openapi_v2_protobuf import CONTENT_TYPE
 from lnamespace.translate.published import Published
 from lnamespace.translate.request import PathRequest
@@ -27,7 +27,7 @@ from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.waiting import PATIENCE, eventually
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-AGGREGATED = DiscoveryFormat.AGGREGATED.value
+AGGREGATED = FORMAT.content_type
 CHANGED = frozenset({"", "apiregistration.k8s.io", "networking.k8s.io"})
 """Built-in groups of which something is hidden or read-only."""
 

@@ -8,7 +8,7 @@ import ssl
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,6 +95,22 @@ class Answer:
         return self.headers + "\n\n" + self.body.decode("latin-1")
 
 
+@dataclass(frozen=True)
+class OpenAnswer:
+    """An answer that goes on; its connection is closed when nobody has it any more."""
+
+    _connection: _Connection
+    _response: http.client.HTTPResponse
+
+    def readline(self) -> bytes:
+        """Return the next line; empty at the end."""
+        return self._response.readline()
+
+    def close(self) -> None:
+        """Read no more of it."""
+        self._connection.close()
+
+
 class Api:
     """Requests with the credentials of one kubeconfig, as that person or impersonating."""
 
@@ -102,14 +118,14 @@ class Api:
         self._kubeconfig = kubeconfig
         document = yaml.safe_load(kubeconfig.read_text())
         cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
-        self._address = urlsplit(cluster["server"])
-        self._server_name = cluster.get("tls-server-name", "")
-        self._tls = ssl.create_default_context(cadata=_decoded(cluster))
+        self.address = urlsplit(cluster["server"])
+        self.server_name = cluster.get("tls-server-name", "")
+        self.tls = ssl.create_default_context(cadata=_decoded(cluster))
         self._headers = headers
         if "token" in user:
             self._headers = (("Authorization", f"Bearer {user['token']}"), *headers)
         else:
-            _load_certificate(self._tls, user)
+            _load_certificate(self.tls, user)
         self._local = threading.local()
 
     def acting(self, user: str, *groups: str, **more: str) -> "Api":
@@ -129,6 +145,11 @@ class Api:
         document["users"][0]["user"] = {"token": token}
         file.write_text(yaml.safe_dump(document))
         return Api(file)
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Where the address and the credentials stand."""
+        return self._kubeconfig
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
@@ -185,6 +206,16 @@ class Api:
         """Send JSON as it is written, and return the answer."""
         return self._request(method, path, body, JSON)
 
+    def status(self, path: str) -> int:
+        """Read something on a kept connection, once; the status, or 0 without an answer."""
+        try:
+            self._attempt("GET", path, None, JSON)
+        except ApiError as error:
+            return error.status
+        except Unreachable:
+            return 0
+        return 200
+
     def answer(
         self, method: str, path: str, body: bytes = b"", headers: tuple[tuple[str, str], ...] = ()
     ) -> Answer:
@@ -193,6 +224,20 @@ class Api:
         answer = self._ask(connection, method, path, (*self._headers, *headers), body)
         lines = "\n".join(f"{name}: {value}" for name, value in answer.getheaders())
         return Answer(answer.status, lines, answer.read())
+
+    def stream(self, path: str) -> Iterator[Object]:
+        """Read the events of a watch, until it ends or breaks."""
+        connection = self._connected()
+        try:
+            answer = self._ask(connection, "GET", path, self._headers, b"")
+            if answer.status >= 300:
+                raise _error(answer.status, answer.read(), answer.getheader("Retry-After") or "1")
+            while line := answer.readline():
+                yield json.loads(line)
+        except _LOST as error:
+            raise Unreachable(f"GET {path}: {error!r}") from error
+        finally:
+            connection.close()
 
     def _json(
         self, method: str, path: str, query: dict[str, str], body: Any = None, kind: str = JSON
@@ -228,10 +273,18 @@ class Api:
             self._local.connection = None
             raise Unreachable(f"{method} {path}: {error!r}") from error
 
+    def opened(self, path: str) -> OpenAnswer:
+        """Begin to read an answer that goes on, on a connection of its own."""
+        connection = self._connected()
+        response = self._ask(connection, "GET", path, self._headers, b"")
+        if response.status >= 300:
+            raise _error(response.status, response.read(), "1")
+        return OpenAnswer(connection, response)
+
     def _connected(self) -> _Connection:
-        host, port = str(self._address.hostname), self._address.port
-        connection = _Connection(host, port, timeout=_ANSWER, context=self._tls)
-        connection.server_name, connection.tls = self._server_name, self._tls
+        host, port = str(self.address.hostname), self.address.port
+        connection = _Connection(host, port, timeout=_ANSWER, context=self.tls)
+        connection.server_name, connection.tls = self.server_name, self.tls
         return connection
 
     def _exchange(
@@ -260,7 +313,7 @@ class Api:
         """Send a request; who refuses it may answer, and close, before all of it is sent."""
         if connection.sock is None:
             connection.connect()
-        connection.putrequest(method, self._address.path + path)
+        connection.putrequest(method, self.address.path + path)
         for name, value in headers:
             connection.putheader(name, value.encode())
         connection.putheader("Content-Length", str(len(body)))

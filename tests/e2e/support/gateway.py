@@ -39,7 +39,11 @@ class GatewayProcess(Process):
     words = ("gateway",)
     defect = "Traceback"
 
-    def __init__(self, kubeconfig: Path, log: Path, port: int, certificates: Path) -> None:
+    def __init__(
+        self, kubeconfig: Path, log: Path, port: int, certificates: Path, **more: str
+    ) -> None:
+        self.port = port
+        self.kubeconfig = kubeconfig
         self.health = free_port()
         self.webhooks = free_port()
         self.pods = free_port()
@@ -58,7 +62,7 @@ class GatewayProcess(Process):
             "LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}",
             "LNAMESPACE_DRAIN_SECONDS": "1",
         }
-        super().__init__(kubeconfig, log, **fixed)
+        super().__init__(kubeconfig, log, **fixed, **more)
 
     def ready(self, log: str) -> bool:
         """Whether it listens, after it has listed everything."""
@@ -72,6 +76,7 @@ class GatewayCluster(Cluster):
         super().__init__(folder)
         self.port = free_port()
         self.certificates = folder / "certificates"
+        self.costs = folder / "costs"
         make_certificates(self.certificates)
 
     @property
@@ -89,13 +94,18 @@ class GatewayCluster(Cluster):
         super().install()
         publish(self.admin, RELEASE_NAMESPACE, WEBHOOKS, "webhooks", self.gateway.webhooks)
 
-    def behind(self, door: str, person: Person, *, by_path: bool = False) -> "Resident":
-        """Return a person with a kubeconfig for a door: that of an LCluster, or ``mine``."""
+    def behind(
+        self, door: str, person: Person, *, by_path: bool = False, port: int = 0
+    ) -> "Resident":
+        """Return a person with a kubeconfig for a door: that of an LCluster, or ``mine``.
+
+        ``port``: that of another gateway.
+        """
         document: dict[str, Any] = yaml.safe_load(person.kubeconfig.read_text())
         authority = (self.certificates / "ca.crt").read_bytes()
         server: dict[str, str] = {
             "certificate-authority-data": base64.b64encode(authority).decode(),
-            "server": self.url,
+            "server": f"https://127.0.0.1:{port or self.port}",
         }
         if by_path:
             server["server"] += "/mine" if door == "mine" else f"/clusters/{door}"
@@ -103,7 +113,8 @@ class GatewayCluster(Cluster):
             server["tls-server-name"] = f"{door}.{HOST}"
         document["clusters"][0]["cluster"] = server
         way = "path" if by_path else "host"
-        file = self.certificates / f"{door}-{person.name.replace(':', '.')}-{way}.kubeconfig"
+        stem = f"{door}-{person.name.replace(':', '.')}-{way}{port or ''}"
+        file = self.certificates / f"{stem}.kubeconfig"
         file.write_text(yaml.safe_dump(document))
         return Resident(person, file)
 
@@ -114,6 +125,7 @@ class GatewayCluster(Cluster):
         variables = {
             "LNAMESPACE_LCLUSTERS": "yes",
             "LNAMESPACE_GATEWAY_URL": self.url,
+            "LNAMESPACE_LCLUSTER_COSTS": str(self.costs),
             "LNAMESPACE_GATEWAY_AUTHORITIES": (self.certificates / "ca.crt").read_text(),
         }
         return Controller(token, self._logs / "controller.log", **variables)
@@ -123,10 +135,10 @@ class GatewayCluster(Cluster):
         """The gateway; not started."""
         return self.another_gateway("gateway", self.port)
 
-    def another_gateway(self, name: str, port: int) -> GatewayProcess:
-        """A further gateway; not started."""
+    def another_gateway(self, name: str, port: int, **more: str) -> GatewayProcess:
+        """A further gateway; not started. ``more`` are variables."""
         token = self.token(RELEASE_NAMESPACE, GATEWAY_ACCOUNT)
-        return GatewayProcess(token, self._logs / f"{name}.log", port, self.certificates)
+        return GatewayProcess(token, self._logs / f"{name}.log", port, self.certificates, **more)
 
     @property
     def ours(self) -> tuple[Process, ...]:

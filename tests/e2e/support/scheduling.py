@@ -6,7 +6,9 @@ from pathlib import Path
 from xdist.scheduler import LoadFileScheduling
 
 LONGEST = (
+    "lclusters_model",
     "rights_model",
+    "gateway_informers",
     "limits",
     "sudo_layout",
     "install_order",

@@ -1,0 +1,155 @@
+"""Clients that mean harm: very many connections, and what they send and do not read."""
+
+import asyncio
+import resource
+import ssl
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.e2e.support.api import NAMESPACES, Api, Unreachable
+from tests.e2e.support.waiting import eventually
+
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+_AT_ONCE = 50
+_READ = 65536
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where somebody of an LCluster connects to, and as whom."""
+
+    api: Api
+
+    async def connect(self, *, tls: bool = True) -> Connection:
+        """Connect; without TLS not a byte is sent."""
+        host, port = str(self.api.address.hostname), self.api.address.port
+        if not tls:
+            return await asyncio.open_connection(host, port)
+        return await asyncio.open_connection(
+            host,
+            port,
+            ssl=self.api.tls,
+            server_hostname=self.api.server_name or host,
+            ssl_shutdown_timeout=0.1,
+        )
+
+    def head(self, method: str, path: str, *more: str) -> bytes:
+        """A request up to its body."""
+        said = [f"{name}: {value}" for name, value in self.api.headers]
+        lines = [f"{method} {path} HTTP/1.1", "Host: x", *said, *more, "", ""]
+        return "\r\n".join(lines).encode()
+
+    @asynccontextmanager
+    async def connected(self, count: int, *, tls: bool = True) -> AsyncIterator[list[Connection]]:
+        """Have so many connections, some of which may be cut meanwhile."""
+        turns, opened = asyncio.Semaphore(_AT_ONCE), list[Connection]()
+
+        async def one() -> None:
+            async with turns:
+                with suppress(OSError):
+                    opened.append(await self.connect(tls=tls))
+
+        try:
+            await asyncio.gather(*(one() for _ in range(count)))
+            yield opened
+        finally:
+            for _, writer in opened:
+                writer.transport.abort()
+
+
+async def status_of(reader: asyncio.StreamReader) -> int:
+    """The status of an answer; 0 if the connection is cut before it."""
+    with suppress(OSError, ValueError):
+        line = await reader.readline()
+        return int(line.split()[1]) if line else 0
+    return 0
+
+
+async def send(writer: asyncio.StreamWriter, data: bytes, times: int = 1) -> int:
+    """Send something again and again, as long as it is taken; how often it was."""
+    sent = 0
+    with suppress(OSError):
+        for _ in range(times):
+            writer.write(data)
+            await writer.drain()
+            sent += 1
+    return sent
+
+
+class Witness:
+    """Somebody of another tenant, who asks all the time and must be answered."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.answers: Counter[int] = Counter()
+        self._stopped = threading.Event()
+
+    def _ask(self) -> None:
+        while not self._stopped.wait(0.02):
+            try:
+                self.answers[self._api.answer("GET", NAMESPACES).status] += 1
+            except (OSError, Unreachable):
+                self.answers[0] += 1
+
+    @contextmanager
+    def asking(self) -> Iterator["Witness"]:
+        """Ask until the end; all must be answered, and some while it lasts."""
+        thread = threading.Thread(target=self._ask)
+        thread.start()
+        try:
+            eventually(lambda: self.answers)
+            yield self
+            before = sum(self.answers.values())
+            eventually(lambda: sum(self.answers.values()) > before + 3)
+        finally:
+            self._stopped.set()
+            thread.join()
+        assert set(self.answers) == {200}, self.answers
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory of a process, in MiB."""
+
+    pid: int
+
+    def forget_peak(self) -> None:
+        """Begin anew to find the most."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+    @property
+    def peak(self) -> float:
+        """The most that it had."""
+        return self._read("VmHWM")
+
+    @property
+    def now(self) -> float:
+        """What it has."""
+        return self._read("VmRSS")
+
+    def _read(self, name: str) -> float:
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1]) / 1024
+        raise LookupError(name)
+
+
+def raise_files() -> int:
+    """Let this process have as many files open as it may; how many."""
+    _, hardest = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hardest, hardest))
+    return hardest
+
+
+def client_hello(context: ssl.SSLContext, name: str) -> bytes:
+    """The first message of a TLS handshake."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    beginning = context.wrap_bio(incoming, outgoing, server_hostname=name)
+    with suppress(ssl.SSLWantReadError):
+        beginning.do_handshake()
+    return outgoing.read()

@@ -1,0 +1,291 @@
+"""Clients that keep up by lists and watches lose nothing, whatever is cut or restarted."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.support.api import NAMESPACES, Api, ApiError, Unreachable, ns_path
+from tests.e2e.support.cables import Cable, cable
+from tests.e2e.support.cluster import RELEASE_NAMESPACE, running
+from tests.e2e.support.gateway import (
+    GATEWAY_ACCOUNT,
+    GatewayCluster,
+    GatewayProcess,
+    LClusters,
+    Resident,
+)
+from tests.e2e.support.informers import ClientGo, build_client_go, keeping_up, store_of
+from tests.e2e.support.people import People
+from tests.e2e.support.processes import free_port
+from tests.e2e.support.waiting import eventually
+
+TENANT = "informed"
+SPACES = ("default", "one", "two")
+
+
+@dataclass
+class Line:
+    """The way of clients to a gateway of their own, and its way to the API server."""
+
+    gateway: GatewayProcess
+    clients: Cable
+    upstream: Cable
+    resident: Resident
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    """Start a cluster of the file's own: its API server crashes, and all its objects are read."""
+    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as own:
+        assert isinstance(own, GatewayCluster)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def line(
+    cluster: GatewayCluster, people: People, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Line]:
+    """Start a gateway of the file's own, with a cable at either side."""
+    made, folder = LClusters(cluster, people), tmp_path_factory.mktemp("informers")
+    made.make(TENANT, "alice", sudoers=("alice",))
+    root = made.resident(TENANT, "alice").api.acting("alice", "system:masters")
+    for name in SPACES[1:]:
+        root.create(NAMESPACES, {"metadata": {"name": name}})
+    port = free_port()
+    with cable(port) as clients, cable(_api_server(cluster)) as upstream:
+        token = cluster.token(RELEASE_NAMESPACE, GATEWAY_ACCOUNT)
+        through = upstream.kubeconfig(token, folder / "gateway.kubeconfig")
+        log = folder / "gateway.log"
+        gateway = GatewayProcess(through, log, port, cluster.certificates)
+        gateway.start()
+        inside = cluster.behind(TENANT, people.person("alice"))
+        kubeconfig = clients.kubeconfig(inside.kubeconfig, folder / "alice.kubeconfig")
+        try:
+            yield Line(gateway, clients, upstream, Resident(inside.person, kubeconfig))
+        finally:
+            gateway.stop()
+    assert gateway.defect not in gateway.log()
+
+
+def _api_server(cluster: GatewayCluster) -> int:
+    server: str = cluster.admin.address.netloc
+    return int(server.rpartition(":")[2])
+
+
+@dataclass
+class Life:
+    """Objects that come, change and go at the API server itself, until nobody wants more."""
+
+    admin: Api
+    created: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
+    unsure: set[str] = field(default_factory=set)
+    _stopped: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Make one in turn in each namespace, change each once, and delete all but a few."""
+        number = 0
+        while not self._stopped.is_set():
+            number += 1
+            path = ns_path(f"{TENANT}-{SPACES[number % len(SPACES)]}", "configmaps")
+            name = f"{threading.get_ident()}-{number}"
+            try:
+                self._live(path, name, stays=number % 7 == 0)
+            except (ApiError, Unreachable):
+                self.unsure.add(name)
+            self._stopped.wait(0.02)
+
+    def _live(self, path: str, name: str, *, stays: bool) -> None:
+        made = self.admin.create(path, {"metadata": {"name": name}, "data": {"a": "1"}})
+        uid = made["metadata"]["uid"]
+        self.created.add(uid)
+        self.admin.patch(f"{path}/{name}", {"data": {"a": "2"}})
+        if not stays:
+            self.admin.delete(f"{path}/{name}")
+            self.deleted.add(uid)
+
+    def stop(self) -> None:
+        """Let it end."""
+        self._stopped.set()
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the program with client-go's informer."""
+    return build_client_go(tmp_path_factory.mktemp("client-go"))
+
+
+Clients = list[Any]
+
+
+@pytest.fixture(scope="module")
+def informers(line: Line, program: Path) -> Iterator[Clients]:
+    """Return all kinds of clients that keep up, each from before the first trouble."""
+    resident = line.resident
+    with keeping_up(program, resident.kubeconfig, resident.api, "one") as started:
+        yield started
+
+
+def live_through(
+    cluster: GatewayCluster, informers: Clients, trouble: Callable[[], None], *, all_told: bool
+) -> None:
+    """Let objects live while something happens, and judge what each client was told.
+
+    Parameters
+    ----------
+    all_told
+        Whether all that was is still in the API server's memory: one that starts anew has
+        forgotten what came and went before, as everybody knows who has a plain cluster.
+    """
+    life = Life(cluster.admin)
+    thread = threading.Thread(target=life.run)
+    thread.start()
+    try:
+        eventually(lambda: len(life.deleted) > 10)
+        trouble()
+        before = len(life.deleted)
+        eventually(lambda: len(life.deleted) > before + 10)
+    finally:
+        life.stop()
+        thread.join()
+    for informer in informers:
+        confirm_kept_up(cluster, informer, life, all_told=all_told)
+
+
+def confirm_kept_up(cluster: GatewayCluster, informer: Any, life: Life, *, all_told: bool) -> None:
+    """Confirm that a client has what there is, and was told of what there was."""
+    one = " in one" in informer.name or "/one/" in informer.name
+    upstream = store_of(cluster.admin.items("/api/v1/configmaps"))
+    there = {
+        key.removeprefix(f"{TENANT}-"): value
+        for key, value in upstream.items()
+        if key.startswith(f"{TENANT}-one/" if one else f"{TENANT}-")
+    }
+
+    def equal() -> bool:
+        assert informer.store() == there, informer.name
+        return True
+
+    eventually(equal, what=f"{informer.name} has something else")
+    assert informer.told.disordered() == [], informer.name
+    ours = life.created if not one else life.created & informer.told.created()
+    gone = life.deleted if not one else life.deleted & informer.told.created()
+    eventually(lambda: not (gone - informer.told.deleted()) or not all_told)
+    if all_told:
+        assert ours - informer.told.created() == set(), informer.name
+    assert informer.told.deleted().isdisjoint(value.split("/")[0] for value in there.values()), (
+        informer.name
+    )
+
+
+def _gone(api: Api, path: str) -> bool:
+    return api.find(path) is None
+
+
+def test_clients_are_told_everything_when_nothing_happens(
+    cluster: GatewayCluster, informers: Clients
+) -> None:
+    live_through(cluster, informers, lambda: None, all_told=True)
+
+
+def test_connections_that_are_cut_lose_nothing(
+    cluster: GatewayCluster, informers: Clients, line: Line
+) -> None:
+    def cut() -> None:
+        for _ in range(5):
+            line.clients.cut()
+            eventually(lambda: line.clients.connections >= len(informers))
+
+    live_through(cluster, informers, cut, all_told=True)
+
+
+def test_connections_that_one_end_believes_in_lose_nothing(
+    cluster: GatewayCluster, informers: Clients, line: Line
+) -> None:
+    def half_open() -> None:
+        line.clients.half_open()
+        eventually(lambda: line.clients.connections >= len(informers))
+        line.upstream.half_open()
+
+    live_through(cluster, informers, half_open, all_told=True)
+
+
+def test_a_network_that_is_away_for_a_while_loses_nothing(
+    cluster: GatewayCluster, informers: Clients, line: Line
+) -> None:
+    def away() -> None:
+        line.upstream.unplug()
+        line.clients.cut()
+        eventually(lambda: line.gateway.position)
+        line.upstream.plug_in()
+        line.clients.unplug()
+        line.clients.plug_in()
+
+    live_through(cluster, informers, away, all_told=True)
+
+
+@pytest.mark.parametrize("crashes", [True, pytest.param(False, marks=pytest.mark.thorough)])
+def test_a_gateway_that_restarts_or_crashes_loses_nothing(
+    cluster: GatewayCluster, informers: Clients, line: Line, crashes: bool
+) -> None:
+    def restart() -> None:
+        end = line.gateway.kill if crashes else line.gateway.stop
+        end()
+        line.gateway.start()
+
+    live_through(cluster, informers, restart, all_told=True)
+
+
+def test_namespaces_that_come_and_go_lose_nothing(
+    cluster: GatewayCluster, informers: Clients, line: Line
+) -> None:
+    root = line.resident.api.acting("alice", "system:masters")
+    before = [len(each.told.events) for each in informers]
+
+    def come_and_go() -> None:
+        for number in range(2):
+            name = f"passing-{number}"
+            root.create(NAMESPACES, {"metadata": {"name": name}})
+            root.create(ns_path(name, "configmaps"), {"metadata": {"name": "in-it"}})
+            root.delete(f"{NAMESPACES}/{name}")
+            line.clients.cut()
+            eventually(partial(_gone, root, f"{NAMESPACES}/{name}"))
+
+    live_through(cluster, informers, come_and_go, all_told=True)
+    assert all(len(each.told.events) > count for each, count in zip(informers, before, strict=True))
+
+
+def test_an_api_server_that_crashes_loses_nothing_that_is_there(
+    cluster: GatewayCluster, informers: Clients
+) -> None:
+    def crash() -> None:
+        cluster.kill("kube-apiserver")
+        cluster.up()
+
+    live_through(cluster, informers, crash, all_told=False)
+
+
+def test_a_place_that_is_too_old_is_told_so(cluster: GatewayCluster, line: Line) -> None:
+    """Everything before the last start is: clients list again."""
+    del cluster
+    for path in ("/api/v1/configmaps", ns_path("one", "configmaps")):
+        query = "?watch=true&resourceVersion=1&timeoutSeconds=5"
+        (event,) = line.resident.api.stream(path + query)
+        assert event["type"] == "ERROR", path
+        assert event["object"]["code"] == 410, path
+        assert event["object"]["reason"] == "Expired", path
+
+
+def test_client_go_was_sent_what_was_there_by_its_watch(informers: Clients, line: Line) -> None:
+    """That is, these tests are about WatchList, not about the list that it falls back to."""
+    streamed = [
+        each for each in informers if isinstance(each, ClientGo) and "lists" not in each.name
+    ]
+    assert len(streamed) == 2
+    log = line.gateway.audit_log.read_text()
+    assert "sendInitialEvents=true" in log

@@ -1,0 +1,439 @@
+"""What the platform tells LClusters, and what it lets them see: their bill, and shared objects."""
+
+import json
+from collections.abc import Iterator
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.e2e.support.api import Api, ns_path, refusal
+from tests.e2e.support.cluster import SERVICE_ACCOUNT, running
+from tests.e2e.support.gateway import (
+    LCLUSTERS,
+    GatewayCluster,
+    GatewayProcess,
+    LClusters,
+    Resident,
+)
+from tests.e2e.support.ledger import Ledger
+from tests.e2e.support.people import People
+from tests.e2e.support.probes import metric
+from tests.e2e.support.processes import free_port
+from tests.e2e.support.waiting import eventually
+
+BILL = "lcluster-bill"
+
+
+CERTS = "certs.example.com"
+PUBLISHED: dict[str, Any] = {
+    "storageClasses": ["fast"],
+    "runtimeClasses": ["gvisor*"],
+    "clusterRoles": ["platform-reader"],
+    "customResources": [
+        {"group": CERTS, "clusterScoped": {"issuers": ["main"]}, "namespaced": ["certificates"]}
+    ],
+}
+
+
+class PublishingCluster(GatewayCluster):
+    """A cluster that shares more with its LClusters than by default."""
+
+    def helm(self, verb: str, *flags: str) -> None:
+        """Install or upgrade the chart, with what is published."""
+        values = (f"--set-json=gateway.published.{k}={json.dumps(v)}" for k, v in PUBLISHED.items())
+        super().helm(verb, *values, *flags)
+
+    @cached_property
+    def gateway(self) -> GatewayProcess:
+        """The gateway, which knows what is published; not started."""
+        published = {"LNAMESPACE_GATEWAY_PUBLISHED": json.dumps(PUBLISHED)}
+        return self.another_gateway("gateway", self.port, **published)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    """Start a cluster of the file's own, with a gateway."""
+    with running(tmp_path_factory.mktemp("gateway"), PublishingCluster) as own:
+        assert isinstance(own, GatewayCluster)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
+    """Return an LCluster with a user and a sudoer, and another."""
+    made = LClusters(cluster, people)
+    made.make("acme", "alice", "bob", sudoers=("alice",))
+    made.make("canary", "carol")
+    return made
+
+
+@pytest.fixture(scope="module")
+def alice(lclusters: LClusters) -> Resident:
+    """Return a user and sudoer in acme."""
+    return lclusters.resident("acme", "alice")
+
+
+def bill(resident: Resident) -> dict[str, str]:
+    """Return what somebody in an LCluster reads in its bill."""
+    result = resident.kubectl("get", "configmap", BILL, "-n", "kube-public", "-o", "json")
+    data: dict[str, str] = json.loads(result.ok())["data"]
+    return data
+
+
+def charge(cluster: GatewayCluster, name: str, cost_center: str) -> None:
+    change = {"spec": {"billing": {"costCenter": cost_center, "team": f"team {cost_center}"}}}
+    cluster.admin.patch(f"{LCLUSTERS}/{name}", change)
+
+
+def test_who_is_in_an_lcluster_reads_who_pays_for_it(
+    cluster: GatewayCluster, lclusters: LClusters, alice: Resident
+) -> None:
+    assert bill(alice)["costCenter"] == "unallocated"
+    charge(cluster, "acme", "4711")
+    charge(cluster, "canary", "0815")
+    eventually(lambda: bill(alice)["costCenter"] == "4711", what="the bill is the former one")
+    assert bill(alice)["team"] == "team 4711"
+    provenance = cluster.admin.get(f"{LCLUSTERS}/acme")["spec"]["billing"]["provenance"]
+    assert bill(alice)["since"][:19] == provenance["effectiveAt"][:19]
+    assert set(bill(alice)) == {"costCenter", "team", "since"}
+    carol = lclusters.resident("canary", "carol")
+    eventually(lambda: bill(carol)["costCenter"] == "0815", what="the bill is the former one")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("delete", "configmap", BILL),
+        ("patch", "configmap", BILL, "--type=merge", "-p", '{"data": {"costCenter": "1"}}'),
+        ("delete", "configmaps", "--all"),
+    ],
+)
+def test_nobody_in_an_lcluster_changes_its_bill(alice: Resident, command: tuple[str, ...]) -> None:
+    before = bill(alice)
+    sudo = ("--as", "alice", "--as-group", "system:masters")
+    result = alice.kubectl(*command, "-n", "kube-public", *sudo)
+    assert result.code
+    assert "the platform says in it who pays" in result.err
+    assert bill(alice) == before
+
+
+def test_other_configmaps_of_that_name_are_the_tenants_own(alice: Resident) -> None:
+    alice.kubectl("create", "namespace", "my-kube-public").ok()
+    for namespace in ("default", "my-kube-public"):
+        alice.kubectl("create", "configmap", BILL, "-n", namespace).ok()
+        alice.kubectl("delete", "configmap", BILL, "-n", namespace).ok()
+
+
+def test_a_bill_goes_with_its_namespace_and_is_made_anew(alice: Resident) -> None:
+    def uid() -> str:
+        path = ("get", "configmap", BILL, "-n", "kube-public", "-o", "jsonpath={.metadata.uid}")
+        return alice.kubectl(*path).out
+
+    before = uid()
+    sudo = ("--as", "alice", "--as-group", "system:masters")
+    alice.kubectl("delete", "namespace", "kube-public", "--wait=false", *sudo).ok()
+    eventually(lambda: uid() not in ("", before), what="there is no new bill")
+
+
+def test_a_stolen_token_of_the_controller_writes_no_other_configmap(
+    cluster: GatewayCluster, alice: Resident
+) -> None:
+    bill(alice)
+    thief = Api(cluster.token("lnamespace-system", SERVICE_ACCOUNT))
+    places = (("acme-default", BILL), ("acme-kube-public", "other"), ("kube-public", BILL))
+    for namespace, name in places:
+        body = {"metadata": {"name": name}, "data": {"a": "b"}}
+        where = ns_path(namespace, "configmaps")
+        assert "lcluster-bill in an LCluster's" in refusal(thief.create, where, body, status=403)
+    place = ns_path("acme-kube-public", f"configmaps/{BILL}")
+    assert "forbidden" in refusal(thief.delete, place, status=403)
+    change = {"metadata": {"finalizers": ["example.com/hold"]}}
+    assert "lcluster-bill in an LCluster's" in refusal(thief.patch, place, change, status=403)
+
+
+def test_the_ledger_and_a_bill_come_to_what_the_tenant_reads_as_its_cost(
+    cluster: GatewayCluster, lclusters: LClusters, alice: Resident, tmp_path: Path
+) -> None:
+    """The analyst's view has the namespaces of LClusters as they are; nothing is added to it."""
+    alice.kubectl("create", "namespace", "prod").ok()
+    ledger = Ledger(cluster, f"sqlite:///{tmp_path / 'ledger.db'}")
+
+    def begins() -> str:
+        ledger.publish()
+        found = [each for each in ledger.intervals() if each["namespace"] == "acme-prod"]
+        assert found, "the ledger does not know the namespace yet"
+        (interval,) = found
+        assert interval["cost_center"] == "4711"
+        begin: str = interval["valid_from"]
+        return begin
+
+    begin = eventually(begins, what="the ledger has no interval")
+    head = "namespace,usage_start_time,usage_end_time,cost,currency"
+    window = f"{begin[:19]}Z,{begin[:4]}-12-31T23:00:00Z"
+    lines = [
+        f"acme-prod,{window},12.40,CAD",
+        f"canary-default,{window},99.90,CAD",
+        f"kube-system,{window},5.00,CAD",
+    ]
+    file = tmp_path / "bill.csv"
+    file.write_text("\n".join([head, *lines]) + "\n")
+    report = ledger.command("costs", str(file), "--by", "lcluster", "-o", "json").ok()
+    rows: list[dict[str, Any]] = json.loads(report)
+    assert {(row["lcluster"], row["cost"]) for row in rows} == {
+        ("acme", 12.4),
+        ("canary", 99.9),
+        ("", 5.0),
+    }
+    cluster.costs.mkdir(exist_ok=True)
+    (cluster.costs / "2026-11.json").write_text(report)
+    eventually(lambda: "costs.json" in bill(alice), what="the tenant does not read its cost")
+    cost = {"month": "2026-11", "costCenter": "4711", "currency": "CAD", "cost": 12.4}
+    assert json.loads(bill(alice)["costs.json"]) == [cost]
+    carol = lclusters.resident("canary", "carol")
+    eventually(lambda: "costs.json" in bill(carol), what="the other does not read its cost")
+    assert "99.90" in bill(carol)["costs.json"]
+    assert "12.40" not in bill(carol)["costs.json"]
+
+
+def test_a_bill_that_says_the_same_is_not_written(cluster: GatewayCluster, alice: Resident) -> None:
+    place = ns_path("acme-kube-public", f"configmaps/{BILL}")
+    before = cluster.admin.get(place)["metadata"]["resourceVersion"]
+    cluster.controller.stop()
+    cluster.controller.start()
+    cluster.admin.patch(f"{LCLUSTERS}/acme", {"spec": {"users": [{"name": "alice"}]}})
+    eventually(lambda: lists_one_user(cluster), what="the controller has not reconciled")
+    assert cluster.admin.get(place)["metadata"]["resourceVersion"] == before
+    assert bill(alice)["costCenter"] == "4711"
+
+
+def lists_one_user(cluster: GatewayCluster) -> bool:
+    status = cluster.admin.get(f"{LCLUSTERS}/acme")["status"]
+    found: int = status["counts"]["users"]
+    return found == 1
+
+
+@pytest.fixture(scope="module")
+def shared(cluster: GatewayCluster, alice: Resident) -> Resident:
+    """Make what the platform shares and what it does not; return who sees it."""
+    make = cluster.admin.create
+    for name in ("fast", "slow"):
+        body = {"metadata": {"name": name}, "provisioner": "platform.example.com"}
+        make("/apis/storage.k8s.io/v1/storageclasses", body)
+    for name in ("gvisor-1", "kata"):
+        make("/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": name}, "handler": "runc"})
+    for name in ("platform-reader", "platform-writer"):
+        rules = [{"verbs": ["get"], "apiGroups": [""], "resources": ["configmaps"]}]
+        roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+        make(roles, {"metadata": {"name": name}, "rules": rules})
+    for plural, kind, scope in (
+        ("issuers", "Issuer", "Cluster"),
+        ("certificates", "Certificate", "Namespaced"),
+        ("orders", "Order", "Namespaced"),
+    ):
+        make(DEFINITIONS, definition(plural, kind, scope))
+    issuers = f"/apis/{CERTS}/v1/issuers"
+    eventually(lambda: cluster.admin.get(issuers), what="the kind is not served")
+    # One that begins as names of the LCluster do is the platform's all the same.
+    for name in ("main", "internal", "acme-other"):
+        metadata = {"name": name, "labels": {"owner": "the-platform"}}
+        make(
+            issuers,
+            {
+                "apiVersion": f"{CERTS}/v1",
+                "kind": "Issuer",
+                "metadata": metadata,
+                "spec": {"server": "https://ca.example.com"},
+            },
+        )
+    eventually(lambda: alice.kubectl("get", "issuers").ok(), what="the kind is not shared")
+    return alice
+
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+SUDO = ("--as", "alice", "--as-group", "system:masters")
+
+
+def definition(plural: str, kind: str, scope: str) -> dict[str, Any]:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{CERTS}"},
+        "spec": {
+            "group": CERTS,
+            "scope": scope,
+            "versions": [version],
+            "names": {"plural": plural, "kind": kind, "singular": kind.lower()},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("storageclasses", {"fast"}),
+        ("runtimeclasses", {"gvisor-1"}),
+        ("issuers", {"main"}),
+    ],
+)
+def test_of_each_kind_just_the_names_are_seen_that_are_published(
+    shared: Resident, kind: str, names: set[str]
+) -> None:
+    def seen() -> set[str]:
+        found = shared.kubectl("get", kind, "-o", "jsonpath={.items[*].metadata.name}").ok()
+        return set(found.split())
+
+    eventually(lambda: seen() == names, what=f"{kind} are not those that are published")
+    for name in ("slow", "kata", "internal", "other", "acme-other"):
+        assert "NotFound" in shared.kubectl("get", kind, name).err
+
+
+def test_a_published_role_may_be_bound_and_another_is_not_there(shared: Resident) -> None:
+    found = shared.kubectl("get", "clusterroles", "-o", "name").ok()
+    assert "platform-reader" in found
+    assert "platform-writer" not in found
+    bind = ("create", "rolebinding", "readers", "--clusterrole=platform-reader", "--user=bob")
+    shared.kubectl(*bind, *SUDO).ok()
+
+
+def test_a_shared_object_is_read_and_never_written(shared: Resident) -> None:
+    whole = json.loads(shared.kubectl("get", "issuer", "main", "-o", "json").ok())
+    assert whole["spec"] == {"server": "https://ca.example.com"}
+    assert not {"labels", "managedFields"} & set(whole["metadata"])
+    with shared.reading("get", "issuers", "-w", "-o", "name") as lines:
+        assert next(lines).strip() == "issuer.certs.example.com/main"
+    for command in (
+        ("delete", "issuer", "main"),
+        ("label", "issuer", "main", "a=b"),
+        ("delete", "issuers", "--all"),
+    ):
+        result = shared.kubectl(*command, *SUDO)
+        assert result.code
+        assert "the server does not allow this method" in result.err or "read-only" in result.err
+    assert shared.kubectl("get", "issuer", "main").ok()
+
+
+def test_a_kind_that_may_be_used_has_the_tenants_own_objects(
+    shared: Resident, lclusters: LClusters, cluster: GatewayCluster
+) -> None:
+    body = {
+        "apiVersion": f"{CERTS}/v1",
+        "kind": "Certificate",
+        "metadata": {"name": "web"},
+        "spec": {"issuerRef": {"name": "main"}},
+    }
+    shared.kubectl("apply", "-n", "default", *SUDO, "-f", "-", stdin=json.dumps(body)).ok()
+    found = cluster.admin.get(f"/apis/{CERTS}/v1/namespaces/acme-default/certificates/web")
+    assert found["spec"] == body["spec"]
+    carol = lclusters.resident("canary", "carol")
+    cluster.admin.create(
+        f"/apis/{CERTS}/v1/namespaces/canary-default/certificates",
+        {"apiVersion": f"{CERTS}/v1", "kind": "Certificate", "metadata": {"name": "theirs"}},
+    )
+    listed = shared.kubectl("get", "certificates", "-A", "-o", "name", *SUDO).ok()
+    assert listed.split() == ["certificate.certs.example.com/web"]
+    assert carol.kubectl("api-resources", "--api-group", CERTS, "-o", "name").ok().split() == [
+        "certificates.certs.example.com",
+        "issuers.certs.example.com",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("plural", "why"), [("certificates", "AlreadyExists"), ("orders", "is the platform's")]
+)
+def test_nobody_defines_kinds_in_a_published_group(shared: Resident, plural: str, why: str) -> None:
+    body = definition(plural, plural.title().rstrip("s"), "Namespaced")
+    result = shared.kubectl("create", "-f", "-", stdin=json.dumps(body))
+    assert why in result.err
+
+
+def test_a_published_name_exists_already(shared: Resident) -> None:
+    body = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "fast"},
+        "provisioner": "kubernetes.io/no-provisioner",
+    }
+    text = json.dumps(body)
+    assert "AlreadyExists" in shared.kubectl("create", *SUDO, "-f", "-", stdin=text).err
+
+
+@pytest.mark.usefixtures("shared")
+def test_the_check_knows_what_is_published(cluster: GatewayCluster) -> None:
+    text = json.dumps(PUBLISHED | {"deviceClasses": ["gpu"]})
+    command = ("lnamespace", "gateway", "check", "-o", "json", "--gateway-published", text)
+    found = json.loads(cluster.run(*command).out)["findings"]
+    told = {(each["severity"], each["about"], each["found"]) for each in found}
+    assert ("note", "storageclasses", "every LCluster sees fast") in told
+    assert ("note", "runtimeclasses", "every LCluster sees gvisor-1") in told
+    assert ("note", "issuers.certs.example.com", "every LCluster sees main") in told
+    missing = "it is to be published, and there is none"
+    assert [each for each in told if each[2] == missing] == [
+        ("warning", "deviceclasses gpu", missing)
+    ]
+    assert not [each for each in told if "may not" in each[2]]
+
+
+def test_storage_is_what_the_claims_of_an_lcluster_are_bound_to(
+    cluster: GatewayCluster, lclusters: LClusters
+) -> None:
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": "data"}
+    for namespace, size in (
+        ("acme-default", "2Gi"),
+        ("acme-kube-public", "1Gi"),
+        ("default", "9Gi"),
+    ):
+        body = {
+            "metadata": {"name": f"pvc-{uuid4()}"},
+            "spec": {
+                "capacity": {"storage": size},
+                "accessModes": ["ReadWriteOnce"],
+                "claimRef": claim | {"namespace": namespace},
+                "csi": {"driver": "platform.example.com", "volumeHandle": namespace},
+            },
+        }
+        cluster.admin.create("/api/v1/persistentvolumes", body)
+    storage = partial(metric, cluster.gateway, "lnamespace_gateway_lcluster_storage_bytes")
+    eventually(lambda: storage(lcluster="acme") == 3 * 1024**3, what="the volumes are not counted")
+    assert storage(lcluster="canary") == 0
+    assert lclusters.is_ready("acme")
+
+
+def test_objects_are_counted_without_being_listed(cluster: GatewayCluster, alice: Resident) -> None:
+    """By a gateway that has just begun: one that runs counts an LCluster every ten minutes."""
+    items = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"many-{number}"}}
+        for number in range(40)
+    ]
+    body = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    alice.kubectl("create", "-n", "default", "-f", "-", stdin=body).ok()
+    another = cluster.another_gateway("counting", free_port())
+    objects = partial(metric, another, "lnamespace_gateway_lcluster_objects", lcluster="acme")
+    another.start()
+    try:
+        eventually(lambda: objects() > 0, 120, "the objects are not counted")
+        found = objects()
+        assert found >= directly(cluster) > 40
+    finally:
+        another.stop()
+
+
+def directly(cluster: GatewayCluster) -> int:
+    """Count the lasting objects of acme by listing them: kinds that nothing makes meanwhile."""
+    kinds = "configmaps,secrets,serviceaccounts,roles,rolebindings,services,certificates"
+    names = [f"acme-{each}" for each in ("default", "kube-system", "kube-public", "prod")]
+    count = 0
+    for namespace in names:
+        found = cluster.run("kubectl", "get", kinds, "-n", namespace, "-o", "name").ok()
+        count += len(found.split())
+    return count

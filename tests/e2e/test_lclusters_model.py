@@ -1,0 +1,115 @@
+"""People of several LClusters do what they like, and everybody is answered as the model says.
+
+`make soak` plays for as long as one likes; here are what experience says goes wrong and one play
+of a new seed. What they say when they fail, and how to play them again, is in docs/testing.md.
+"""
+
+import random
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from tests.e2e.lclusters_model.moves import AnyMove
+from tests.e2e.lclusters_model.play import LClusterPlay, Played
+from tests.e2e.lclusters_model.plot import plot
+from tests.e2e.lclusters_model.scenes import scenes
+from tests.e2e.lclusters_model.stage import LClusterStage
+from tests.e2e.rights_model.play import Difference
+from tests.e2e.support.cluster import running
+from tests.e2e.support.furnished import furnish, release_volumes
+from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster
+from tests.e2e.support.inventory import inventory
+from tests.e2e.support.waiting import Measurements, eventually, measured, settled
+
+LENGTH, LONGER = 30, 150
+"""So many moves of a play in every run, and in a thorough one."""
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LClusterStage]:
+    """A cluster of its own, for it is killed here."""
+    folder = tmp_path_factory.mktemp("lclusters-model")
+    with running(folder, GatewayCluster) as own:
+        assert isinstance(own, GatewayCluster)
+        with LClusterStage(own) as stage:
+            yield stage
+
+
+def played(stage: LClusterStage, moves: Iterable[AnyMove], name: str) -> Played:
+    """Play, and clean up what a play that failed has left."""
+    play = LClusterPlay(stage)
+    try:
+        return play.run(moves)
+    except AssertionError as difference:
+        told = f"{name}\n{play.report}\n\n{difference}"
+        stage.clean()
+        raise Difference(told) from None
+
+
+@pytest.mark.timeout(1800, func_only=True)
+def test_people_of_lclusters_are_answered_as_the_model_says(
+    stage: LClusterStage, measurements: Measurements
+) -> None:
+    report = played(stage, scenes(), "what is written down")
+    for seconds in report.settled:
+        measurements.note("a few moves in LClusters to all as the model says", seconds)
+    assert report.done > 60
+    assert report.refused > 12
+    assert report.answers > 2000
+
+
+@pytest.mark.timeout(1800, func_only=True)
+@pytest.mark.parametrize("length", [LENGTH, pytest.param(LONGER, marks=pytest.mark.thorough)])
+def test_a_random_play_in_lclusters_is_as_the_model_says(length: int, stage: LClusterStage) -> None:
+    seed = random.randrange(10**6)
+    report = played(stage, plot(seed, length), f"make soak OF=lclusters SEED={seed} STEPS={length}")
+    assert report.answers > 100
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        pytest.param(False, id="calmly", marks=pytest.mark.thorough),
+        pytest.param(True, id="while everything fails"),
+    ],
+)
+def test_a_deleted_lcluster_leaves_the_platform_as_it_was(
+    fails: bool, stage: LClusterStage, measurements: Measurements
+) -> None:
+    """Every object of every resource is compared, by its UID; it had one of each kind."""
+    stage.next_play()
+    before = settled(lambda: inventory(stage.admin))
+    lists = {each: [{"name": "ann"}] for each in ("users", "managers", "sudoers")}
+    path, body = f"{LCLUSTERS}/{stage.real('full')}", stage.lcluster("full", lists)
+    stage.upstream("ann").create(LCLUSTERS, body)
+    root = stage.inside("full", "ann", sudo=True)
+    eventually(lambda: stage.admits("full", "ann"), what="ann is not let in")
+    assert furnish(root) > 60
+    own = inventory(stage.admin) - before
+    assert len({each.resource for each in own}) > 50
+
+    stage.upstream("ann").delete(path)
+    if fails:
+        stage.kill("controller")
+        stage.kill("kube-apiserver")
+        stage.start()
+        stage.kill("gateway")
+        eventually(lambda: own - inventory(stage.admin), what="nothing is deleted")
+        for victim in ("controller", "etcd", "gateway", "kube-controller-manager"):
+            stage.kill(victim)
+        stage.start()
+
+    def differences() -> list[str]:
+        release_volumes(stage.admin)
+        now = inventory(stage.admin)
+        left = [f"{each} is left" for each in now - before]
+        return sorted([*left, *(f"{each} is gone" for each in before - now)])
+
+    def same() -> bool:
+        found = differences()
+        assert not found, found
+        return True
+
+    took = measured(same, what="it is not as it was")
+    if not fails:
+        measurements.note("LCluster with an object of each kind deleted", took)
