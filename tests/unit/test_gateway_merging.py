@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator, Callable
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from lnamespace.errors import Forbidden, Unreachable
 from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.merged_watches import MemberRequest, MergedWatch, WatchRequest
-from lnamespace.gateway.merging import ResumeLog, merge_pages, read_page
+from lnamespace.gateway.merging import ResumeLog, ToldOrder, merge_pages, read_page
 from lnamespace.translate.continuation import ListPosition
 from lnamespace.translate.status import Refused, expired
 
@@ -98,17 +100,69 @@ def test_a_merged_table_has_the_columns_of_the_first_page() -> None:
     assert [row["cells"] for row in merged["rows"]] == [["a"], ["b"]]
 
 
+def order(log: ResumeLog, key: str, *steps: tuple[str, int]) -> ToldOrder:
+    """One watch from version 10 over the namespaces a and b, which told this."""
+    it = log.begin(key, "10", {"a": "10", "b": "10"})
+    for namespace, version in steps:
+        log.reach(it, namespace, str(version), told=True)
+    return it
+
+
 def test_a_client_goes_on_before_what_it_has_not_seen() -> None:
     log = ResumeLog()
-    for namespace, version in (("a", "10"), ("b", "10"), ("b", "20"), ("a", "19")):
-        log.note("pods", namespace, version)
+    order(log, "pods", ("b", 20), ("a", 19))
     # The event 19 of a was sent after the event 20 of b: who saw 20 last has not seen it.
-    assert log.places("pods", "20", ["a", "b"]) == {"a": "10", "b": "20"}
-    assert log.places("pods", "19", ["a", "b"]) == {"a": "19", "b": "20"}
+    assert log.reached("pods", "20") == {"a": "10", "b": "20"}
+    assert log.reached("pods", "19") == {"a": "19", "b": "20"}
+    assert log.reached("pods", "10") == {"a": "10", "b": "10"}
+    assert log.reached("pods", "33") is None
+    assert log.reached("services", "10") is None
 
 
-def test_a_version_that_nobody_told_is_where_every_namespace_goes_on() -> None:
-    assert ResumeLog().places("pods", "33", ["a", "b"]) == {"a": "33", "b": "33"}
+@settings(max_examples=300)
+@given(st.data())
+def test_a_client_that_comes_back_misses_nothing_whichever_alike_watch_it_had(
+    data: st.DataObject,
+) -> None:
+    """One order for all alike watches took what another client had been told for this one's."""
+    log, key = ResumeLog(), "pods"
+    versions = data.draw(st.lists(st.integers(11, 40), min_size=1, unique=True))
+    namespaces = {each: data.draw(st.sampled_from("ab")) for each in sorted(versions)}
+    watches = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        own = data.draw(st.permutations(sorted(versions)))
+        told = {each: [v for v in sorted(versions) if namespaces[v] == each] for each in "ab"}
+        in_order = [told[namespaces[version]].pop(0) for version in own]
+        seen = data.draw(st.integers(0, len(in_order)))
+        watches.append(in_order[:seen])
+        order(log, key, *((namespaces[each], each) for each in in_order))
+    for seen_events in watches:
+        last = str(seen_events[-1]) if seen_events else "10"
+        reached = log.reached(key, last)
+        assert reached is not None
+        again = {v for v in versions if v > int(reached[namespaces[v]])}
+        assert set(versions) - set(seen_events) <= again
+
+
+async def test_who_never_heard_of_a_namespace_is_told_all_of_it() -> None:
+    """Its first events were missed: older than what another namespace had told by then."""
+    streams, log = Streams(), ResumeLog()
+    order(log, "k", ("a", 20))
+    watch = MergedWatch(WatchRequest("k", "20"), streams.open, log)
+    watch.begin(["a", "b", "new"])
+    await asyncio.sleep(0.01)
+    began = {each.namespace: each.version for each in streams.opened}
+    assert began == {"a": "20", "b": "10", "new": ""}
+    watch.close()
+
+
+async def test_a_version_that_nobody_told_is_where_every_namespace_goes_on() -> None:
+    streams = Streams()
+    watch = MergedWatch(WatchRequest("k", "33"), streams.open, ResumeLog())
+    watch.begin(["a", "b"])
+    await asyncio.sleep(0.01)
+    assert [each.version for each in streams.opened] == ["33", "33"]
+    watch.close()
 
 
 def event(type_: str, version: int, **annotations: str) -> bytes:
@@ -356,40 +410,39 @@ async def test_who_leaves_while_a_namespace_joins_is_told_all_of_it_again() -> N
     watch = MergedWatch(WatchRequest("k", "5"), streams.open, log)
     watch.begin(["a"])
     lines = watch.lines()
-    watch.join("b", filled=True)
+    watch.join("b")
     streams.tell("b", event("ADDED", 3))
     assert await take(lines, 1) == [("ADDED", "3")]
     streams.tell("a", event("ADDED", 20))
     assert await take(lines, 1) == [("ADDED", "20")]
-    for version in ("5", "3", "20"):
-        assert "b" not in (log.reached("k", version) or {"b": ""})
+    for version, place in (("5", "5"), ("3", "5"), ("20", "20")):
+        assert log.reached("k", version) == {"a": place}
     streams.tell("b", event("ADDED", 4), event("BOOKMARK", 30), event("ADDED", 31))
     assert await take(lines, 2) == [("ADDED", "4"), ("ADDED", "31")]
-    assert log.reached("k", "31") == {"a": "20", "b": "31", "": "4"}
+    assert log.reached("k", "31") == {"a": "20", "b": "31"}
     watch.revoke("b")
     watch.tell_last("b", event("DELETED", 33))
     assert await take(lines, 1) == [("DELETED", "33")]
-    assert log.reached("k", "33") == {"a": "20", "": "33"}
+    assert log.reached("k", "33") == {"a": "20"}
     watch.close()
-
-
-def test_where_several_namespaces_begin_at_one_version_all_have_come_there() -> None:
-    log = ResumeLog()
-    for namespace in "abc":
-        log.note("k", namespace, "5")
-    log.note("k", "a", "6")
-    assert log.reached("k", "5") == {"a": "5", "b": "5", "c": "5"}
-    assert log.reached("k", "7") is None
-    assert log.reached("other", "5") is None
 
 
 def test_what_a_quiet_namespace_told_long_ago_is_remembered() -> None:
     log = ResumeLog()
-    log.note("k", "quiet", "5")
-    for version in range(10, 5000):
-        log.note("k", "busy", str(version))
-    assert log.reached("k", "4999") == {"quiet": "5", "busy": "4999"}
-    assert log.reached("k", "11") is None
+    order(log, "k", *(("b", version) for version in range(11, 5000)))
+    assert log.reached("k", "4999") == {"a": "10", "b": "4999"}
+    assert log.reached("k", "10") is log.reached("k", "12") is None
+
+
+def test_the_orders_of_so_many_watches_are_remembered_those_that_still_tell_first() -> None:
+    log = ResumeLog()
+    telling = order(log, "telling")
+    order(log, "quiet")
+    for number in range(499):
+        order(log, f"other {number}")
+        log.tell(telling, str(20 + number))
+    assert log.reached("telling", "20") is not None
+    assert log.reached("quiet", "10") is None
 
 
 async def test_a_failure_ends_a_watch_before_what_is_still_to_be_told() -> None:

@@ -1,6 +1,6 @@
 // informer is what every controller has: client-go's informer, here of ConfigMaps, in one namespace or
 // in all. It prints a line of JSON for each thing that its handlers are told, "synced" once it has
-// listed, and its store for each line that it reads.
+// listed, "listing" each time that it begins anew, and its store for each line that it reads.
 //
 //	informer [NAMESPACE]
 //
@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"log"
+	"net/http"
 	"os"
 	"sync"
 
@@ -53,12 +54,23 @@ func about(event string, object any) {
 	tell(told{Event: event, Key: key, UID: string(found.UID), Version: found.ResourceVersion})
 }
 
+type transport struct{ http.RoundTripper }
+
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	query := request.URL.Query()
+	if query.Get("watch") != "true" || query.Get("sendInitialEvents") == "true" {
+		tell(told{Event: "listing"})
+	}
+	return t.RoundTripper.RoundTrip(request)
+}
+
 func main() {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
 		log.Fatal(err)
 	}
 	config.QPS = -1
+	config.Wrap(func(inner http.RoundTripper) http.RoundTripper { return transport{inner} })
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		log.Fatal(err)

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from lnamespace.errors import Forbidden, NotFound
 from lnamespace.gateway.answers import UpstreamRefused
 from lnamespace.gateway.http.upstream import UpstreamResponse
-from lnamespace.gateway.merging import EventHead, Frontier, ResumeLog, bookmark, read_event
+from lnamespace.gateway.merging import (
+    EventHead,
+    Frontier,
+    ResumeLog,
+    ToldOrder,
+    bookmark,
+    read_event,
+)
 from lnamespace.gateway.shares import Share
 from lnamespace.gateway.watch_events import OpeningPlace, ToldEvent, WaitingEvents, event_lines
 from lnamespace.kube.answers import error_of
@@ -117,6 +124,7 @@ class MergedWatch:
         self._share = share or Share()
         self._open = open_
         self._log = log
+        self._told = ToldOrder(request.key, request.version, {})
         self._queue = WaitingEvents()
         self._members: dict[str, asyncio.Task[None]] = {}
         self._frontier = Frontier()
@@ -137,11 +145,29 @@ class MergedWatch:
         named = list(namespaces)
         if self._request.initial_events:
             self._replaying = set(named)
-        version = self._request.version
-        resumes = _is_place(version)
-        places = self._log.places(self._request.key, version, named) if resumes else {}
-        for namespace in named:
-            self._start(namespace, places.get(namespace, version), self._request.initial_events)
+        places = self._places(named)
+        known = {each: place for each, place in places.items() if place} if self._resumes else {}
+        self._told = self._log.begin(self._request.key, self._request.version, known)
+        for namespace, place in places.items():
+            if place or not self._resumes:
+                self._start(namespace, place, self._request.initial_events)
+            else:
+                self.join(namespace)
+
+    @property
+    def _resumes(self) -> bool:
+        return _is_place(self._request.version) and not self._request.initial_events
+
+    def _places(self, namespaces: list[str]) -> dict[str, str]:
+        """Return where each namespace goes on; empty: with all that is in it.
+
+        Where nothing is known of the version, it is that of a list, or of another replica's watch.
+        """
+        key, version = self._request.key, self._request.version
+        reached = self._log.reached(key, version) if self._resumes else None
+        if reached is None:
+            return dict.fromkeys(namespaces, version)
+        return {each: reached.get(each, "") for each in namespaces}
 
     async def begun(self) -> None:
         """Wait until the API server has begun one of the watches, or the time is over.
@@ -159,23 +185,18 @@ class MergedWatch:
         if error := self._refusal or self._failure:
             raise error
 
-    def join(self, namespace: str, *, filled: bool = False) -> bool:
+    def join(self, namespace: str) -> bool:
         """Watch a further namespace, from all that is in it; return whether that is one watch more.
 
-        One that is made anew is still watched under its name, where it left a short while ago.
-
-        Parameters
-        ----------
-        filled
-            Whether it is no new namespace: what is in it may be older than what the client knows,
-            so that it has no place there before it was told all of it.
+        What is in it may be older than what the client knows, so that it has no place there before
+        it was told all of it. One that is made anew is still watched under its name, where it left
+        a short while ago.
         """
         self._left.discard(namespace)
         watching = self._members.get(namespace)
         if watching and not watching.done():
             return False
-        if filled:
-            self._joining.add(namespace)
+        self._joining.add(namespace)
         self._start(namespace, "", initial_events=None)
         return True
 
@@ -243,17 +264,20 @@ class MergedWatch:
         """Note what was told, and return the line for the client, if there is one."""
         head = read_event(told.line)
         if told.last:
-            self._log.note(self._request.key, told.namespace, "")
-            self._log.note(self._request.key, "", head.version)
+            self._log.reach(self._told, told.namespace, "")
+            self._log.tell(self._told, head.version)
             return told.line
         if told.namespace not in self._left:
             self._frontier.advance(told.namespace, head.version)
         if head.type != "ADDED":
             # What was there is told by events ADDED, before any other.
             self._joining.discard(told.namespace)
-        joining = told.namespace in self._joining
-        self._log.note(self._request.key, "" if joining else told.namespace, head.version)
-        if head.type != "BOOKMARK":
+        is_event = head.type != "BOOKMARK"
+        if told.namespace not in self._joining:
+            self._log.reach(self._told, told.namespace, head.version, told=is_event)
+        elif is_event:
+            self._log.tell(self._told, head.version)
+        if is_event:
             return told.line
         return self._bookmark(told, head)
 
@@ -275,13 +299,12 @@ class MergedWatch:
 
     def _send_bookmark(self, line: bytes, version: str, *, ends: bool) -> bytes:
         self._bookmarked = version or self._bookmarked
-        self._log.note(self._request.key, "", version)
+        self._log.tell(self._told, version)
         return bookmark(line, version, ends_initial_events=ends)
 
     def _start(self, namespace: str, version: str, initial_events: bool | None) -> None:
         if _is_place(version):
             self._frontier.advance(namespace, version)
-            self._log.note(self._request.key, namespace, version)
         follow = self._follow(namespace, version, initial_events)
         self._members[namespace] = asyncio.create_task(follow)
 

@@ -7,7 +7,7 @@ far every namespace had come (:class:`ResumeLog`).
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -109,20 +109,49 @@ class Frontier:
         return min(known, key=int)
 
 
-@dataclass
-class _ToldOrder:
-    """What was told, in its order; of what was told too long ago the last of each namespace."""
+@dataclass(eq=False)
+class ToldOrder:
+    """What one merged watch told its client, and how far each namespace had come by then.
 
-    before: dict[str, str] = field(default_factory=dict)
-    told: deque[tuple[str, str]] = field(default_factory=deque)
+    Parameters
+    ----------
+    key
+        Everything that makes two watches alike: tenant, resource, selectors.
+    version
+        What its client had seen when it began, in whatever order.
+    reached
+        How far each namespace had come in what is forgotten by now.
+    """
 
-    def add(self, namespace: str, version: str) -> None:
-        self.told.append((namespace, version))
-        if len(self.told) > _REMEMBERED_EVENTS:
-            _reach(self.before, *self.told.popleft())
+    key: str
+    version: str
+    reached: dict[str, str]
+    _steps: deque[tuple[str | None, str, bool]] = field(default_factory=deque)
+    """The namespace that came to a version, if one did, and whether the client was told it."""
+
+    def add(self, namespace: str | None, version: str, *, told: bool) -> None:
+        """Add a step, and forget the oldest of too many."""
+        self._steps.append((namespace, version, told))
+        if len(self._steps) > _REMEMBERED_EVENTS:
+            namespace, version, told = self._steps.popleft()
+            _reach(self.reached, namespace, version)
+            self.version = version if told else self.version
+
+    def at(self, version: str) -> dict[str, str] | None:
+        """Return how far each namespace had come when a version was told; None if it was not."""
+        reached = dict(self.reached)
+        if version == self.version:
+            return reached
+        for namespace, came, told in self._steps:
+            _reach(reached, namespace, came)
+            if told and came == version:
+                return reached
+        return None
 
 
-def _reach(places: dict[str, str], namespace: str, version: str) -> None:
+def _reach(places: dict[str, str], namespace: str | None, version: str) -> None:
+    if namespace is None:
+        return
     if version:
         places[namespace] = version
     else:
@@ -130,50 +159,58 @@ def _reach(places: dict[str, str], namespace: str, version: str) -> None:
 
 
 class ResumeLog:
-    """Remember in which order merged watches came to know resource versions.
+    """Remember in which order merged watches told resource versions.
 
-    A key is everything that makes two watches alike: tenant, resource, selectors.
+    Each has an order of its own: where the watches of two clients tell the same version, one may
+    have told what is older in other namespaces, and the other not yet.
     """
 
     def __init__(self) -> None:
-        self._logs: OrderedDict[str, _ToldOrder] = OrderedDict()
+        self._orders: OrderedDict[ToldOrder, None] = OrderedDict()
 
-    def note(self, key: str, namespace: str, version: str) -> None:
-        """Note that a namespace has come to a version: it began there, or told it.
+    def begin(self, key: str, version: str, places: Mapping[str, str]) -> ToldOrder:
+        """Return the order of a watch whose client saw ``version`` last, and is at these places."""
+        order = ToldOrder(key, version, dict(places))
+        self._remember(order)
+        return order
 
-        Without a version, it has left.
+    def reach(self, order: ToldOrder, namespace: str, version: str, *, told: bool = False) -> None:
+        """Note how far a namespace came; without a version, it has left.
+
+        Parameters
+        ----------
+        told
+            Whether the client was told the version, and so may go on at it.
         """
-        log = self._logs.get(key)
-        if log is None:
-            log = self._logs[key] = _ToldOrder()
-            if len(self._logs) > _REMEMBERED_WATCHES:
-                self._logs.popitem(last=False)
-        self._logs.move_to_end(key)
-        log.add(namespace, version)
+        self._remember(order)
+        order.add(namespace, version, told=told)
 
-    def places(self, key: str, version: str, namespaces: Iterable[str]) -> dict[str, str]:
-        """Return where to go on in each namespace for a client that saw ``version`` last.
-
-        What other namespaces had told when the version was first told is what the client has seen
-        at least. Where nothing is known of that, the version is that of a list, or of another
-        replica's watch: every namespace goes on at it.
-        """
-        reached = self.reached(key, version) or {}
-        return {each: reached.get(each, version) for each in namespaces}
+    def tell(self, order: ToldOrder, version: str) -> None:
+        """Note that the client was told a version at which no namespace has a place."""
+        self._remember(order)
+        order.add(None, version, told=True)
 
     def reached(self, key: str, version: str) -> dict[str, str] | None:
-        """Return how far each namespace had come when a version was first told; None if unknown."""
-        log = self._logs.get(key)
-        if log is None:
-            return None
-        reached, found = dict(log.before), False
-        for namespace, told in log.told:
-            if found and told != version:
-                break
-            # Several namespaces begin at the version of one list, one after the other.
-            found = told == version
-            _reach(reached, namespace, told)
-        return reached if found else None
+        """Return how far each namespace had come when a version was told; None if unknown.
+
+        Whichever of these watches the client had, it has seen what all of them had told by then.
+        Without a version: not all of them had come to a place in that namespace.
+        """
+        alike = (each.at(version) for each in self._orders if each.key == key)
+        found = [each for each in alike if each is not None]
+        namespaces = {namespace for each in found for namespace in each}
+        return {each: _least(each, found) for each in namespaces} if found else None
+
+    def _remember(self, order: ToldOrder) -> None:
+        self._orders[order] = None
+        self._orders.move_to_end(order)
+        if len(self._orders) > _REMEMBERED_WATCHES:
+            self._orders.popitem(last=False)
+
+
+def _least(namespace: str, orders: Iterable[Mapping[str, str]]) -> str:
+    places = [each.get(namespace, "") for each in orders]
+    return min(places, key=int) if all(each.isdecimal() for each in places) else ""
 
 
 class _PartMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

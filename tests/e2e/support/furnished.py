@@ -1,12 +1,13 @@
 """An LCluster that has everything that one can have, to be deleted."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import yaml
 
-from tests.e2e.support.api import NAMESPACES, Api, ApiError, Object, ns_path, refusal, unless
+from tests.e2e.support.api import NAMESPACES, Api, ApiError, Object, ns_path, refusal
 from tests.e2e.support.waiting import eventually
 
 EVERY_KIND: list[Object] = list(
@@ -106,7 +107,11 @@ PROTECTED = {
 
 
 def release_volumes(admin: Api) -> None:
-    """Do what these controllers do with what nothing uses: let go of what is being deleted."""
+    """Do what these controllers do with what nothing uses: let go of what is being deleted.
+
+    Like them, let what fails now be tried again by the next call: an API server that has just
+    come back may still refuse.
+    """
     for path, finalizer in PROTECTED.items():
         for item in admin.items(path):
             metadata = item["metadata"]
@@ -116,4 +121,5 @@ def release_volumes(admin: Api) -> None:
                 base, _, plural = path.rpartition("/")
                 where = f"{base}/namespaces/{namespace}/{plural}" if namespace else path
                 change = {"metadata": {"finalizers": left or None}}
-                unless("NotFound", admin.patch, f"{where}/{metadata['name']}", change)
+                with suppress(ApiError):
+                    admin.patch(f"{where}/{metadata['name']}", change)

@@ -48,10 +48,16 @@ class Told:
         return {uid for uid, told in self.events.items() if told[-1][0] in gone}
 
     def disordered(self) -> list[object]:
-        """Objects of which it was told in another order than it happened."""
-        return [
-            (uid, told) for uid, told in self.events.items() if told != sorted(told, key=_version)
-        ]
+        """Objects of which it was first told in another order than it happened.
+
+        After a watch went on, a client may be told again what it was told before it.
+        """
+        first = {uid: list(dict.fromkeys(told)) for uid, told in self.events.items()}
+        return [(uid, told) for uid, told in first.items() if told != sorted(told, key=_version)]
+
+    def repeated(self) -> int:
+        """How many events it was told again."""
+        return sum(len(told) - len(set(told)) for told in self.events.values())
 
 
 def _version(event: tuple[str, int]) -> int:
@@ -63,6 +69,8 @@ class Informer(Protocol):
 
     name: str
     told: Told
+    listed: int
+    """How often it has begun anew."""
 
     def store(self) -> Store:
         """What it believes that there is."""
@@ -94,6 +102,7 @@ class ClientGo:
     def __init__(self, program: Path, kubeconfig: Path, namespace: str, *, lists: bool) -> None:
         self.name = f"client-go in {namespace or 'all'}{', lists' if lists else ''}"
         self.told = Told()
+        self.listed = 0
         self._stores: list[Store] = []
         self._turn = threading.Condition()
         setting = {"KUBE_FEATURE_WatchListClient": "false" if lists else "true"}
@@ -128,6 +137,8 @@ class ClientGo:
             told = json.loads(line)
             if told["event"] == "synced":
                 self.synced.set()
+            elif told["event"] == "listing":
+                self.listed += 1
             elif told["event"] == "store":
                 with self._turn:
                     self._stores.append(told.get("store", {}))
@@ -144,7 +155,6 @@ class _InThread:
         self.told = Told()
         self.synced = threading.Event()
         self.listed = 0
-        """How often it has begun anew."""
         self._objects: Store = {}
         self._version = ""
         self._stopped = threading.Event()

@@ -158,8 +158,8 @@ class _SpanningWatch:
         reached = log.reached(request.key, request.version)
         if reached is None:
             return rights.resumption(subjects, request.version)
-        joined = frozenset(self._watched - reached.keys())
-        return Resumption(joined, lost=not reached.keys() - {""} <= self._known)
+        joined = frozenset(each for each in self._watched if not reached.get(each))
+        return Resumption(joined, lost=not reached.keys() <= self._known)
 
     async def answer(self) -> None:
         """Answer until the time is over or the client is gone.
@@ -180,7 +180,7 @@ class _SpanningWatch:
         self._changed.set()  # Rights may have changed while they were asked about.
         self._merged.begin(sorted(self._watched - joined))
         for namespace in sorted(joined):
-            self._merged.join(namespace, filled=True)
+            self._merged.join(namespace)
         keeper = asyncio.create_task(self._keep())
         try:
             await self._send(first)
@@ -222,7 +222,7 @@ class _SpanningWatch:
             self._merged.end()
             return
         self._watched.add(namespace)
-        if self._merged.join(namespace, filled=True):
+        if self._merged.join(namespace):
             self._count.add()
 
     async def _deletion(self, namespace: str) -> bytes:
