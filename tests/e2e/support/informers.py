@@ -47,13 +47,14 @@ class Told:
         gone = ("DELETED", "MISSED")
         return {uid for uid, told in self.events.items() if told[-1][0] in gone}
 
-    def disordered(self) -> list[object]:
-        """Objects of which it was first told in another order than it happened.
+    def disordered(self, uids: set[str]) -> list[object]:
+        """Which of these objects it was first told of in another order than it happened.
 
         After a watch went on, a client may be told again what it was told before it.
         """
-        first = {uid: list(dict.fromkeys(told)) for uid, told in self.events.items()}
-        return [(uid, told) for uid, told in first.items() if told != sorted(told, key=_version)]
+        told = {uid: self.events.get(uid, []) for uid in uids}
+        first = {uid: list(dict.fromkeys(events)) for uid, events in told.items()}
+        return [(uid, each) for uid, each in first.items() if each != sorted(each, key=_version)]
 
     def repeated(self) -> int:
         """How many events it was told again."""
