@@ -81,7 +81,8 @@ class Life:
     """Objects that come, change and go at the API server itself, until nobody wants more."""
 
     admin: Api
-    created: set[str] = field(default_factory=set)
+    created: dict[str, str] = field(default_factory=dict)
+    """The uid of each, and its namespace."""
     deleted: set[str] = field(default_factory=set)
     unsure: set[str] = field(default_factory=set)
     _stopped: threading.Event = field(default_factory=threading.Event)
@@ -91,18 +92,19 @@ class Life:
         number = 0
         while not self._stopped.is_set():
             number += 1
-            path = ns_path(f"{TENANT}-{SPACES[number % len(SPACES)]}", "configmaps")
+            namespace = SPACES[number % len(SPACES)]
             name = f"{threading.get_ident()}-{number}"
             try:
-                self._live(path, name, stays=number % 7 == 0)
+                self._live(namespace, name, stays=number % 7 == 0)
             except (ApiError, Unreachable):
                 self.unsure.add(name)
             self._stopped.wait(0.02)
 
-    def _live(self, path: str, name: str, *, stays: bool) -> None:
+    def _live(self, namespace: str, name: str, *, stays: bool) -> None:
+        path = ns_path(f"{TENANT}-{namespace}", "configmaps")
         made = self.admin.create(path, {"metadata": {"name": name}, "data": {"a": "1"}})
         uid = made["metadata"]["uid"]
-        self.created.add(uid)
+        self.created[uid] = namespace
         self.admin.patch(f"{path}/{name}", {"data": {"a": "2"}})
         if not stays:
             self.admin.delete(f"{path}/{name}")
@@ -153,32 +155,19 @@ def live_through(
         life.stop()
         thread.join()
     for informer, before in zip(informers, listed, strict=True):
-        whole = all_told and not listed_again(informer, before)
-        confirm_kept_up(cluster, informer, life, all_told=whole)
+        confirm_same(cluster, informer)
+        if all_told:
+            confirm_told(informer, life, before)
 
 
-def listed_again(informer: Informer, before: int) -> bool:
-    """Whether it has listed again, as client-go does after a watch that ends within a second.
-
-    It is not told then what came and went in between, through a plain API server neither. And it
-    may be told again what its list had: another of its kind may have been told the list's version
-    before what is older elsewhere.
-    """
-    anew = informer.listed > before
-    assert isinstance(informer, ClientGo) or not anew, informer.name
-    return anew
-
-
-def confirm_kept_up(
-    cluster: GatewayCluster, informer: Informer, life: Life, *, all_told: bool
-) -> None:
-    """Confirm that a client has what there is, and was told of what there was."""
-    one = " in one" in informer.name or "/one/" in informer.name
+def confirm_same(cluster: GatewayCluster, informer: Informer) -> None:
+    """Confirm that a client comes to have what there is, and was not told that it is gone."""
+    within = f"{TENANT}-one/" if _in_one(informer) else f"{TENANT}-"
     upstream = store_of(cluster.admin.items("/api/v1/configmaps"))
     there = {
         key.removeprefix(f"{TENANT}-"): value
         for key, value in upstream.items()
-        if key.startswith(f"{TENANT}-one/" if one else f"{TENANT}-")
+        if key.startswith(within)
     }
 
     def equal() -> bool:
@@ -186,16 +175,36 @@ def confirm_kept_up(
         return True
 
     eventually(equal, what=f"{informer.name} has something else")
-    ours = life.created if not one else life.created & informer.told.created()
-    gone = life.deleted if not one else life.deleted & informer.told.created()
-    if all_told:
-        what = f"{informer.name} was not told of all deletions"
-        eventually(lambda: gone <= informer.told.deleted(), what=what)
-        assert ours <= informer.told.created(), informer.name
-        assert informer.told.disordered(ours) == [], informer.name
-    assert informer.told.deleted().isdisjoint(value.split("/")[0] for value in there.values()), (
-        informer.name
-    )
+    there_still = {value.split("/")[0] for value in there.values()}
+    assert informer.told.deleted().isdisjoint(there_still), informer.name
+
+
+def confirm_told(informer: Informer, life: Life, listed: int) -> None:
+    """Confirm that a client comes to be told of all that was, in its order.
+
+    client-go lists again after a watch that ends within a second, at once or some seconds later.
+    It is not told then what came and went in between, through a plain API server neither. And it
+    may be told again what its list had: another of its kind may have been told the list's version
+    before what is older elsewhere.
+    """
+    told, only = informer.told, {"one"} if _in_one(informer) else set(SPACES)
+    ours = {uid for uid, namespace in life.created.items() if namespace in only}
+
+    def lists_again() -> bool:
+        return isinstance(informer, ClientGo) and informer.listed > listed
+
+    def is_told() -> bool:
+        missed = (life.deleted & ours) - told.deleted() | (ours - told.created())
+        assert not missed, {uid: told.events.get(uid) for uid in missed}
+        assert told.disordered(ours) == []
+        assert informer.listed == listed
+        return True
+
+    eventually(lambda: lists_again() or is_told(), what=f"{informer.name} was not told all")
+
+
+def _in_one(informer: Informer) -> bool:
+    return " in one" in informer.name or "/one/" in informer.name
 
 
 def _gone(api: Api, path: str) -> bool:
