@@ -44,7 +44,7 @@ RUN apt-get download base-files:"$TARGETARCH" netbase:all media-types:all tzdata
 WORKDIR /source
 COPY requirements/build.txt requirements/run.txt requirements/
 RUN python3 -m venv /tools \
- && /tools/bin/pip install --no-cache-dir --require-hashes --requirement requirements/build.txt
+ && /tools/bin/pip install --no-cache-dir --require-hashes --no-deps --requirement requirements/build.txt
 RUN mkdir -p /image/usr/local/lib/python3.11/site-packages \
  && ln -s site-packages /image/usr/local/lib/python3.11/dist-packages \
  && case "$TARGETARCH" in amd64) machine=x86_64 ;; arm64) machine=aarch64 ;; esac \

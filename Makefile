@@ -31,7 +31,10 @@ $(VENV)/.installed: requirements/dev.txt pyproject.toml
 		{ echo "error: Python 3.11 or later is needed; name one by PYTHON=..."; exit 1; }
 	@echo "Installing the locked dependencies into $(VENV) (about a minute the first time)."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@# The lists are whole. pip would look further for a dependency with an extra, such as
+	@# google-auth[pyopenssl], take one that is newer than the list, and refuse it for its hash.
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+		-r requirements/dev.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -61,7 +64,8 @@ lint: $(VENV) ## Style, types, layers
 	@$(BIN)/lint-imports
 
 bench: $(VENV) ## Figures beside a bare client, and pictures of them; N=1000 for only that many
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/plots.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+		-r requirements/plots.txt
 	@for count in $(or $(N),100 1000 5000); do \
 		$(BIN)/python -m bench --count $$count --json $(REPORT)/$$count.json || exit 1; done
 	@for part in tax layouts door ledger outbox gateway gateway_watches; do \
@@ -84,7 +88,8 @@ conformance: $(VENV) ## Kubernetes' own conformance specs, directly and through 
 	@PYTHONPATH=hack $(BIN)/python -m conformance $(if $(ONLY),--only '$(ONLY)')
 
 mutations: $(VENV) ## Change the code in each small way, and tell what no unit test notices; OF='lnamespace.access.*'
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/mutations.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+		-r requirements/mutations.txt
 	@$(BIN)/python hack/mutations $(if $(OF),'$(OF)')
 
 crds: $(VENV) ## Write the CustomResourceDefinitions and the samples from the code

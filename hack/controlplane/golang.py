@@ -160,7 +160,7 @@ def _install_go_in_venv(oldest: str) -> None:
         raise ClusterError(_no_go(oldest, "there is no .venv to install it into"))
     say(f"No Go {oldest} or newer on PATH: installing one into {VENV}.")
     command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    command += ["--require-hashes", "-r", str(GO_REQUIREMENTS)]
+    command += ["--require-hashes", "--no-deps", "-r", str(GO_REQUIREMENTS)]
     result = subprocess.run(command, check=False, capture_output=True, text=True)
     if result.returncode != 0:
         reason = (result.stderr.strip().splitlines() or ["no reason given"])[-1]
@@ -171,5 +171,5 @@ def _no_go(oldest: str, reason: str) -> str:
     return (
         f"building the control plane needs Go {oldest} or newer and {reason}: install Go and put "
         f"it on PATH, or run `make .venv` and then `.venv/bin/pip install --require-hashes "
-        f"-r requirements/go.txt`"
+        f"--no-deps -r requirements/go.txt`"
     )

@@ -118,7 +118,10 @@ def created(root: Api, space: str, name: str) -> bool:
 def test_what_a_controller_of_kubernetes_could_not_create_moves_shares(
     cluster: GatewayCluster, root: Api
 ) -> None:
-    """It writes an Event, and tries again by itself."""
+    """It writes an Event, and tries again by itself.
+
+    The watch of Events ended at a tenant's of the year 0, for all tenants, and again and again.
+    """
     assert upstream(cluster, "three")["spec"]["hard"]["requests.cpu"] == "250m"
     told = (
         'Error creating: pods "big" is forbidden: exceeded quota: lcluster, '
@@ -133,6 +136,12 @@ def test_what_a_controller_of_kubernetes_could_not_create_moves_shares(
         "message": told,
         "type": "Warning",
     }
+    odd = event | {
+        "metadata": {"name": "a-odd.1"},
+        "involvedObject": about | {"namespace": "three"},
+        "lastTimestamp": "0000-01-01T00:00:00Z",
+    }
+    root.create(ns_path("three", "events"), odd)
     cluster.admin.create(ns_path(home, "events"), event)
     eventually(lambda: upstream(cluster, "three")["status"]["hard"]["requests.cpu"] == "2")
     shares = [upstream(cluster, name) for name in (*SPACES, "default", "kube-system")]

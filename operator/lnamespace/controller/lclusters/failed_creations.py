@@ -6,13 +6,14 @@ requests that were refused. Nothing is watched before an LCluster has totals: Ev
 
 import asyncio
 import logging
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 
 from lnamespace.access.quota_refusals import REFUSAL_REASON, read_refusal
 from lnamespace.controller.lclusters.cache import LClusterCache, TenantCluster
-from lnamespace.errors import ClusterError
+from lnamespace.errors import ClusterError, Unreadable
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import ObjectMeta
@@ -72,7 +73,9 @@ class FailedCreations:
             async for line in lines:
                 event = decode(_watch_event, line)
                 if event.type in {"ADDED", "MODIFIED"}:
-                    self._note(decode(_event, event.object))
+                    # A tenant's may have the year 0, and is there again in the next watch.
+                    with suppress(Unreadable):
+                        self._note(decode(_event, event.object))
 
     def _note(self, event: _Event) -> None:
         namespace = event.metadata.namespace
