@@ -205,6 +205,15 @@ def test_a_port_is_a_number_or_a_name_and_nothing_else() -> None:
     assert status_code(enveloped("v1", "Service", other)) == 400
 
 
+def test_a_time_of_the_year_0_is_one_of_go() -> None:
+    """One Event of a tenant with such a time let nobody list Events in protobuf."""
+    written = b'{"apiVersion":"v1","kind":"Event","lastTimestamp":"0000-02-29T00:00:01Z"}'
+    encoded = protobuf.from_json(written)
+    # time.Date(0, 2, 29, 0, 0, 1, 0, time.UTC).Unix(), as a varint of 64 bits
+    assert varint(-62162121599 % 2**64) in encoded
+    assert json.loads(protobuf.to_json(encoded))["lastTimestamp"] == "0000-02-29T00:00:01Z"
+
+
 def test_the_zero_time_of_go_is_null() -> None:
     for seconds, time in ((-62135596800, None), (-62135596799, "0001-01-01T00:00:01Z")):
         deleted = delimited(9, b"\x08" + varint(seconds))

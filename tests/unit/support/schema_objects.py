@@ -48,8 +48,11 @@ INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 # The first second of the year 1 is Go's for no time.
 TIMES = st.datetimes(min_value=datetime(2, 1, 1))  # noqa: DTZ001 - the letter is added below
-SECONDS = TIMES.map(lambda value: f"{value.isoformat()[:19]}Z")
-MICROSECONDS = TIMES.map(lambda value: f"{value.isoformat(timespec='microseconds')}Z")
+TEXTS = TIMES.map(lambda value: value.isoformat(timespec="microseconds"))
+# Go has a year 0 too.
+ALL_TEXTS = TEXTS | TEXTS.map(lambda text: f"0000{text[4:]}")
+SECONDS = ALL_TEXTS.map(lambda text: f"{text[:19]}Z")
+MICROSECONDS = ALL_TEXTS.map(lambda text: f"{text}Z")
 LEAF = TEXT | st.booleans() | INT64 | st.floats(-1e9, 1e9).map(lambda value: value + 0.0)
 JSON_LEAF = LEAF | st.dictionaries(TEXT, LEAF | st.none(), max_size=3) | st.lists(LEAF, max_size=3)
 VALUES: dict[str, st.SearchStrategy[Any]] = {

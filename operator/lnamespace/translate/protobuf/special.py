@@ -18,7 +18,10 @@ Fields = Mapping[str, Any]
 
 YEAR_1: Final = -62135596800
 """Go's zero time, in seconds; it is null in JSON."""
+YEAR_0: Final = -62167219200
 YEAR_10000: Final = 253402300800
+_400_YEARS: Final = 146097 * 24 * 3600
+"""Seconds after which the calendar is the same. Go has a year 0, and Python has none."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)
 
@@ -52,32 +55,45 @@ def _instant(message: Fields) -> datetime | None:
         if message["nanos"] is None:
             return None
         seconds = 0
-    if not YEAR_1 <= seconds < YEAR_10000 or not 0 <= nanos < 1_000_000_000:
-        raise ProtobufError("a time is not between the years 1 and 9999")
-    return EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
+    if not YEAR_0 <= seconds < YEAR_10000 or not 0 <= nanos < 1_000_000_000:
+        raise ProtobufError("a time is not between the years 0 and 9999")
+    since = seconds if seconds >= YEAR_1 else seconds + _400_YEARS
+    return EPOCH + timedelta(seconds=since, microseconds=nanos // 1000)
+
+
+def _written(instant: datetime, message: Fields) -> str:
+    text = instant.isoformat()[:19]
+    return text if (message["seconds"] or 0) >= YEAR_1 else f"0000{text[4:]}"
+
+
+def _since_epoch(value: str) -> tuple[int, timedelta]:
+    """Return the whole seconds since 1970, and what is left."""
+    if not value.startswith("0000"):
+        return divmod(datetime.fromisoformat(value) - EPOCH, SECOND)
+    seconds, rest = divmod(datetime.fromisoformat(f"0400{value[4:]}") - EPOCH, SECOND)
+    return seconds - _400_YEARS, rest
 
 
 def _time_value(message: Fields) -> str | None:
     instant = _instant(message)
     if instant is None or message["seconds"] == YEAR_1:
         return None
-    return f"{instant.isoformat()[:19]}Z"  # protobuf may have nanoseconds that JSON never has
+    return f"{_written(instant, message)}Z"  # protobuf may have nanoseconds that JSON never has
 
 
 def _time_fields(value: str) -> Fields:
-    seconds = (datetime.fromisoformat(value) - EPOCH) // SECOND
-    return {"seconds": seconds, "nanos": 0}
+    return {"seconds": _since_epoch(value)[0], "nanos": 0}
 
 
 def _micro_time_value(message: Fields) -> str | None:
     instant = _instant(message)
     if instant is None or (message["seconds"] == YEAR_1 and not instant.microsecond):
         return None
-    return f"{instant.isoformat()[:19]}.{instant.microsecond:06}Z"
+    return f"{_written(instant, message)}.{instant.microsecond:06}Z"
 
 
 def _micro_time_fields(value: str) -> Fields:
-    seconds, rest = divmod(datetime.fromisoformat(value) - EPOCH, SECOND)
+    seconds, rest = _since_epoch(value)
     return {"seconds": seconds, "nanos": rest.microseconds * 1000}
 
 
