@@ -35,6 +35,7 @@ from lnamespace.payers.file import PayersFile
 from lnamespace.runtime.addresses import listen_at
 from lnamespace.runtime.lifecycle import running, serve_until_stopped
 from lnamespace.runtime.probes import Probes, serve_probes
+from lnamespace.runtime.signals import stop_event
 from lnamespace.settings import Settings, items
 
 log = logging.getLogger(__name__)
@@ -71,6 +72,7 @@ async def _serve(settings: Settings) -> None:
         limits = await _creation_limits(stack, settings, client) if client else {}
         endpoints = replace(unlimited, limits=limits)
         server = Server(endpoints.all(), metrics)
+        stop = stop_event()
         await _listen(settings, server, serving)
         probes = Probes(
             lambda: server.problem() or serving.problem(), partial(_measure, payers, metrics)
@@ -78,7 +80,7 @@ async def _serve(settings: Settings) -> None:
         await stack.enter_async_context(serve_probes(settings.health_listen, probes))
         await stack.enter_async_context(running(payers.keep()))
         await stack.enter_async_context(running(keep_current(source, metrics)))
-        await serve_until_stopped(settings.drain_seconds, server)
+        await serve_until_stopped(stop, settings.drain_seconds, server)
 
 
 async def _creation_limits(

@@ -59,6 +59,7 @@ from lnamespace.runtime.lines import LineWriter
 from lnamespace.runtime.long_buffers import keep_giving_back, shorten_buffers
 from lnamespace.runtime.open_files import raise_open_files
 from lnamespace.runtime.probes import Probes, serve_probes
+from lnamespace.runtime.signals import stop_event
 from lnamespace.settings import Settings
 from lnamespace.translate.allowances import decode_allowances
 from lnamespace.translate.published import Published, decode_published
@@ -95,6 +96,7 @@ async def _serve(settings: Settings) -> None:
         limits = ServerLimits().within(raise_open_files())
         server, context = HttpServer(process.gateway(tenants).handle, limits), process.context
         servers = [*await process.serve_webhooks(tenants), server]
+        stop = stop_event()
         address = await _listen(server, "gateway_listen", settings, context.entry)
         log.info("listening", extra={"address": address})
         await process.serve_pods(server)
@@ -104,7 +106,7 @@ async def _serve(settings: Settings) -> None:
         await stack.enter_async_context(serve_probes(settings.health_listen, probes))
         await stack.enter_async_context(running(_keep_certificate(context)))
         await stack.enter_async_context(running(keep_giving_back()))
-        await serve_until_stopped(settings.drain_seconds, *servers)
+        await serve_until_stopped(stop, settings.drain_seconds, *servers)
 
 
 @dataclass(frozen=True)

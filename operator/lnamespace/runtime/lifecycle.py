@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol
 
-from lnamespace.runtime.signals import exit_at_next_signal, stop_event
+from lnamespace.runtime.signals import exit_at_next_signal
 
 log = logging.getLogger(__name__)
 
@@ -33,13 +33,20 @@ async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             await task
 
 
-async def serve_until_stopped(drain_seconds: float, *servers: DrainingServer) -> None:
+async def serve_until_stopped(
+    stop: asyncio.Event, drain_seconds: float, *servers: DrainingServer
+) -> None:
     """Serve until SIGTERM or SIGINT, then for the drain time; end at once at a second signal.
 
     During the drain time the readiness probe fails, so that new requests go to the other replicas
     before this one stops listening.
+
+    Parameters
+    ----------
+    stop
+        What these signals set, since before the first connection was accepted.
     """
-    await stop_event().wait()
+    await stop.wait()
     exit_at_next_signal()
     for server in servers:
         server.drain()
