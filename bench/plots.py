@@ -1,7 +1,8 @@
 """Draw what was measured: ``python -m bench.plots [FOLDER] [TARGET]``.
 
-Reads ``COUNT.json`` of ``python -m bench`` and ``tax.json`` of ``python -m bench.tax``; writes each
-picture as PNG, which does not depend on when it is drawn.
+Reads ``COUNT.json`` of ``python -m bench``, ``tax.json`` of ``python -m bench.tax`` and
+``gateway.json`` of ``python -m bench.gateway``; writes each picture as PNG, which does not depend
+on when it is drawn.
 """
 
 import argparse
@@ -27,6 +28,17 @@ PEERS = {
     "binding deleted\nto back, p50": ("binding deleted to back, p50", 6.8),
 }
 """Figures that both have as a multiple of a bare client: ours, and Capsule's (median)."""
+
+GATEWAY = {
+    "GET": "GET, p50",
+    "create": "create, p50",
+    "patch": "patch, p50",
+    "LIST\nof 1,000": "LIST of 1000, p50",
+    "LIST of 2,000\nin all namespaces": "LIST of 2000 in all namespaces, p50",
+    "/apis,\nasked again": "/apis, asked again, p50",
+    "/openapi/v2,\nasked again": "/openapi/v2, asked again, p50",
+}
+"""Requests through the gateway and directly."""
 
 STYLE: dict[Any, Any] = {
     "font.size": 10,
@@ -68,6 +80,8 @@ def main() -> int:
             _save(_beside_peer(_nearest(runs, 1000)), chosen.target / "beside-capsule")
         if (tax := chosen.folder / "tax.json").exists():
             _save(_tax(json.loads(tax.read_text())), chosen.target / "rbac-tax")
+        if (gateway := chosen.folder / "gateway.json").exists():
+            _save(_gateway(_named(gateway)), chosen.target / "gateway")
     return 0
 
 
@@ -79,8 +93,12 @@ def _arguments() -> argparse.Namespace:
 
 
 def _read(path: Path) -> Measured:
+    return Measured(int(path.stem), _named(path))
+
+
+def _named(path: Path) -> dict[str, Mapping[str, Any]]:
     content = json.loads(path.read_text())
-    return Measured(int(path.stem), {row["name"]: row for row in content["figures"]})
+    return {row["name"]: row for row in content["figures"]}
 
 
 def _nearest(runs: Sequence[Measured], count: int) -> Measured:
@@ -147,6 +165,26 @@ def _tax(content: Mapping[str, Any]) -> Figure:
     axes.set_ylabel("milliseconds of somebody else's GET")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
+    return figure
+
+
+def _gateway(found: Mapping[str, Mapping[str, Any]]) -> Figure:
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.subplots()
+    rows = [found[name] for name in GATEWAY.values()]
+    bars = axes.bar(range(len(rows)), [row["ratio"] for row in rows], 0.6, color=OURS)
+    labels = [f"{row['ratio']:.2f}\n{row['ours']:.1f} ms" for row in rows]
+    axes.bar_label(bars, labels, label_type="center", color="white", fontsize=9)
+    goals = [float(row["goal"].removeprefix("<= ")) for row in rows]
+    places = [index - 0.4 for index in range(len(rows))]
+    ends = [index + 0.4 for index in range(len(rows))]
+    axes.hlines(goals, places, ends, color=PEER, linewidth=2, label="goal")
+    axes.axhline(1, color=PLAIN, linewidth=1, label="the API server, directly")
+    axes.set_xticks(range(len(rows)), list(GATEWAY), fontsize=8)
+    axes.set_ylim(top=max(*goals, *(row["ratio"] for row in rows)) * 1.25)
+    axes.set_ylabel("times a direct request, p50 (less is better)")
+    axes.grid(visible=False, axis="x")
+    axes.legend(frameon=False, loc="upper left")
     return figure
 
 

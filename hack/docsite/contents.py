@@ -25,6 +25,7 @@ CONTENTS = {
         "security-tests",
         "sudo-layouts",
         "lclusters",
+        "gateway",
         "mine",
         "payers",
         "ledger",

@@ -121,7 +121,7 @@ def _add_gateway_check(commands: "argparse._SubParsersAction[argparse.ArgumentPa
         help="see what of this cluster would leak into LClusters, or collide with them",
         description="Reads the platform's cluster and changes nothing in it: names that begin as "
         "those of LClusters, kinds that nobody has judged, what every account of an LCluster is "
-        "given, rights of the gateway. Exits with 1 if there is a problem (docs/lclusters.md).",
+        "given, rights of the gateway. Exits with 1 if there is a problem (docs/gateway.md).",
     )
     check.add_argument(
         "--account",

@@ -150,7 +150,7 @@ class Settings:
     )
     lcluster_costs: str = _option(
         "",
-        "A folder with reports of what LClusters cost, for their people (docs/lclusters.md).",
+        "A folder with reports of what LClusters cost, for their people (docs/gateway.md).",
         "controller",
     )
     workers: int = _option(16, "How many LNamespaces are worked on at a time.", "controller")
@@ -230,7 +230,7 @@ class Settings:
     )
     gateway_published: str = _option(
         "{}",
-        "What of the platform every LCluster sees (docs/lclusters.md), as JSON; the keys are those "
+        "What of the platform every LCluster sees (docs/gateway.md), as JSON; the keys are those "
         "of gateway.published in the chart.",
         "gateway",
         "gateway check",
@@ -262,7 +262,7 @@ class Settings:
     gateway_audit_log: str = _option(
         "",
         "A file to which each request is appended as a line of JSON, in the format of the API "
-        "server's audit log (docs/lclusters.md); - is standard output; empty: nowhere.",
+        "server's audit log (docs/gateway.md); - is standard output; empty: nowhere.",
         "gateway",
     )
     gateway_signer_secret: str = _option(
