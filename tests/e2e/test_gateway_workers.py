@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.support.api import NAMESPACES, Api, ns_path
+from tests.e2e.support.api import NAMESPACES, Api, Unreachable, ns_path
 from tests.e2e.support.cluster import running
 from tests.e2e.support.gateway import GatewayCluster, GatewayProcess, LClusters, Resident
 from tests.e2e.support.people import People
@@ -178,7 +178,7 @@ def test_a_worker_that_hangs_makes_the_gateway_unready(gateway: Workers, alice: 
 
 
 def answers(resident: Resident) -> bool:
-    with suppress(OSError):
+    with suppress(OSError, Unreachable):
         new_connection(resident).get(NAMESPACES)
         return True
     return False
