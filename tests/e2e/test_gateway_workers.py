@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
+import ssl
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,7 +15,13 @@ import pytest
 
 from tests.e2e.support.api import NAMESPACES, Api, Unreachable, ns_path
 from tests.e2e.support.cluster import running
-from tests.e2e.support.gateway import GatewayCluster, GatewayProcess, LClusters, Resident
+from tests.e2e.support.gateway import (
+    GatewayCluster,
+    GatewayProcess,
+    LClusters,
+    Resident,
+    make_certificates,
+)
 from tests.e2e.support.people import People
 from tests.e2e.support.probes import metric, probe
 from tests.e2e.support.processes import free_port
@@ -202,6 +210,28 @@ def test_a_signal_drains_all_workers_and_the_end_is_clean(cluster: GatewayCluste
     assert process.log().count(" stopped") == 2
     with socket.socket() as probing:
         assert probing.connect_ex(("127.0.0.1", process.port)) != 0
+
+
+def test_each_worker_serves_a_renewed_certificate(cluster: GatewayCluster, tmp_path: Path) -> None:
+    process = another(cluster, "renewed")
+    served, renewed = tmp_path / "served", tmp_path / "renewed"
+    shutil.copytree(cluster.certificates, served)
+    make_certificates(renewed)
+    variables = {"LNAMESPACE_GATEWAY_CERTIFICATE_DIRECTORY": str(served)}
+    process.start({"LNAMESPACE_GATEWAY_WORKERS": "2"} | variables)
+    try:
+        assert seen(process) == {(served / "tls.crt").read_text()}
+        for name in ("tls.key", "tls.crt"):
+            shutil.copy(renewed / name, served)
+        new = {(renewed / "tls.crt").read_text()}
+        eventually(lambda: seen(process) == new, what="a worker serves the old certificate")
+    finally:
+        process.stop()
+
+
+def seen(process: Workers) -> set[str]:
+    """Return the certificates that so many connections see that both workers are among them."""
+    return {ssl.get_server_certificate(("127.0.0.1", process.port)) for _ in range(30)}
 
 
 def test_workers_that_cannot_start_end_the_whole(cluster: GatewayCluster) -> None:
