@@ -170,11 +170,14 @@ def _webhook(chosen: Settings, _: argparse.Namespace) -> int:
 
 
 def _gateway(chosen: Settings, _: argparse.Namespace) -> int:
-    from lnamespace.gateway import process
+    from lnamespace.gateway import process, supervisor
     from lnamespace.runtime import logs
 
     logs.configure(chosen.log_format, chosen.log_level)
-    process.run(chosen)
+    if chosen.gateway_workers > 1:
+        supervisor.run(chosen)
+    else:
+        process.run(chosen)
     return 0
 
 

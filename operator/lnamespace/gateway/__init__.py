@@ -56,4 +56,6 @@ Besides tenants' requests:
 - :mod:`~lnamespace.gateway.mine`: the door to the platform's own cluster, for LNamespaces.
 - :mod:`~lnamespace.gateway.check`: the command ``lnamespace gateway check``.
 - :mod:`~lnamespace.gateway.process`: what makes all this and ends it.
+- :mod:`~lnamespace.gateway.supervisor`: several of such processes at the same ports, each a
+  :mod:`~lnamespace.gateway.worker`, which answers :mod:`~lnamespace.gateway.questions`.
 """

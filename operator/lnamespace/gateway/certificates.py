@@ -6,12 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from lnamespace.errors import SettingsError
+from lnamespace.errors import ClusterError, SettingsError
 from lnamespace.gateway.authorities import RootAuthority, TenantIdentity
+from lnamespace.kube.client import Client
 from lnamespace.runtime.key_pairs import load_key_pair
+from lnamespace.settings import Settings
+
+_CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 
 
 @dataclass(frozen=True)
@@ -155,3 +160,25 @@ def own_context(root: RootAuthority, *hosts: str) -> ssl.SSLContext:
     context.set_alpn_protocols(["http/1.1"])
     load_key_pair(context, *root.serving_pair(hosts))
     return context
+
+
+async def platform_authorities(settings: Settings, client: Client) -> str:
+    """Return the CAs by which the platform's API server knows its people."""
+    if settings.gateway_client_ca_file:
+        return _read(settings.gateway_client_ca_file)
+    try:
+        body = await client.get(_CLIENT_CA)
+    except ClusterError as error:
+        raise SettingsError(f"--gateway-client-ca-file is empty, and {error}") from error
+    return msgspec.json.decode(body, type=_ConfigMap).data.get("client-ca-file", "")
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError as error:
+        raise SettingsError(f"--gateway-client-ca-file: {error}") from error
+
+
+class _ConfigMap(msgspec.Struct, frozen=True):
+    data: dict[str, str] = {}

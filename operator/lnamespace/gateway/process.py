@@ -3,21 +3,21 @@
 import asyncio
 import logging
 import ssl
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-import msgspec
-
 from lnamespace.access.lcluster_content import content_limits
-from lnamespace.errors import ClusterError, SettingsError
+from lnamespace.errors import SettingsError
 from lnamespace.gateway.audit import AuditLog
 from lnamespace.gateway.authorities import RootAuthority
 from lnamespace.gateway.certificates import (
     ClientCertificates,
     ServerContext,
     own_context,
+    platform_authorities,
 )
 from lnamespace.gateway.content import ContentQuota
 from lnamespace.gateway.discovery import DiscoveryDocuments
@@ -65,19 +65,27 @@ from lnamespace.translate.allowances import decode_allowances
 from lnamespace.translate.published import Published, decode_published
 from lnamespace.translate.webhook_routes import GatewayService
 
-_CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
-
 _CERTIFICATE_SECONDS = 10.0
 _CERTIFIED = (
     "--gateway-mine: the gateway logs in to the API server by a client certificate, which would "
     "stand for everybody: give it a token"
 )
 
+Answering = Callable[[Probes], AbstractAsyncContextManager[object]]
+"""Answer probes inside a context."""
+
 log = logging.getLogger(__name__)
 
 
-def run(settings: Settings) -> None:
+def run(settings: Settings, answer: Answering | None = None, lock: int | None = None) -> None:
     """Serve tenants until a signal asks to end.
+
+    Parameters
+    ----------
+    answer
+        Answer probes inside a context; None: at ``--health-listen``.
+    lock
+        Locked for each write to the audit log; None: no other process writes there.
 
     Raises
     ------
@@ -85,12 +93,12 @@ def run(settings: Settings) -> None:
         The gateway cannot run; the message says why.
     """
     shorten_buffers()
-    asyncio.run(_serve(settings))
+    asyncio.run(_serve(settings, answer or partial(serve_probes, settings.health_listen), lock))
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: Settings, answer: Answering, lock: int | None) -> None:
     async with AsyncExitStack() as stack:
-        process = await _Process.begin(settings, stack)
+        process = replace(await _Process.begin(settings, stack), audit_lock=lock)
         tenants = await process.watch_tenants()
         await process.sign_for(tenants)
         limits = ServerLimits().within(raise_open_files())
@@ -103,7 +111,7 @@ async def _serve(settings: Settings) -> None:
         usage = await process.measure_usage(tenants)
         measure = partial(expose_usage, usage, server, process.metrics)
         probes = Probes(partial(_problem, tenants, server), measure)
-        await stack.enter_async_context(serve_probes(settings.health_listen, probes))
+        await stack.enter_async_context(answer(probes))
         await stack.enter_async_context(running(_keep_certificate(context)))
         await stack.enter_async_context(running(keep_giving_back()))
         await serve_until_stopped(stop, settings.drain_seconds, *servers)
@@ -136,6 +144,7 @@ class _Process:
     rights: NamespaceRights = field(default_factory=NamespaceRights)
     told: ResumeLog = field(default_factory=ResumeLog)
     shares: Shares = field(default_factory=Shares)
+    audit_lock: int | None = None
 
     @classmethod
     async def begin(cls, settings: Settings, stack: AsyncExitStack) -> "_Process":
@@ -149,7 +158,7 @@ class _Process:
         context = ServerContext(Path(settings.gateway_certificate_directory))
         authenticator = Authenticator(platform.own)
         root = await _root(settings, client)
-        clients = ClientCertificates(await _platform_authorities(settings, client), root)
+        clients = ClientCertificates(await platform_authorities(settings, client), root)
         authenticator.use(clients)
         context.use(clients)
         return cls(settings, stack, client, platform, context, authenticator, root, metrics)
@@ -250,7 +259,9 @@ class _Process:
         if not self.settings.gateway_audit_log:
             return None
         try:
-            writer = LineWriter(self.settings.gateway_audit_log, self.metrics.audit_lost.inc)
+            writer = LineWriter(
+                self.settings.gateway_audit_log, self.metrics.audit_lost.inc, lock=self.audit_lock
+            )
         except OSError as error:
             raise SettingsError(f"--gateway-audit-log: {error}") from error
         self.stack.callback(writer.close)
@@ -315,7 +326,7 @@ async def _listen(
 ) -> str:
     """Begin to listen where an option says; return the real address."""
     flag = f"--{option.replace('_', '-')}"
-    start = partial(server.start, context=context)
+    start = partial(server.start, context=context, shared=settings.gateway_workers > 1)
     return str(await listen_at(flag, getattr(settings, option), start))
 
 
@@ -323,25 +334,3 @@ async def _root(settings: Settings, client: Client) -> RootAuthority | None:
     """Return what signs the certificates of LClusters; None where nothing does."""
     secret = settings.gateway_signer_secret
     return await shared_root(client, secret) if secret else None
-
-
-async def _platform_authorities(settings: Settings, client: Client) -> str:
-    """Return the CAs by which the platform's API server knows its people."""
-    if settings.gateway_client_ca_file:
-        return _read(settings.gateway_client_ca_file)
-    try:
-        body = await client.get(_CLIENT_CA)
-    except ClusterError as error:
-        raise SettingsError(f"--gateway-client-ca-file is empty, and {error}") from error
-    return msgspec.json.decode(body, type=_ConfigMap).data.get("client-ca-file", "")
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text()
-    except OSError as error:
-        raise SettingsError(f"--gateway-client-ca-file: {error}") from error
-
-
-class _ConfigMap(msgspec.Struct, frozen=True):
-    data: dict[str, str] = {}

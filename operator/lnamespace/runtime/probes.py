@@ -1,7 +1,7 @@
 """Liveness, readiness and metrics of a process, by plain HTTP on a port of its own."""
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -28,6 +28,10 @@ def _nothing() -> None:
     return None
 
 
+async def _gather_nothing() -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Probes:
     """Answer liveness and readiness probes, and Prometheus.
@@ -40,11 +44,14 @@ class Probes:
         All metrics in Prometheus' text format.
     dead
         What only a restart could mend. Without it an answer still proves that the event loop runs.
+    gather
+        Awaited before the metrics are answered, where other processes have to be asked for them.
     """
 
     unready: Problem
     metrics: Callable[[], bytes]
     dead: Problem = _nothing
+    gather: Callable[[], Awaitable[None]] = _gather_nothing
 
     def answer(self, request: web.BaseRequest) -> web.Response:
         """Answer ``/livez``, ``/readyz`` or ``/metrics``."""
@@ -82,6 +89,8 @@ async def serve_probes(listen: str, probes: Probes) -> AsyncIterator[str]:
         connection = cast(Connection, request.protocol)
         connection.begin()
         try:
+            if request.path == "/metrics":
+                await probes.gather()
             return probes.answer(request)
         finally:
             connection.end()

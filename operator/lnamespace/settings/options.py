@@ -246,16 +246,16 @@ class Settings:
         "--client-ca-file; empty: as the API server says in its ConfigMap.",
         "gateway",
     )
-
     gateway_mine: str = _option(
         "no",
         "yes: at HOST/mine people see the platform's cluster with their own LNamespaces instead of "
         "all namespaces; no: there is no such door.",
         "gateway",
     )
+    gateway_workers: int = _option(1, "How many processes answer at the same ports.", "gateway")
     gateway_requests_in_flight: int = _option(
         200,
-        "How many requests one LCluster may have under way at each replica, and as many streams "
+        "How many requests one LCluster may have under way at each worker, and as many streams "
         "such as kubectl exec; more are answered 429.",
         "gateway",
     )

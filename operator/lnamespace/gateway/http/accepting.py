@@ -42,8 +42,15 @@ class Acceptor:
         """Return how many connections have not begun: their handshake is not done."""
         return len(self._beginning)
 
-    async def start(self, address: Address, context: ssl.SSLContext | None) -> Address:
+    async def start(
+        self, address: Address, context: ssl.SSLContext | None, *, shared: bool = False
+    ) -> Address:
         """Start to accept; return the real address.
+
+        Parameters
+        ----------
+        shared
+            Whether other processes accept there too, and the system spreads connections.
 
         Raises
         ------
@@ -57,7 +64,11 @@ class Acceptor:
         loop = asyncio.get_running_loop()
         # It binds all addresses of a name, and is not let to accept.
         bound = await loop.create_server(
-            self._made, address.host or None, address.port, start_serving=False
+            self._made,
+            address.host or None,
+            address.port,
+            start_serving=False,
+            reuse_port=shared or None,
         )
         self._sockets = [each.dup() for each in bound.sockets]
         bound.close()

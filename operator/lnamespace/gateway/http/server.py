@@ -25,8 +25,10 @@ class HttpServer:
         self._acceptors: list[Acceptor] = []
         self._sweeper: asyncio.Task[None] | None = None
 
-    async def start(self, address: Address, context: ssl.SSLContext | None = None) -> Address:
-        """Start to listen at an address; return the real one.
+    async def start(
+        self, address: Address, context: ssl.SSLContext | None = None, *, shared: bool = False
+    ) -> Address:
+        """Start to listen at an address, alone or beside other processes; return the real one.
 
         Raises
         ------
@@ -34,7 +36,7 @@ class HttpServer:
             The address is not this machine's, or in use.
         """
         acceptor = Acceptor(lambda: ClientConnection(self), self.limits)
-        real = await acceptor.start(address, context)
+        real = await acceptor.start(address, context, shared=shared)
         self._acceptors.append(acceptor)
         self._sweeper = self._sweeper or asyncio.create_task(self._sweep())
         return real

@@ -1,0 +1,242 @@
+"""The supervisor of several worker processes of the gateway, which listen at the same ports.
+
+It serves no tenants. It starts workers, starts again those that end or hang, ends them all, and
+answers probes and Prometheus for them. Each worker is a whole gateway with watches and caches of
+its own, as a replica is (docs/decisions/0059-worker-processes.md).
+"""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from lnamespace.errors import SettingsError
+from lnamespace.gateway.questions import Questioner
+from lnamespace.gateway.worker import METRICS, READINESS, VARIABLE, Assignment
+from lnamespace.metrics.joined import join_metrics
+from lnamespace.runtime.probes import Probes, serve_probes
+from lnamespace.runtime.signals import exit_at_next_signal, stop_event
+from lnamespace.settings import Settings
+
+_ASK_SECONDS = 1.0
+_SILENT_SECONDS = 5.0
+"""How long a worker may say nothing until it is taken for not ready."""
+_HUNG_SECONDS = 30.0
+"""How long it may say nothing until it is killed: as long as the kubelet waits for a gateway."""
+_START_SECONDS = 60.0
+"""How long one that is started again may take to answer, as a startup probe has it."""
+_METRICS_SECONDS = 5.0
+_LONGEST_DELAY = 30.0
+_END_SECONDS = 15.0
+"""How long workers may take to end after the drain time."""
+
+log = logging.getLogger(__name__)
+
+
+def run(settings: Settings) -> None:
+    """Keep worker processes running until a signal asks to end.
+
+    Raises
+    ------
+    SettingsError
+        The workers cannot run: the log has what they said.
+    """
+    if not sys.platform.startswith("linux"):
+        raise SettingsError("--gateway-workers: several need Linux, which spreads connections")
+    asyncio.run(_supervise(settings))
+
+
+def restart_delay(failures: int) -> float:
+    """Return seconds until a worker is started that failed so often since it was last ready."""
+    return min(2.0**failures, _LONGEST_DELAY)
+
+
+@dataclass
+class Worker:
+    """A worker process, and those that are started in its place.
+
+    Parameters
+    ----------
+    problem
+        Why it was not ready when it last answered.
+    heard
+        When it last answered, in seconds of the event loop; None: it has not answered yet.
+    failures
+        How often it ended since it was last ready.
+    was_ready
+        Whether it has been ready at all.
+    ending
+        Whether it is to end.
+    """
+
+    number: int
+    problem: str | None = None
+    heard: float | None = None
+    was_ready: bool = False
+    ending: bool = False
+    failures: int = 0
+    child: asyncio.subprocess.Process | None = None
+    questioner: Questioner | None = None
+
+    async def run(self, settings: Settings, lock: int) -> int:
+        """Start the process and follow it to its end; return its exit code."""
+        self.heard = None
+        assignment = msgspec.json.encode(Assignment(self.number, lock, settings)).decode()
+        self.questioner, theirs = await Questioner.open()
+        with theirs:
+            self.child = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", "lnamespace.gateway.worker"),
+                env={**os.environ, VARIABLE: assignment},
+                stdin=theirs.fileno(),
+                pass_fds=[lock],
+                start_new_session=True,  # Ctrl-C is for the supervisor, which tells them.
+            )
+        if self.ending:  # It was told so while the process was being started.
+            self.terminate()
+        follow = asyncio.create_task(self._follow(self.questioner, self.child))
+        try:
+            return await self.child.wait()
+        finally:
+            follow.cancel()
+            await asyncio.gather(follow, return_exceptions=True)
+            self.questioner.close()
+            self.heard = self.child = self.questioner = None
+
+    async def _follow(self, questioner: Questioner, child: asyncio.subprocess.Process) -> None:
+        # The first answer comes when everything has been listed. The first time of all the startup
+        # probe waits for that.
+        patience = _START_SECONDS if self.was_ready else None
+        while True:
+            try:
+                async with asyncio.timeout(patience):
+                    said = await questioner.ask(READINESS)
+            except TimeoutError:
+                log.error("a worker hangs", extra={"worker": self.number, "pid": child.pid})  # noqa: TRY400
+                child.kill()
+                return
+            except ConnectionError:
+                return  # It has ended.
+            if self.heard is None:
+                log.info("a worker answers", extra={"worker": self.number, "pid": child.pid})
+            self.problem, self.heard = said, asyncio.get_running_loop().time()
+            if said is None:
+                self.failures, self.was_ready = 0, True
+            patience = _HUNG_SECONDS
+            await asyncio.sleep(_ASK_SECONDS)
+
+    def unready(self, now: float) -> str | None:
+        """Return why this worker cannot do its work now, or None."""
+        if self.heard is None:
+            return "is starting"
+        return "does not answer" if now - self.heard > _SILENT_SECONDS else self.problem
+
+    async def metrics(self) -> str | None:
+        """Return its metrics; None where it does not answer now."""
+        if self.heard is None or self.questioner is None:
+            return None
+        try:
+            async with asyncio.timeout(_METRICS_SECONDS):
+                return await self.questioner.ask(METRICS)
+        except (TimeoutError, ConnectionError):
+            return None
+
+    def terminate(self) -> None:
+        """Ask the process to end, as soon as there is one."""
+        self.ending = True
+        if self.child and self.child.returncode is None:
+            self.child.terminate()
+
+
+@dataclass
+class Supervisor:
+    """All workers."""
+
+    settings: Settings
+    lock: int
+    workers: Sequence[Worker]
+    stop: asyncio.Event
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    def problem(self) -> str | None:
+        """Return why no client should come here now, or None."""
+        if self.stop.is_set():
+            return "stopping"
+        now = asyncio.get_running_loop().time()
+        return first_problem({each.number: each.unready(now) for each in self.workers})
+
+    async def gather_metrics(self) -> None:
+        """Ask all workers for their metrics."""
+        told = await asyncio.gather(*(each.metrics() for each in self.workers))
+        pairs = zip(self.workers, told, strict=True)
+        self.texts = {str(each.number): text for each, text in pairs if text}
+
+    def joined_metrics(self) -> bytes:
+        """Return the metrics of all workers, as they were last gathered."""
+        return join_metrics(self.texts, "worker")
+
+    async def keep(self, worker: Worker) -> None:
+        """Start a worker again whenever it ends, until all are to stop.
+
+        Raises
+        ------
+        SettingsError
+            It ended before all workers were ready for the first time.
+        """
+        while not self.stop.is_set():
+            code = await worker.run(self.settings, self.lock)
+            if self.stop.is_set():
+                return
+            if not all(each.was_ready for each in self.workers):
+                raise SettingsError(f"worker {worker.number} ended with {code} before it was ready")
+            delay = restart_delay(worker.failures)
+            worker.failures += 1
+            about = {"worker": worker.number, "code": code, "again_in_seconds": delay}
+            log.error("a worker ended", extra=about)
+            await _wait(self.stop, delay)
+
+    async def end(self, keeping: Iterable["asyncio.Task[None]"]) -> None:
+        """Have all workers drain and end; kill those that take too long."""
+        for each in self.workers:
+            each.terminate()
+        _, late = await asyncio.wait(keeping, timeout=self.settings.drain_seconds + _END_SECONDS)
+        for each in self.workers if late else ():
+            if each.child:
+                each.child.kill()
+        await asyncio.gather(*keeping, return_exceptions=True)
+
+
+def first_problem(problems: Mapping[int, str | None]) -> str | None:
+    """Return the problem of the first worker that has one, with its number; None: all are ready."""
+    found = (f"worker {number}: {each}" for number, each in problems.items() if each)
+    return next(found, None)
+
+
+async def _supervise(settings: Settings) -> None:
+    # No file of the file system, of which nothing may be writable.
+    lock = os.memfd_create("lnamespace-gateway")
+    stop = stop_event()
+    workers = [Worker(number) for number in range(settings.gateway_workers)]
+    supervisor = Supervisor(settings, lock, workers, stop)
+    probes = Probes(supervisor.problem, supervisor.joined_metrics, gather=supervisor.gather_metrics)
+    async with serve_probes(settings.health_listen, probes):
+        stopping = asyncio.create_task(stop.wait())
+        keeping = [asyncio.create_task(supervisor.keep(each)) for each in workers]
+        await asyncio.wait((stopping, *keeping), return_when=asyncio.FIRST_COMPLETED)
+        stop.set()
+        exit_at_next_signal()
+        await supervisor.end(keeping)
+        for each in keeping:
+            each.result()
+    log.info("all workers have ended")
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        pass

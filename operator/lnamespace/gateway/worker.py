@@ -1,0 +1,85 @@
+"""One of several worker processes of the gateway: ``python -m lnamespace.gateway.worker``.
+
+Its standard input is a socket to the supervisor, which asks by a line and is answered by a line of
+JSON. The end of it is the end of the supervisor, without which no worker goes on.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import msgspec
+
+from lnamespace.errors import LNamespaceError
+from lnamespace.gateway import process
+from lnamespace.runtime import logs
+from lnamespace.runtime.lifecycle import running
+from lnamespace.runtime.probes import Probes
+from lnamespace.settings import Settings
+
+VARIABLE = "LNAMESPACE_GATEWAY_WORKER"
+"""The environment variable with a worker's :class:`Assignment`, as JSON."""
+METRICS, READINESS = b"metrics\n", b"readiness\n"
+_STDIN = 0
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a worker is told when it starts.
+
+    Parameters
+    ----------
+    number
+        Its number, from 0.
+    lock
+        A descriptor: who has locked its file may write to what all workers write to.
+    """
+
+    number: int
+    lock: int
+    settings: Settings
+
+
+def main() -> None:
+    """Serve tenants beside the other workers, until a signal or the supervisor's end."""
+    told = msgspec.json.decode(os.environ.pop(VARIABLE), type=Assignment)
+    logs.configure(told.settings.log_format, told.settings.log_level)
+    try:
+        process.run(told.settings, answer_supervisor, told.lock)
+    except LNamespaceError as error:
+        sys.exit(f"error: {error}")
+
+
+@asynccontextmanager
+async def answer_supervisor(probes: Probes) -> AsyncIterator[None]:
+    """Answer the supervisor instead of the kubelet, inside the context."""
+    reader, writer = await asyncio.open_unix_connection(sock=socket.socket(fileno=os.dup(_STDIN)))
+    try:
+        async with running(_answer(probes, reader, writer)):
+            yield
+    finally:
+        writer.close()
+
+
+async def _answer(
+    probes: Probes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    end = partial(os.kill, os.getpid(), signal.SIGTERM)
+    try:
+        while question := await reader.readline():
+            said = probes.metrics().decode() if question == METRICS else probes.unready()
+            writer.write(msgspec.json.encode(said) + b"\n")
+            await writer.drain()
+    except ConnectionError:
+        pass
+    end()
+
+
+if __name__ == "__main__":
+    main()
