@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -208,8 +207,7 @@ async def test_both_ends_of_a_switched_connection_speak_freely() -> None:
         writer.close()
 
 
-@pytest.mark.parametrize("reset", [True, False], ids=["reset", "closed"])
-async def test_a_tunnel_that_takes_no_input_ends_with_its_client(reset: bool) -> None:
+async def test_a_tunnel_that_takes_no_input_ends_with_its_client() -> None:
     """It was read from no longer, and so its end was never noticed."""
     ended = asyncio.Event()
 
@@ -221,15 +219,13 @@ async def test_a_tunnel_that_takes_no_input_ends_with_its_client(reset: bool) ->
             ended.set()
 
     async with serving(stuck, ServerLimits(stalled=2, finish=0.1)) as port:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         upgrade = (("Host", "x"), ("Connection", "Upgrade"), ("Upgrade", "x"))
-        writer.write(encode_request_head("GET", "/", upgrade) + b"x" * 512 * 1024)
+        writer.write(encode_request_head("GET", "/", upgrade))
         async with asyncio.timeout(DEADLINE):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"x" * 320 * 1024)
             await writer.drain()
-            if reset:
-                linger: socket.socket = writer.get_extra_info("socket")
-                linger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                writer.transport.abort()
             writer.close()
             await ended.wait()
 

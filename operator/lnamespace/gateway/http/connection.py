@@ -264,10 +264,10 @@ class ClientConnection(asyncio.Protocol):
     async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
         """Let go of HTTP: what arrives from now on is only passed on."""
         self._tunnel = Chunks(self.transport)
+        self.transport.resume_reading()  # First: what was sent ahead may be enough to pause again.
         for data in self._early:
             self._tunnel.put(data)
         self._early = []
-        self.transport.resume_reading()
         await self.write(head)
         return self.transport, self._tunnel
 
