@@ -38,6 +38,8 @@ STREAMER, OTHER = "streamer", "streamee"
 MIB = 1024 * 1024
 POD = ns_path("default", "pods", "web")
 SUDO = ("--as=alice", "--as-group=system:masters")
+LAST = b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+"""A request after which the connection ends."""
 PROTOCOLS = [
     pytest.param({}, id="WebSocket"),
     pytest.param(
@@ -221,7 +223,7 @@ async def test_many_commands_at_once_leave_others_their_answers(
         for _, writer in opened:
             reset(writer)
     await asyncio.to_thread(
-        eventually, lambda: open_sockets(gateway.pid) <= before + 66, 30, "connections stay open"
+        eventually, lambda: open_sockets(gateway.pid) <= before + 20, 30, "connections stay open"
     )
 
 
@@ -246,19 +248,16 @@ async def test_what_follows_a_refused_upgrade_is_nobody_elses_request(
     headers = (*wrong, "Transfer-Encoding: chunked") if chunked else wrong
     sent = b"%x\r\n%b\r\n0\r\n\r\n" % (len(smuggled), smuggled) if chunked else smuggled
     reader, writer = await target.connect()
-    await send(writer, target.head("POST", exec_path(POD, "cat"), *headers) + sent)
+    await send(writer, target.head("POST", exec_path(POD, "cat"), *headers) + sent + LAST)
     status = await status_of(reader)
     assert 400 <= status < 500
-    got = b""
-    try:
-        async with asyncio.timeout(2):
-            while part := await reader.read(65536):
-                got += part
-    except TimeoutError:
-        pass
+    async with asyncio.timeout(30):
+        got = await reader.read()
     writer.transport.abort()
     # The platform has this namespace, and the gateway could read it; the tenant has none.
-    assert b"HTTP/1.1 200" not in got
+    # With a body the connection may end before the last request, which alone is answered well.
+    assert got.count(b"HTTP/1.1 200") <= 1
+    assert b'lnamespace-system","uid' not in got
     assert target.api.answer("GET", "/api/v1/namespaces").status == 200
 
 

@@ -4,8 +4,9 @@
 //
 // exec and attach repeat standard input; the command `exit CODE` ends with that code, `count` tells
 // how much input came when that has ended, `flood BYTES` writes so much, `size` writes the sizes of
-// the terminal, `idle` takes no input and goes on until its client is gone. A forwarded port repeats what it is sent. A log has one line, and with follow one more each 100 ms; where it is
-// limited to some bytes it has as many. It prints the port on which it listens.
+// the terminal. A forwarded port repeats what it is sent. A log has one line, and with follow one
+// more each 100 ms; where it is limited to some bytes it has as many. It prints the port on which it
+// listens.
 package main
 
 import (
@@ -104,7 +105,7 @@ func run(w http.ResponseWriter, r *http.Request) {
 	command := query["command"]
 	if stdout := streams["stdout"]; stdout != nil {
 		fmt.Fprintf(stdout, "%s %s\n", strings.Split(r.URL.Path, "/")[1], strings.Join(command, " "))
-		act(command, connection, streams)
+		act(command, streams)
 	}
 	if stderr := streams["stderr"]; stderr != nil {
 		fmt.Fprintln(stderr, "ended")
@@ -113,11 +114,9 @@ func run(w http.ResponseWriter, r *http.Request) {
 }
 
 // act does what a command does with its input and output.
-func act(command []string, connection httpstream.Connection, streams map[string]httpstream.Stream) {
+func act(command []string, streams map[string]httpstream.Stream) {
 	stdin, stdout := streams["stdin"], streams["stdout"]
 	switch {
-	case len(command) == 1 && command[0] == "idle":
-		<-connection.CloseChan()
 	case len(command) == 1 && command[0] == "size" && streams["resize"] != nil:
 		io.Copy(stdout, streams["resize"])
 	case len(command) == 1 && command[0] == "count" && stdin != nil:
