@@ -207,6 +207,40 @@ async def test_both_ends_of_a_switched_connection_speak_freely() -> None:
         writer.close()
 
 
+async def test_a_tunnel_that_takes_no_input_ends_with_its_client() -> None:
+    """It was read from no longer, and so its end was never noticed."""
+    ended = asyncio.Event()
+
+    async def stuck(exchange: Exchange) -> None:
+        await exchange.switch(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with serving(stuck, ServerLimits(stalled=2, finish=0.1)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        upgrade = (("Host", "x"), ("Connection", "Upgrade"), ("Upgrade", "x"))
+        writer.write(encode_request_head("GET", "/", upgrade))
+        async with asyncio.timeout(DEADLINE):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"x" * 320 * 1024)
+            await writer.drain()
+            writer.close()
+            await ended.wait()
+
+
+async def test_a_connection_that_was_to_be_upgraded_is_not_used_again() -> None:
+    """The API server closes it, which the next request met: it failed if it was a write."""
+    upgrade = (("connection", "Upgrade"), ("upgrade", "SPDY/3.1"))
+    refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno"
+    async with answering(refusal, whole(b"of the same connection")) as pool:
+        refused = await pool.send("POST", "/exec", upgrade)
+        assert (refused.status, await refused.read()) == (403, b"no")
+        # A connection of its own is answered by the first of the answers again.
+        assert (await pool.send("POST", "/configmaps", ())).status == 403
+
+
 def test_a_header_cannot_become_two() -> None:
     with pytest.raises(ValueError, match="line break"):
         encode_request_head("GET", "/", (("a", "b\r\nc: d"),))

@@ -2,9 +2,11 @@
 // a kubelet for by streams, in the kubelet's own protocols, so that exec, attach, port-forward and
 // logs can be tried without containers.
 //
-// exec and attach repeat standard input; the command `exit CODE` ends with that code. A forwarded
-// port repeats what it is sent. A log has one line, and with follow one more each 100 ms; where it is
-// limited to some bytes it has as many. It prints the port on which it listens.
+// exec and attach repeat standard input; the command `exit CODE` ends with that code, `count` tells
+// how much input came when that has ended, `flood BYTES` writes so much, `size` writes the sizes of
+// the terminal. A forwarded port repeats what it is sent. A log has one line, and with follow one
+// more each 100 ms; where it is limited to some bytes it has as many. It prints the port on which it
+// listens.
 package main
 
 import (
@@ -103,14 +105,29 @@ func run(w http.ResponseWriter, r *http.Request) {
 	command := query["command"]
 	if stdout := streams["stdout"]; stdout != nil {
 		fmt.Fprintf(stdout, "%s %s\n", strings.Split(r.URL.Path, "/")[1], strings.Join(command, " "))
-		if stdin := streams["stdin"]; stdin != nil {
-			io.Copy(stdout, stdin)
-		}
+		act(command, streams)
 	}
 	if stderr := streams["stderr"]; stderr != nil {
 		fmt.Fprintln(stderr, "ended")
 	}
 	json.NewEncoder(streams["error"]).Encode(status(command))
+}
+
+// act does what a command does with its input and output.
+func act(command []string, streams map[string]httpstream.Stream) {
+	stdin, stdout := streams["stdin"], streams["stdout"]
+	switch {
+	case len(command) == 1 && command[0] == "size" && streams["resize"] != nil:
+		io.Copy(stdout, streams["resize"])
+	case len(command) == 1 && command[0] == "count" && stdin != nil:
+		size, _ := io.Copy(io.Discard, stdin)
+		fmt.Fprintln(stdout, size)
+	case len(command) == 2 && command[0] == "flood":
+		size, _ := strconv.ParseInt(command[1], 10, 64)
+		io.CopyN(stdout, endless{}, size)
+	case stdin != nil:
+		io.Copy(stdout, stdin)
+	}
 }
 
 // wanted returns a name for each stream that a client opens; a terminal has one for its size.

@@ -1,5 +1,6 @@
 """Notice that nobody is at the other end of a connection any more."""
 
+import select
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,6 +24,29 @@ class Adjustable(Protocol):
 
     def setsockopt(self, level: int, option: int, value: int, /) -> None:
         """Set an option."""
+
+
+class Numbered(Protocol):
+    """What has a file number."""
+
+    def fileno(self) -> int:
+        """Return the number; negative if it is closed."""
+
+
+def has_hung_up(connection: Numbered, *, also_half: bool) -> bool:
+    """Return whether the other end of a connection is gone, without reading.
+
+    Parameters
+    ----------
+    also_half
+        Whether it counts as gone once it will send nothing further. Before what it has sent is
+        read, only Linux knows.
+    """
+    if connection.fileno() < 0:
+        return True
+    poll = select.poll()
+    poll.register(connection.fileno(), getattr(select, "POLLRDHUP", 0) if also_half else 0)
+    return bool(poll.poll(0))
 
 
 def keep_alive(connection: Adjustable, options: Mapping[str, int]) -> None:

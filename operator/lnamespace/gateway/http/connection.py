@@ -13,7 +13,7 @@ from lnamespace.gateway.http.exchange import Exchange, Handler
 from lnamespace.gateway.http.flow import Chunks, WriteGate
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
-from lnamespace.kube.sockets import CLIENT, keep_alive
+from lnamespace.kube.sockets import CLIENT, has_hung_up, keep_alive
 
 log = logging.getLogger(__name__)
 
@@ -264,10 +264,10 @@ class ClientConnection(asyncio.Protocol):
     async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
         """Let go of HTTP: what arrives from now on is only passed on."""
         self._tunnel = Chunks(self.transport)
+        self.transport.resume_reading()  # First: what was sent ahead may be enough to pause again.
         for data in self._early:
             self._tunnel.put(data)
         self._early = []
-        self.transport.resume_reading()
         await self.write(head)
         return self.transport, self._tunnel
 
@@ -281,8 +281,20 @@ class ClientConnection(asyncio.Protocol):
         if stalled and now - stalled > self._limits.stalled:
             return True
         if self.task:
-            return False
+            return self._is_abandoned(now)
         return now - self.since > (self._limits.arrive if self.arriving else self._limits.idle)
+
+    def _is_abandoned(self, now: float) -> bool:
+        """Return whether nobody is at the other end of a tunnel that is not read from.
+
+        asyncio learns of an end only by reading. A command that takes no input left the connection
+        of a client that was gone open for as long as it ran.
+        """
+        if not self._tunnel or not self._tunnel.paused_since:
+            return False
+        # What a client sent before its end may still be taken.
+        waited = now - self._tunnel.paused_since > self._limits.stalled
+        return has_hung_up(self.transport.get_extra_info("socket"), also_half=waited)
 
     @property
     def idle(self) -> bool:

@@ -60,7 +60,8 @@ class Chunks:
         self._transport = transport
         self._waiting: list[bytes] = []
         self._size = 0
-        self._paused = False
+        self.paused_since = 0.0
+        """Since when the transport pauses, in seconds of the monotonic clock; 0 if it does not."""
         self._ended = False
         self._error: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -74,8 +75,8 @@ class Chunks:
         """Take a chunk in."""
         self._waiting.append(data)
         self._size += len(data)
-        if self._size > HIGH_WATER and not self._paused:
-            self._paused = True
+        if self._size > HIGH_WATER and not self.paused_since:
+            self.paused_since = time.monotonic()
             self._transport.pause_reading()
         self._wake()
 
@@ -100,8 +101,8 @@ class Chunks:
             data = b"".join(self._waiting)
             self._waiting.clear()
             self._size = 0
-            if self._paused:
-                self._paused = False
+            if self.paused_since:
+                self.paused_since = 0.0
                 self._transport.resume_reading()
             return data
         if self._error:

@@ -126,7 +126,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._pool = pool
         self.gate = WriteGate()
         self.since = time.monotonic()
-        self.lost = False
+        self.lost = self.last = False
         self._head: asyncio.Future[UpstreamResponse] | None = None
         self._parser: httptools.HttpResponseParser | None = None
         self._headers: list[tuple[str, str]] = []
@@ -234,7 +234,8 @@ class UpstreamConnection(asyncio.Protocol):
             self._interim = False
         elif self._parser and not self._switched and not self._complete:
             self._complete = True
-            self._reusable = self._parser.should_keep_alive() and not self._bodiless
+            lasts = self._parser.should_keep_alive() and not self.last
+            self._reusable = lasts and not self._bodiless
             self.chunks.end()
 
     def release(self) -> None:
@@ -279,7 +280,9 @@ class UpstreamPool:
         if body or method in ("POST", "PUT", "PATCH"):
             sized.append(("Content-Length", str(len(body))))
         head = encode_request_head(method, target, sized)
-        connection = self._kept()
+        # The API server closes it also where the kubelet refuses, and the answer does not say so.
+        last = any(name == "upgrade" for name, _ in sized)
+        connection = None if last else self._kept()
         if connection and method in ("GET", "HEAD"):
             try:
                 return await connection.exchange(head, body, bodiless=method == "HEAD")
@@ -289,6 +292,7 @@ class UpstreamPool:
                 connection.transport.abort()
                 raise
         connection = connection or await self._connect()
+        connection.last = last
         try:
             return await connection.exchange(head, body, bodiless=method == "HEAD")
         except ConnectionError as error:
