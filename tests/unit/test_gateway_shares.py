@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Generator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 import pytest
@@ -285,6 +285,40 @@ async def test_who_takes_no_events_opens_few_watches_and_others_open_theirs() ->
     async with asyncio.timeout(10):
         await asyncio.gather(*tasks)
     assert len(opened) == 13
+
+
+class _Busy(UpstreamResponse):
+    """A watch in which something changes each few milliseconds."""
+
+    def __init__(self, size: int) -> None:
+        self.told = b"x" * size + b"\n"
+
+    async def take(self) -> bytes:
+        await asyncio.sleep(0.005)
+        return self.told
+
+
+@pytest.mark.parametrize(("size", "caught_up"), [(100, True), (100_000, False)])
+async def test_news_without_end_keep_no_place_and_a_long_beginning_does(
+    size: int, *, caught_up: bool
+) -> None:
+    """Of a hundred watches where ConfigMaps changed all the time, each waited 20 s for the eight
+    before it: the conformance spec of concurrent watches found it."""
+    places = asyncio.Semaphore(1)
+    place = OpeningPlace(places)
+    await place.take()
+
+    async def read() -> None:
+        async for _ in event_lines(_Busy(size), None, place):
+            pass
+
+    reading = asyncio.create_task(read())
+    with suppress(TimeoutError):
+        async with asyncio.timeout(10 if caught_up else 1):
+            await places.acquire()
+    assert places.locked()
+    assert place.is_held == (not caught_up)
+    reading.cancel()
 
 
 @pytest.mark.parametrize("told", [b"x\n", b'{"k8s.io/initial-events-end":"true"}\n'])

@@ -214,6 +214,15 @@ def test_a_time_of_the_year_0_is_one_of_go() -> None:
     assert json.loads(protobuf.to_json(encoded))["lastTimestamp"] == "0000-02-29T00:00:01Z"
 
 
+def test_the_resources_of_the_core_group_have_no_version() -> None:
+    """`GET /api/v1` was answered 406 to client-go: the conformance spec of discovery found it."""
+    written = b'{"kind":"APIResourceList","groupVersion":"v1","resources":[]}'
+    with_version = json.dumps({"apiVersion": "v1"} | json.loads(written)).encode()
+    found, expected = (open_envelope(protobuf.from_json(each)) for each in (written, with_version))
+    assert (found.api_version, found.kind) == ("", "APIResourceList")
+    assert found.raw == expected.raw
+
+
 def test_the_zero_time_of_go_is_null() -> None:
     for seconds, time in ((-62135596800, None), (-62135596799, "0001-01-01T00:00:01Z")):
         deleted = delimited(9, b"\x08" + varint(seconds))

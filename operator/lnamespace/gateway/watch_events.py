@@ -11,7 +11,9 @@ from lnamespace.translate.list_options import INITIAL_EVENTS_END
 _WAITING_EVENTS = 1000
 _WAITING_BYTES = 256 * 1024
 _QUIET = 0.1
-"""Seconds without news after which a client has been told all that was there."""
+_LITTLE = 32 * 1024
+"""A client that waits for news has been told all that was there, when no more than so many bytes
+came in so many seconds. Where something changes all the time there is always news."""
 _LONGEST = 20.0
 """Seconds after which a watch has no place however slow its client is: others of its tenant wait.
 A client that takes nothing is cut off after three times as long."""
@@ -59,12 +61,20 @@ class OpeningPlace:
         self._places = places
         self._taken = False
         self._quiet: asyncio.TimerHandle | None = None
+        self._since, self._bytes = 0.0, 0
+        """How many bytes came since when, by the event loop's clock."""
         self._latest: asyncio.TimerHandle | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether it has been taken and not given back."""
+        return self._taken
 
     async def take(self) -> None:
         """Wait for the place."""
         await self._places.acquire()
         self._taken = True
+        self._count_anew()
         self._latest = asyncio.get_running_loop().call_later(_LONGEST, self.give_back)
 
     def give_back(self) -> None:
@@ -77,9 +87,21 @@ class OpeningPlace:
         self._hear()
 
     def listen(self) -> None:
-        """Give the place back if nothing more comes: all that was there has been told."""
-        if self._taken:
-            self._quiet = asyncio.get_running_loop().call_later(_QUIET, self.give_back)
+        """Give the place back if little comes: all that was there has been told."""
+        if not self._taken:
+            return
+        loop = asyncio.get_running_loop()
+        left = self._since + _QUIET - loop.time()
+        if left > 0:
+            self._quiet = loop.call_later(left, self.listen)
+        elif self._bytes <= _LITTLE:
+            self.give_back()
+        else:
+            self._count_anew()
+            self._quiet = loop.call_later(_QUIET, self.listen)
+
+    def _count_anew(self) -> None:
+        self._since, self._bytes = asyncio.get_running_loop().time(), 0
 
     def _hear(self) -> None:
         if self._quiet:
@@ -89,6 +111,7 @@ class OpeningPlace:
     def heard(self, data: bytes) -> None:
         """Note that something came; the mark after all that was there may be in it."""
         self._hear()
+        self._bytes += len(data)
         if self._taken and _END in data:
             self.give_back()
 

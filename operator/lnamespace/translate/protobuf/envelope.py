@@ -208,7 +208,9 @@ def _decoded(body: bytes) -> dict[str, Any]:
 def _encoder_of(value: dict[str, Any]) -> tuple[MessageEncoder, dict[str, Any]]:
     """Return the encoder of an object's kind, and the object's fields without the kind."""
     api_version, kind = value.get("apiVersion", ""), value.get("kind", "")
+    # The APIResourceList of /api/v1 says no version, as it did before there were groups.
     message = schema_file().message_of_kind(api_version, kind)
+    message = message or schema_file().message_of_kind(api_version or "v1", kind)
     if message is None:
         raise _unacceptable(f"{kind} in version {api_version!r} has no protobuf")
     fields = {name: field for name, field in value.items() if name not in {"kind", "apiVersion"}}
