@@ -21,6 +21,7 @@ from tests.e2e.support.kubelet import node, run_pod
 from tests.e2e.support.people import People
 from tests.e2e.support.processes import free_port
 from tests.e2e.support.stream_clients import (
+    PROTOCOLS,
     STDIN,
     STDOUT,
     exec_path,
@@ -40,13 +41,6 @@ POD = ns_path("default", "pods", "web")
 SUDO = ("--as=alice", "--as-group=system:masters")
 LAST = b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 """A request after which the connection ends."""
-PROTOCOLS = [
-    pytest.param({}, id="WebSocket"),
-    pytest.param(
-        {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": "false", "KUBECTL_PORT_FORWARD_WEBSOCKETS": "false"},
-        id="SPDY",
-    ),
-]
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from tests.e2e.support.commands import environment
 from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
 from tests.e2e.support.kubelet import node, run_pod
 from tests.e2e.support.people import People
+from tests.e2e.support.stream_clients import PROTOCOLS
 from tests.e2e.support.waiting import eventually
 
 POD = {
@@ -26,13 +27,6 @@ POD = {
         "containers": [{"name": "web", "image": "example.com/web"}],
     },
 }
-PROTOCOLS = [
-    pytest.param({}, id="WebSocket"),
-    pytest.param(
-        {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": "false", "KUBECTL_PORT_FORWARD_WEBSOCKETS": "false"},
-        id="SPDY",
-    ),
-]
 
 
 @pytest.fixture(scope="module")

@@ -65,11 +65,6 @@ class OpeningPlace:
         """How many bytes came since when, by the event loop's clock."""
         self._latest: asyncio.TimerHandle | None = None
 
-    @property
-    def is_held(self) -> bool:
-        """Return whether it has been taken and not given back."""
-        return self._taken
-
     async def take(self) -> None:
         """Wait for the place."""
         await self._places.acquire()

@@ -9,8 +9,18 @@ import struct
 from pathlib import Path
 from urllib.parse import urlencode
 
+import pytest
+
 from tests.e2e.support.floods import Connection, Target
 
+PROTOCOLS = [
+    pytest.param({}, id="WebSocket"),
+    pytest.param(
+        {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": "false", "KUBECTL_PORT_FORWARD_WEBSOCKETS": "false"},
+        id="SPDY",
+    ),
+]
+"""The variables by which kubectl speaks each protocol."""
 STDIN, STDOUT = 0, 1
 _BINARY = 0x82
 
