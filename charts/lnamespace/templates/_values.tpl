@@ -187,6 +187,12 @@ first. */}}
 {{- if and .caBundle (not (hasPrefix "-----BEGIN CERTIFICATE-----" (trim .caBundle))) }}
 - gateway.caBundle: must be certificates in PEM
 {{- end }}
+{{- if and .certManager.enabled .certificateSecret }}
+- gateway.certificateSecret: {{ .certificateSecret | quote }} must be empty where gateway.certManager.enabled is true
+{{- end }}
+{{- if and .caBundle .deploy (not (or .certManager.enabled .certificateSecret)) }}
+- gateway.caBundle: must be empty where the gateway makes its own certificate, whose CA it tells by itself; for one of yours name its Secret in gateway.certificateSecret
+{{- end }}
 {{- with .certManager.issuerRef }}
 {{- if not .name }}
 - gateway.certManager.issuerRef: {{ toJson . }} must have a name, and a kind where it is no Issuer; or be empty for one of our own

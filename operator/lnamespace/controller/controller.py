@@ -24,7 +24,7 @@ from lnamespace.controller.lclusters.cache import TenantCluster
 from lnamespace.controller.lclusters.cost_reports import CostReports
 from lnamespace.controller.lclusters.failed_creations import FailedCreations
 from lnamespace.controller.lclusters.gateway_endpoints import parse_endpoints
-from lnamespace.controller.lclusters.location import GatewayLocation
+from lnamespace.controller.lclusters.location import GatewayLocation, GatewayLocator
 from lnamespace.controller.lclusters.reconciler import LClusterReconciler
 from lnamespace.controller.lclusters.reflectors import LClusterReflector, lcluster_reflectors
 from lnamespace.controller.liveness import Liveness, WatchHealth
@@ -144,13 +144,18 @@ class Controller:
             conventions,
             lambda name: self._queue.add(Tenant(name)),
         )
+        self._locator = GatewayLocator(
+            client,
+            GatewayLocation(settings.gateway_url, settings.gateway_authorities),
+            settings.gateway_ca_config_map,
+        )
         self._lclusters = LClusterReconciler(
             client,
             self._cache,
             of_tenants,
             outbox,
             conventions,
-            GatewayLocation(settings.gateway_url, settings.gateway_authorities),
+            lambda: self._locator.current,
             parse_endpoints(settings.gateway_endpoints),
             CostReports(settings.lcluster_costs),
         )
@@ -216,8 +221,10 @@ class Controller:
             if self._cache.limited or self._cache.lclusters.limits.any_limited:
                 await self._relist()
         await self._profiles.refresh()
+        await self._locator.refresh()
         tasks.create_task(self._profiles.keep(self._compare_all))
         tasks.create_task(self._lclusters.reports.keep(self._compare_all))
+        tasks.create_task(self._locator.keep(self._compare_all))
         self._instrumentation.active = True
         for number in range(self._settings.workers):
             # Every second one is free for revocations while the others make what takes long.

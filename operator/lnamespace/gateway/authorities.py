@@ -35,6 +35,7 @@ ROOT_LIFE = timedelta(days=3650)
 
 _PURPOSE = b"CA of an LCluster\0"
 _WEBHOOK_PURPOSE = b"webhooks of an LCluster\0"
+_SEALING_PURPOSE = b"continue tokens\0"
 _COMMON_NAME = "LCluster "
 _CURVE = ec.SECP256R1()
 _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -92,15 +93,20 @@ class RootAuthority:
         """Return what the API server is let in with to ask the webhooks of an LCluster."""
         return _webhook_key(self, identity)
 
-    def serving_pair(self, hosts: Sequence[str]) -> tuple[bytes, bytes]:
+    @property
+    def sealing_key(self) -> bytes:
+        """Return what seals texts for clients to bring back, to any replica."""
+        return _derived(self, _SEALING_PURPOSE, 32)
+
+    def serving_pair(self, hosts: Sequence[str], span: Span | None = None) -> tuple[bytes, bytes]:
         """Make a certificate for names and addresses and its key, in PEM.
 
-        It lasts as long as the root.
+        Without a span it lasts as long as the root.
         """
         key = ec.generate_private_key(_CURVE)
         issuer, name = self.certificate.subject, common_name("gateway")
         builder = (
-            certificate_builder(name, issuer, key.public_key(), self.span)
+            certificate_builder(name, issuer, key.public_key(), span or self.span)
             .add_extension(alternative_names(hosts), critical=False)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
             # Python verifies strictly (RFC 5280): without it, it is taken for nobody's.

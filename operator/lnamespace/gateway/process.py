@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from pathlib import Path
 
 from lnamespace.access.lcluster_content import content_limits
 from lnamespace.errors import SettingsError
@@ -36,13 +35,14 @@ from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.visitors import Visitors
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.object_counts import ObjectCounter
-from lnamespace.gateway.pods import certified_hosts, publish_root
+from lnamespace.gateway.pods import certified_hosts
 from lnamespace.gateway.reviewing import Reviewer
 from lnamespace.gateway.role_writes import RoleWriteGuard
 from lnamespace.gateway.sealing import TokenSealer, derive_key
 from lnamespace.gateway.serving import Gateway
+from lnamespace.gateway.serving_pairs import serving_pair
 from lnamespace.gateway.shares import Shares
-from lnamespace.gateway.signer import Signer, shared_root
+from lnamespace.gateway.signer import Signer, publish_root, shared_root
 from lnamespace.gateway.tenants import Tenants
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.usage import TenantUsage, expose_usage
@@ -107,6 +107,7 @@ async def _serve(settings: Settings, answer: Answering, lock: int | None) -> Non
         stop = stop_event()
         address = await _listen(server, "gateway_listen", settings, context.entry)
         log.info("listening", extra={"address": address})
+        await process.publish_authority()
         await process.serve_pods(server)
         usage = await process.measure_usage(tenants)
         measure = partial(expose_usage, usage, server, process.metrics)
@@ -155,9 +156,9 @@ class _Process:
         platform = _platform(settings, client)
         stack.callback(platform.own.close)
         await platform.own.find_account()
-        context = ServerContext(Path(settings.gateway_certificate_directory))
-        authenticator = Authenticator(platform.own)
         root = await _root(settings, client)
+        context = ServerContext(serving_pair(settings, root))
+        authenticator = Authenticator(platform.own)
         clients = ClientCertificates(await platform_authorities(settings, client), root)
         authenticator.use(clients)
         context.use(clients)
@@ -176,7 +177,10 @@ class _Process:
     @cached_property
     def sealer(self) -> TokenSealer:
         """Return what seals continue tokens."""
-        return TokenSealer((derive_key(self.context.private_key()),))
+        # Not by the serving key where there is a root: after its renewal a replica that has started
+        # since would take no token of one that has not.
+        root = self.root
+        return TokenSealer((root.sealing_key if root else derive_key(self.context.private_key),))
 
     @cached_property
     def webhook_service(self) -> GatewayService | None:
@@ -286,8 +290,14 @@ class _Process:
             return
         context = own_context(self.root, *await certified_hosts(self.client, service))
         address = await _listen(server, "gateway_pod_listen", self.settings, context)
-        await publish_root(self.client, service, self.root)
+        await publish_root(self.client, "gateway_pod_service", service, self.root)
         log.info("ready for programs in pods", extra={"address": address})
+
+    async def publish_authority(self) -> None:
+        """Tell clients the CA of the certificate that the gateway has made for itself."""
+        config_map = self.settings.gateway_ca_config_map
+        if config_map and self.root and not self.settings.gateway_certificate_directory:
+            await publish_root(self.client, "gateway_ca_config_map", config_map, self.root)
 
 
 def _platform(settings: Settings, client: Client) -> Platform:

@@ -29,6 +29,15 @@ _LIMITS = frozenset(
 )
 """The options of which 0 is no limit."""
 
+REFERENCES = (
+    "lease",
+    "gateway_signer_secret",
+    "gateway_pod_service",
+    "gateway_ca_config_map",
+    "gateway_service",
+)
+"""The options that name an object, as NAMESPACE/NAME."""
+
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 
 

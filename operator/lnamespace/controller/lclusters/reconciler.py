@@ -48,7 +48,7 @@ class LClusterReconciler:
     Parameters
     ----------
     location
-        Where people reach the gateway.
+        Where people reach the gateway; None while it is not known.
     reports
         What LClusters cost.
     """
@@ -58,7 +58,7 @@ class LClusterReconciler:
     applier: Applier
     outbox: BillingRecorder
     conventions: Conventions
-    location: GatewayLocation = field(default_factory=GatewayLocation)
+    location: Callable[[], GatewayLocation | None] = GatewayLocation
     endpoints: GatewayEndpoints = field(default_factory=GatewayEndpoints)
     reports: CostReports = field(default_factory=CostReports)
     clock: Callable[[], datetime] = utc_now
@@ -96,7 +96,7 @@ class LClusterReconciler:
                 changes_at = decision.entries.changes_at
                 if failed_before < PATIENCE and failures and all(f.retryable for f in failures):
                     return Outcome([*failures, *result.unbilled], changes_at)
-                new = build_lcluster_status(seen, result, self.location, second)
+                new = build_lcluster_status(seen, result, self.location(), second)
         failures += (*await self._write(seen.lcluster, new), *result.unbilled)
         return Outcome(failures, changes_at)
 

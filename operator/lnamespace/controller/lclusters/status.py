@@ -60,9 +60,18 @@ class LClusterResult:
 
 
 def build_lcluster_status(
-    seen: LClusterObservation, result: LClusterResult, location: GatewayLocation, now: datetime
+    seen: LClusterObservation,
+    result: LClusterResult,
+    location: GatewayLocation | None,
+    now: datetime,
 ) -> LClusterStatus:
-    """Return the status; equal to the present one if nothing but the time has changed."""
+    """Return the status; equal to the present one if nothing but the time has changed.
+
+    Parameters
+    ----------
+    location
+        None: it is not known yet, and the status goes on saying what it says.
+    """
     lcluster, refused = seen.lcluster, _refused(result)
     namespaces = refused or _namespaces(seen, result)
     access = refused or _access(result)
@@ -75,13 +84,18 @@ def build_lcluster_status(
         BILLING_RECORDED: billing,
     }
     recorded = Recorded(newest_generation(lcluster))
+    address, ca_bundle = lcluster.status.address, lcluster.status.ca_bundle
+    if refused:
+        address = ca_bundle = ""
+    elif location:
+        address, ca_bundle = location.address(lcluster.name), location.ca_bundle
     return LClusterStatus(
         observed_generation=lcluster.metadata.generation,
         counts=count_entries(result.entries),
         recorded=recorded if billing.holds else lcluster.status.recorded,
         conditions=_conditions(lcluster, verdicts, now),
-        address="" if refused else location.address(lcluster.name),
-        ca_bundle="" if refused else location.ca_bundle,
+        address=address,
+        ca_bundle=ca_bundle,
         namespaces=0 if refused else len(seen.own),
         charged=_charged(lcluster, result),
         shares=lcluster.status.shares,
