@@ -24,7 +24,7 @@ from tests.e2e.support.probes import metric
 from tests.e2e.support.processes import free_port
 from tests.e2e.support.waiting import eventually
 
-BILL = "lcluster-bill"
+INFO = "lcluster-info"
 
 
 CERTS = "certs.example.com"
@@ -78,7 +78,7 @@ def alice(lclusters: LClusters) -> Resident:
 
 def bill(resident: Resident) -> dict[str, str]:
     """Return what somebody in an LCluster reads in its bill."""
-    result = resident.kubectl("get", "configmap", BILL, "-n", "kube-public", "-o", "json")
+    result = resident.kubectl("get", "configmap", INFO, "-n", "kube-public", "-o", "json")
     data: dict[str, str] = json.loads(result.ok())["data"]
     return data
 
@@ -98,7 +98,11 @@ def test_who_is_in_an_lcluster_reads_who_pays_for_it(
     assert bill(alice)["team"] == "team 4711"
     provenance = cluster.admin.get(f"{LCLUSTERS}/acme")["spec"]["billing"]["provenance"]
     assert bill(alice)["since"][:19] == provenance["effectiveAt"][:19]
-    assert set(bill(alice)) == {"costCenter", "team", "since"}
+    assert {key: value for key, value in bill(alice).items() if key.startswith("limits.")} == {
+        "limits.namespaces": "200",
+        "limits.customResourceDefinitions": "200",
+    }
+    assert {each for each in bill(alice) if "." not in each} == {"costCenter", "team", "since"}
     carol = lclusters.resident("canary", "carol")
     eventually(lambda: bill(carol)["costCenter"] == "0815", what="the bill is the former one")
 
@@ -106,8 +110,8 @@ def test_who_is_in_an_lcluster_reads_who_pays_for_it(
 @pytest.mark.parametrize(
     "command",
     [
-        ("delete", "configmap", BILL),
-        ("patch", "configmap", BILL, "--type=merge", "-p", '{"data": {"costCenter": "1"}}'),
+        ("delete", "configmap", INFO),
+        ("patch", "configmap", INFO, "--type=merge", "-p", '{"data": {"costCenter": "1"}}'),
         ("delete", "configmaps", "--all"),
     ],
 )
@@ -123,13 +127,13 @@ def test_nobody_in_an_lcluster_changes_its_bill(alice: Resident, command: tuple[
 def test_other_configmaps_of_that_name_are_the_tenants_own(alice: Resident) -> None:
     alice.kubectl("create", "namespace", "my-kube-public").ok()
     for namespace in ("default", "my-kube-public"):
-        alice.kubectl("create", "configmap", BILL, "-n", namespace).ok()
-        alice.kubectl("delete", "configmap", BILL, "-n", namespace).ok()
+        alice.kubectl("create", "configmap", INFO, "-n", namespace).ok()
+        alice.kubectl("delete", "configmap", INFO, "-n", namespace).ok()
 
 
 def test_a_bill_goes_with_its_namespace_and_is_made_anew(alice: Resident) -> None:
     def uid() -> str:
-        path = ("get", "configmap", BILL, "-n", "kube-public", "-o", "jsonpath={.metadata.uid}")
+        path = ("get", "configmap", INFO, "-n", "kube-public", "-o", "jsonpath={.metadata.uid}")
         return alice.kubectl(*path).out
 
     before = uid()
@@ -143,15 +147,15 @@ def test_a_stolen_token_of_the_controller_writes_no_other_configmap(
 ) -> None:
     bill(alice)
     thief = Api(cluster.token("lnamespace-system", SERVICE_ACCOUNT))
-    places = (("acme-default", BILL), ("acme-kube-public", "other"), ("kube-public", BILL))
+    places = (("acme-default", INFO), ("acme-kube-public", "other"), ("kube-public", INFO))
     for namespace, name in places:
         body = {"metadata": {"name": name}, "data": {"a": "b"}}
         where = ns_path(namespace, "configmaps")
-        assert "lcluster-bill in an LCluster's" in refusal(thief.create, where, body, status=403)
-    place = ns_path("acme-kube-public", f"configmaps/{BILL}")
+        assert "lcluster-info in an LCluster's" in refusal(thief.create, where, body, status=403)
+    place = ns_path("acme-kube-public", f"configmaps/{INFO}")
     assert "forbidden" in refusal(thief.delete, place, status=403)
     change = {"metadata": {"finalizers": ["example.com/hold"]}}
-    assert "lcluster-bill in an LCluster's" in refusal(thief.patch, place, change, status=403)
+    assert "lcluster-info in an LCluster's" in refusal(thief.patch, place, change, status=403)
 
 
 def test_the_ledger_and_a_bill_come_to_what_the_tenant_reads_as_its_cost(
@@ -199,7 +203,7 @@ def test_the_ledger_and_a_bill_come_to_what_the_tenant_reads_as_its_cost(
 
 
 def test_a_bill_that_says_the_same_is_not_written(cluster: GatewayCluster, alice: Resident) -> None:
-    place = ns_path("acme-kube-public", f"configmaps/{BILL}")
+    place = ns_path("acme-kube-public", f"configmaps/{INFO}")
     before = cluster.admin.get(place)["metadata"]["resourceVersion"]
     cluster.controller.stop()
     cluster.controller.start()
