@@ -234,9 +234,9 @@ class Controller:
         tasks.create_task(self._resync())
 
     async def _relist(self) -> None:
-        """Know all that who led before has written, before anybody is given a slot.
+        """List again what the previous leader may have written, before a quota slot is assigned.
 
-        A watch may be behind; nothing else that we do needs more than that it catches up.
+        The watches may be behind. Nothing else here needs them to have caught up.
         """
         lclusters = lcluster_resource(Names(self._settings.api_group_suffix))
         places = (NAMESPACE, self._source.resource, lclusters)
