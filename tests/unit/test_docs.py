@@ -69,6 +69,22 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert broken(page) == ["#b", "gone.md"]
 
 
+def test_the_modules_that_the_architecture_names_are_there() -> None:
+    text = (DOCS / "architecture.md").read_text()
+    there = [f"/{path.relative_to(ROOT)}" for path in (ROOT / "operator").rglob("*.py")]
+    named = set(re.findall(r"[a-z_/]+\.py\b", text))
+    assert len(named) > 40
+    assert {name for name in named if not any(path.endswith(f"/{name}") for path in there)} == set()
+
+
+def test_the_folders_that_contributing_names_are_all_that_there_are() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    package = ROOT / "operator" / "lnamespace"
+    folders = {path.parent.name for path in package.glob("*/__init__.py")}
+    listed = set(re.findall(r"^      ([a-z]+)/ ", text, re.MULTILINE))
+    assert listed == folders
+
+
 def test_the_reference_is_what_the_code_says(tmp_path: Path) -> None:
     kept = {path.name: path.read_text() for path in (DOCS / "reference").iterdir()}
     assert kept == generated(tmp_path), "run `make reference`"

@@ -16,7 +16,7 @@ from lnamespace.controller.lnamespace_index import LNamespaceIndex
 from lnamespace.controller.outbox import DeletedLNamespace, Departed
 from lnamespace.controller.people import People
 from lnamespace.controller.queue import WorkQueue
-from lnamespace.controller.quota import QueuePosition, Quota
+from lnamespace.controller.quota import LimitState, Quota
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import (
@@ -117,17 +117,17 @@ class Cache:
         """Return whether anybody has a limit of LNamespaces."""
         return self._slots.limits.any_limited
 
-    def place(self, lns: LNamespace) -> QueuePosition:
-        """Return the quota position of an LNamespace, reserving a slot if it is its turn."""
+    def limit_state(self, lns: LNamespace) -> LimitState:
+        """Return whether an LNamespace is within the limit, reserving a slot if one is free."""
         waited = self._slots.waits(lns.name)
-        place = self._slots.ask(lns.name)
-        if waited and place is QueuePosition.HOLDS:
+        state = self._slots.ask(lns.name)
+        if waited and state is LimitState.WITHIN:
             self._people_changed(None, lns)
-        return place
+        return state
 
-    def exceeded(self, lns: LNamespace, place: QueuePosition) -> str:
-        """Return why an LNamespace in that position has to wait."""
-        if place is QueuePosition.NEXT:
+    def exceeded(self, lns: LNamespace, state: LimitState) -> str:
+        """Return why an LNamespace in that state gets no Namespace."""
+        if state is LimitState.TERMINATING:
             return "It is made as soon as another namespace that is being deleted is gone."
         refusal = self._slots.limits.refusal(lns.spec.account, self._slots.used(lns.name))
         return refusal + describe_orphans(

@@ -35,7 +35,7 @@ from lnamespace.access.tenant import (
     tenant_objects,
 )
 from lnamespace.controller.observation import Lifecycle, Observation
-from lnamespace.controller.quota import QueuePosition
+from lnamespace.controller.quota import LimitState
 from lnamespace.controller.status import (
     LIMIT_EXCEEDED,
     NOBODY,
@@ -246,10 +246,13 @@ def _refusal(observation: Observation) -> Refusal | None:
     if problem := observation.name_problem:
         message = f"The name is refused: {problem}. Delete this LNamespace and choose another."
         return Refusal(RESERVED_NAME, message)
-    if observation.position is QueuePosition.HOLDS:
-        return None
-    reason = TERMINATING if observation.position is QueuePosition.NEXT else LIMIT_EXCEEDED
-    return Refusal(reason, observation.quota_message, observation.position is not QueuePosition.FAR)
+    match observation.limit_state:
+        case LimitState.WITHIN:
+            return None
+        case LimitState.TERMINATING:
+            return Refusal(TERMINATING, observation.quota_message)
+        case LimitState.EXCEEDED:
+            return Refusal(LIMIT_EXCEEDED, observation.quota_message)
 
 
 def _changes(observation: Observation, decision: ReconcileDecision) -> Changes:
@@ -276,11 +279,7 @@ def _changes(observation: Observation, decision: ReconcileDecision) -> Changes:
 def _desired(observation: Observation, decision: ReconcileDecision) -> tuple[DesiredObject, ...]:
     lns, conventions, refusal = observation.lns, observation.conventions, decision.refusal
     if refusal and refusal.reason != RESERVED_NAME:
-        return (
-            objects_without_namespace(lns, decision.entries, conventions)
-            if refusal.editable
-            else ()
-        )
+        return objects_without_namespace(lns, decision.entries, conventions)
     if refusal:
         return editor_objects(lns, decision.entries, conventions)
     changing = previous_is_complete(lns.name, conventions, observation.get)

@@ -12,7 +12,7 @@ from lnamespace.access.profiles import ProfileSet
 from lnamespace.access.tenant import all_grant_refs
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.observation import Lifecycle, Observation, SudoerState
-from lnamespace.controller.quota import QueuePosition
+from lnamespace.controller.quota import LimitState
 from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.apply import Applier
@@ -107,9 +107,9 @@ class Observer:
         problem = name_problem(lns.name, RESERVED_NAMES + self.reserved) or self._held(lns.name)
         if problem or seen.ownership is not Ownership.ABSENT:
             return dataclasses.replace(seen, name_problem=problem)
-        position = self.cache.place(lns)
-        message = "" if position is QueuePosition.HOLDS else self.cache.exceeded(lns, position)
-        return dataclasses.replace(seen, position=position, quota_message=message)
+        state = self.cache.limit_state(lns)
+        message = "" if state is LimitState.WITHIN else self.cache.exceeded(lns, state)
+        return dataclasses.replace(seen, limit_state=state, quota_message=message)
 
     def _held(self, name: str) -> str:
         """Return why an LCluster lets nobody have the name; empty if none does."""

@@ -45,11 +45,10 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why an LNamespace gets no Namespace; ``editable``: whether anybody may edit it even so."""
+    """Why an LNamespace gets no Namespace."""
 
     reason: str
     message: str
-    editable: bool = True
 
 
 @dataclass(frozen=True)

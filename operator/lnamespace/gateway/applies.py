@@ -35,8 +35,8 @@ class ApplyBasis:
     settled
         Fields that the gateway would add, and that another manager has.
     unwritten
-        Fields that the gateway added before and nobody wrote, as conflicts name them: whoever
-        writes them first is in conflict with nobody.
+        Fields that the gateway added before and nobody wrote, as conflicts name them. A conflict
+        about these alone is resolved by applying with force.
     requester
         Who asked for a certificate; empty for other kinds.
     """

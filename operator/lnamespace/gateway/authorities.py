@@ -82,7 +82,7 @@ class RootAuthority:
 
     @property
     def span(self) -> Span:
-        """Return from when until when it is valid, and what it certifies with it."""
+        """Return the validity period, which every CA that it issues has too."""
         return self.certificate.not_valid_before_utc, self.certificate.not_valid_after_utc
 
     def tenant_authority(self, identity: TenantIdentity) -> TenantAuthority:

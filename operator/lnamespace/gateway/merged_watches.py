@@ -356,7 +356,7 @@ class MergedWatch:
 
 
 def _is_place(version: str) -> bool:
-    """Return whether a watch goes on from a version; one that is none the API server refuses."""
+    """Return whether a resource version can be resumed from; the API server refuses others."""
     return version.isdecimal() and version != "0"
 
 

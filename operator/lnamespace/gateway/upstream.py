@@ -48,8 +48,9 @@ class Acting:
         Parameters
         ----------
         account
-            The gateway's own ServiceAccount. Only who impersonates can send an extra, so the
-            gateway impersonates itself; empty: it is none, and has no right to that.
+            The gateway's own ServiceAccount. An extra can only be sent with an impersonation, so
+            the gateway impersonates itself. Empty if it logs in by a client certificate: then it
+            has no right to that, and requests for cluster-scoped objects carry no extra.
         """
         name = ACCOUNT_PREFIX + self.tenant if self.tenant else account
         if not name or not (self.tenant or self.user):

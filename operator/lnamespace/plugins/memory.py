@@ -59,7 +59,7 @@ class Memory(NamedTuple):
         return f"{cache}/lnamespace"
 
     def _lines(self) -> list[str]:
-        """Return the records; those that somebody else put there are none."""
+        """Return the records of the file; ignore a file that another user owns."""
         try:
             folder = _opened_own(self._folder)
         except (OSError, ValueError):

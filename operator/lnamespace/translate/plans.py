@@ -59,7 +59,7 @@ class Scope:
 
     @cached_property
     def mark(self) -> bytes:
-        """Return what every value has in it that a guarded rule changes on the way down."""
+        """Return bytes that a value must contain for a guarded rule to change it."""
         return self.view.tenant.encode()
 
     @cached_property

@@ -58,7 +58,10 @@ class Holding:
 
     @property
     def held(self) -> int:
-        """Return what nobody else can have."""
+        """Return the amount reserved for this namespace.
+
+        A limit that was lowered counts until it is in force in the ResourceQuota.
+        """
         return max(self.reserved, self.used or 0)
 
     @property

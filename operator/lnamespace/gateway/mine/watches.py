@@ -153,7 +153,10 @@ class _SpanningWatch:
         self._resumption = self._resumed(request, log) if resumes else Resumption()
 
     def _resumed(self, request: WatchRequest, log: ResumeLog) -> Resumption:
-        """Return what the client does not know: by what we told it, else by versions."""
+        """Return the namespaces whose events the client must be sent again.
+
+        The log of what was sent says it; after a restart, resource versions do.
+        """
         rights, subjects = self._call.rights, self._call.visitor.subjects
         reached = log.reached(request.key, request.version)
         if reached is None:
