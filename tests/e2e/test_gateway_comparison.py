@@ -2,6 +2,7 @@
 
 import base64
 import json
+import time
 from functools import partial
 
 import pytest
@@ -78,6 +79,8 @@ def ask_about_namespaces(clusters: Comparison) -> None:
     ask("PUT", f"{HERE}/finalize", {**applied, "spec": {"finalizers": ["kubernetes"]}})
     ask("POST", NAMESPACES, {"metadata": {"name": "same"}})
     ask("POST", NAMESPACES, {"metadata": {"name": "Bad_x"}})
+    ask("POST", f"{NAMESPACES}?dryRun=All", {"metadata": {"name": "same-dry"}})
+    ask("GET", f"{NAMESPACES}/same-dry")
     ask("DELETE", NAMESPACES)
 
 
@@ -322,6 +325,16 @@ def test_requests_have_the_answers_of_a_plain_cluster(
     inside = alice.acting("alice", "system:masters")
     ask_about_custom_resources(clusters, cluster.admin, inside)
     assert "\n".join(clusters.differences[:30]) == ""
+
+
+def test_a_dry_run_of_a_namespace_does_not_wait_for_rights_in_it(alice: Api) -> None:
+    """The gateway waited 10 s to be let in where nothing had been made."""
+    inside = alice.acting("alice", "system:masters")
+    began = time.monotonic()
+    made = inside.create(NAMESPACES, {"metadata": {"name": "dry"}}, dryRun="All")
+    assert time.monotonic() - began < 9
+    assert made["metadata"]["name"] == "dry"
+    assert inside.find(f"{NAMESPACES}/dry") is None
 
 
 def test_pages_over_all_namespaces_have_each_object_once(alice: Api) -> None:
