@@ -10,6 +10,7 @@ import yaml
 
 from tests.e2e.support.api import (
     APPLY,
+    JSON,
     JSON_PATCH,
     MERGE,
     NAMESPACES,
@@ -150,6 +151,16 @@ def ask_about_list_options(clusters: Comparison) -> None:
     clusters.ask("GET", "/api/v1/nodes?fieldSelector=metadata.namespace=x")
 
 
+def ask_about_warnings(clusters: Comparison) -> None:
+    """Ask for what is deprecated: lists and watches lost what the API server warns of."""
+    for path in ("/api/v1/endpoints", f"{HERE}/endpoints", f"{NAMESPACES}/nope/endpoints"):
+        for query in ("", "?limit=1", "?watch=1&timeoutSeconds=1"):
+            for accept in (JSON, TABLE):
+                clusters.ask_for_headers(f"{path}{query}", accept)
+    for path in ("/api/v1/nodes", "/api/v1/nodes?watch=1&timeoutSeconds=1", "/apis", "/version"):
+        clusters.ask_for_headers(path)
+
+
 def ask_about_reviews(clusters: Comparison) -> None:
     reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     attributes = {"verb": "get", "resource": "pods", "namspace": "same"}
@@ -285,7 +296,7 @@ def is_empty(api: Api, path: str) -> bool:
 def ask_about_custom_resources(clusters: Comparison, plain: Api, inside: Api) -> None:
     ask, one = clusters.ask, f"{WIDGETS}/w"
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema, "deprecated": True}
     spec = {
         "group": "same.example.com",
         "names": {"plural": "widgets", "kind": "Widget"},
@@ -315,6 +326,7 @@ def test_requests_have_the_answers_of_a_plain_cluster(
     ask_about_namespaces(clusters)
     ask_about_config_maps(clusters, cluster)
     ask_about_list_options(clusters)
+    ask_about_warnings(clusters)
     ask_about_reviews(clusters)
     ask_about_events(clusters)
     ask_about_workloads(clusters)

@@ -7,6 +7,7 @@ from functools import partial
 from lnamespace.gateway.answers import UpstreamRefused, answer_json
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.grants import send_until_granted
+from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.merging import merge_pages
@@ -14,6 +15,7 @@ from lnamespace.gateway.namespaces import TenantNamespaces
 from lnamespace.gateway.parts import Part, list_parts, names_of, nothing_of
 from lnamespace.gateway.sealing import TokenSealer
 from lnamespace.gateway.upstream import Upstream
+from lnamespace.translate.headers import merged_headers
 
 _END_SECONDS = 1.0
 """How long a list waits to learn that a namespace that refuses it is being deleted."""
@@ -40,18 +42,27 @@ class Lister:
         for part in parts:
             if part.name in namespaces:
                 await namespaces.usable(part.name)
+        heads: list[Headers] = []
         try:
-            body = await self._list(call, parts, namespaces)
+            body = await self._list(call, parts, namespaces, heads)
         except UpstreamRefused as refused:
             await answer_json(call, refused.status, refused.headers, refused.body)
         else:
-            await answer_json(call, 200, (), body)
+            await answer_json(call, 200, merged_headers(heads), body)
 
     async def _list(
-        self, call: TenantCall, parts: Sequence[Part], namespaces: TenantNamespaces
+        self,
+        call: TenantCall,
+        parts: Sequence[Part],
+        namespaces: TenantNamespaces,
+        heads: list[Headers],
     ) -> bytes:
+        """Return the list, and add the headers of all answers that it is made of to ``heads``."""
+
         async def fetch(page: PageRequest) -> bytes:
-            return await self._fetch(call, parts, page, namespaces)
+            response, body = await self._fetch(call, parts, page, namespaces)
+            heads.append(response.headers)
+            return body
 
         limit, token = max(call.number("limit"), 0), call.parameter("continue")
         if not limit and not token:
@@ -69,7 +80,7 @@ class Lister:
         parts: Sequence[Part],
         page: PageRequest,
         namespaces: TenantNamespaces,
-    ) -> bytes:
+    ) -> tuple[UpstreamResponse, bytes]:
         part = next(each for each in parts if each.name == page.namespace)
         response = await self._get(call, part, page, namespaces)
         if (
@@ -81,7 +92,7 @@ class Lister:
             response = await self._get(call, part, page, namespaces)
         body = await response.read(call.share.hold)
         if response.status == 200:
-            return body
+            return response, body
         refusal = self.sealer.resealed(call.request, call.view.tenant, part.name, body)
         raise UpstreamRefused(response.status, response.headers, refusal)
 

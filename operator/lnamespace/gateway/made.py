@@ -5,6 +5,7 @@ import random
 
 from lnamespace.gateway.answers import answer_encoded
 from lnamespace.gateway.calls import TenantCall
+from lnamespace.translate.headers import NOT_CACHED
 from lnamespace.translate.made_objects import MadeObjects, made_of
 from lnamespace.translate.status import forbidden
 from lnamespace.translate.targets import READ_VERBS
@@ -40,7 +41,7 @@ async def _watch(call: TenantCall, objects: MadeObjects) -> None:
     """Send the first events; nothing else happens until the client's time is over."""
     encoding, exchange = call.encoding, call.exchange
     events = list(objects.events())
-    await exchange.start(200, (("Content-Type", encoding.stream_content_type),))
+    await exchange.start(200, (("Content-Type", encoding.stream_content_type), NOT_CACHED))
     for event in events:
         await exchange.send(encoding.encode_event(event))
     await asyncio.sleep(_seconds(call.parameter("timeoutSeconds")))

@@ -7,6 +7,7 @@ from functools import partial
 from lnamespace.gateway.answers import UpstreamRefused, answer_json, send_events
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.grants import send_until_granted
+from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.in_flight import WatchCount, WatchCounts
 from lnamespace.gateway.made import answer_made
@@ -17,6 +18,7 @@ from lnamespace.gateway.parts import Part, cluster_parts, namespace_part, nothin
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.watch_events import OpeningPlace, event_lines
 from lnamespace.translate.bodies import event_down
+from lnamespace.translate.headers import headers_down
 from lnamespace.translate.made_objects import is_made
 from lnamespace.translate.media_types import JSON
 
@@ -84,7 +86,7 @@ class _TenantWatch:
                 await answer_json(call, response.status, response.headers, await response.read())
                 return
             try:
-                await self._send(event_lines(response, call.share, place))
+                await self._send(response.headers, event_lines(response, call.share, place))
             finally:
                 response.close()
         finally:
@@ -135,17 +137,19 @@ class _TenantWatch:
         try:
             merged.begin(names)
             await merged.begun()
-            await self._send(merged.lines())
+            await self._send(merged.headers, merged.lines())
         except UpstreamRefused as refused:
             await answer_json(self.call, refused.status, refused.headers, refused.body)
         finally:
             merged.close()
 
-    async def _send(self, lines: AsyncIterator[bytes]) -> None:
+    async def _send(self, headers: Headers, lines: AsyncIterator[bytes]) -> None:
         call, encoding = self.call, self.call.encoding
 
         def translate(line: bytes) -> bytes | None:
             return event_down(call.request, JSON, line, call.view)
 
-        await call.exchange.start(200, (("Content-Type", encoding.stream_content_type),))
+        content_type = ("Content-Type", encoding.stream_content_type)
+        down = headers_down(headers, call.view, call.base)
+        await call.exchange.start(200, (content_type, *down))
         await send_events(call.exchange, encoding, lines, translate, call.share)

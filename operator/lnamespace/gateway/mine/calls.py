@@ -57,6 +57,8 @@ class MineCall:
     ----------
     accept
         What of the client's header Accept the API server is asked for.
+    heads
+        The headers of the answers that a list is made of.
     """
 
     exchange: Exchange
@@ -67,6 +69,7 @@ class MineCall:
     accept: str
     encoding: AnswerEncoding
     share: Share = field(default_factory=Share)
+    heads: list[Headers] = field(default_factory=list)
 
     @classmethod
     def of(
