@@ -5,14 +5,22 @@ import json
 
 import pytest
 from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.translate.list_options import INITIAL_EVENTS_END
 
-from tests.unit.support.forwarded import forwarding
+from tests.unit.support.forwarded import Tenant, forwarding
 from tests.unit.support.server import DEADLINE
 from tests.unit.support.translation import LABEL
 
 NAMESPACES = "/api/v1/namespaces"
 DEPRECATED = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
 NO_ENDPOINTS = {"kind": "EndpointsList", "metadata": {"resourceVersion": "7"}, "items": []}
+
+
+async def answer_version(tenant: Tenant) -> None:
+    """Answer the gateway's own question for the resource version of now."""
+    asked = await tenant.platform.next("GET", limit="1")
+    assert asked.path == NAMESPACES
+    asked.answer({"kind": "NamespaceList", "metadata": {"resourceVersion": "77"}, "items": []})
 
 
 def warned(response: UpstreamResponse) -> list[str]:
@@ -72,3 +80,69 @@ async def test_what_the_gateway_answers_itself_is_kept_in_no_cache() -> None:
         async with asyncio.timeout(DEADLINE):
             answered = await asked
         assert (answered.status, answered.value("cache-control")) == (404, "no-cache, private")
+
+
+@pytest.mark.parametrize(
+    "target", ["/api/v1/configmaps", "/api/v1/configmaps?limit=5", f"{NAMESPACES}/nope/configmaps"]
+)
+async def test_a_list_is_empty_where_no_namespace_is_open(target: str) -> None:
+    """In an LCluster that is being deleted it was an internal error, or refused."""
+    async with forwarding() as tenant:
+        tenant.namespaces.add("acme-last", terminating=True)
+        asked = tenant.ask("GET", target)
+        await answer_version(tenant)
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+        assert answered.status == 200
+        assert json.loads(await answered.read()) == {
+            "kind": "ConfigMapList",
+            "apiVersion": "v1",
+            "metadata": {"resourceVersion": "77"},
+            "items": [],
+        }
+
+
+async def test_a_list_is_empty_whose_last_namespace_is_closed_meanwhile() -> None:
+    async with forwarding() as tenant:
+        tenant.open("acme-last")
+        asked = tenant.ask("GET", "/api/v1/configmaps")
+        part = await tenant.platform.next("GET")
+        tenant.namespaces.add("acme-last", terminating=True)
+        tenant.namespaces.grant("acme-last", granted=False)
+        part.refuse(403, "Forbidden")
+        await answer_version(tenant)
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+        assert answered.status == 200
+        assert json.loads(await answered.read())["items"] == []
+
+
+@pytest.mark.parametrize("path", ["/api/v1/configmaps", f"{NAMESPACES}/nope/configmaps"])
+async def test_the_initial_events_end_where_no_namespace_is_open(path: str) -> None:
+    """Clients that begin so waited without an end: there was no watch that could say it."""
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1"
+    async with forwarding() as tenant:
+        asked = tenant.ask("GET", f"{path}?{query}")
+        await answer_version(tenant)
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+            told = json.loads(await answered.take())
+        assert told["type"] == "BOOKMARK"
+        assert told["object"]["metadata"]["resourceVersion"] == "77"
+        assert told["object"]["metadata"]["annotations"] == {INITIAL_EVENTS_END: "true"}
+        answered.close()
+
+
+async def test_a_watch_with_which_no_namespace_was_open_tells_of_those_that_come() -> None:
+    async with forwarding() as tenant:
+        async with asyncio.timeout(DEADLINE):
+            answered = await tenant.ask("GET", "/api/v1/configmaps?watch=1")
+        tenant.open("acme-new")
+        part = await tenant.platform.next("GET", watch="1")
+        assert part.path == f"{NAMESPACES}/acme-new/configmaps"
+        made = {"name": "c", "namespace": "acme-new", "resourceVersion": "9"}
+        await part.send({"type": "ADDED", "object": {"kind": "ConfigMap", "metadata": made}})
+        async with asyncio.timeout(DEADLINE):
+            told = json.loads(await answered.take())
+        assert told["object"]["metadata"]["namespace"] == "new"
+        answered.close()

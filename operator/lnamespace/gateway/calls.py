@@ -68,6 +68,11 @@ class TenantCall:
         """Return whether objects of all the tenant's namespaces are asked for."""
         return self.request.resource.namespaced and not self.request.namespace
 
+    @property
+    def accept(self) -> str:
+        """Return what of the client's header Accept the API server is asked for."""
+        return next((value for name, value in self.headers if name == "accept"), "")
+
     def parameter(self, name: str) -> str:
         """Return a parameter of the query; empty without it."""
         return next((value for key, value in self.request.query if key == name), "")

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lnamespace.gateway.answers import UpstreamRefused
+from lnamespace.gateway.empty_answers import empty_list
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.merging import merge_pages, read_page
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
-from lnamespace.gateway.mine.spans import empty_list
 from lnamespace.gateway.sealing import TokenSealer
 from lnamespace.translate.headers import merged_headers
 from lnamespace.translate.numbers import parse_number
