@@ -6,6 +6,7 @@ import json
 import pytest
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.translate.list_options import INITIAL_EVENTS_END
+from lnamespace.translate.patches import APPLY_PATCH
 
 from tests.unit.support.forwarded import Tenant, forwarding
 from tests.unit.support.server import DEADLINE
@@ -146,3 +147,48 @@ async def test_a_watch_with_which_no_namespace_was_open_tells_of_those_that_come
             told = json.loads(await answered.take())
         assert told["object"]["metadata"]["namespace"] == "new"
         answered.close()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content_type", "words"),
+    [
+        ("POST", "configmaps", "application/json", 'namespaces "nope" not found'),
+        ("PATCH", "configmaps/c", APPLY_PATCH, 'namespaces "nope" not found'),
+        ("PATCH", "configmaps/c", "application/merge-patch+json", 'configmaps "c" not found'),
+        ("GET", "configmaps/c", "", 'configmaps "c" not found'),
+        ("DELETE", "configmaps/c", "", 'configmaps "c" not found'),
+    ],
+)
+async def test_what_would_be_made_in_no_namespace_is_refused_for_the_namespace(
+    method: str, path: str, content_type: str, words: str
+) -> None:
+    """kubectl apply was told that the object is not there, which it was to make."""
+    async with forwarding() as tenant:
+        target = f"{NAMESPACES}/nope/{path}"
+        async with asyncio.timeout(DEADLINE):
+            answered = await tenant.ask(method, target, named("c"), content_type=content_type)
+            told = json.loads(await answered.read())
+        assert (told["code"], told["message"]) == (404, words)
+
+
+async def test_nothing_is_deleted_of_a_namespace_that_is_not_there() -> None:
+    async with forwarding() as tenant:
+        tenant.open("acme-default")
+        target = f"{NAMESPACES}/nope/configmaps?labelSelector=a%3Db&dryRun=All"
+        asked = tenant.ask("DELETE", target)
+        found = {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": []}
+        (await tenant.platform.next("GET", labelSelector="a=b", dryRun=None)).answer(found)
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+        assert answered.status == 200
+        assert json.loads(await answered.read())["items"] == []
+
+
+async def test_a_watch_of_what_the_gateway_makes_ends_when_there_is_something_else() -> None:
+    """Nobody who watches APIServices was told of a new group."""
+    async with forwarding() as tenant:
+        path = "/apis/networking.k8s.io/v1/ipaddresses?watch=1"
+        async with asyncio.timeout(DEADLINE):
+            answered = await tenant.ask("GET", path)
+            tenant.other_resources.set()
+            assert await answered.read() == b""

@@ -6,7 +6,7 @@ The test is the API server (:mod:`tests.unit.support.server`); it answers each r
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from lnamespace.gateway.answer_encodings import answer_encoding
@@ -46,6 +46,8 @@ class Tenant:
     ----------
     platform
         What comes in at the API server.
+    other_resources
+        Is set when the tenant is served other resources.
     namespaces
         Those of the tenant, in upstream spelling.
     """
@@ -53,6 +55,7 @@ class Tenant:
     platform: server.Server
     namespaces: TenantNamespaces
     client: UpstreamPool
+    other_resources: asyncio.Event
 
     def open(self, *names: str) -> None:
         """Let the tenant have namespaces."""
@@ -71,7 +74,7 @@ class Tenant:
 @asynccontextmanager
 async def forwarding(view: View = ACME) -> AsyncIterator[Tenant]:
     """Serve one tenant for as long as the block lasts."""
-    namespaces = TenantNamespaces()
+    namespaces, other_resources = TenantNamespaces(), asyncio.Event()
     async with server.serving() as platform:
         upstream = Upstream(_pool(platform.url), _no_token)
         sealer = TokenSealer([b"k" * 32])
@@ -79,7 +82,8 @@ async def forwarding(view: View = ACME) -> AsyncIterator[Tenant]:
 
         async def handle(exchange: Exchange) -> None:
             try:
-                await forwarder.forward(_call(exchange, view), namespaces)
+                call = replace(_call(exchange, view), other_resources=other_resources.wait)
+                await forwarder.forward(call, namespaces)
             except Refused as refused:
                 await refuse(exchange, refused)
 
@@ -87,7 +91,7 @@ async def forwarding(view: View = ACME) -> AsyncIterator[Tenant]:
         address = await gateway.start(Address("127.0.0.1", 0))
         client = _pool(f"http://127.0.0.1:{address.port}")
         try:
-            yield Tenant(platform, namespaces, client)
+            yield Tenant(platform, namespaces, client, other_resources)
         finally:
             client.close()
             await gateway.stop()
