@@ -105,8 +105,8 @@ class Forwarder:
         response, answer = await self._sent(call, namespaces, basis, totals)
         if basis.is_conflict_with_nobody(response.status, answer):
             response, answer = await self._sent(by_force(call), namespaces, basis, totals)
-        if _is_namespace(call) and response.status == 201:
-            # Whoever made it may work in it from now on.
+        if _is_namespace(call) and response.status == 201 and not call.parameter("dryRun"):
+            # Whoever made it may work in it from now on. A dry run has made none.
             created = msgspec.json.decode(answer, type=_Created).metadata.name
             await namespaces.usable(created)
         await answer_json(call, response.status, response.headers, answer)

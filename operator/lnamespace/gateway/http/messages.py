@@ -19,6 +19,12 @@ class HttpRequest:
     headers: Headers
     body: bytes = b""
     upgrade: bool = False
+    version: str = "1.1"
+
+    @property
+    def chunks(self) -> bool:
+        """Return whether the client reads an answer in chunks: before HTTP/1.1 none did."""
+        return self.version == "1.1"
 
     def values(self, name: str) -> list[str]:
         """Return all values of a header."""
