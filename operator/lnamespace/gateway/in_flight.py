@@ -87,9 +87,10 @@ class InFlight:
             return
         kind = request.verb if request.verb in {"get", "list"} else "write"
         key = tenant, kind
-        lane = self._lanes.setdefault(
-            key, _Lane(asyncio.Semaphore(_LISTS_AT_ONCE if kind == "list" else _AT_ONCE))
-        )
+        lane = self._lanes.get(key)
+        if lane is None:
+            places = asyncio.Semaphore(_LISTS_AT_ONCE if kind == "list" else _AT_ONCE)
+            lane = self._lanes[key] = _Lane(places)
         lane.users += 1
         try:
             async with lane.places:
