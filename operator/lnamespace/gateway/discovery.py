@@ -15,7 +15,6 @@ from lnamespace.kube.answers import error_of
 from lnamespace.translate.discovery_documents import (
     api_versions,
     group_document,
-    group_list,
     resource_list_down,
     served_paths,
 )
@@ -127,14 +126,14 @@ class DiscoveryDocuments:
                 return await self._forwarded(asked)
             case PathKind.ISSUER:
                 return await self._issuer(asked)
+            case PathKind.OPENAPI_V2:
+                return await self._swagger(asked, tenant)
         return await self._served(asked, await self._apis.of(tenant))
 
     async def _served(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
         match asked.path.kind:
             case PathKind.ROOT:
                 return await self._paths(served)
-            case PathKind.OPENAPI_V2:
-                return await self._swagger(asked, served)
             case PathKind.OPENAPI_V3_INDEX:
                 body, media_type = await self._openapi.index(served)
                 return DocumentAnswer(200, (("Content-Type", media_type), NOT_CACHED), body)
@@ -167,15 +166,16 @@ class DiscoveryDocuments:
         body = served_paths(served.groups, further)
         return DocumentAnswer(200, (("Content-Type", JSON), NOT_CACHED), indented_json(body))
 
-    async def _swagger(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
+    async def _swagger(self, asked: DocumentRequest, tenant: str) -> DocumentAnswer:
         media_type = acceptable(asked.header("accept"), (JSON, *ACCEPTED))
         if media_type is None:
             types = ", ".join((JSON, *ACCEPTED))
             raise not_acceptable(f"only the following media types are accepted: {types}")
         headers = (("Vary", "Accept"), NOT_CACHED)
         if media_type == JSON:
-            return _tagged(asked, await self._openapi.swagger(served), JSON, headers)
-        document = await self._openapi.swagger_protobuf(served)
+            document = await self._openapi.swagger(self._apis.of(tenant))
+            return _tagged(asked, document, JSON, headers)
+        document = await self._openapi.swagger_protobuf(self._apis.of(tenant))
         return _tagged(asked, document, CONTENT_TYPE, headers)
 
     async def _openapi_document(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
@@ -225,7 +225,7 @@ async def _discovery(asked: DocumentRequest, served: ServedApi) -> DocumentAnswe
     if format_.aggregated:
         document = served.core_document if core else served.groups_document
         return await _aggregated(asked, format_, document)
-    body = api_versions(asked.address) if core else group_list(served.groups)
+    body = api_versions(asked.address) if core else served.group_list
     return await _encoded(asked, format_, body)
 
 

@@ -29,6 +29,7 @@ from lnamespace.translate.media_types import JSON
 from lnamespace.translate.status import not_found
 from lnamespace.translate.targets import (
     LISTING_VERBS,
+    READ_VERBS,
     manager_of,
     refuse_foreign_write,
     upstream_target,
@@ -98,10 +99,7 @@ class Forwarder:
     async def _plain(
         self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
     ) -> None:
-        refuse_foreign_write(call.request, call.view)
-        await confirm_own_volume(self.upstream, call)
-        basis = await apply_basis(self.upstream, call)
-        basis = replace(basis, requester=await kept_requester(self.upstream, call))
+        basis = await self._basis(call)
         response, answer = await self._sent(call, namespaces, basis, totals)
         if basis.is_conflict_with_nobody(response.status, answer):
             response, answer = await self._sent(by_force(call), namespaces, basis, totals)
@@ -110,6 +108,15 @@ class Forwarder:
             created = msgspec.json.decode(answer, type=_Created).metadata.name
             await namespaces.usable(created)
         await answer_json(call, response.status, response.headers, answer)
+
+    async def _basis(self, call: TenantCall) -> ApplyBasis:
+        """Return what a write finds; refuse one of what is not the tenant's."""
+        if call.request.verb in READ_VERBS:
+            return ApplyBasis()
+        refuse_foreign_write(call.request, call.view)
+        await confirm_own_volume(self.upstream, call)
+        basis = await apply_basis(self.upstream, call)
+        return replace(basis, requester=await kept_requester(self.upstream, call))
 
     async def _sent(
         self,
