@@ -10,7 +10,7 @@ from typing import Protocol, cast
 import httptools
 
 from lnamespace.gateway.http.exchange import Exchange, Handler
-from lnamespace.gateway.http.flow import Chunks, WriteGate
+from lnamespace.gateway.http.flow import PART, Chunks, WriteGate
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
 from lnamespace.kube.sockets import CLIENT, has_hung_up, keep_alive
@@ -20,8 +20,6 @@ log = logging.getLogger(__name__)
 
 _HEADER = 32
 """What keeping a header costs besides its bytes, so that there are not very many empty ones."""
-_PART = 256 * 1024
-"""Bytes of an answer that are written before the client has to have taken some."""
 
 
 class Host(Protocol):
@@ -250,16 +248,18 @@ class ClientConnection(asyncio.Protocol):
         """Write, and wait while the client reads too slowly.
 
         In parts: TLS would keep a long answer a second time, and a client that reads it slowly but
-        steadily would be cut off for not having taken all of it within the minute for a part.
+        steadily would be cut off for not having taken all of it within the minute for a part. After
+        each, others may run.
         """
-        if len(data) <= _PART:
+        if len(data) <= PART:
             self.transport.write(data)
             await self.gate.passed()
             return
         parts = memoryview(data)
-        for start in range(0, len(data), _PART):
-            self.transport.write(parts[start : start + _PART])
+        for start in range(0, len(data), PART):
+            self.transport.write(parts[start : start + PART])
             await self.gate.passed()
+            await asyncio.sleep(0)
 
     async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
         """Let go of HTTP: what arrives from now on is only passed on."""
