@@ -139,7 +139,7 @@ class Forwarder:
     async def _stream(self, call: TenantCall) -> None:
         response = await self._opened(call)
         if response.status == 101:
-            await splice(call.exchange, response, _switching(response.headers))
+            await splice(call.exchange, response, _switching(response.headers), call.share)
         elif response.status >= 400 and response.value("content-type").startswith(JSON):
             await answer_json(call, response.status, response.headers, await response.read())
         else:

@@ -57,7 +57,7 @@ class Lister:
         if not limit and not token:
             if len(parts) == 1:
                 return await fetch(PageRequest(parts[0].name))
-            return await list_all(fetch, names_of(parts))
+            return await list_all(fetch, names_of(parts), call.share)
         owner = call.view.tenant
         start = self.sealer.unseal(call.request, owner, token) if token else None
         pages, rest = await list_page(fetch, names_of(parts), limit, start)

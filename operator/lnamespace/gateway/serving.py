@@ -155,7 +155,7 @@ class Gateway:
             exchange.verb = request.verb
             with self.in_flight.counted(tenant, request):
                 async with self.in_flight.lane(tenant, request):
-                    await self._serve_request(replace(asked, share=share), request)
+                    await share.metered(self._serve_request(replace(asked, share=share), request))
 
     async def _serve_request(self, asked: Asked, request: ResourceRequest | PathRequest) -> None:
         exchange = asked.exchange
@@ -244,6 +244,7 @@ class Gateway:
         if request.verb != "watch" and request.subresource not in STREAMED:
             await forward
             return
+        forward = asked.share.metered(forward)  # In a task of its own.
         tenant, login = asked.tenant, asked.login
         confirm = partial(self._still_admitted, asked, request)
         # A certificate of the tenant ends in between.

@@ -73,7 +73,7 @@ class _TenantWatch:
 
     async def _single(self, part: Part) -> None:
         call, target = self.call, part.target(self.call.view)
-        send = partial(self.upstream.send, "GET", target, call.acting, call.headers)
+        send = partial(self.upstream.send, "GET", target, call.acting, call.headers, lasting=True)
         fresh = partial(self.namespaces.fresh, part.name)
         place = OpeningPlace(self.count.opening)
         await place.take()
@@ -126,7 +126,8 @@ class _TenantWatch:
 
         async def open_member(member: MemberRequest) -> UpstreamResponse:
             target = parts[member.namespace].target(call.view, member.parameters)
-            return await self.upstream.send("GET", target, call.acting, call.headers)
+            headers = call.headers
+            return await self.upstream.send("GET", target, call.acting, headers, lasting=True)
 
         request = WatchRequest.of(call.request, call.view.tenant)
         return MergedWatch(request, open_member, self.log, call.share, self.count.opening)
@@ -148,4 +149,4 @@ class _TenantWatch:
             return event_down(call.request, JSON, line, call.view)
 
         await call.exchange.start(200, (("Content-Type", encoding.stream_content_type),))
-        await send_events(call.exchange, encoding, lines, translate, call.share)
+        await send_events(call.exchange, encoding, lines, translate)

@@ -83,7 +83,7 @@ class MineLister:
         if limit <= 0:
             if token:
                 raise bad_request("continue needs a limit")
-            return await list_all(fetch, there)
+            return await list_all(fetch, there, call.share)
         start = self.sealer.unseal(request, owner, token) if token else None
         pages, rest = await list_page(fetch, there, limit, start)
         if not pages:
