@@ -4,9 +4,10 @@ All of the gateway runs in one thread, and behind it is one API server for all. 
 without an end would have both: each of its thousand requests is as good as the only one of another.
 
 So the time of the thread is counted for each tenant, in every step of its requests between two
-points at which they wait. Steps of a tenant that uses little are done at once. Those of tenants
-that use much are done one at a time, first of whoever used least, and with rests in between while
-somebody else asks as well: what arrives in a rest finds the thread, and the API server, free.
+points at which they wait. Steps of a tenant that uses little are done at once, and those of one
+that is alone. Where several ask, those of whoever uses much are done a few milliseconds at a time,
+first of whoever used least, and with rests in between: what arrives in a rest finds the thread,
+and the API server, free.
 """
 
 import asyncio
@@ -24,8 +25,10 @@ Clock = Callable[[], float]
 
 _ACCOUNTS = 1000
 """Tenants and visitors that are remembered before those are looked for that may be forgotten."""
-_REST = 0.002
-"""Seconds of a rest at least: what is less is added to the next one."""
+_TURN = 0.002
+"""Seconds of steps that are done before others may run, and of a rest at least."""
+_NEW = 0.2
+"""How much the latest step of a tenant says of its next one."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class TurnLimits:
     longest
         How long a rest may be, in times of what the turns before it took.
     recent
-        For how many seconds after a step of another tenant there are rests.
+        For how many seconds after a step of another tenant nobody is alone.
     """
 
     free: float = 0.1
@@ -53,7 +56,7 @@ class TurnLimits:
     most: float = 1.0
     busy: float = 0.5
     longest: float = 4.0
-    recent: float = 5.0
+    recent: float = 10.0
 
 
 @dataclass(eq=False)
@@ -66,6 +69,8 @@ class Account:
         Seconds of the thread beyond what is free, as they were at the time ``since``.
     users
         How many of its requests are under way.
+    step
+        Seconds that a step of it takes, as far as the latest ones tell.
     turned
         Seconds of turns that it has had, or others that waited meanwhile: the least is next.
     """
@@ -73,6 +78,7 @@ class Account:
     used: float = 0.0
     since: float = 0.0
     users: int = 0
+    step: float = _TURN
     turned: float = 0.0
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
 
@@ -94,8 +100,10 @@ class Turns:
         """When a step was done of another tenant than the one before."""
         self._waiting: dict[Account, None] = {}
         self._turned = 0.0
-        """What whoever has the turn had when it was given, as ``Account.turned``."""
-        self._taken = False
+        """What whoever was given the latest turn had before, as ``Account.turned``."""
+        self._given = 0
+        """Turns that are not given back."""
+        self._resting = False
         self._began, self._ran, self._own = 0.0, 0.0, 0.0
         """When the thread was last as idle as it should be, how much it had run by then, and what
         turns have taken since."""
@@ -119,17 +127,20 @@ class Turns:
             self._latest = account
 
     def is_heavy(self, account: Account) -> bool:
-        """Return whether the steps of a tenant need turns."""
-        if account.used > self._limits.burst:
-            self._settle(account, self._now())
-        return account.used > self._limits.burst
+        """Return whether the steps of a tenant need turns: it uses much, and is not alone."""
+        limits = self._limits
+        if account.used <= limits.burst:
+            return False
+        now = self._now()
+        self._settle(account, now)
+        return account.used > limits.burst and now - self._others <= limits.recent
 
     async def take(self, account: Account) -> None:
         """Wait for a turn."""
         # Who has not waited for a while has no claim to what others had meanwhile.
         account.turned = max(account.turned, self._turned)
-        if not self._taken:
-            self._taken = True
+        if not self._given and not self._resting:
+            self._given = 1
             return
         waiter = asyncio.get_running_loop().create_future()
         account.waiting.append(waiter)
@@ -138,15 +149,19 @@ class Turns:
             await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():
-                self._give()
+                self.give_back(account, 0.0)
             raise
 
     def give_back(self, account: Account, seconds: float) -> None:
-        """Let the next one have the turn, when others have run; it took so long."""
+        """Let the next ones have turns, when others have run; this one took so long."""
         account.turned += seconds
+        account.step += (seconds - account.step) * _NEW
         self._own += seconds
-        # Not before all that is ready now has run: who needs no turn does not wait for turns.
-        asyncio.get_running_loop().call_soon(self._next)
+        self._given -= 1
+        if not self._given:
+            # Not before all that is ready now has run: who needs no turn does not wait for turns.
+            self._resting = True
+            asyncio.get_running_loop().call_soon(self._next)
 
     def _account(self, owner: str) -> Account:
         account = self._accounts.get(owner)
@@ -170,7 +185,8 @@ class Turns:
 
     def _next(self) -> None:
         rest = self._rest()
-        if rest < _REST:
+        if rest < _TURN:
+            self._resting = False
             self._give()
         else:
             asyncio.get_running_loop().call_later(rest, self._next)
@@ -180,22 +196,30 @@ class Turns:
         limits, now, ran = self._limits, self._now(), self.thread()
         passed, busy = now - self._began, ran - self._ran
         rest = min(busy / limits.busy, self._own * limits.longest) - passed
-        if rest <= 0 or now - self._others > limits.recent:
+        if rest <= 0:
             self._began, self._ran, self._own = now, ran, 0.0
             return 0.0
         return rest
 
     def _give(self) -> None:
-        while self._waiting:
+        """Give turns to as many as will take some milliseconds together."""
+        left, given = _TURN, list[Account]()
+        while self._waiting and left > 0:
             account = min(self._waiting, key=lambda each: each.turned)
             waiter = account.waiting.popleft()
             if not account.waiting:
                 del self._waiting[account]
-            if not waiter.done():
-                self._turned = account.turned
-                waiter.set_result(None)
-                return
-        self._taken = False
+            if waiter.done():
+                continue
+            waiter.set_result(None)
+            self._given += 1
+            self._turned = account.turned
+            left -= account.step
+            # Until it is known what the step took.
+            account.turned += account.step
+            given.append(account)
+        for account in given:
+            account.turned -= account.step
 
 
 class _Metered(Generic[R]):
