@@ -103,6 +103,22 @@ async def test_short_steps_rest_too(thread: Thread) -> None:
     assert 0.8 < idle / ran < 1.2
 
 
+async def test_what_the_api_server_has_to_do_counts_as_well(thread: Thread) -> None:
+    """A body of 3 MB costs the thread some milliseconds, and the API server fifty."""
+    await thread.use_up("much")
+    before = thread.ran, thread.idle
+
+    async def write() -> None:
+        for _ in range(20):
+            thread.turns.charge_besides("much", 0.009)
+            thread.ran += 0.001
+            await asyncio.sleep(0)
+
+    await thread.turns.metered("much", write())
+    ran, idle = thread.ran - before[0], thread.idle - before[1]
+    assert 15 < idle / ran < 21
+
+
 async def test_who_is_alone_never_waits(thread: Thread) -> None:
     await _all(*(thread.work("alone", *[0.1] * 20) for _ in range(4)))
     assert thread.idle == 0

@@ -80,6 +80,7 @@ class Lister:
             part = replace(part, request=nothing_of(part.request))
             response = await self._get(call, part, page, namespaces)
         body = await response.read(call.share.hold)
+        call.share.charge_besides(0.0, len(body))
         if response.status == 200:
             return body
         refusal = self.sealer.resealed(call.request, call.view.tenant, part.name, body)

@@ -42,6 +42,9 @@ from lnamespace.translate.websocket import websocket_token
 _READ = frozenset({"get", "list", "watch"})
 _VERBS = _READ | {"create", "update", "patch", "delete", "deletecollection"}
 
+_HANDSHAKE = 0.002
+"""Seconds of the thread that a TLS handshake takes."""
+
 log = logging.getLogger(__name__)
 
 
@@ -145,12 +148,14 @@ class Gateway:
             await self.mine.serve(exchange, destination)
             return
         asked = await self._admit(exchange, destination, record)
+        new = not exchange.connection.owner
         exchange.connection.owner = tenant = asked.tenant.name
         cut = exchange.connection.transport.abort
         with (
             self.in_flight.holding(tenant, len(exchange.request.body)),
             self.shares.of(tenant, cut) as share,
         ):
+            share.charge_besides(_HANDSHAKE if new else 0.0)
             record.request = request = await self._parse(asked)
             exchange.verb = request.verb
             with self.in_flight.counted(tenant, request):

@@ -13,6 +13,9 @@ _MIB = 1024 * 1024
 _SMALL = 256 * 1024
 """Bytes of each answer that do not count: whoever asks for little is not refused for others."""
 
+_UPSTREAM = 12e-9
+"""Seconds that the API server takes for a byte of JSON, to read it or to write it."""
+
 R = TypeVar("R")
 
 
@@ -120,6 +123,10 @@ class Share:
     def release(self, size: int) -> None:
         """Count so many bytes no longer."""
         self.size = max(self.size - size, 0)
+
+    def charge_besides(self, seconds: float, size: int = 0) -> None:
+        """Count what else the request costs: so long, and so many bytes at the API server."""
+        self.shares.turns.charge_besides(self.owner, seconds + size * _UPSTREAM)
 
     async def metered(self, work: Awaitable[R]) -> R:
         """Return what a task for the request comes to; its time counts for the owner."""

@@ -104,9 +104,9 @@ class Turns:
         self._given = 0
         """Turns that are not given back."""
         self._resting = False
-        self._began, self._ran, self._own = 0.0, 0.0, 0.0
-        """When the thread was last as idle as it should be, how much it had run by then, and what
-        turns have taken since."""
+        self._began, self._ran, self._own, self._besides = 0.0, 0.0, 0.0, 0.0
+        """When the thread was last as idle as it should be, how much it had run by then, what turns
+        have taken since, and what of that was no time of this thread."""
 
     async def metered(self, owner: str, work: Awaitable[R]) -> R:
         """Return what work comes to, whose steps count for a tenant and wait for its turns."""
@@ -116,6 +116,15 @@ class Turns:
             return await _Metered(self, account, work)
         finally:
             account.users -= 1
+
+    def charge_besides(self, owner: str, seconds: float) -> None:
+        """Count what a request costs besides its steps, such as the API server's time."""
+        account = self._account(owner)
+        account.turned += seconds
+        self.charge(account, seconds)
+        if self.is_heavy(account):
+            self._own += seconds
+            self._besides += seconds
 
     def charge(self, account: Account, seconds: float) -> None:
         """Count so much for a tenant."""
@@ -194,10 +203,10 @@ class Turns:
     def _rest(self) -> float:
         """Return for how long there should be no turn; 0: there may be one."""
         limits, now, ran = self._limits, self._now(), self.thread()
-        passed, busy = now - self._began, ran - self._ran
+        passed, busy = now - self._began, ran - self._ran + self._besides
         rest = min(busy / limits.busy, self._own * limits.longest) - passed
         if rest <= 0:
-            self._began, self._ran, self._own = now, ran, 0.0
+            self._began, self._ran, self._own, self._besides = now, ran, 0.0, 0.0
             return 0.0
         return rest
 

@@ -96,6 +96,7 @@ class MineLister:
         while True:
             response = await call.send(page.namespace, parameters)
             body = await response.read(call.share.hold)
+            call.share.charge_besides(0.0, len(body))
             if response.status == 200:
                 return body
             if response.status != 403 or not call.fresh(page.namespace):
