@@ -173,6 +173,20 @@ async def test_who_gives_up_waiting_takes_no_turn_from_others(thread: Thread) ->
     assert thread.steps == ["a"] * 6
 
 
+async def test_a_task_that_is_thrown_away_with_its_turn_gives_it_back(thread: Thread) -> None:
+    """Else nobody that uses much would ever have another."""
+    await thread.use_up("a")
+    await thread.work("a", 0.001)
+    thrown = thread.turns.metered("a", asyncio.sleep(0)).__await__()
+    turn = next(thrown)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert turn.done()
+    thrown.close()
+    async with asyncio.timeout(10):
+        await thread.work("a", 0.001)
+
+
 async def test_what_is_cancelled_lets_go_at_once(thread: Thread) -> None:
     """A connection that is closed must not keep its places until it has had a turn."""
     let_go = list[str]()

@@ -146,8 +146,10 @@ class Turns:
 
     async def take(self, account: Account) -> None:
         """Wait for a turn."""
-        # Who has not waited for a while has no claim to what others had meanwhile.
-        account.turned = max(account.turned, self._turned)
+        # Who has not waited for a while has no claim to what others had meanwhile, and who had most
+        # waits for others no longer than what is remembered.
+        latest = self._turned + self._limits.most
+        account.turned = min(max(account.turned, self._turned), latest)
         if not self._given and not self._resting:
             self._given = 1
             return
@@ -156,7 +158,8 @@ class Turns:
         self._waiting[account] = None
         try:
             await waiter
-        except asyncio.CancelledError:
+        except BaseException:
+            # Whatever ends the task: a turn that nobody gives back would be the last one.
             if waiter.done() and not waiter.cancelled():
                 self.give_back(account, 0.0)
             raise
