@@ -9,7 +9,7 @@ from lnamespace.gateway.shares import Share
 from lnamespace.translate.continuation import ListPosition
 from lnamespace.translate.request import Query
 
-_AT_A_TIME = 4
+_AT_A_TIME = 8
 
 
 @dataclass(frozen=True)
