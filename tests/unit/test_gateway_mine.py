@@ -281,7 +281,7 @@ def test_who_listens_is_told_of_their_own_rights_alone() -> None:
 class Upstream403:
     """An API server that refuses everything but the version of now."""
 
-    async def send(self, method: str, target: str, *_: Any) -> Any:
+    async def send(self, method: str, target: str, *_: Any, **__: Any) -> Any:
         del method, target
         return self
 

@@ -184,7 +184,7 @@ class Silent:
         """Count an answer that has begun."""
         self.begun += 1
 
-    async def send(self, *_: Any) -> Any:
+    async def send(self, *_: Any, **__: Any) -> Any:
         """Take an event in, or wait for a watch upstream for ever."""
         if len(_) > 1:
             await asyncio.Event().wait()

@@ -19,13 +19,13 @@ from lnamespace.translate.status import too_many_requests
 _BODIES = 64 * 1024 * 1024
 """Bytes of bodies that one tenant may have under way: a quarter of what the listener takes of all
 (:class:`~lnamespace.gateway.http.limits.ServerLimits`)."""
-_LISTS_AT_ONCE, _AT_ONCE = 4, 32
+_LISTS_AT_ONCE, _AT_ONCE = 2, 16
 """Lists, reads and writes of a tenant that are carried out at once; the others wait for these."""
 _DELAY = 1.0
 """Seconds until a refusal is answered, which says to come again in one."""
 _DELAYED = 500
 """Refusals of one tenant that wait; the connection of one more is cut."""
-_OPENING = 8
+_OPENING = 4
 """Watches of a tenant that are being sent what was there. Until all of it has been taken each has a
 place among the requests that the API server works on, which all tenants have together."""
 _WATCHES = 1000

@@ -79,7 +79,7 @@ class Lister:
         if not limit and not token:
             if len(parts) == 1:
                 return await fetch(PageRequest(parts[0].name))
-            return await list_all(fetch, names_of(parts))
+            return await list_all(fetch, names_of(parts), call.share)
         owner = call.view.tenant
         start = self.sealer.unseal(call.request, owner, token) if token else None
         pages, rest = await list_page(fetch, names_of(parts), limit, start)
@@ -103,6 +103,7 @@ class Lister:
         ):
             return (), await self._nothing(call)
         body = await response.read(call.share.hold)
+        call.share.charge_besides(0.0, len(body))
         if response.status == 200:
             return response.headers, body
         refusal = self.sealer.resealed(call.request, call.view.tenant, part.name, body)

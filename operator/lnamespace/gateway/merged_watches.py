@@ -309,7 +309,7 @@ class MergedWatch:
         if _is_place(version):
             self._frontier.advance(namespace, version)
         follow = self._follow(namespace, version, initial_events)
-        self._members[namespace] = asyncio.create_task(follow)
+        self._members[namespace] = asyncio.create_task(self._share.metered(follow))
 
     async def _follow(self, namespace: str, version: str, initial_events: bool | None) -> None:
         place = OpeningPlace(self._opening)

@@ -83,7 +83,7 @@ class _TenantWatch:
 
     async def _single(self, part: Part) -> None:
         call, target = self.call, part.target(self.call.view)
-        send = partial(self.upstream.send, "GET", target, call.acting, call.headers)
+        send = partial(self.upstream.send, "GET", target, call.acting, call.headers, lasting=True)
         fresh = partial(self.namespaces.fresh, part.name)
         place = OpeningPlace(self.count.opening)
         await place.take()
@@ -150,7 +150,8 @@ class _TenantWatch:
 
         async def open_member(member: MemberRequest) -> UpstreamResponse:
             target = parts[member.namespace].target(call.view, member.parameters)
-            return await self.upstream.send("GET", target, call.acting, call.headers)
+            headers = call.headers
+            return await self.upstream.send("GET", target, call.acting, headers, lasting=True)
 
         request = WatchRequest.of(call.request, call.view.tenant)
         if not parts:
@@ -181,4 +182,4 @@ class _TenantWatch:
         await call.exchange.start(200, (content_type, *(down or (NOT_CACHED,))))
         if first:
             await call.exchange.send(encoding.encode_event(first))
-        await send_events(call.exchange, encoding, lines, translate, call.share)
+        await send_events(call.exchange, encoding, lines, translate)

@@ -11,7 +11,7 @@ from typing import Protocol, cast
 import httptools
 
 from lnamespace.gateway.http.exchange import Exchange, Handler
-from lnamespace.gateway.http.flow import Chunks, WriteGate
+from lnamespace.gateway.http.flow import PART, Chunks, WriteGate
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
 from lnamespace.kube.sockets import CLIENT, has_hung_up, keep_alive
@@ -24,8 +24,6 @@ _HEADER = 32
 """What keeping a header costs besides its bytes, so that there are not very many empty ones."""
 _LINGER = 0.5
 """Seconds that a connection stays open after a refusal, as net/http has it."""
-_PART = 256 * 1024
-"""Bytes of an answer that are written before the client has to have taken some."""
 
 
 class Host(Protocol):
@@ -269,18 +267,20 @@ class ClientConnection(asyncio.Protocol):
         """Write, and wait while the client reads too slowly.
 
         In parts: TLS would keep a long answer a second time, and a client that reads it slowly but
-        steadily would be cut off for not having taken all of it within the minute for a part.
+        steadily would be cut off for not having taken all of it within the minute for a part. After
+        each, others may run.
         """
         if self._refused:
             raise ConnectionAbortedError("what came after this request was refused")
-        if len(data) <= _PART:
+        if len(data) <= PART:
             self.transport.write(data)
             await self.gate.passed()
             return
         parts = memoryview(data)
-        for start in range(0, len(data), _PART):
-            self.transport.write(parts[start : start + _PART])
+        for start in range(0, len(data), PART):
+            self.transport.write(parts[start : start + PART])
             await self.gate.passed()
+            await asyncio.sleep(0)
 
     async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
         """Let go of HTTP: what arrives from now on is only passed on."""

@@ -119,12 +119,13 @@ class MineCall:
             stop()
         return True
 
-    async def send(self, namespace: str, parameters: Query) -> UpstreamResponse:
+    async def send(
+        self, namespace: str, parameters: Query, *, lasting: bool = False
+    ) -> UpstreamResponse:
         """Ask for the part of one namespace: as the visitor, or for a Namespace as ourselves."""
         target = part_target(self.request, namespace, parameters)
         headers: Headers = (("user-agent", USER_AGENT), ("accept", self.accept))
         if self.of_namespaces:
-            return await self.platform.own.send("GET", target, Acting(), headers)
-        return await self.platform.theirs.send(
-            "GET", target, Acting(), (*headers, *self.visitor.credentials)
-        )
+            return await self.platform.own.send("GET", target, Acting(), headers, lasting=lasting)
+        headers = (*headers, *self.visitor.credentials)
+        return await self.platform.theirs.send("GET", target, Acting(), headers, lasting=lasting)

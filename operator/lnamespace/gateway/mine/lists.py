@@ -88,7 +88,7 @@ class MineLister:
         if limit <= 0:
             if token:
                 raise bad_request("continue needs a limit")
-            return await list_all(fetch, there)
+            return await list_all(fetch, there, call.share)
         start = self.sealer.unseal(request, owner, token) if token else None
         pages, rest = await list_page(fetch, there, limit, start)
         if not pages:
@@ -101,6 +101,7 @@ class MineLister:
         while True:
             response = await call.send(page.namespace, parameters)
             body = await response.read(call.share.hold)
+            call.share.charge_besides(0.0, len(body))
             if response.status == 200:
                 call.heads.append(response.headers)
                 return body

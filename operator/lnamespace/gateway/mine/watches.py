@@ -149,7 +149,7 @@ class _SpanningWatch:
             # A login may have ended that the API server is not asked about again.
             seconds=min(asked.seconds, _LONGEST),
         )
-        self._merged = MergedWatch(request, self._open, log)
+        self._merged = MergedWatch(request, self._open, log, call.share)
         resumes = request.version not in ("", "0") and not request.initial_events
         self._resumption = self._resumed(request, log) if resumes else Resumption()
 
@@ -248,7 +248,7 @@ class _SpanningWatch:
 
     async def _open(self, member: MemberRequest) -> UpstreamResponse:
         call, namespace = self._call, member.namespace
-        response = await call.send(namespace, member.parameters)
+        response = await call.send(namespace, member.parameters, lasting=True)
         if response.status == 404:
             response.close()
             raise expired("too old resource version: the resource is not served any more")
