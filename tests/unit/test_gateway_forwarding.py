@@ -155,6 +155,8 @@ async def test_a_watch_with_which_no_namespace_was_open_tells_of_those_that_come
         ("POST", "configmaps", "application/json", 'namespaces "nope" not found'),
         ("PATCH", "configmaps/c", APPLY_PATCH, 'namespaces "nope" not found'),
         ("PATCH", "configmaps/c", "application/merge-patch+json", 'configmaps "c" not found'),
+        ("POST", "pods/p/eviction", "application/json", 'namespaces "nope" not found'),
+        ("POST", "pods/p/exec", "", 'pods "p" not found'),
         ("GET", "configmaps/c", "", 'configmaps "c" not found'),
         ("DELETE", "configmaps/c", "", 'configmaps "c" not found'),
     ],
