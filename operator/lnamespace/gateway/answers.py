@@ -11,6 +11,7 @@ import msgspec
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.answer_encodings import AnswerEncoding
 from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.compression import GZIPPED, LARGE, accepts_gzip, gzip_steps
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.shares import in_steps
@@ -75,6 +76,9 @@ async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: 
     down = headers_down(headers, call.view, call.base)
     if not any(name == "cache-control" for name, _ in down):
         down = (*down, NOT_CACHED)  # an answer of the gateway's own
+    if len(encoded) > LARGE and accepts_gzip(call.exchange.request.value("accept-encoding")):
+        encoded = await call.share.in_turns(gzip_steps(encoded))
+        down = (*down, *GZIPPED)
     await call.exchange.answer(status, (content_type, *down), encoded)
 
 

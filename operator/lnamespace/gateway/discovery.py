@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from email.utils import formatdate
 
 from lnamespace.gateway.answer_encodings import answer_encoding, indented_json
+from lnamespace.gateway.compression import GZIPPED, LARGE, accepts_gzip
 from lnamespace.gateway.documents import FreshDocument, TaggedDocument, fetch
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
@@ -40,8 +41,6 @@ _TEXT = ("Content-Type", "text/plain; charset=utf-8")
 _NOT_FOUND_TEXT = b"404 page not found\n"
 _YEAR = 365 * 24 * 3600
 _FORWARDED_HEADERS = frozenset({"content-type", "cache-control", "x-content-type-options"})
-_LARGE = 128 * 1024
-"""Bytes from which kube-apiserver compresses an answer."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,7 @@ class DocumentRequest:
     @property
     def accepts_gzip(self) -> bool:
         """Return whether the answer may be compressed."""
-        codings = (each.strip() for each in self.header("accept-encoding").split(","))
-        return any(each == "gzip" or each.startswith("gzip;q=1") for each in codings)
+        return accepts_gzip(self.header("accept-encoding"))
 
 
 @dataclass(frozen=True)
@@ -263,9 +261,8 @@ def _tagged(
     headers = (("Content-Type", media_type), *tagged)
     if asked.pretty and media_type == AGGREGATED.content_type:
         return DocumentAnswer(200, headers, indented_json(document.body))
-    if len(document.body) > _LARGE and asked.accepts_gzip:
-        headers = (*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
-        return DocumentAnswer(200, headers, document.compressed)
+    if len(document.body) > LARGE and asked.accepts_gzip:
+        return DocumentAnswer(200, (*headers, *GZIPPED), document.compressed)
     return DocumentAnswer(200, headers, document.body)
 
 
