@@ -14,6 +14,7 @@ from lnamespace.gateway.namespaces import TenantNamespaces
 from lnamespace.gateway.parts import Part, list_parts, names_of, nothing_of
 from lnamespace.gateway.sealing import TokenSealer
 from lnamespace.gateway.upstream import Upstream
+from lnamespace.gateway.volumes import MarkedVolumes, no_volume_is_marked
 
 _END_SECONDS = 1.0
 """How long a list waits to learn that a namespace that refuses it is being deleted."""
@@ -25,6 +26,7 @@ class Lister:
 
     upstream: Upstream
     sealer: TokenSealer
+    marked: MarkedVolumes = no_volume_is_marked
 
     async def answer(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
         """Answer a list.
@@ -36,7 +38,8 @@ class Lister:
         ClusterError
             The API server does not answer.
         """
-        parts = list_parts(call.request, namespaces.all(), call.view)
+        marked = self.marked(call.view.tenant)
+        parts = list_parts(call.request, namespaces.all(), call.view, marked=marked)
         for part in parts:
             if part.name in namespaces:
                 await namespaces.usable(part.name)
