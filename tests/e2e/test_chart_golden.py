@@ -146,9 +146,9 @@ def test_each_policy_has_a_binding_and_is_in_force(
 
 
 @pytest.mark.parametrize(
-    ("served", "used"), [(SERVED, 4), (SERVED.replace("v1/", "v1beta1/"), 4), ("v1/Pod", 0)]
+    ("served", "used"), [(SERVED, 6), (SERVED.replace("v1/", "v1beta1/"), 6), ("v1/Pod", 0)]
 )
-def test_pods_are_led_to_the_gateway_in_the_version_that_the_cluster_has(
+def test_mutating_policies_are_of_the_version_that_the_cluster_has(
     served: str, used: int, cluster: Cluster
 ) -> None:
     made = rendered(cluster, *GATEWAY, served=served)

@@ -77,7 +77,7 @@ async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: 
     if not any(name == "cache-control" for name, _ in down):
         down = (*down, NOT_CACHED)  # an answer of the gateway's own
     if len(encoded) > LARGE and accepts_gzip(call.exchange.request.value("accept-encoding")):
-        encoded = await call.share.in_turns(gzip_steps(encoded))
+        encoded = await in_steps(gzip_steps(encoded))
         down = (*down, *GZIPPED)
     await call.exchange.answer(status, (content_type, *down), encoded)
 

@@ -16,6 +16,7 @@ from lnamespace.gateway.namespaces import TenantNamespaces
 from lnamespace.gateway.parts import Part, list_parts, names_of
 from lnamespace.gateway.sealing import TokenSealer
 from lnamespace.gateway.upstream import Upstream
+from lnamespace.gateway.volumes import MarkedVolumes, no_volume_is_marked
 from lnamespace.translate.headers import merged_headers
 
 _END_SECONDS = 1.0
@@ -28,6 +29,7 @@ class Lister:
 
     upstream: Upstream
     sealer: TokenSealer
+    marked: MarkedVolumes = no_volume_is_marked
 
     async def answer(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
         """Answer a list.
@@ -39,10 +41,11 @@ class Lister:
         ClusterError
             The API server does not answer.
         """
-        parts = list_parts(call.request, namespaces.all(), call.view)
+        marked = self.marked(call.view.tenant)
+        parts = list_parts(call.request, namespaces.all(), call.view, marked=marked)
         nothing = b"" if parts else await self._nothing(call)
         # Once more: what is in a namespace that came meanwhile may be older than that.
-        parts = parts or list_parts(call.request, namespaces.all(), call.view)
+        parts = parts or list_parts(call.request, namespaces.all(), call.view, marked=marked)
         for part in parts:
             if part.name in namespaces:
                 await namespaces.usable(part.name)

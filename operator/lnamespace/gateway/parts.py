@@ -50,19 +50,30 @@ def namespace_part(request: ResourceRequest, namespace: str, view: View) -> Part
     return Part(namespace, replace(request, namespace=namespace.removeprefix(view.prefix)))
 
 
-def cluster_parts(request: ResourceRequest) -> list[Part]:
-    """Return the parts of a list or watch of a cluster-scoped resource."""
+def cluster_parts(request: ResourceRequest, *, marked: bool = False) -> list[Part]:
+    """Return the parts of a list or watch of a cluster-scoped resource.
+
+    Parameters
+    ----------
+    marked
+        Whether all volumes that provisioners made for the tenant's claims bear its mark.
+    """
     resource = request.resource
     own = Part(ListedObjects.OWN, request)
     platform = Part(ListedObjects.PLATFORM, request, ListedObjects.PLATFORM)
     if resource.policy is ServingPolicy.SHARED:
         return [platform]
-    # What a provisioner made for a claim of the tenant bears no label of it.
-    provisioned = resource.group_resource == PERSISTENT_VOLUMES
-    return [own, platform] if resource.publishes or provisioned else [own]
+    if resource.group_resource == PERSISTENT_VOLUMES:
+        # What a provisioner made for a claim of the tenant does not bear the tenant's label. The
+        # name of the part stays, so that lists and watches go on where the other way began.
+        listed = ListedObjects.CLAIMED if marked else ListedObjects.PLATFORM
+        return [own, replace(platform, listed=listed)]
+    return [own, platform] if resource.publishes else [own]
 
 
-def list_parts(request: ResourceRequest, there: Sequence[str], view: View) -> list[Part]:
+def list_parts(
+    request: ResourceRequest, there: Sequence[str], view: View, *, marked: bool = False
+) -> list[Part]:
     """Return the parts of a list; none if no namespace is open of which anything could be asked.
 
     Parameters
@@ -71,7 +82,7 @@ def list_parts(request: ResourceRequest, there: Sequence[str], view: View) -> li
         The tenant's namespaces that are open, in upstream spelling.
     """
     if not request.resource.namespaced:
-        return cluster_parts(request)
+        return cluster_parts(request, marked=marked)
     if not request.namespace:
         return [namespace_part(request, each, view) for each in there]
     upstream = view.namespace_up(request.namespace)

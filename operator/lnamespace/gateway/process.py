@@ -47,6 +47,7 @@ from lnamespace.gateway.tenants import Tenants
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.usage import TenantUsage, expose_usage
 from lnamespace.gateway.volume_sizes import VolumeSizes
+from lnamespace.gateway.volumes import MarkedVolumes, no_volume_is_marked
 from lnamespace.gateway.watching import Watcher
 from lnamespace.gateway.webhooks import LIMITS, WebhookHandler, webhook_route
 from lnamespace.kube.client import Client
@@ -185,6 +186,17 @@ class _Process:
         return TokenSealer((root.sealing_key if root else derive_key(self.context.private_key),))
 
     @cached_property
+    def volumes(self) -> VolumeSizes:
+        """Return what is known of all PersistentVolumes; not followed before it runs."""
+        return VolumeSizes(self.client)
+
+    @property
+    def marked_volumes(self) -> MarkedVolumes:
+        """Return what tells whether all volumes of a tenant are marked as its own."""
+        marks = self.settings.gateway_volume_marks == "yes"
+        return self.volumes.all_marked if marks else no_volume_is_marked
+
+    @cached_property
     def webhook_service(self) -> GatewayService | None:
         """Return where the API server asks for the webhooks of tenants; None: they have none."""
         named = self.settings.gateway_webhook_service
@@ -217,7 +229,7 @@ class _Process:
         usage = TenantUsage(
             tenants,
             ObjectCounter(self.platform.own, tenants),
-            VolumeSizes(self.client),
+            self.volumes,
         )
         await self.stack.enter_async_context(running(usage.objects.run()))
         await self.stack.enter_async_context(running(usage.volumes.run()))
@@ -236,7 +248,11 @@ class _Process:
             self.settings.gateway_host,
             tenants,
             self.authenticator,
-            Forwarder(upstream, Lister(upstream, self.sealer), Watcher(upstream, self.told)),
+            Forwarder(
+                upstream,
+                Lister(upstream, self.sealer, self.marked_volumes),
+                Watcher(upstream, self.told, self.marked_volumes),
+            ),
             Reviewer(upstream),
             RoleWriteGuard(upstream),
             DiscoveryDocuments(upstream, self.published),

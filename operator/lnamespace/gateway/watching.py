@@ -23,6 +23,7 @@ from lnamespace.gateway.parts import (
     nothing_of,
 )
 from lnamespace.gateway.upstream import Upstream
+from lnamespace.gateway.volumes import MarkedVolumes, no_volume_is_marked
 from lnamespace.gateway.watch_events import OpeningPlace, event_lines
 from lnamespace.translate.bodies import event_down
 from lnamespace.translate.headers import NOT_CACHED, headers_down
@@ -37,6 +38,7 @@ class Watcher:
 
     upstream: Upstream
     log: ResumeLog
+    marked: MarkedVolumes = no_volume_is_marked
     counts: WatchCounts = field(default_factory=WatchCounts)
 
     async def watch(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
@@ -54,7 +56,9 @@ class Watcher:
             if is_made(call.request):
                 await answer_made(call)
             else:
-                await _TenantWatch(self.upstream, self.log, call, namespaces, count).answer()
+                marked = self.marked(call.view.tenant)
+                watch = _TenantWatch(self.upstream, self.log, call, namespaces, count, marked)
+                await watch.answer()
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ class _TenantWatch:
     call: TenantCall
     namespaces: TenantNamespaces
     count: WatchCount
+    marked: bool
 
     async def answer(self) -> None:
         request, view = self.call.request, self.call.view
@@ -75,7 +80,7 @@ class _TenantWatch:
             await self._single(Part(namespace, request))
         elif request.resource.namespaced:
             await self._over_namespaces(namespace)
-        elif len(parts := cluster_parts(request)) == 1:
+        elif len(parts := cluster_parts(request, marked=self.marked)) == 1:
             await self._single(parts[0])
         else:
             named = {part.name: part for part in parts}

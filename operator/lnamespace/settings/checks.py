@@ -13,6 +13,7 @@ _CHOICES = {
     "sudo_layout": ("group", "serviceaccount"),
     "ledger_manage": ("CreateAndExtend", "Never"),
     "gateway_mine": ("yes", "no"),
+    "gateway_volume_marks": ("yes", "no"),
     "lclusters": ("yes", "no"),
     "log_format": ("text", "json"),
     "log_level": ("debug", "info", "warning", "error"),

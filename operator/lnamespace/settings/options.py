@@ -306,6 +306,13 @@ class Settings:
     gateway_pod_listen: str = _option(
         "0.0.0.0:7443", "Where programs in pods of LClusters ask, by HTTPS.", "gateway"
     )
+    gateway_volume_marks: str = _option(
+        "no",
+        "Whether a policy of the chart marks the volumes that provisioners make for claims of "
+        "LClusters: yes or no. With no, each list of PersistentVolumes in an LCluster reads those "
+        "of the whole cluster.",
+        "gateway",
+    )
 
     ledger_url: str = _option(
         "sqlite:////var/lib/lnamespace/ledger.db",

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from lnamespace.kube.resources import RBAC
 from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, SHARE_QUOTA
+from lnamespace.translate.labels import CLAIMED_BY
 from lnamespace.translate.percent import encode_query, encode_segment
 from lnamespace.translate.request import Query, ResourceRequest
 from lnamespace.translate.resources import GroupResource, ServingPolicy
@@ -47,6 +48,8 @@ class ListedObjects(StrEnum):
     """Those that bear the tenant's label."""
     PLATFORM = "platform"
     """Those that bear no tenant's label: published objects, volumes that a provisioner made."""
+    CLAIMED = "claimed"
+    """Of the latter, the volumes that a policy of the chart has marked as claimed by the tenant."""
 
 
 def upstream_target(
@@ -185,9 +188,7 @@ def _query(request: ResourceRequest, view: View, listed: ListedObjects) -> Query
 def _judged_below(request: ResourceRequest, view: View, listed: ListedObjects) -> bool:
     """Tell whether more than the names of the objects decides if the tenant is shown them."""
     provisioned = request.resource.group_resource == PERSISTENT_VOLUMES
-    return bool(residual_fields(request, view)) or (
-        provisioned and listed is ListedObjects.PLATFORM
-    )
+    return bool(residual_fields(request, view)) or (provisioned and listed is not ListedObjects.OWN)
 
 
 def _refuse_parameters(request: ResourceRequest) -> None:
@@ -232,8 +233,10 @@ def _ownership(request: ResourceRequest, view: View, listed: ListedObjects) -> I
     resource = request.resource
     if resource.namespaced:
         return
-    platform = listed is ListedObjects.PLATFORM or resource.policy is ServingPolicy.SHARED
+    platform = listed is not ListedObjects.OWN or resource.policy is ServingPolicy.SHARED
     if platform and request.verb != "deletecollection":
         yield LabelTerm(view.tenant_label, Operator.DOES_NOT_EXIST)
+        if listed is ListedObjects.CLAIMED:
+            yield LabelTerm(CLAIMED_BY, Operator.EQUALS, (view.tenant,))
     else:
         yield LabelTerm(view.tenant_label, Operator.EQUALS, (view.tenant,))

@@ -59,6 +59,7 @@ class GatewayProcess(Process):
             "LNAMESPACE_GATEWAY_WEBHOOK_LISTEN": f"0.0.0.0:{self.webhooks}",
             "LNAMESPACE_GATEWAY_POD_SERVICE": f"{RELEASE_NAMESPACE}/{PODS}",
             "LNAMESPACE_GATEWAY_POD_LISTEN": f"127.0.0.1:{self.pods}",
+            "LNAMESPACE_GATEWAY_VOLUME_MARKS": "yes",
             "LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}",
             "LNAMESPACE_DRAIN_SECONDS": "1",
         }
