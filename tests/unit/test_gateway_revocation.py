@@ -65,6 +65,20 @@ async def test_a_deleted_lcluster_wakes_all_that_its_people_had_opened() -> None
     assert tenants.get("acme") is None
 
 
+async def test_a_definition_of_one_lcluster_wakes_nobody_in_another() -> None:
+    """Each watch of each LCluster was confirmed anew whenever anybody made a definition."""
+    tenants = Tenants(cast(Any, None), cast(Any, None), Names())
+    tenants._tenants["acme"] = tenant = tenant_of()  # noqa: SLF001
+    tenants._renew_views()  # noqa: SLF001
+    waiting = asyncio.create_task(tenant.changed())
+    await asyncio.sleep(0)
+    tenants._renew_views()  # noqa: SLF001
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    waiting.cancel()
+
+
 @pytest.mark.parametrize("subresource", ["exec", "attach", "portforward", "proxy"])
 def test_a_stream_opened_by_get_is_a_write_to_a_suspended_cluster(subresource: str) -> None:
     request = asked("pods", "get", name="web", subresource=subresource)

@@ -232,7 +232,10 @@ class Tenants:
     def _renew_views(self) -> None:
         self._stale = False
         self._shown = self._published_names()
-        self._roles = self._published_roles()
+        roles = self._published_roles()
+        if roles != self._roles:
+            # Otherwise a definition of one tenant had every watch of all others confirmed anew.
+            self._roles = roles
         self._tables = {}
         for tenant in self._tenants.values():
             tenant.see(self._view(tenant.cluster), self._roles)
