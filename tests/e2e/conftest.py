@@ -25,12 +25,14 @@ from tests.e2e.support.people import People, Person
 from tests.e2e.support.processes import Controller, Process, Webhook
 from tests.e2e.support.published import PublishingCluster
 from tests.e2e.support.rights import Rights
-from tests.e2e.support.scheduling import SharedClusterScheduling, rank
+from tests.e2e.support.scheduling import SharedClusterScheduling, rank, shared_cluster
+from tests.e2e.support.shared import SharedClusters, all_running, with_lclusters
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import Measurements
 from tests.e2e.support.wire import Wire, wire
 
 _MEASUREMENTS = pytest.StashKey[Measurements]()
+_SHARED = pytest.StashKey[SharedClusters]()
 _LOGS = pytest.StashKey[dict[Process, int]]()
 
 
@@ -38,6 +40,15 @@ def pytest_configure(config: pytest.Config) -> None:
     # An API server that starts spends a quarter of its time on garbage; helm and kubectl end soon.
     os.environ.setdefault("GOGC", "400")
     config.stash[_MEASUREMENTS] = Measurements()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Stop the cluster that files share after the last test of the last of them."""
+    name = shared_cluster(item.path)
+    known = item.config.stash.get(_SHARED, None)
+    if known and name and (nextitem is None or shared_cluster(nextitem.path) != name):
+        known.stop(name)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -111,86 +122,51 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def _shared_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as shared:
-        assert isinstance(shared, GatewayCluster)
-        yield shared
+def shared(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SharedClusters]:
+    """Return the clusters that several files share, each started by the first of them."""
+    made = pytestconfig.stash[_SHARED] = SharedClusters(tmp_path_factory)
+    yield made
+    made.stop_all()
 
 
 @pytest.fixture(scope="module")
-def gateway_cluster(_shared_gateway: GatewayCluster) -> Iterator[GatewayCluster]:
+def gateway_cluster(shared: SharedClusters) -> Iterator[GatewayCluster]:
     """Return the cluster that files about the gateway share, as their fixture `cluster`.
 
     Each has LClusters of names of its own, and leaves the gateway as it was. To kubectl all of them
     are at one address.
     """
-    yield _shared_gateway
-    _shared_gateway.forget_discovery()
-
-
-@pytest.fixture(scope="session")
-def _shared_publishing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    with running(tmp_path_factory.mktemp("published"), PublishingCluster) as shared:
-        assert isinstance(shared, GatewayCluster)
-        yield shared
+    found = shared.running("gateway_cluster", GatewayCluster)
+    yield found
+    found.forget_discovery()
 
 
 @pytest.fixture(scope="module")
-def published_cluster(_shared_publishing: GatewayCluster) -> Iterator[GatewayCluster]:
+def published_cluster(shared: SharedClusters) -> Iterator[GatewayCluster]:
     """Return the cluster that files about what the platform publishes share, likewise."""
-    yield _shared_publishing
-    _shared_publishing.forget_discovery()
-
-
-@pytest.fixture(scope="session")
-def _shared_crashing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with running(tmp_path_factory.mktemp("crashing")) as shared:
-        yield shared
+    found = shared.running("published_cluster", PublishingCluster)
+    yield found
+    found.forget_discovery()
 
 
 @pytest.fixture(scope="module")
-def crashing_cluster(_shared_crashing: Cluster) -> Cluster:
+def crashing_cluster(shared: SharedClusters) -> Cluster:
     """Return the cluster that files share which kill what is on it, with all of it running."""
-    return _all_running(_shared_crashing)
-
-
-@pytest.fixture(scope="session")
-def _shared_crashing_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    with running(tmp_path_factory.mktemp("crashing-gateway"), GatewayCluster) as shared:
-        assert isinstance(shared, GatewayCluster)
-        yield shared
+    return all_running(shared.running("crashing_cluster", Cluster))
 
 
 @pytest.fixture(scope="module")
-def crashing_gateway_cluster(_shared_crashing_gateway: GatewayCluster) -> GatewayCluster:
+def crashing_gateway_cluster(shared: SharedClusters) -> GatewayCluster:
     """Return the cluster with a gateway that files share which kill what is on it, likewise."""
-    _all_running(_shared_crashing_gateway)
-    return _shared_crashing_gateway
+    return all_running(shared.running("crashing_gateway_cluster", GatewayCluster))
 
 
-def _all_running(cluster: Cluster) -> Cluster:
-    """Start what the file before has left dead or stopped."""
-    cluster.up()
-    for process in cluster.ours:
-        if not process.running:
-            process.start()
-    return cluster
-
-
-@pytest.fixture(scope="session")
-def lcluster_instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+@pytest.fixture(scope="module")
+def lcluster_instance(shared: SharedClusters) -> Instance:
     """Return where files about LClusters without a gateway start controllers of their own."""
-    with bare(tmp_path_factory.mktemp("lclusters")) as instance:
-        instance.install(
-            "--set=gateway.enabled=true",
-            "--set=gateway.deploy=false",
-            "--set=gateway.host=lclusters.example.com",
-            "--set=gateway.limitPerRequester=3",
-            "--set=gateway.endpoints={192.0.2.7:6443}",
-        )
-        instance.cluster.learn_kinds()
-        instance.webhook.start({"LNAMESPACE_LCLUSTERS": "yes"})
-        yield instance
+    return shared.entered("lcluster_instance", with_lclusters)
 
 
 @pytest.fixture(scope="module")

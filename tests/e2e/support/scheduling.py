@@ -51,18 +51,18 @@ class SharedClusterScheduling(LoadFileScheduling):  # type: ignore[misc]  # it h
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return _shared(self.config.rootpath / file) or file
+        return shared_cluster(self.config.rootpath / file) or file
 
 
 def rank(file: Path) -> tuple[int, int]:
     """Return the place of a file: those that share a cluster are together, and first."""
     own = _RANKS.get(file.stem, len(SHARED) + len(_RANKS))
-    shared = _shared(file)
+    shared = shared_cluster(file)
     return (SHARED.index(shared) if shared else own), own
 
 
 @cache
-def _shared(file: Path) -> str:
+def shared_cluster(file: Path) -> str:
     """Return the fixture of the cluster that a file shares with others, if it does."""
     asked = re.findall(r"\b(\w+): (?:\w*Cluster|Instance)\b", file.read_text())
     return next((name for name in SHARED if name in asked), "")
