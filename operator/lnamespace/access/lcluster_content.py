@@ -27,5 +27,5 @@ class ContentLimits:
 
 
 def content_limits(settings: Settings) -> ContentLimits:
-    """Return what the platform allows each LCluster."""
+    """Return how many Namespaces and definitions the platform allows each LCluster."""
     return ContentLimits(settings.lcluster_namespaces, settings.lcluster_definitions)

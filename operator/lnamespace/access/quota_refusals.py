@@ -29,7 +29,7 @@ class ShareRefusal:
 
 
 def read_refusal(message: str) -> ShareRefusal | None:
-    """Return what a message says of the quota of a share; None if it is about something else."""
+    """Parse the refusal of a share's ResourceQuota; None if the message is about something else."""
     found = _REFUSAL.search(message)
     if found is None:
         return None

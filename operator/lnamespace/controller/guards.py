@@ -97,7 +97,7 @@ def problem(wanted: Object, found: Object | None) -> str:
 
 
 class GuardWatch:
-    """Compare the guards of a file with the cluster; no path: there are none to compare."""
+    """Compare the guards of a file with the cluster; without a path there is nothing to compare."""
 
     def __init__(self, client: Client, path: str, metrics: ControllerMetrics) -> None:
         self._client = client

@@ -146,7 +146,7 @@ class AuditLog:
 def audit_event(
     names: Names, stage: str, exchange: Exchange, record: RequestRecord, now: datetime
 ) -> AuditEvent:
-    """Return what the audit log says of a request."""
+    """Return the audit event of a request."""
     sent, acting = exchange.request, record.acting
     impersonated = acting if acting != record.user else None
     return AuditEvent(

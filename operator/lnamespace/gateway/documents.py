@@ -114,7 +114,7 @@ class DocumentCache:
     _kept: OrderedDict[Hashable, TaggedDocument] = field(default_factory=OrderedDict)
 
     def get(self, key: Hashable) -> TaggedDocument | None:
-        """Return what was kept under a key, or None."""
+        """Return the document kept under a key, or None."""
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)

@@ -24,7 +24,7 @@ from lnamespace.translate.view import View
 
 _ROLES = frozenset({"roles", "clusterroles"})
 _MANY = 32
-"""From so many changes on, all indexes are made anew at once."""
+"""With this many changes or more, all indexes are rebuilt at once."""
 
 _Value = RbacRole | RbacBinding
 _Id = tuple[str, Key]
@@ -62,7 +62,7 @@ class TenantRoles:
 
     @property
     def authorizer(self) -> Authorizer:
-        """Return what decides about requests now."""
+        """Return the authorizer with the present roles and bindings."""
         if self._changed:
             changes, self._changed = self._changed, set()
             self._authorizer = self._updated(changes)

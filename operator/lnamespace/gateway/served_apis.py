@@ -48,7 +48,7 @@ class ServedApi:
 
     @property
     def version(self) -> tuple[str, str, str]:
-        """Return what is another value whenever the tenant is served something else."""
+        """Return a value that changes whenever the APIs that the tenant is served change."""
         return self.owner, self.core_document.etag, self.groups_document.etag
 
     def group(self, name: str) -> DiscoveredGroup | None:

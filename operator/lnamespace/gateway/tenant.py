@@ -55,7 +55,7 @@ class ServedTenant:
 
     @property
     def authorizer(self) -> Authorizer:
-        """Return what decides about requests now."""
+        """Return the authorizer with the tenant's present roles and bindings."""
         return self._roles.authorizer
 
     def use(self, cluster: LCluster) -> None:

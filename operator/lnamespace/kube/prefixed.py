@@ -114,7 +114,7 @@ class PrefixedObjects:
     async def with_prefix(
         self, prefix: str, kinds: Iterable[Resource] = ALL_KINDS
     ) -> tuple[ClusterObject, ...]:
-        """Return the objects whose names begin with a prefix, whoever's they are."""
+        """Return the objects whose names begin with a prefix, of tenants or not."""
         return tuple(each for each in await self.everything(kinds) if each.begins_with(prefix))
 
     async def everything(self, kinds: Iterable[Resource] = ALL_KINDS) -> tuple[ClusterObject, ...]:

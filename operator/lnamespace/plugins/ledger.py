@@ -47,7 +47,7 @@ def show_ledger(arguments: Arguments) -> int:
 
 
 def _records(outbox: Call) -> list[Object] | None:
-    """Return what waits for the ledger; None where the caller may not see it."""
+    """Return the records that wait for the ledger; None if the caller may not see them."""
     reply = outbox.reply()
     if reply.code:
         return None

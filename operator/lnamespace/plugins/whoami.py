@@ -119,7 +119,7 @@ def _creation(kubectl: Kubectl, name: str, spec: Object) -> Call:
 
 
 def cost_centers(plain: Reply, other: Reply) -> Choices:
-    """Return what the caller may charge.
+    """Return the cost centres that the caller may charge.
 
     ``plain`` answers a creation that names no cost centre, ``other`` one that names one that is
     nobody's: its refusal lists the caller's, and who may charge anything is not refused.

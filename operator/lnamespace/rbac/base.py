@@ -74,7 +74,7 @@ _BINDINGS = (
 
 
 def base_access(table: ResourceTable) -> BaseAccess:
-    """Return what everybody and what the LCluster's users have in a cluster of these resources.
+    """Return the rights of everybody, and of the LCluster's users, to these resources.
 
     Every authenticated user has what Kubernetes gives them. The LCluster's users have ClusterRole
     ``admin`` everywhere, all of Namespaces, CustomResourceDefinitions and the tenant's own custom

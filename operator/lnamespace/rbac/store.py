@@ -51,7 +51,7 @@ class BindingSet:
 
 
 def _subject_key(subject: BindingSubject, namespace: str) -> SubjectKey | None:
-    """Return what a user must have for a subject to be them, or None if nobody is it."""
+    """Return the key of the users whom a subject names, or None if it names nobody."""
     match subject.kind:
         case "User" | "Group":
             return subject.kind, subject.name

@@ -65,7 +65,7 @@ class AdmissionReview:
     body: bytes
 
     def answer_up(self, answer: bytes, view: View) -> bytes:
-        """Return what a webhook answered, in upstream spelling.
+        """Translate the answer of a webhook into upstream spelling.
 
         Raises
         ------

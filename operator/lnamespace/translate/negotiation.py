@@ -82,7 +82,7 @@ def wants_indentation(pretty: str | None, user_agent: str) -> bool:
 
 
 def acceptable(header: str, media_types: tuple[str, ...]) -> str | None:
-    """Return the media type to answer with, or None if the client accepts none of them.
+    """Return the media type to answer with, or None if the client accepts no offered one.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ _WITHOUT_FINAL_SLASH = ("/openapi", "/healthz", "/livez", "/readyz", "/index.htm
 
 
 def service_path(path: str) -> ServicePath:
-    """Return what a path is.
+    """Classify a path that is not a path to objects.
 
     Parameters
     ----------

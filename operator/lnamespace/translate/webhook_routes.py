@@ -106,7 +106,7 @@ class WebhookRoute:
         return f"{self._base}{webhook.namespace}/{webhook.name}/{webhook.port}{webhook.path}"
 
     def webhook_at(self, path: str) -> TenantWebhook | None:
-        """Return the webhook that a path means, or None if it means none of this tenant.
+        """Return the webhook of this tenant that a path names, or None if it names another.
 
         Its key may be an old one: the tenant reads its own Service all the same.
         """

@@ -80,7 +80,7 @@ class TenantBill:
 
 
 def bill_data(lcluster: LCluster, costs: tuple[LClusterCost, ...]) -> Data:
-    """Return what a bill says. Who changed it is nothing that programs in pods need to know."""
+    """Return the content of a bill. It leaves out who changed it: programs in pods can read it."""
     billing = lcluster.spec.billing
     origin = billing.provenance
     since = origin.effective_at.isoformat() if isinstance(origin, Provenance) else ""

@@ -61,7 +61,7 @@ class CostReports:
     _months: dict[str, Costs] = field(default_factory=dict)
 
     def of(self, uid: str) -> tuple[LClusterCost, ...]:
-        """Return what an LCluster cost, the latest month first."""
+        """Return the costs of an LCluster, the latest month first."""
         months = (self._months[month] for month in sorted(self._months, reverse=True))
         return tuple(cost for costs in months for cost in costs.get(uid, ()))
 

@@ -92,7 +92,7 @@ class LClusterExecutor:
 
     @cached_property
     def shares(self) -> ShareWriter:
-        """Return what divides the totals of LClusters."""
+        """Return the writer of the Namespaces' shares of the totals."""
         return ShareWriter(self.client, self.cache.lclusters, self.conventions)
 
     async def _serve(self, seen: LClusterObservation) -> list[ClusterError]:

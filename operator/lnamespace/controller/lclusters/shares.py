@@ -71,7 +71,7 @@ class Holding:
 
     @property
     def idle(self) -> int:
-        """Return what could be taken back."""
+        """Return how much of the limit is neither used nor wanted and can be taken back."""
         return max(self.limit - max(self.used or 0, self.wanted), 0) if self.open else 0
 
     def settled(self) -> "Holding":
@@ -92,7 +92,7 @@ Holdings = Mapping[str, Holding]
 
 
 def divide(total: int, holdings: Holdings) -> dict[str, Holding]:
-    """Return what each namespace is to have next of a total."""
+    """Divide a total among namespaces; return the next holding of each."""
     found = {name: each.settled() for name, each in holdings.items()}
     free = total - sum(each.held for each in found.values())
     missing = 0

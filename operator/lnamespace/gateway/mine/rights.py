@@ -137,7 +137,7 @@ class NamespaceRights:
         return self._clock()
 
     def resumption(self, subjects: Subjects, version: str) -> Resumption:
-        """Return what a client does not know that goes on at a version.
+        """Return the events that a client missed which resumes from a version.
 
         Where we did not answer the list ourselves, it may have been made a little before we, or
         another replica, learned of a right: what is told twice harms nobody.
@@ -187,7 +187,7 @@ class NamespaceRights:
 
 
 def _bound(item: WatchedObject | None) -> frozenset[Subject]:
-    """Return the subjects of a RoleBinding; none where it cannot be read."""
+    """Return the subjects of a RoleBinding; empty if it cannot be read."""
     if item is None:
         return frozenset()
     try:

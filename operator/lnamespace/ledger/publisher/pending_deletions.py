@@ -166,7 +166,7 @@ class PendingDeletions:
                     del self._open[uid]
 
     async def run(self) -> NoReturn:
-        """Check the pending deletions until cancelled; none waits for another."""
+        """Check the pending deletions until cancelled, each without waiting for the others."""
         try:
             while True:
                 await asyncio.sleep(POLL_SECONDS)
