@@ -12,7 +12,7 @@ from lnamespace.settings import Settings
 
 @dataclass(frozen=True)
 class ContentLimits:
-    """What one LCluster may have; 0 is no limit."""
+    """The limits of one LCluster; 0 is no limit."""
 
     namespaces: int = 0
     definitions: int = 0

@@ -16,7 +16,7 @@ _REFUSAL = re.compile(
 
 @dataclass(frozen=True)
 class ShareRefusal:
-    """What was asked for, and what is used, of each resource of which the share is too small."""
+    """The amounts requested and used of each resource of which the share is too small."""
 
     requested: Amounts
     used: Amounts

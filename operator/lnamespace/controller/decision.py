@@ -56,7 +56,7 @@ SWITCH_DELAY = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class ApplyResult:
-    """What failed, and whether somebody was not let in because of it.
+    """The failures of a step, and whether they kept somebody out.
 
     ``profile_failures`` are those of the profile's objects.
     """
@@ -107,7 +107,7 @@ class Changes:
 
 
 class BillingAction(Enum):
-    """What the ledger is to be told of the LNamespace."""
+    """The record that the ledger needs of the LNamespace."""
 
     NOTHING = "nothing"
     RECORD = "who pays"
@@ -116,7 +116,7 @@ class BillingAction(Enum):
 
 @dataclass(frozen=True)
 class ReconcileDecision:
-    """What is to be done about one LNamespace.
+    """The first step of a reconcile of one LNamespace.
 
     Parameters
     ----------

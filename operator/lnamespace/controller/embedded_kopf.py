@@ -125,7 +125,7 @@ class _Run:
 
     def __init__(self, registry: kopf.OperatorRegistry, on_start: Callable[[], object]) -> None:
         self.events: asyncio.Queue[bytes] = asyncio.Queue()
-        """What kopf is given, as lines of JSON."""
+        """The events for kopf, as lines of JSON."""
         self.given = 0
         self.delivered = 0
         self.failed: asyncio.Future[str] = asyncio.Future()
@@ -183,7 +183,7 @@ class _Run:
 
 
 class _Session:
-    """What kopf takes for a connection to the API server."""
+    """A session that kopf uses like a connection to the API server."""
 
     closed = False
 

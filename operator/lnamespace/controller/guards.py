@@ -44,7 +44,7 @@ _DEFAULTS: Mapping[str, tuple[Any, ...]] = {
     "reinvocationPolicy": ("Never",),
     "scope": ("*",),
 }
-"""What the API server fills in where the chart says nothing. Anything else is somebody's change."""
+"""Defaults that the API server fills in. Any other difference is somebody's change."""
 
 _CONTENT = ("spec", "webhooks")
 

@@ -28,7 +28,7 @@ _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 @dataclass(frozen=True)
 class ApplyBasis:
-    """What a write finds.
+    """The stored state on which a write depends.
 
     Parameters
     ----------

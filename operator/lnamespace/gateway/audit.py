@@ -33,7 +33,7 @@ _LONGEST_AGENT = 1024
 
 @dataclass
 class RequestRecord:
-    """What is known of a request so far.
+    """The facts about one request, filled in while it is served.
 
     Parameters
     ----------

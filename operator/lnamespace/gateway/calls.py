@@ -20,7 +20,7 @@ STREAMED = frozenset({"exec", "attach", "portforward", "proxy", "log"})
 
 @dataclass(frozen=True)
 class TenantCall:
-    """What somebody asked for, in tenant spelling, after they were allowed to.
+    """A request in tenant spelling that was authorized.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ _LARGE = 128 * 1024
 
 @dataclass(frozen=True)
 class DocumentRequest:
-    """What a client asks for at a path that is no object.
+    """A request for a path that is no object.
 
     Parameters
     ----------

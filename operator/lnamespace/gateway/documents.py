@@ -107,7 +107,7 @@ class TaggedDocument:
 
 @dataclass
 class DocumentCache:
-    """What was made of documents, up to a size in bytes; the longest unused goes first."""
+    """A cache of tenants' documents, up to a size in bytes; the longest unused goes first."""
 
     limit: int
     size: int = 0

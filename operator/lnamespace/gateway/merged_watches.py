@@ -70,7 +70,7 @@ class MemberRequest:
 
 @dataclass(frozen=True)
 class WatchRequest:
-    """What a client asked for.
+    """A request for a watch.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ async def _serve(settings: Settings, answer: Answering, lock: int | None) -> Non
 
 @dataclass(frozen=True)
 class _Process:
-    """What the parts of the gateway have in common, and how each is made of it.
+    """The common parts of the gateway, from which the others are made.
 
     Parameters
     ----------

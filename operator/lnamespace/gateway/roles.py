@@ -44,14 +44,14 @@ class TenantRoles:
         self._authorizer = self._anew()
 
     def see(self, view: View, published: Mapping[str, RbacRole]) -> None:
-        """Take in other names and published ClusterRoles: everything is read anew."""
+        """Use other names and published ClusterRoles; everything is read again."""
         self._view, self._published = view, published
         self._values = {}
         self._changed = set(self._items)
         self._authorizer = self._anew()
 
     def put(self, plural: str, item: WatchedObject) -> None:
-        """Take in a Role or a binding."""
+        """Update a Role or a binding."""
         self._items[plural, item.key] = item
         self._changed.add((plural, item.key))
 

@@ -58,7 +58,7 @@ class ServedApi:
 
 @dataclass(frozen=True)
 class _Generation:
-    """What was found upstream at one time, and what was made of it."""
+    """One discovery of the platform, and the documents made of it."""
 
     core: tuple[DiscoveredGroup, ...] = ()
     groups: tuple[DiscoveredGroup, ...] = ()

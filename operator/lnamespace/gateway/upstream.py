@@ -25,7 +25,7 @@ ACCOUNT_PREFIX = f"system:serviceaccount:{ACCOUNTS_NAMESPACE}:"
 
 @dataclass(frozen=True)
 class Acting:
-    """Who acts upstream: a tenant in its namespaces, or the gateway.
+    """The account that acts upstream: a tenant in its namespaces, or the gateway.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ FIRST_KINDS = (
     Resource(_ADMISSION, "v1", "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"),
     Resource(_ADMISSION, "v1", "MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
 )
-"""What could refuse the deletion of anything else, and so goes first."""
+"""Kinds that can refuse the deletion of other objects, and so are deleted first."""
 
 OTHER_KINDS = (
     CUSTOM_RESOURCE_DEFINITION,

@@ -64,7 +64,7 @@ class DesiredObject(msgspec.Struct, frozen=True):
 
 
 class ObservedObject(msgspec.Struct, frozen=True):
-    """What is kept of an object of the cluster, enough to compare it with a desired one.
+    """An object of the cluster, reduced to what is compared with a desired one.
 
     ``annotations``, ``labels`` (those that we do not manage) and ``created`` are kept of Namespaces
     only.

@@ -120,7 +120,7 @@ COLUMNS = (
 
 
 class Payment(NamedTuple):
-    """Who pays from a moment on.
+    """The payer from a moment on.
 
     `ledger` is `written`, `waiting` for the database, `due` to be recorded by the controller, or
     `recorded` where it may not be asked whether it is written.

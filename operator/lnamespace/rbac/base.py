@@ -1,4 +1,4 @@
-"""What a tenant's people have without any object that the tenant could change."""
+"""The rights of a tenant's people that rest on no object which the tenant could change."""
 
 from collections.abc import Iterable
 

@@ -75,7 +75,7 @@ NOTHING = NamespaceRoles()
 
 @dataclass(frozen=True)
 class BaseAccess:
-    """What a tenant's people have without any object, so that no object takes it away.
+    """The rights that a tenant's people have without any object, so that no object ends them.
 
     Parameters
     ----------

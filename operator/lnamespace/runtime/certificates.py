@@ -1,4 +1,4 @@
-"""What all certificates that we make have in common, and their form in PEM."""
+"""The common parts of all certificates that we make, and their form in PEM."""
 
 import ipaddress
 from collections.abc import Iterable

@@ -29,7 +29,7 @@ from lnamespace.translate.plans import (
 from lnamespace.translate.status import Refused, bad_request, forbidden
 
 OWN_KEYS = "lcluster.tenancy.loblaw.digital/"
-"""What the keys of the gateway's own labels and annotations begin with."""
+"""The beginning of the keys of the gateway's own labels and annotations."""
 OWN_MARK = OWN_KEYS.encode()
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that the API server puts on each Namespace; its value is the name."""

@@ -17,7 +17,7 @@ LONG = 256 * 1024
 """Bytes of an answer that take a millisecond or two."""
 _STEP = LONG
 _ITEM = 1024
-"""What an object costs besides its bytes, in bytes."""
+"""The memory that an object needs besides its bytes, in bytes."""
 
 _items_of = Decoder(list[Raw]).decode
 _item_of = Decoder(dict[str, Raw]).decode

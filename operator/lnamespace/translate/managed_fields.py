@@ -13,7 +13,7 @@ from lnamespace.translate.plans import Encoded, Leaf, Scope, list_of, object_of,
 from lnamespace.translate.view import View
 
 FIELD = "f:"
-"""What the key of a member begins with; the rest is the member's own key."""
+"""The beginning of the key of a member; the rest is the member's own key."""
 ITSELF = "."
 """The key that stands for the map itself, beside those of its members."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 _PEOPLES_CLIENTS = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-"""What Go reads as true."""
+"""The words that Go reads as true."""
 TRANSFORMING = ("g", "v", "as")
 """Parameters that ask for another kind of the document: aggregated discovery, Table."""
 

@@ -22,7 +22,7 @@ _HEALTH_PARAMETERS = frozenset({"verbose", "exclude"})
 
 
 class PathKind(StrEnum):
-    """What is served at a path."""
+    """The kind of answer that a path has."""
 
     ROOT = "the list of all paths"
     CORE_VERSIONS = "the versions of the core group"

@@ -63,7 +63,7 @@ class TenantWebhook:
 
 @dataclass(frozen=True)
 class WebhookPath:
-    """What the path of a request of the API server says: which webhook is asked, by which key."""
+    """The webhook and the key that the path of a request of the API server names."""
 
     tenant: str
     key: str

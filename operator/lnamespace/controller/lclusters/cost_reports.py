@@ -1,4 +1,4 @@
-"""What LClusters cost, by reports that the platform puts into a directory.
+"""Costs of LClusters, by reports that the platform puts into a directory.
 
 A report is what ``lnamespace ledger costs --by lcluster -o json`` prints, in a file that is named
 by its month: ``2026-10.json``. So neither the controller nor the gateway needs the database or the
@@ -40,7 +40,7 @@ _rows = msgspec.json.Decoder(list[_Row])
 
 @dataclass(frozen=True, order=True)
 class LClusterCost:
-    """What one LCluster cost one payer in a month."""
+    """The cost of one LCluster to one payer in a month."""
 
     month: str
     cost_center: str

@@ -31,7 +31,7 @@ from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING
 
 @dataclass(frozen=True)
 class LClusterDecision:
-    """What is to be done about one LCluster first.
+    """The first step of a reconcile of one LCluster.
 
     Parameters
     ----------

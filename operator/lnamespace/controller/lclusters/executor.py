@@ -29,7 +29,7 @@ from lnamespace.kube.prefixed import PrefixedObjects
 from lnamespace.model.lcluster import LCluster
 
 Executed = tuple[LClusterObservation, LClusterResult]
-"""What is known after the last write, and what came of the writes."""
+"""The observation after the last write, and the result of the writes."""
 
 
 @dataclass(frozen=True)

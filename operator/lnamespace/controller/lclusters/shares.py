@@ -21,7 +21,7 @@ IN_ADVANCE = 10
 
 @dataclass(frozen=True)
 class Holding:
-    """What one namespace has of one total.
+    """The part that one namespace has of one total.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Holding:
 
 
 Holdings = Mapping[str, Holding]
-"""What each namespace has of one total."""
+"""The part of one total by namespace."""
 
 
 def divide(total: int, holdings: Holdings) -> dict[str, Holding]:

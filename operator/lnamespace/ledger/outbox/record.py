@@ -48,7 +48,7 @@ Text = Annotated[str, Meta(max_length=16384)]
 
 
 class BillingRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """Who pays for a namespace from a moment on, or that from then on nobody does."""
+    """The payer of a namespace from a moment on, or the end of payment."""
 
     event_id: Annotated[
         str,

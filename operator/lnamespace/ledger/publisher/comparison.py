@@ -97,7 +97,7 @@ class Differences:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """What the cluster has.
+    """The LNamespaces and charges of the cluster.
 
     Attributes
     ----------

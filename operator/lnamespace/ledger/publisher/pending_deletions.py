@@ -44,7 +44,7 @@ LastKnown = Callable[[str], Metadata | None]
 
 
 class DeletionOutcome(Enum):
-    """What became of a request to delete an LNamespace."""
+    """The outcome of a request to delete an LNamespace."""
 
     UNDECIDED = "it exists, and the request may still succeed"
     TERMINATING = "it or its Namespace is being deleted"

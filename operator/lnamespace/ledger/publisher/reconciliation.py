@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """What an administrator allows a comparison to do.
+    """The limits that an administrator sets to a comparison.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from lnamespace.translate.resources import ResourceType
 
 @dataclass(frozen=True)
 class FieldApplier:
-    """Who applies: one manager of the fields of one subresource."""
+    """The manager of an apply: one manager of the fields of one subresource."""
 
     manager: str
     subresource: str = ""
