@@ -23,8 +23,9 @@ from tests.e2e.support.gateway import GatewayCluster
 from tests.e2e.support.instances import Instance, bare
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.processes import Controller, Process, Webhook
+from tests.e2e.support.published import PublishingCluster
 from tests.e2e.support.rights import Rights
-from tests.e2e.support.scheduling import SharedGatewayScheduling, rank
+from tests.e2e.support.scheduling import SharedClusterScheduling, rank
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import Measurements
 from tests.e2e.support.wire import Wire, wire
@@ -52,9 +53,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedGatewayScheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedClusterScheduling | None:
     by_file = config.getvalue("dist") == "loadfile"
-    return SharedGatewayScheduling(config, log) if by_file else None
+    return SharedClusterScheduling(config, log) if by_file else None
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -102,8 +103,8 @@ def measurements(pytestconfig: pytest.Config) -> Measurements:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Start the cluster that the files share.
 
-    A file that does what others would not survive has a fixture of this name by `own_cluster`;
-    `admin`, `people`, `tenants` and `rights` are then those of its own cluster.
+    A file that does what others would not survive has a fixture of this name by `own_cluster`, or
+    by one that such files share; `admin`, `people`, `tenants` and `rights` are then of that one.
     """
     with running(tmp_path_factory.mktemp("e2e")) as shared:
         yield shared
@@ -125,6 +126,71 @@ def gateway_cluster(_shared_gateway: GatewayCluster) -> Iterator[GatewayCluster]
     """
     yield _shared_gateway
     _shared_gateway.forget_discovery()
+
+
+@pytest.fixture(scope="session")
+def _shared_publishing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    with running(tmp_path_factory.mktemp("published"), PublishingCluster) as shared:
+        assert isinstance(shared, GatewayCluster)
+        yield shared
+
+
+@pytest.fixture(scope="module")
+def published_cluster(_shared_publishing: GatewayCluster) -> Iterator[GatewayCluster]:
+    """Return the cluster that files about what the platform publishes share, likewise."""
+    yield _shared_publishing
+    _shared_publishing.forget_discovery()
+
+
+@pytest.fixture(scope="session")
+def _shared_crashing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with running(tmp_path_factory.mktemp("crashing")) as shared:
+        yield shared
+
+
+@pytest.fixture(scope="module")
+def crashing_cluster(_shared_crashing: Cluster) -> Cluster:
+    """Return the cluster that files share which kill what is on it, with all of it running."""
+    return _all_running(_shared_crashing)
+
+
+@pytest.fixture(scope="session")
+def _shared_crashing_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    with running(tmp_path_factory.mktemp("crashing-gateway"), GatewayCluster) as shared:
+        assert isinstance(shared, GatewayCluster)
+        yield shared
+
+
+@pytest.fixture(scope="module")
+def crashing_gateway_cluster(_shared_crashing_gateway: GatewayCluster) -> GatewayCluster:
+    """Return the cluster with a gateway that files share which kill what is on it, likewise."""
+    _all_running(_shared_crashing_gateway)
+    return _shared_crashing_gateway
+
+
+def _all_running(cluster: Cluster) -> Cluster:
+    """Start what the file before has left dead or stopped."""
+    cluster.up()
+    for process in cluster.ours:
+        if not process.running:
+            process.start()
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def lcluster_instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+    """Return where files about LClusters without a gateway start controllers of their own."""
+    with bare(tmp_path_factory.mktemp("lclusters")) as instance:
+        instance.install(
+            "--set=gateway.enabled=true",
+            "--set=gateway.deploy=false",
+            "--set=gateway.host=lclusters.example.com",
+            "--set=gateway.limitPerRequester=3",
+            "--set=gateway.endpoints={192.0.2.7:6443}",
+        )
+        instance.cluster.learn_kinds()
+        instance.webhook.start({"LNAMESPACE_LCLUSTERS": "yes"})
+        yield instance
 
 
 @pytest.fixture(scope="module")

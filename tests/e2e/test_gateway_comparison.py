@@ -2,6 +2,7 @@
 
 import base64
 import json
+import time
 from functools import partial
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 
 from tests.e2e.support.api import (
     APPLY,
+    JSON,
     JSON_PATCH,
     MERGE,
     NAMESPACES,
@@ -78,6 +80,8 @@ def ask_about_namespaces(clusters: Comparison) -> None:
     ask("PUT", f"{HERE}/finalize", {**applied, "spec": {"finalizers": ["kubernetes"]}})
     ask("POST", NAMESPACES, {"metadata": {"name": "same"}})
     ask("POST", NAMESPACES, {"metadata": {"name": "Bad_x"}})
+    ask("POST", f"{NAMESPACES}?dryRun=All", {"metadata": {"name": "same-dry"}})
+    ask("GET", f"{NAMESPACES}/same-dry")
     ask("DELETE", NAMESPACES)
 
 
@@ -145,6 +149,16 @@ def ask_about_list_options(clusters: Comparison) -> None:
         for query in ("fieldSelector=z=y", "watch=1&fieldSelector=z=y", "limit=x"):
             clusters.ask("GET", f"{path}?{query}")
     clusters.ask("GET", "/api/v1/nodes?fieldSelector=metadata.namespace=x")
+
+
+def ask_about_warnings(clusters: Comparison) -> None:
+    """Ask for what is deprecated: lists and watches lost what the API server warns of."""
+    for path in ("/api/v1/endpoints", f"{HERE}/endpoints", f"{NAMESPACES}/nope/endpoints"):
+        for query in ("", "?limit=1", "?watch=1&timeoutSeconds=1"):
+            for accept in (JSON, TABLE):
+                clusters.ask_for_headers(f"{path}{query}", accept)
+    for path in ("/api/v1/nodes", "/api/v1/nodes?watch=1&timeoutSeconds=1", "/apis", "/version"):
+        clusters.ask_for_headers(path)
 
 
 def ask_about_reviews(clusters: Comparison) -> None:
@@ -282,7 +296,7 @@ def is_empty(api: Api, path: str) -> bool:
 def ask_about_custom_resources(clusters: Comparison, plain: Api, inside: Api) -> None:
     ask, one = clusters.ask, f"{WIDGETS}/w"
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema, "deprecated": True}
     spec = {
         "group": "same.example.com",
         "names": {"plural": "widgets", "kind": "Widget"},
@@ -312,6 +326,7 @@ def test_requests_have_the_answers_of_a_plain_cluster(
     ask_about_namespaces(clusters)
     ask_about_config_maps(clusters, cluster)
     ask_about_list_options(clusters)
+    ask_about_warnings(clusters)
     ask_about_reviews(clusters)
     ask_about_events(clusters)
     ask_about_workloads(clusters)
@@ -322,6 +337,16 @@ def test_requests_have_the_answers_of_a_plain_cluster(
     inside = alice.acting("alice", "system:masters")
     ask_about_custom_resources(clusters, cluster.admin, inside)
     assert "\n".join(clusters.differences[:30]) == ""
+
+
+def test_a_dry_run_of_a_namespace_does_not_wait_for_rights_in_it(alice: Api) -> None:
+    """The gateway waited 10 s to be let in where nothing had been made."""
+    inside = alice.acting("alice", "system:masters")
+    began = time.monotonic()
+    made = inside.create(NAMESPACES, {"metadata": {"name": "dry"}}, dryRun="All")
+    assert time.monotonic() - began < 9
+    assert made["metadata"]["name"] == "dry"
+    assert inside.find(f"{NAMESPACES}/dry") is None
 
 
 def test_pages_over_all_namespaces_have_each_object_once(alice: Api) -> None:

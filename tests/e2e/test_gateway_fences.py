@@ -694,6 +694,34 @@ def test_a_stolen_gateway_deletes_and_changes_nothing_of_the_platform(
     admin.delete(f"{where}/{TENANT}-unlabelled")
 
 
+def test_a_stolen_gateway_tells_its_ca_and_leads_nobody_elsewhere(gateway: Api, admin: Api) -> None:
+    """Where the door `mine` is, people send their logins."""
+    where = ns_path("kube-public", "configmaps", "lnamespace-gateway")
+    told = {"mine": "https://lclusters.example.com/mine"}
+    admin.create(
+        where.rpartition("/")[0], {"metadata": {"name": "lnamespace-gateway"}, "data": told}
+    )
+    try:
+        gateway.patch(where, {"data": {"ca.crt": "a CA"}})
+        assert admin.get(where)["data"] == told | {"ca.crt": "a CA"}
+        for change in (
+            {"data": {"mine": "https://evil.example.com/mine"}},
+            {"data": {"mine": None}},
+            {"data": None},
+            {"data": {"more": "x"}},
+            {"binaryData": {"other": "eA=="}},
+            {"immutable": True},
+            {"metadata": {"labels": {"a": "b"}}},
+        ):
+            assert "its CA" in refusal(gateway.patch, where, change), change
+        refusal(gateway.delete, where)
+        refusal(
+            gateway.patch, ns_path("kube-public", "configmaps", "kube-root-ca.crt"), {"data": {}}
+        )
+    finally:
+        admin.delete(where)
+
+
 def test_a_stolen_gateway_deletes_no_collection_of_the_platform(gateway: Api) -> None:
     refusal(gateway.delete, rbac_path("clusterroles"), dryRun="All")
 

@@ -6,6 +6,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace.gateway.answers import UpstreamRefused
+from lnamespace.gateway.empty_answers import empty_list, empty_replay
 from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.lists import MineLister
@@ -13,8 +14,6 @@ from lnamespace.gateway.mine.passing import headers_for_platform
 from lnamespace.gateway.mine.rights import NamespaceRights, Resumption
 from lnamespace.gateway.mine.spans import (
     deleted_event,
-    empty_list,
-    empty_replay,
     gone_namespace,
     parse_platform_request,
     part_target,
@@ -282,7 +281,7 @@ def test_who_listens_is_told_of_their_own_rights_alone() -> None:
 class Upstream403:
     """An API server that refuses everything but the version of now."""
 
-    async def send(self, method: str, target: str, *_: Any) -> Any:
+    async def send(self, method: str, target: str, *_: Any, **__: Any) -> Any:
         del method, target
         return self
 

@@ -542,3 +542,23 @@ def test_a_share_is_shown_with_the_totals() -> None:
     assert (second["spec"], second["status"]) == (own["spec"], own["status"])
     told = [each["cells"] for each in shown(rows)["rows"]]
     assert told == [["lcluster", "count/secrets: 7/30", "", "5s"], printed[1][0]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "name"),
+    [
+        ("Node", "v1", "worker-1"),
+        ("Node", "v1", "acme-n"),
+        ("IPAddress", "networking.k8s.io/v1", "10.0.0.1"),
+    ],
+)
+def test_a_reference_to_what_the_tenant_has_no_objects_of_comes_back_as_it_was(
+    kind: str, version: str, name: str
+) -> None:
+    """An Event about a node was read with the prefix before the node's name."""
+    reference = {"kind": kind, "apiVersion": version, "name": name}
+    metadata = {"name": "e", "namespace": "default"}
+    event_ = {"metadata": metadata, "involvedObject": reference}
+    above = up("events", event_, "create", namespace="default")
+    assert above["involvedObject"]["name"] == f"acme-{name}", "it is about no real node"
+    assert down("events", above, namespace="default")["involvedObject"] == reference

@@ -9,6 +9,7 @@ What it knows, it knows from watches and stores nothing. One request, from its s
 - :mod:`~lnamespace.gateway.logins`, :mod:`~lnamespace.gateway.people`: who sent it, and who they
   are inside that tenant's cluster. :mod:`~lnamespace.gateway.impersonating`: ``--as``.
 - :mod:`~lnamespace.gateway.in_flight`: how much one tenant may ask at once;
+  :mod:`~lnamespace.gateway.turns`: whose work goes on next in the one thread;
   :mod:`~lnamespace.gateway.lasting_rights`: a watch ends with the right to it.
 - :mod:`~lnamespace.gateway.reviewing` answers who may do what;
   :mod:`~lnamespace.gateway.role_writes` and :mod:`~lnamespace.gateway.secondary_checks` refuse what

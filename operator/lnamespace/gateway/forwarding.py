@@ -1,5 +1,6 @@
 """Forward a tenant's requests for objects, and translate the answers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -8,6 +9,7 @@ import msgspec
 from lnamespace.gateway.answers import answer_json
 from lnamespace.gateway.applies import ApplyBasis, apply_basis, by_force
 from lnamespace.gateway.calls import STREAMED, TenantCall
+from lnamespace.gateway.content import makes
 from lnamespace.gateway.grants import send_until_granted
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
@@ -26,14 +28,19 @@ from lnamespace.translate.headers import headers_down, proxied_headers_down
 from lnamespace.translate.list_options import confirm_list_options
 from lnamespace.translate.made_objects import is_made
 from lnamespace.translate.media_types import JSON
+from lnamespace.translate.resources import GroupResource
 from lnamespace.translate.status import not_found
 from lnamespace.translate.targets import (
     LISTING_VERBS,
+    READ_VERBS,
     manager_of,
     refuse_foreign_write,
     upstream_target,
 )
-from lnamespace.translate.view import NAMESPACES
+from lnamespace.translate.view import CRDS, NAMESPACES
+
+_MADE: Mapping[GroupResource | None, float] = {CRDS: 0.1, NAMESPACES: 0.02}
+"""Seconds that the API server and controllers take for what they do about a new object."""
 
 
 class _CreatedMeta(msgspec.Struct, frozen=True):
@@ -98,18 +105,24 @@ class Forwarder:
     async def _plain(
         self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
     ) -> None:
-        refuse_foreign_write(call.request, call.view)
-        await confirm_own_volume(self.upstream, call)
-        basis = await apply_basis(self.upstream, call)
-        basis = replace(basis, requester=await kept_requester(self.upstream, call))
+        basis = await self._basis(call)
         response, answer = await self._sent(call, namespaces, basis, totals)
         if basis.is_conflict_with_nobody(response.status, answer):
             response, answer = await self._sent(by_force(call), namespaces, basis, totals)
-        if _is_namespace(call) and response.status == 201:
-            # Whoever made it may work in it from now on.
+        if _is_namespace(call) and response.status == 201 and not call.parameter("dryRun"):
+            # Whoever made it may work in it from now on. A dry run has made none.
             created = msgspec.json.decode(answer, type=_Created).metadata.name
             await namespaces.usable(created)
         await answer_json(call, response.status, response.headers, answer)
+
+    async def _basis(self, call: TenantCall) -> ApplyBasis:
+        """Return what a write finds; refuse one of what is not the tenant's."""
+        if call.request.verb in READ_VERBS:
+            return ApplyBasis()
+        refuse_foreign_write(call.request, call.view)
+        await confirm_own_volume(self.upstream, call)
+        basis = await apply_basis(self.upstream, call)
+        return replace(basis, requester=await kept_requester(self.upstream, call))
 
     async def _sent(
         self,
@@ -121,6 +134,7 @@ class Forwarder:
         """Return the answer of the API server."""
         sent = call.exchange.request
         headers, body = call.headers, b""
+        call.share.charge_besides(_MADE.get(_made(call), 0.0), len(sent.body))
         if sent.body:
             content_type, body = request_up(
                 call.request, sent.value("content-type"), sent.body, call.view, basis.settled
@@ -139,7 +153,7 @@ class Forwarder:
     async def _stream(self, call: TenantCall) -> None:
         response = await self._opened(call)
         if response.status == 101:
-            await splice(call.exchange, response, _switching(response.headers))
+            await splice(call.exchange, response, _switching(response.headers), call.share)
         elif response.status >= 400 and response.value("content-type").startswith(JSON):
             await answer_json(call, response.status, response.headers, await response.read())
         else:
@@ -159,6 +173,11 @@ class Forwarder:
         if sent.body:
             headers = (*headers, ("content-type", sent.value("content-type")))
         return await self.upstream.send(sent.method, target, call.acting, headers, sent.body)
+
+
+def _made(call: TenantCall) -> GroupResource | None:
+    """Return of which resource a request makes an object, if it may."""
+    return call.request.resource.group_resource if makes(call) else None
 
 
 def _is_namespace(call: TenantCall) -> bool:

@@ -54,6 +54,7 @@ from lnamespace.kube.connection import Access, connect
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.model.names import Names
 from lnamespace.runtime.addresses import listen_at
+from lnamespace.runtime.garbage import search_garbage_rarely
 from lnamespace.runtime.lifecycle import running, serve_until_stopped
 from lnamespace.runtime.lines import LineWriter
 from lnamespace.runtime.long_buffers import keep_giving_back, shorten_buffers
@@ -115,6 +116,7 @@ async def _serve(settings: Settings, answer: Answering, lock: int | None) -> Non
         await stack.enter_async_context(answer(probes))
         await stack.enter_async_context(running(_keep_certificate(context)))
         await stack.enter_async_context(running(keep_giving_back()))
+        search_garbage_rarely()
         await serve_until_stopped(stop, settings.drain_seconds, *servers)
 
 

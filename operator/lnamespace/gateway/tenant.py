@@ -14,6 +14,7 @@ from lnamespace.model.lcluster import LCluster
 from lnamespace.model.quantities import parse_amounts
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.objects import RbacRole
+from lnamespace.translate.resources import ResourceTable
 from lnamespace.translate.view import View
 
 
@@ -93,6 +94,11 @@ class ServedTenant:
         with suppress(TimeoutError):
             async with asyncio.timeout(left):
                 await self._changed.wait()
+
+    async def other_resources(self, resources: ResourceTable) -> None:
+        """Return when the tenant is served other resources than these."""
+        while self._view.resources == resources:
+            await self._changed.wait()
 
     def _wake(self) -> None:
         self._changed.set()

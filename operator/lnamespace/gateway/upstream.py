@@ -116,9 +116,21 @@ class Upstream:
         self._account = name if name.startswith(SERVICE_ACCOUNT_PREFIX) else ""
 
     async def send(
-        self, method: str, target: str, acting: Acting, headers: Headers = (), body: bytes = b""
+        self,
+        method: str,
+        target: str,
+        acting: Acting,
+        headers: Headers = (),
+        body: bytes = b"",
+        *,
+        lasting: bool = False,
     ) -> UpstreamResponse:
         """Send a request; return when the head of the answer has arrived.
+
+        Parameters
+        ----------
+        lasting
+            See :meth:`~lnamespace.gateway.http.upstream.UpstreamPool.send`.
 
         Raises
         ------
@@ -127,9 +139,8 @@ class Upstream:
         """
         token = await self._token()
         credentials = (("authorization", token),) if token else ()
-        return await self._pool.send(
-            method, target, (*headers, *acting.headers(self._account), *credentials), body
-        )
+        sent = (*headers, *acting.headers(self._account), *credentials)
+        return await self._pool.send(method, target, sent, body, lasting=lasting)
 
     async def review_self(self, credentials: Headers = ()) -> UpstreamResponse:
         """Ask whom the API server takes us for, or who sends certain credentials; 201 answers."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 from msgspec import Raw
 
@@ -137,6 +138,14 @@ TEMPLATE_METADATA = ObjectPlan(
 @dataclass(frozen=True)
 class WholePlan(ObjectPlan):
     """Translate an object that has metadata."""
+
+    marks: ClassVar[tuple[bytes, ...]] = ()
+    """Words without which this plan itself changes nothing, whatever its rules do."""
+
+    @cached_property
+    def splices(self) -> bool:
+        """Return whether all but ``metadata`` stays where the tenant's name is not in it."""
+        return all(rule.guarded for key, rule in self.rules.items() if key != "metadata")
 
     def members_up(self, members: Encoded, scope: Scope) -> Encoded:
         """Translate an object in place and return it; a whole one has metadata."""

@@ -73,6 +73,10 @@ class ResourceType:
     verbs: frozenset[str] | None = None
     subresources: tuple[Subresource, ...] | None = None
 
+    def __hash__(self) -> int:
+        # Not over all subresources and their verbs: plans are looked up for each request.
+        return hash((self.group, self.plural))
+
     def serves_version(self, version: str) -> bool:
         """Return whether the resource is served in a version."""
         return self.versions is None or version in self.versions
@@ -97,7 +101,7 @@ class ResourceType:
         found = self.subresource(subresource)
         return found.policy if found else self.policy
 
-    @property
+    @cached_property
     def group_resource(self) -> GroupResource:
         """Return the resource without its version."""
         return GroupResource(self.group, self.plural)

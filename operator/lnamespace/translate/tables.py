@@ -43,6 +43,7 @@ PRINTED_NAMES: dict[tuple[str, str], frozenset[str]] = {
     ("apps", "controllerrevisions"): frozenset({"Controller"}),
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): frozenset({"PriorityLevel"}),
     ("node.k8s.io", "runtimeclasses"): frozenset({"Handler"}),
+    ("resource.k8s.io", "resourceslices"): frozenset({"Node", "Driver"}),
     ("storage.k8s.io", "storageclasses"): frozenset({"Provisioner"}),
     ("storage.k8s.io", "volumeattachments"): frozenset({"Attacher", "PV", "Node"}),
     ("storage.k8s.io", "volumeattributesclasses"): frozenset({"DriverName"}),

@@ -130,8 +130,11 @@ def manager_of(user_agent: str, content_type: str = "") -> str:
     """
     if content_type.startswith("application/apply-patch"):
         return ""
+    product = user_agent.partition("/")[0]
+    if len(product) <= FIELD_MANAGER_MAX_LENGTH and product.isascii() and product.isprintable():
+        return product or "unknown"
     name, size = "", 0
-    for character in user_agent.partition("/")[0]:
+    for character in product:
         size += len(character.encode(errors="replace")) if character.isprintable() else 0
         if size > FIELD_MANAGER_MAX_LENGTH:
             break

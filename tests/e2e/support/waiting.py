@@ -44,7 +44,9 @@ def measured(
     return time.monotonic() - started
 
 
-def settled(look: Callable[[], T], span: float = 1.0, deadline: float = PATIENCE) -> T:
+def settled(
+    look: Callable[[], T], span: float = 1.0, deadline: float = PATIENCE, tick: float = 0.1
+) -> T:
     """What is seen once it has not changed for ``span`` seconds."""
     last, since = look(), time.monotonic()
 
@@ -54,7 +56,7 @@ def settled(look: Callable[[], T], span: float = 1.0, deadline: float = PATIENCE
             last, since = now, time.monotonic()
         return time.monotonic() - since >= span
 
-    eventually(same, deadline, "still changing", tick=0.1)
+    eventually(same, deadline, "still changing", tick)
     return last
 
 

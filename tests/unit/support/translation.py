@@ -55,7 +55,7 @@ TYPES = {
         _type(RBAC, "rolebindings", "RoleBinding"),
         _type("storage.k8s.io", "csistoragecapacities", "CSIStorageCapacity"),
         _cluster("", "namespaces", "Namespace"),
-        _cluster("", "nodes", "Node"),
+        ResourceType("", "nodes", "Node", False, ServingPolicy.SHARED),
         _cluster("", "persistentvolumes", "PersistentVolume"),
         _cluster(RBAC, "clusterroles", "ClusterRole"),
         _cluster(RBAC, "clusterrolebindings", "ClusterRoleBinding"),

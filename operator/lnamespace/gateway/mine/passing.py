@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.shares import Share
 from lnamespace.gateway.streams import pass_on, splice
 from lnamespace.gateway.upstream import Acting, Upstream
 from lnamespace.translate.headers import HOP_BY_HOP
@@ -43,6 +44,7 @@ class Passing:
     exchange: Exchange
     target: str
     base: str
+    share: Share
 
     async def answer(self, upstream: Upstream, headers: Headers) -> None:
         """Answer by what the API server answers.
@@ -55,7 +57,7 @@ class Passing:
         sent = self.exchange.request
         response = await upstream.send(sent.method, self.target, Acting(), headers, sent.body)
         if response.status == 101:
-            await splice(self.exchange, response, _switching(response.headers))
+            await splice(self.exchange, response, _switching(response.headers), self.share)
         elif sent.method == "HEAD" or response.status in _BODILESS:
             response.close()
             await self.exchange.answer(response.status, tuple(self._down(response)), b"")

@@ -9,6 +9,7 @@ import msgspec
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.answers import send_events
+from lnamespace.gateway.empty_answers import empty_replay
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.in_flight import WatchCount, WatchCounts
@@ -16,7 +17,7 @@ from lnamespace.gateway.merged_watches import MemberRequest, MergedWatch, WatchR
 from lnamespace.gateway.merging import ResumeLog, read_page
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
 from lnamespace.gateway.mine.rights import Resumption
-from lnamespace.gateway.mine.spans import deleted_event, empty_replay, gone_namespace
+from lnamespace.gateway.mine.spans import deleted_event, gone_namespace
 from lnamespace.gateway.upstream import Acting
 from lnamespace.translate.headers import USER_AGENT
 from lnamespace.translate.media_types import JSON
@@ -148,7 +149,7 @@ class _SpanningWatch:
             # A login may have ended that the API server is not asked about again.
             seconds=min(asked.seconds, _LONGEST),
         )
-        self._merged = MergedWatch(request, self._open, log)
+        self._merged = MergedWatch(request, self._open, log, call.share)
         resumes = request.version not in ("", "0") and not request.initial_events
         self._resumption = self._resumed(request, log) if resumes else Resumption()
 
@@ -247,7 +248,7 @@ class _SpanningWatch:
 
     async def _open(self, member: MemberRequest) -> UpstreamResponse:
         call, namespace = self._call, member.namespace
-        response = await call.send(namespace, member.parameters)
+        response = await call.send(namespace, member.parameters, lasting=True)
         if response.status == 404:
             response.close()
             raise expired("too old resource version: the resource is not served any more")
