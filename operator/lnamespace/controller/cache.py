@@ -1,5 +1,6 @@
 """The caches of the cluster, and which keys a change adds to the queue."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -88,6 +89,9 @@ class Cache:
         self.people = People()
         self.index = LNamespaceIndex(self.ours, self._became_readable)
         self._slots = Quota(conventions, limits, reserved, lambda name: queue.add(Tenant(name)))
+        self.counted = asyncio.Event()
+        """Cleared while the writes of a previous leader are listed: no slot is given meanwhile."""
+        self.counted.set()
         self.deleted = DeletedLNamespaces()
         self.lnamespaces: Store[CachedLNamespace] = Store(self._lnamespace_changed)
         self.objects: dict[Resource, Store[ObservedObject]] = {
@@ -116,6 +120,10 @@ class Cache:
     def limited(self) -> bool:
         """Return whether anybody has a limit of LNamespaces."""
         return self._slots.limits.any_limited
+
+    def needs_slot(self, name: str) -> bool:
+        """Return whether the LNamespace of that name has no slot and counts for one."""
+        return self._slots.waits(name)
 
     def limit_state(self, lns: LNamespace) -> LimitState:
         """Return whether an LNamespace is within the limit, reserving a slot if one is free."""

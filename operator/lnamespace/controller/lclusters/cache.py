@@ -63,6 +63,13 @@ class LClusterCache:
         """Return the LCluster if it is of our class, or None."""
         return cached.lcluster if cached and cached.of_class(self._names.class_name) else None
 
+    def needs_slot(self, name: str) -> bool:
+        """Return whether the LCluster of that name is limited and not admitted yet."""
+        cached = self.get(name)
+        return bool(
+            cached and self.limits.any_limited and not self._entry(cached.lcluster).admitted
+        )
+
     def exceeded(self, name: str) -> str:
         """Return why an LCluster has to wait; empty if it need not, and then it never has to.
 
