@@ -154,7 +154,7 @@ class Controller:
 
     @property
     def probes(self) -> Probes:
-        """What it says of itself."""
+        """Return the probes and metrics of the process."""
         return Probes(self._liveness.unready, self._measure, self._liveness.dead)
 
     async def run(self) -> None:

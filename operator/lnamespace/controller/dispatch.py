@@ -113,7 +113,7 @@ class Dispatcher:
 
     @cached_property
     def _applier(self) -> Applier:
-        """Return what writes for LNamespaces and LClusters."""
+        """Return the applier that LNamespaces and LClusters share."""
         return self._new_applier(max(1, self.settings.concurrency - self._people_concurrency))
 
     @property

@@ -1,4 +1,4 @@
-"""What is known of one LNamespace at one moment: the input of a decision. Pure."""
+"""The observation of one LNamespace at one moment, from which it is decided. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from lnamespace.model.subject import Subject
 
 
 class Lifecycle(Enum):
-    """What an LNamespace is to this controller."""
+    """The part of its life in which this controller finds an LNamespace."""
 
     GONE = "there is none of that name"
     OTHER_CLASS = "it is for controllers of another class, or the namespace of an LCluster"

@@ -114,7 +114,7 @@ class Observer:
         return dataclasses.replace(seen, limit_state=state, quota_message=message)
 
     def _held(self, name: str) -> str:
-        """Return why an LCluster lets nobody have the name; empty if none does."""
+        """Return why an LCluster reserves the name; empty if no LCluster does."""
         held = self.cache.lclusters.claimant(name)
         return (
             f'"{held.prefix}" is the beginning of the names of LCluster {held.name}' if held else ""

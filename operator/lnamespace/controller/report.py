@@ -164,5 +164,5 @@ def _changes_at(decision: ReconcileDecision, result: ReconcileResult) -> datetim
 
 
 def _inputs(cached: CachedLNamespace) -> tuple[Spec, dict[str, str], bool]:
-    """Return what a reconcile goes by, besides the status that it writes itself."""
+    """Return the inputs of a reconcile, without the status that it writes itself."""
     return cached.lns.spec, cached.lns.metadata.labels, cached.terminating

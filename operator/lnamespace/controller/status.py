@@ -53,7 +53,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class ReconcileResult:
-    """What a reconcile came to, to be reported.
+    """The result of a reconcile, to be reported.
 
     Parameters
     ----------

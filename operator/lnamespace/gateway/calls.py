@@ -25,7 +25,7 @@ async def _never() -> None:
 
 @dataclass(frozen=True)
 class TenantCall:
-    """What somebody asked for, in tenant spelling, after they were allowed to.
+    """A request in tenant spelling that was authorized.
 
     Parameters
     ----------

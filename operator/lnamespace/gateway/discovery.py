@@ -45,7 +45,7 @@ _FORWARDED_HEADERS = frozenset({"content-type", "cache-control", "x-content-type
 
 @dataclass(frozen=True)
 class DocumentRequest:
-    """What a client asks for at a path that is no object.
+    """A request for a path that is no object.
 
     Parameters
     ----------

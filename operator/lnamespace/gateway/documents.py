@@ -117,14 +117,14 @@ class TaggedDocument:
 
 @dataclass
 class DocumentCache:
-    """What was made of documents, up to a size in bytes; the longest unused goes first."""
+    """A cache of tenants' documents, up to a size in bytes; the longest unused goes first."""
 
     limit: int
     size: int = 0
     _kept: OrderedDict[Hashable, TaggedDocument] = field(default_factory=OrderedDict)
 
     def get(self, key: Hashable) -> TaggedDocument | None:
-        """Return what was kept under a key, or None."""
+        """Return the document kept under a key, or None."""
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)

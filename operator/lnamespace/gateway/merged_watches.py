@@ -71,7 +71,7 @@ class MemberRequest:
 
 @dataclass(frozen=True)
 class WatchRequest:
-    """What a client asked for.
+    """A request for a watch.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class WatchRequest:
 
     @classmethod
     def of(cls, request: ResourceRequest, owner: str) -> "WatchRequest":
-        """Return what a request asks for; ``owner``: whose watch it is."""
+        """Return a request as a watch request; ``owner`` tells watches of people apart."""
         resource = request.resource
         key = (owner, resource.group, resource.plural, request.namespace)
         selectors = (request.parameter(each) or "" for each in ("labelSelector", "fieldSelector"))

@@ -123,7 +123,7 @@ async def _serve(settings: Settings, answer: Answering, lock: int | None) -> Non
 
 @dataclass(frozen=True)
 class _Process:
-    """What the parts of the gateway have in common, and how each is made of it.
+    """The common parts of the gateway, from which the others are made.
 
     Parameters
     ----------
@@ -174,12 +174,12 @@ class _Process:
 
     @cached_property
     def published(self) -> Published:
-        """Return what of the platform every tenant sees."""
+        """Return the platform's objects that every tenant sees."""
         return decode_published(self.settings.gateway_published)
 
     @cached_property
     def sealer(self) -> TokenSealer:
-        """Return what seals continue tokens."""
+        """Return the sealer of continue tokens."""
         # Not by the serving key where there is a root: after its renewal a replica that has started
         # since would take no token of one that has not.
         root = self.root
@@ -242,7 +242,7 @@ class _Process:
             await self.stack.enter_async_context(running(signer.run()))
 
     def gateway(self, tenants: Tenants) -> Gateway:
-        """Return what answers the requests of all clients."""
+        """Return the gateway, which answers the requests of all clients."""
         upstream = self.platform.own
         return Gateway(
             self.settings.gateway_host,
@@ -359,6 +359,6 @@ async def _listen(
 
 
 async def _root(settings: Settings, client: Client) -> RootAuthority | None:
-    """Return what signs the certificates of LClusters; None where nothing does."""
+    """Return the CA that signs the certificates of LClusters; None if there is none."""
     secret = settings.gateway_signer_secret
     return await shared_root(client, secret) if secret else None

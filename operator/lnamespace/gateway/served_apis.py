@@ -54,7 +54,7 @@ class ServedApi:
 
     @property
     def version(self) -> tuple[str, str, str]:
-        """Return what is another value whenever the tenant is served something else."""
+        """Return a value that changes whenever the APIs that the tenant is served change."""
         return self.owner, self.core_document.etag, self.groups_document.etag
 
     @cached_property
@@ -69,7 +69,7 @@ class ServedApi:
 
 @dataclass(frozen=True)
 class _Generation:
-    """What was found upstream at one time, and what was made of it."""
+    """One discovery of the platform, and the documents made of it."""
 
     core: tuple[DiscoveredGroup, ...] = ()
     groups: tuple[DiscoveredGroup, ...] = ()

@@ -19,7 +19,7 @@ from lnamespace.translate.view import View
 
 
 class ServedTenant:
-    """What the gateway knows of one tenant."""
+    """One tenant, as the gateway knows it from its watches."""
 
     def __init__(self, cluster: LCluster, view: View, published: Mapping[str, RbacRole]) -> None:
         self.namespaces = TenantNamespaces()
@@ -56,11 +56,11 @@ class ServedTenant:
 
     @property
     def authorizer(self) -> Authorizer:
-        """Return what decides about requests now."""
+        """Return the authorizer with the tenant's present roles and bindings."""
         return self._roles.authorizer
 
     def use(self, cluster: LCluster) -> None:
-        """Take in the LCluster as it is now."""
+        """Update the LCluster."""
         self.cluster = cluster
         self.totals.totals = parse_amounts(cluster.spec.quota, up=False)
         self._entries = None
@@ -71,14 +71,14 @@ class ServedTenant:
         self._wake()
 
     def see(self, view: View, published: Mapping[str, RbacRole]) -> None:
-        """Take in other names: a CustomResourceDefinition came or went."""
+        """Update the names, after a CustomResourceDefinition came or went."""
         if view != self._view or published is not self._published:
             self._view, self._published = view, published
             self._roles.see(view, published)
             self._wake()
 
     def put(self, plural: str, item: WatchedObject) -> None:
-        """Take in a Role or a binding."""
+        """Update a Role or a binding."""
         self._roles.put(plural, item)
         self._wake()
 

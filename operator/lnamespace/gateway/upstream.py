@@ -25,7 +25,7 @@ ACCOUNT_PREFIX = f"system:serviceaccount:{ACCOUNTS_NAMESPACE}:"
 
 @dataclass(frozen=True)
 class Acting:
-    """Who acts upstream: a tenant in its namespaces, or the gateway.
+    """The account that acts upstream: a tenant in its namespaces, or the gateway.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class _SelfReview(msgspec.Struct, frozen=True):
 
 
 def read_self_review(answer: bytes) -> ReviewedSelf:
-    """Return what the API server answers to a SelfSubjectReview."""
+    """Decode the user of the API server's answer to a SelfSubjectReview."""
     return msgspec.json.decode(answer, type=_SelfReview).status.user_info
 
 

@@ -99,7 +99,7 @@ class LineWriter:
                 self._size -= sum(map(len, lines))
 
     def _next(self) -> list[bytes]:
-        """Return the lines that wait; none when all are written and no more will come."""
+        """Return the lines that wait; empty when all are written and no more will come."""
         with self._ready:
             while not self._waiting and not self._closing:
                 self._ready.wait()

@@ -27,7 +27,7 @@ The API server authorizes each value of an extra: people may be in hundreds of g
 """
 
 PLATFORM = "system:platform"
-"""What people and programs of the platform are called: a tenant learns no name of theirs."""
+"""The name that tenants see for all people and programs of the platform."""
 
 _CONTROLLERS = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 _OF_KUBERNETES = frozenset(

@@ -119,7 +119,7 @@ def _frame_down(request: ResourceRequest, frame: bytes, view: View) -> bytes | N
 
 
 def media_type_of(content_type: str) -> str:
-    """Return a content type without its parameters; none means JSON, as for the API server."""
+    """Return a content type without its parameters; an empty one means JSON."""
     return content_type.partition(";")[0].strip().lower() or JSON
 
 

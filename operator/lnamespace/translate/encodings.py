@@ -17,7 +17,7 @@ from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.status import not_acceptable
 
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoding raises at a body that is no JSON, no UTF-8, or nested deeper than we read."""
+"""The errors of decoding a body that is no JSON, no UTF-8, or nested too deeply."""
 
 _READ = ("get", "list", "watch")
 _WITHOUT_TABLES = frozenset({"authentication.k8s.io", "authorization.k8s.io"})

@@ -47,10 +47,10 @@ HOP_BY_HOP = frozenset(
 )
 """Headers of one connection, which nobody sends on (RFC 9110, 7.6.1)."""
 _FRAMING = frozenset({"content-length", "content-type", "expect", "host"})
-"""Headers that are written anew by whoever sends the message on."""
+"""Headers that each hop writes anew."""
 _CREDENTIALS = frozenset({"authorization", "cookie", "set-cookie", "www-authenticate"})
 _IDENTITY = ("impersonate", "x-remote-", "x-forwarded-", "forwarded", "x-real-ip", "audit-id")
-"""What the names of headers begin with that say on whose behalf a request is made."""
+"""The beginnings of headers that name the person for whom a request is made."""
 _DOWN = frozenset({"audit-id", "cache-control", "date", "last-modified", "retry-after", "warning"})
 _OBJECT_PATH = re.compile(r"/(?:api|apis/[^/]+)/[^/]+/namespaces/([^/?#]+)(/[^?#]*/proxy(?:/|$).*)")
 

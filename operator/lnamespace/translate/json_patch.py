@@ -167,7 +167,7 @@ class _PatchedObject:
         return above
 
     def _removal(self, place: _Place, tokens: Pointer) -> dict[str, Any]:
-        """Return what turns a removal into a replacement where something has to stay."""
+        """Return the members that turn a removal into a replacement where something has to stay."""
         if place.selector is not None:
             value = self._part_up(place.selector, place.below, Raw(b"null"))
             return {"op": "replace", "value": value} if place.below == ("matchLabels",) else {}

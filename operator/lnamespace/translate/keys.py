@@ -11,7 +11,7 @@ from lnamespace.translate.plans import Spelling
 from lnamespace.translate.view import View
 
 AGGREGATION = "aggregate-to-"
-"""What the name of a label begins with that adds a ClusterRole to another one, by convention."""
+"""The beginning of names of labels that by convention add a ClusterRole to another one."""
 
 _OPERATOR = "lnamespace"
 

@@ -17,7 +17,7 @@ LONG = 256 * 1024
 """Bytes of an answer that take a millisecond or two."""
 _STEP = LONG
 _ITEM = 1024
-"""What an object costs besides its bytes, in bytes."""
+"""The memory that an object needs besides its bytes, in bytes."""
 _GROUP = 64 * 1024
 """Bytes of objects that are translated together, where that is possible."""
 _SPLICED = 4

@@ -13,9 +13,9 @@ from lnamespace.translate.plans import Encoded, Leaf, Scope, list_of, object_of,
 from lnamespace.translate.view import View
 
 FIELD = "f:"
-"""What the key of a member begins with; the rest is the member's own key."""
+"""The beginning of the key of a member; the rest is the member's own key."""
 _ITEM = 'k:{"name":"'
-"""What the key of an item begins with that has a name."""
+"""The beginning of the key of an item that has a name."""
 ITSELF = "."
 """The key that stands for the map itself, beside those of its members."""
 

@@ -35,7 +35,7 @@ from lnamespace.translate.status import bad_request
 from lnamespace.translate.view import CRDS
 
 EMPTIED = ("labels", "annotations", "managedFields", "ownerReferences")
-"""What vanishes when all of it is hidden."""
+"""The members that are removed when everything in them is hidden."""
 AnnotationRules = Mapping[str, FieldRule]
 """Rules for the values of annotations, by key."""
 
@@ -181,4 +181,4 @@ PUBLISHED_KEYS = {
         "rbac.authorization.kubernetes.io/autoupdate",
     ),
 }
-"""What clients read of a published object's labels and annotations."""
+"""Labels and annotations of published objects that clients read."""

@@ -37,7 +37,7 @@ class Foreign(LNamespaceError):
 
 @dataclass(frozen=True)
 class Scope:
-    """What rules know of the request.
+    """The facts about a request that rules use.
 
     Parameters
     ----------

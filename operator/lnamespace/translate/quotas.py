@@ -19,7 +19,7 @@ _CLASSES = {
 }
 _COUNT = "count/"
 _DEVICES = ("deviceclass.resource.kubernetes.io/", "requests.deviceclass.resource.kubernetes.io/")
-"""What the names of resources begin with that are devices of a class."""
+"""The beginning of the names of resources that are devices of a class."""
 
 
 def resource_key_up(view: View, key: str) -> str:

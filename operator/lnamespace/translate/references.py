@@ -21,7 +21,7 @@ from lnamespace.translate.spellings import API_VERSION, CLUSTER_ROLE, GROUP, NAM
 from lnamespace.translate.view import View
 
 INERT = "inert:"
-"""What the name of a ClusterRole begins with that cannot exist, so a binding to it grants nothing.
+"""The beginning of names of ClusterRoles that cannot exist: a binding to one grants nothing.
 
 Names of tenants' ClusterRoles begin with the tenant's prefix upstream, and no one else makes it.
 """

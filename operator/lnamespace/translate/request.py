@@ -106,7 +106,7 @@ class _ResourcePath:
 def parse_request(
     method: str, target: str, resources: ResourceTable, tenant: str
 ) -> ResourceRequest | PathRequest:
-    """Return what an HTTP request asks for.
+    """Parse the method and target of an HTTP request.
 
     Parameters
     ----------

@@ -203,7 +203,7 @@ def _refuse_parameters(request: ResourceRequest) -> None:
 def _selectors(
     request: ResourceRequest, view: View, listed: ListedObjects
 ) -> Iterator[tuple[str, str]]:
-    """Yield the selectors; the API server reads none of a request for one object."""
+    """Yield the selectors. The API server ignores those of a request for one object."""
     if request.verb not in COLLECTION_VERBS:
         return
     terms = parse_field_selector(request.parameter("fieldSelector") or "")

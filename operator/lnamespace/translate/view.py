@@ -81,7 +81,7 @@ class View:
 
     @cached_property
     def prefix(self) -> str:
-        """Return what names begin with upstream."""
+        """Return the prefix of the tenant's names upstream."""
         return f"{self.tenant}-"
 
     @cached_property
@@ -91,7 +91,7 @@ class View:
 
     @cached_property
     def identity_prefix(self) -> str:
-        """Return what names of users and groups begin with upstream."""
+        """Return the prefix of the names of the tenant's users and groups upstream."""
         return f"lcluster:{self.tenant}:"
 
     def namespace_up(self, namespace: str) -> str:

@@ -120,7 +120,7 @@ class LClusterCache:
         return self.share_quotas.get((namespace, SHARE_QUOTA)) is not None
 
     def wish(self, key: TenantCluster, namespace: str, refusal: ShareRefusal) -> None:
-        """Take in that a request was refused because the share of a namespace is too small."""
+        """Note that a request was refused because the share of a namespace is too small."""
         self.wishes.note(namespace, refusal)
         self._enqueue(key)
 
@@ -164,7 +164,7 @@ class LClusterCache:
         return None
 
     def namespace_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
-        """Take in a change of any Namespace."""
+        """Update the Namespaces of LClusters after a change of any Namespace."""
         seen = new or old
         tenant = tenant_of_name(seen.key[1]) if seen else ""
         if seen is None or not tenant:

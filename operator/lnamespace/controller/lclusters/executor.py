@@ -29,7 +29,7 @@ from lnamespace.kube.prefixed import PrefixedObjects
 from lnamespace.model.lcluster import LCluster
 
 Executed = tuple[LClusterObservation, LClusterResult]
-"""What is known after the last write, and what came of the writes."""
+"""The observation after the last write, and the result of the writes."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class LClusterExecutor:
 
     @cached_property
     def shares(self) -> ShareWriter:
-        """Return what divides the totals of LClusters."""
+        """Return the writer of the Namespaces' shares of the totals."""
         return ShareWriter(self.client, self.cache.lclusters, self.conventions)
 
     async def _serve(self, seen: LClusterObservation) -> list[ClusterError]:

@@ -146,6 +146,6 @@ class LClusterReconciler:
 
 
 def _inputs(cached: CachedLCluster) -> tuple[LClusterSpec, tuple[str, ...], bool]:
-    """Return what a reconcile goes by, besides the status that it writes itself."""
+    """Return the inputs of a reconcile, without the status that it writes itself."""
     meta = cached.lcluster.metadata
     return cached.lcluster.spec, meta.finalizers, cached.terminating

@@ -37,7 +37,7 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class LClusterResult:
-    """What a reconcile came to.
+    """The result of a reconcile.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from lnamespace.translate.request import Query, ResourceRequest
 WITHOUT_ANY = (
     ("Warning", '299 - "no LNamespace gives you rights: ask a manager for `kubectl lns grant`"'),
 )
-"""What somebody is told to whom nothing can be shown."""
+"""The answer to people who have no rights in any namespace."""
 
 _FRESH_SECONDS = 3.0
 

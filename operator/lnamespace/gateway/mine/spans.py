@@ -53,7 +53,7 @@ def _types(groups: Iterable[DiscoveredGroup]) -> Iterator[ResourceType]:
 def parse_platform_request(
     method: str, target: str, table: ResourceTable
 ) -> ResourceRequest | PathRequest | None:
-    """Return what is asked of the platform's cluster; None where the API server has to judge."""
+    """Parse a request to the platform's cluster; None if only the API server can judge it."""
     try:
         return parse_request(method, target, table, "")
     except (Refused, ModelError):
@@ -92,7 +92,7 @@ def part_target(request: ResourceRequest, namespace: str, parameters: Query) -> 
 
 
 def gone_namespace(name: str, accept: str) -> bytes:
-    """Return what is known of a Namespace that is gone, in the form that is accepted."""
+    """Return a Namespace that is gone by its name alone, in the form that is accepted."""
     kind, api_version = accepted_form(accept) or ("Namespace", "v1")
     found: dict[str, object] = {"kind": kind, "apiVersion": api_version}
     if kind != "Table":

@@ -36,7 +36,7 @@ _AS_LIST: Query = (
     ("allowWatchBookmarks", ""),
     ("sendInitialEvents", ""),
 )
-"""What a list is asked without that a watch is asked with."""
+"""Parameters of a watch that are left out of the list before it."""
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _ENDED = "too old resource version: your rights in a namespace have ended"
 _UNKNOWN = "too old resource version: your rights in a namespace may have ended since"

@@ -29,7 +29,7 @@ _OF_THE_PLATFORM = (
     "|| request.resource.resource == 'pods' "
     "&& has(request.subResource) && request.subResource in ['binding', 'status']"
 )
-"""What Kubernetes' own controllers, schedulers and nodes, and ours, write without being judged."""
+"""CEL for the requests of Kubernetes' and our own components that no policy judges."""
 
 DIRECTIVES = "$setElementOrder/matchConditions"
 _RETAIN = "$retainKeys"
