@@ -411,7 +411,7 @@ def test_a_label_that_adds_to_roles_is_made_private() -> None:
     own = {"metadata": {"name": "r", "labels": {key: "true", "aggregate-to-x": "1", "app": "a"}}}
     upstream = up("clusterroles", own)
     assert upstream["metadata"]["labels"] == {
-        "acme.lcluster/rbac.authorization.k8s.io_aggregate-to-admin": "true",
+        "rbac.authorization.k8s.io.acme.lcluster/aggregate-to-admin": "true",
         "acme.lcluster/aggregate-to-x": "1",
         "app": "a",
         LABEL: "acme",
@@ -428,12 +428,12 @@ def test_what_an_operator_inside_marks_is_not_marked_for_the_platforms() -> None
     upstream = up("namespaces", own)["metadata"]
     power = "pod-security.kubernetes.io/"
     assert {key: each for key, each in upstream["labels"].items() if not key.startswith(power)} == {
-        f"acme.lcluster/{group}_lnamespace": "prod",
+        f"{group}.acme.lcluster/lnamespace": "prod",
         MANAGED_BY: "acme.lnamespace",
         "app": "a",
         LABEL: "acme",
     }
-    assert upstream["annotations"] == {f"acme.lcluster/{group}_owner-uid": "u"}
+    assert upstream["annotations"] == {f"{group}.acme.lcluster/owner-uid": "u"}
     shown = down("namespaces", {"metadata": upstream})["metadata"]
     assert shown["annotations"] == own["metadata"]["annotations"]
     assert labels.items() <= shown["labels"].items()
@@ -460,12 +460,12 @@ def test_namespaces_are_selected_by_what_an_operator_inside_marks() -> None:
     assert source["namespaceSelector"] == {
         "matchLabels": {
             MANAGED_BY: "acme.lnamespace",
-            f"acme.lcluster/{group}_class": "a",
+            f"{group}.acme.lcluster/class": "a",
             LABEL: "acme",
         },
         "matchExpressions": [
             {"key": MANAGED_BY, "operator": "In", "values": ["acme.lnamespace", "Helm"]},
-            {"key": f"acme.lcluster/{group}_lnamespace", "operator": "Exists"},
+            {"key": f"{group}.acme.lcluster/lnamespace", "operator": "Exists"},
         ],
     }
 
@@ -547,13 +547,13 @@ def test_managed_fields_of_what_the_gateway_added_to_a_webhook_are_hidden() -> N
             "clusterroles",
             "f:labels",
             "f:rbac.example.com/aggregate-to-x",
-            "f:acme.lcluster/rbac.example.com_aggregate-to-x",
+            "f:rbac.example.com.acme.lcluster/aggregate-to-x",
         ),
         (
             "namespaces",
             "f:annotations",
             "f:tenancy.loblaw.digital/owner-uid",
-            "f:acme.lcluster/tenancy.loblaw.digital_owner-uid",
+            "f:tenancy.loblaw.digital.acme.lcluster/owner-uid",
         ),
         (
             "resourcequotas",
