@@ -591,3 +591,20 @@ def test_a_confined_object_that_is_too_deep_is_refused() -> None:
     with pytest.raises(Refused) as refused:
         request_up(asked("namespaces", "create"), JSON, body, ACME)
     assert refused.value.status.code == 400
+
+
+@pytest.mark.parametrize(
+    "selector", [None, {}, {"matchLabels": {"a": "b"}}, {"matchExpressions": []}]
+)
+def test_a_pod_trusts_no_bundles_of_the_platform(selector: Any) -> None:
+    signed = {"signerName": "example.com/x", "path": "ca"}
+    bundle = signed if selector is None else signed | {"labelSelector": selector}
+    volume = {"name": "v", "projected": {"sources": [{"clusterTrustBundle": bundle}]}}
+    own = {"metadata": {"name": "p", "namespace": "prod"}} | {"spec": {"volumes": [volume]}}
+    sent = up("pods", own)
+    found = sent["spec"]["volumes"][0]["projected"]["sources"][0]["clusterTrustBundle"]
+    if selector is None:
+        assert "labelSelector" not in found
+    else:
+        assert found["labelSelector"]["matchLabels"][LABEL] == "acme"
+    assert down("pods", sent) == own

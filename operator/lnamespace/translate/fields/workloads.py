@@ -30,6 +30,8 @@ _AFFINITY = plan_at(
     }
 )
 _RESOURCES = plan_at({"limits": RESOURCE_KEYS, "requests": RESOURCE_KEYS})
+# A selector that is not there selects nothing, whoever signs.
+_TRUST = plan_at({"name": CLUSTER_TRUST_BUNDLE, "labelSelector": TenantSelector(namespaces=False)})
 POD_SPEC = plan_at(
     {
         "containers[].resources": _RESOURCES,
@@ -41,7 +43,7 @@ POD_SPEC = plan_at(
         "affinity.podAntiAffinity": _AFFINITY,
         "volumes[].csi.driver": DRIVER,
         "volumes[].ephemeral.volumeClaimTemplate": CLAIM_TEMPLATE,
-        "volumes[].projected.sources[].clusterTrustBundle.name": CLUSTER_TRUST_BUNDLE,
+        "volumes[].projected.sources[].clusterTrustBundle": _TRUST,
         "volumes[].storageos.volumeNamespace": NAMESPACE,
     }
 )
