@@ -78,6 +78,7 @@ TYPES = {
             "validatingadmissionpolicybindings",
             "ValidatingAdmissionPolicyBinding",
         ),
+        _cluster("resource.k8s.io", "resourceslices", "ResourceSlice"),
         _cluster("certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest"),
         _cluster("flowcontrol.apiserver.k8s.io", "flowschemas", "FlowSchema"),
         ResourceType("networking.k8s.io", "ipaddresses", "IPAddress", False, ServingPolicy.SHARED),
@@ -93,6 +94,7 @@ ACME = View(
         GroupResource("storage.k8s.io", "storageclasses"): frozenset({"standard"}),
     },
     webhook_route=ROUTE,
+    namespaces=frozenset({"acme-default", "acme-prod"}),
 )
 LABEL = ACME.tenant_label
 
