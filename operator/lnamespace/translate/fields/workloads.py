@@ -13,6 +13,7 @@ from lnamespace.translate.spellings import (
     CLUSTER_TRUST_BUNDLE,
     DEVICE_CLASS,
     DRIVER,
+    GROUP,
     NAMESPACE,
     PRIORITY_CLASS,
     RUNTIME_CLASS,
@@ -60,6 +61,8 @@ _CONTAINERS = plan_at(
         "state": _CONTAINER_STATE,
         "lastState": _CONTAINER_STATE,
         "allocatedResources": RESOURCE_KEYS,
+        "allocatedResourcesStatus[].name": RESOURCE_NAME,
+        "allocatedResourcesStatus[].resources[].message": TEXT,
         "resources": _RESOURCES,
     }
 )
@@ -107,6 +110,7 @@ WORKLOADS: Mapping[tuple[str, str], ObjectPlan] = {
             "spec.devices.requests[].firstAvailable[].deviceClassName": DEVICE_CLASS,
             "spec.devices.requests[].deviceClassName": DEVICE_CLASS,
             "status.devices[].conditions[].message": TEXT,
+            "status.reservedFor[].apiGroup": GROUP,
         }
     ),
     ("resource.k8s.io", "resourceclaimtemplates"): plan_at(
