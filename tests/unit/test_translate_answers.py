@@ -482,6 +482,8 @@ OWN_CELLS = [
     ),
     ("events", {"Object": ("deployment/acme-api", "deployment/acme-api")}),
     ("events", {"Object": ("persistentvolume/acme-pv", "persistentvolume/pv")}),
+    ("events", {"Object": ("gadget/acme-g", "gadget/g")}),
+    ("events", {"Object": ("widget/acme-w", "widget/acme-w")}),
     ("events", {"Message": ("Created pod: acme-api-x", "Created pod: acme-api-x")}),
 ]
 

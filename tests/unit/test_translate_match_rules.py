@@ -1,5 +1,6 @@
 """Admission policies name objects as the tenant does, and judge those upstream."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -95,9 +96,13 @@ def test_a_policy_has_no_parameters_of_which_a_binding_cannot_tell_how_they_are_
         up("validatingadmissionpolicies", kind("Gadget"))
 
 
-def test_a_name_in_a_policy_is_not_patched_without_its_rule() -> None:
-    path = "/spec/matchConstraints/resourceRules/0/resourceNames/0"
-    body = msgspec.json.encode([{"op": "replace", "path": path, "value": "a"}])
+@pytest.mark.parametrize(
+    ("path", "refused"),
+    [("resourceNames/0", True), ("resources/-", True), ("scope", True), ("operations/0", False)],
+)
+def test_a_name_in_a_policy_is_not_patched_without_its_rule(path: str, refused: bool) -> None:
+    whole = f"/spec/matchConstraints/resourceRules/0/{path}"
+    body = msgspec.json.encode([{"op": "replace", "path": whole, "value": "a"}])
     request = asked("validatingadmissionpolicies", "patch", name="p")
-    with pytest.raises(Refused):
+    with pytest.raises(Refused) if refused else nullcontext():
         request_up(request, "application/json-patch+json", body, ACME)

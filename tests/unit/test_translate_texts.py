@@ -212,3 +212,17 @@ def test_a_text_that_is_made_of_names_costs_no_more_than_others(text: str) -> No
     began = time.process_time()
     failed("customresourcedefinitions", "spec.group", text)
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("upstream", "shown"),
+    [
+        ('"x.org.acme.lcluster/aggregate-to-%": bad', '"x.org/aggregate-to-%": bad'),
+        ("metadata.labels[acme.lcluster/aggregate-to-x]", "metadata.labels[aggregate-to-x]"),
+        ('storageclass.storage.k8s.io "lcluster.acme" not found', None),
+    ],
+)
+def test_what_the_gateway_keeps_elsewhere_is_told_as_it_was_written(
+    upstream: str, shown: str | None
+) -> None:
+    assert text_down(ACME, upstream) == (shown or 'storageclass.storage.k8s.io "" not found')

@@ -41,7 +41,7 @@ def _object(view: View, text: str) -> str:
     """Return ``kind/name`` or ``kind.group/name``; the kind says how the name is spelled."""
     kind, slash, name = text.partition("/")
     kind = kind.replace(f".{view.prefix}", ".")
-    known = kind.lower() in view.resources.prefixed_words
+    known = kind.lower() in view.resources.prefixed_words | view.resources.prefixed_kinds
     return f"{kind}{slash}{name.removeprefix(view.prefix) if known else name}"
 
 

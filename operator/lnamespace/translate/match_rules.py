@@ -13,7 +13,6 @@ from msgspec.json import encode
 
 from lnamespace.translate.plans import (
     Encoded,
-    FieldRule,
     Leaf,
     ListPlan,
     Scope,
@@ -27,6 +26,8 @@ from lnamespace.translate.view import View
 
 _GROUPS = ListPlan(GROUP)
 _ANY = "*"
+SPELL_NAMES = frozenset({"apiGroups", "resources", "resourceNames", "scope"})
+"""What decides about the names of a rule, or is one: none of it is changed alone."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,6 @@ class MatchRulePlan(Leaf):
         if names:
             rule["resourceNames"] = _Named.of(_plain(rule), scope.view).below(names)
         return rule
-
-    def child(self, key: str) -> FieldRule | None:
-        """Return the rule of the groups; that of the names needs the resources beside them."""
-        return _GROUPS if key == "apiGroups" else None
 
 
 def _grouped(rule: Encoded, spell: Any, scope: Scope) -> Encoded:

@@ -128,6 +128,18 @@ class ResourceTable:
         return frozenset(each.group for each in self.types if each.custom)
 
     @cached_property
+    def prefixed_kinds(self) -> frozenset[str]:
+        """Return the kinds whose names have the prefix upstream and those of no other kind do not.
+
+        They are in small letters and without groups, as tables of Events print them.
+        """
+        prefixed, others = set[str](), set[str]()
+        for each in self.types:
+            plain = each.namespaced or each.policy is ServingPolicy.SHARED
+            (others if plain else prefixed).add(each.kind.lower())
+        return frozenset(prefixed - others)
+
+    @cached_property
     def prefixed_words(self) -> frozenset[str]:
         """Return how texts call the kinds whose names have the prefix upstream, in small letters.
 

@@ -42,7 +42,8 @@ def text_down(view: View, text: str, group: str = "", namespace: str = "") -> st
     if view.tenant not in text:
         return text
     text = text.replace(f'"{empty_class(view)}"', '""')
-    text = text.replace(f".{private_domain(view)}/", "/").replace(f'"{private_domain(view)}/', '"')
+    if (own := f"{private_domain(view)}/") in text:
+        text = re.sub(rf"(?<![\w.-]){own}", "", text.replace(f".{own}", "/"))
     return names_down(view, text, frozenset({group} if group else ()), namespace)
 
 
