@@ -33,6 +33,7 @@ MAPS = f"{HERE}/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/same/deployments"
 POLICIES = "/apis/networking.k8s.io/v1/namespaces/same/networkpolicies"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/same.example.com/v1/namespaces/same/widgets"
@@ -250,7 +251,9 @@ def ask_about_policies(clusters: Comparison) -> None:
 def ask_about_cluster_scoped_objects(clusters: Comparison) -> None:
     ask, role, class_ = clusters.ask, f"{RBAC}/clusterroles/same", f"{CLASSES}/same"
     key = "rbac.authorization.k8s.io/aggregate-to-same"
-    labels = {key: "true", "l": "m"}
+    # As long as a label may be.
+    kubeflows = "rbac.authorization.kubeflow.org/aggregate-to-kubeflow-pipelines-edit"
+    labels = {key: "true", "l": "m", kubeflows: "true"}
     ask("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "same", "labels": labels}})
     ask("PATCH", role, {"metadata": {"labels": {key: None}}}, MERGE)
     ask("PATCH", role, [{"op": "remove", "path": "/metadata/labels"}], JSON_PATCH)
@@ -259,12 +262,41 @@ def ask_about_cluster_scoped_objects(clusters: Comparison) -> None:
     named = {**applied, "metadata": {"name": "same"}, "rules": rules}
     ask("PATCH", f"{role}?fieldManager=m", named, APPLY)
     ask("GET", f"{RBAC}/clusterroles?fieldSelector=metadata.name=same")
+    ask("GET", f"{RBAC}/clusterroles?labelSelector={kubeflows}")
     ask("POST", CLASSES, {"metadata": {"name": "same"}, "value": 5})
     ask("PATCH", class_, {"description": "x"}, STRATEGIC)
     ask("PATCH", class_, {"value": 7}, MERGE)
     ask("POST", CLASSES, {"metadata": {"name": "system-same"}, "value": 5})
     ask("DELETE", class_)
     ask("GET", class_)
+
+
+def ask_about_own_names(clusters: Comparison) -> None:
+    """Ask about objects in a namespace that are named as the LCluster is, as teams name theirs."""
+    ask, own = clusters.ask, {"metadata": {"name": "compared-x"}}
+    for kind in ("configmaps", "secrets"):
+        ask("GET", f"{HERE}/{kind}/compared-x")
+        ask("POST", f"{HERE}/{kind}", {"metadata": {"name": "compared-X_"}})
+    for _ in range(2):
+        ask("POST", MAPS, own)
+    bindings = f"{RBAC}/namespaces/same/rolebindings"
+    api = {"apiGroup": "rbac.authorization.k8s.io"}
+    bound = {**own, "subjects": [{**api, "kind": "User", "name": "compared-bob"}]}
+    for kind in ("Role", "ClusterRole"):
+        role = {**api, "kind": kind, "name": "compared-reader"}
+        ask("POST", bindings, {**bound, "roleRef": role})
+        ask("PUT", f"{bindings}/compared-x", {**bound, "roleRef": {**role, "name": "compared-w"}})
+        ask("DELETE", f"{bindings}/compared-x")
+    spec = {"containers": [{"name": "c", "image": "i"}], "priorityClassName": "compared-high"}
+    ask("POST", f"{HERE}/pods", {**own, "spec": spec})
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+    named = {**rule, "resources": ["namespaces"], "resourceNames": ["compared-x", "same"]}
+    judged = {
+        "matchConstraints": {"resourceRules": [named]},
+        "validations": [{"expression": "true"}],
+    }
+    policy = {"metadata": {"name": "same"}, "spec": judged}
+    ask("POST", f"{ADMISSION}/validatingadmissionpolicies", policy)
 
 
 def ask_about_managers(clusters: Comparison) -> None:
@@ -375,6 +407,7 @@ def test_requests_have_the_answers_of_a_plain_cluster(
     ask_about_workloads(clusters)
     ask_about_policies(clusters)
     ask_about_cluster_scoped_objects(clusters)
+    ask_about_own_names(clusters)
     ask_about_managers(clusters)
     ask_about_webhooks(clusters)
     inside = alice.acting("alice", "system:masters")

@@ -115,13 +115,13 @@ def test_answers_come_down_without_what_is_the_platforms() -> None:
         ("retry-after", "1"),
         ("set-cookie", "a=b"),
         ("server", "x"),
-        ("warning", '299 - "acme-prod/a and acme-b, not x.acme-c"'),
+        ("warning", '299 - "namespace acme-prod and acme-b, not x.acme-c"'),
         ("location", "https://10.0.0.1:6443/x"),
     )
     assert headers_down(headers, ACME) == (
         ("audit-id", "1"),
         ("retry-after", "1"),
-        ("warning", '299 - "prod/a and b, not x.acme-c"'),
+        ("warning", '299 - "namespace prod and acme-b, not x.acme-c"'),
     )
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from lnamespace.access.entries import ActiveEntries, active_entries
@@ -25,7 +26,7 @@ class ServedTenant:
         self.namespaces = TenantNamespaces()
         self.totals = TenantTotals(parse_amounts(cluster.spec.quota, up=False))
         self.cluster = cluster
-        self._view = view
+        self._view = replace(view, namespaces=self.namespaces)
         self._published = published
         self._roles = TenantRoles(view, published)
         self._entries: ActiveEntries | None = None
@@ -73,7 +74,8 @@ class ServedTenant:
     def see(self, view: View, published: Mapping[str, RbacRole]) -> None:
         """Update the names, after a CustomResourceDefinition came or went."""
         if view != self._view or published is not self._published:
-            self._view, self._published = view, published
+            self._view = replace(view, namespaces=self.namespaces)
+            self._published = published
             self._roles.see(view, published)
             self._wake()
 

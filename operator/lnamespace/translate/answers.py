@@ -51,7 +51,7 @@ class AnswerTranslator:
         kind = text_of(members.get("kind", b"null"))
         version = text_of(members.get("apiVersion", b"null")) or ""
         if kind == "Status" and version == "v1":
-            return status_down(members, self._scope)
+            return status_down(members, self._scope, self._plan)
         if kind == "Table" and version.startswith("meta.k8s.io/"):
             return table_down(members, self._scope, self.item)
         if "items" in members and self._request.verb in LISTING:

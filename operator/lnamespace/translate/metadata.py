@@ -130,7 +130,11 @@ def _labels(resource: ResourceType, *, aggregated: bool) -> LabelsPlan:
 
 
 TEMPLATE_METADATA = ObjectPlan(
-    {"labels": UpOnly(LabelsPlan()), "annotations": UpOnly(AnnotationsPlan())}
+    {
+        "labels": UpOnly(LabelsPlan()),
+        "annotations": UpOnly(AnnotationsPlan()),
+        "ownerReferences": OwnersPlan(),
+    }
 )
 """The metadata of a template, which is copied into the objects that are made of it."""
 

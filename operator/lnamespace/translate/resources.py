@@ -131,6 +131,32 @@ class ResourceTable:
         """Return the API groups of the tenant's own CustomResourceDefinitions."""
         return frozenset(each.group for each in self.types if each.custom)
 
+    @cached_property
+    def prefixed_kinds(self) -> frozenset[str]:
+        """Return the kinds whose names have the prefix upstream and those of no other kind do not.
+
+        They are in small letters and without groups, as tables of Events print them.
+        """
+        prefixed, others = set[str](), set[str]()
+        for each in self.types:
+            plain = each.namespaced or each.policy is ServingPolicy.SHARED
+            (others if plain else prefixed).add(each.kind.lower())
+        return frozenset(prefixed - others)
+
+    @cached_property
+    def prefixed_words(self) -> frozenset[str]:
+        """Return how texts call the kinds whose names have the prefix upstream, in small letters.
+
+        A custom resource may be called as anything is: only with its group it is one for certain.
+        """
+        words = set[str]()
+        for each in self.types:
+            if not each.namespaced and each.policy is not ServingPolicy.SHARED:
+                named = {each.kind.lower(), each.plural}
+                words |= set() if each.custom else named
+                words |= {f"{word}.{each.group}" for word in named if each.group}
+        return frozenset(words)
+
     def by_plural(self, group: str, plural: str) -> ResourceType | None:
         """Return the type of a resource, or None if the tenant is not served it."""
         return self._by_plural.get((group, plural))
