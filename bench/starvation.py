@@ -3,56 +3,76 @@
 One tenant asks at a fixed rate: first while nothing else happens, then while another one lists in a
 loop by many connections, has as many watches as it may, makes definitions and the largest objects,
 and asks for thousands of namespaces. An answer that is late is measured from when its question was
-due. The attacker's own processes are at the lowest priority, for they share the processors with
-what they attack.
+due. At the same rate its objects are asked for directly at the API server, which shows what part
+of the waiting is not the gateway's: with ``--direct`` the attack is made there too.
+
+The attacker and the clients of the other tenant are processes of their own: a client that shares a
+thread with the attack would measure itself. All share the processors with what is attacked, so the
+attacker has the lowest priority, and the clients a higher one where that is allowed; it is told how
+late they came to ask all the same.
 """
 
 import argparse
-import asyncio
 import json
 import multiprocessing
-import os
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import count
+from multiprocessing.connection import Connection
 from multiprocessing.queues import Queue
 from pathlib import Path
 from statistics import quantiles
 from typing import cast
 
+from bench.greed import Greed, attack, be_nice
 from bench.plane import Process
 from bench.report import Row, machine, table, write
 from tests.e2e.support.api import NAMESPACES, Api, ns_path
 from tests.e2e.support.cluster import running
-from tests.e2e.support.floods import Connection, Memory, Target, raise_files
+from tests.e2e.support.floods import Memory, raise_files
 from tests.e2e.support.gateway import GatewayCluster, LClusters
 from tests.e2e.support.people import People
 
 ATTACKER, VICTIM, PERSON = "greedy", "modest", "alice"
-LISTERS, WATCHES, WRITERS = 250, 1000, 16
-LISTED, DEFINITIONS, ASKED_FOR = 1000, 100, 10_000
+LISTED = 1000
 _RATE, _CLIENTS = 20, 10
-_AGAIN = 0.05
-_CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_READ = 1 << 20
+_ACCOUNTS = "system:serviceaccount:lnamespace-clusters:"
+_SETTLED = 10.0
+"""Seconds that the attack is given to connect."""
 
 
 @dataclass
 class Asked:
-    """Seconds until each answer, and what was no answer."""
+    """Seconds until each answer, what was no answer, and how late the questions were asked."""
 
     seconds: list[float] = field(default_factory=list)
+    late: list[float] = field(default_factory=list)
     failed: Counter[int] = field(default_factory=Counter)
 
-    def percentile(self, which: int) -> float:
-        """Return milliseconds."""
-        return quantiles(self.seconds, n=100)[which - 1] * 1000
+    def add(self, other: "Asked") -> None:
+        """Add what somebody else asked."""
+        self.seconds += other.seconds
+        self.late += other.late
+        self.failed += other.failed
+
+
+def _percentile(seconds: list[float], which: int) -> float:
+    """Return milliseconds."""
+    return quantiles(seconds, n=100)[which - 1] * 1000
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Who asks for what, in turns."""
+
+    kubeconfig: Path
+    headers: tuple[tuple[str, str], ...]
+    paths: tuple[str, ...]
 
 
 def main() -> int:
@@ -64,7 +84,7 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="lnamespace-bench-") as folder,
         running(Path(folder), GatewayCluster) as started,
     ):
-        rows, more = _measure(cast(GatewayCluster, started), chosen.calm, chosen.seconds)
+        rows, more = _measure(cast(GatewayCluster, started), chosen)
     print(table(rows))
     print(json.dumps(more, indent=2))
     write(chosen.json, rows, more)
@@ -75,48 +95,62 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.starvation", description=__doc__)
     parser.add_argument("--calm", type=float, default=60, help="seconds before the attack [60]")
     parser.add_argument("--seconds", type=float, default=600, help="of the attack [600]")
+    directly = "attack the API server, where one is who the gateway is"
+    parser.add_argument("--direct", action="store_true", help=directly)
     default = Path("build/bench/starvation.json")
     parser.add_argument("--json", type=Path, default=default, help=f"where to write [{default}]")
     return parser.parse_args()
 
 
 def _measure(
-    cluster: GatewayCluster, calm: float, seconds: float
+    cluster: GatewayCluster, chosen: argparse.Namespace
 ) -> tuple[list[Row], dict[str, object]]:
     made = LClusters(cluster, People(cluster))
     for name in (ATTACKER, VICTIM):
         made.make(name, PERSON, sudoers=(PERSON,))
-    resident = made.resident(ATTACKER, PERSON)
-    victim = made.resident(VICTIM, PERSON).api
+    resident, victim = (made.resident(each, PERSON).api for each in (ATTACKER, VICTIM))
     path = ns_path("default", "configmaps")
     victim.create(path, {"metadata": {"name": "one"}, "data": {"key": "value"}})
-    _fill(resident.api)
-    gateway, memory = Process(cluster.gateway.pid), Memory(cluster.gateway.pid)
-    _ask(victim, path, 2)
-    before = _ask(victim, path, calm)
-    memory.forget_peak()
-    context = multiprocessing.get_context("spawn")
-    told: Queue[dict[str, int]] = context.Queue()
-    attack = context.Process(target=_attack, args=(resident.kubeconfig, seconds + 10, told))
-    attack.start()
-    time.sleep(10)  # until it has connected
-    began, flows = gateway.cpu, _dispatched(cluster.admin)
-    during = _ask(victim, path, seconds)
-    flows = _dispatched(cluster.admin) - flows
-    answers = told.get(timeout=120)
-    attack.join()
-    (p50, p99), (calm50, calm99) = (
-        (each.percentile(50), each.percentile(99)) for each in (during, before)
-    )
+    _fill(resident)
+    greed = Greed(resident.kubeconfig, PERSON)
+    if chosen.direct:
+        greed = Greed(cluster.gateway.kubeconfig, _ACCOUNTS + ATTACKER, f"{ATTACKER}-default")
+    memory = Memory(cluster.gateway.pid)
+    with _clients(cluster, victim) as clients:
+        _ask(clients, 2)
+        calm = _ask(clients, chosen.calm)
+        memory.forget_peak()
+        with _attacked(greed, chosen.seconds + _SETTLED) as answers:
+            time.sleep(_SETTLED)
+            cpu, flows = _cpu(cluster), _dispatched(cluster.admin)
+            busy = _ask(clients, chosen.seconds)
+            cpu = {name: used - cpu[name] for name, used in _cpu(cluster).items()}
+            flows = _dispatched(cluster.admin) - flows
     rows = [
-        Row("another tenant's requests, p50", "ms", p50, calm50),
-        Row("another tenant's requests, p99", "ms", p99, calm99, "<= 2 times"),
-        Row("  not answered by 200", "", sum(during.failed.values()), None, "0"),
+        *_rows("another tenant's requests", busy[0], calm[0], "<= 2 times"),
+        *_rows("  those at the API server directly", busy[1], calm[1]),
+        Row("  asked too late by its clients, p99", "ms", _percentile(busy[0].late, 99)),
         Row("memory of the gateway, at most", "MiB", memory.peak, None, "< 1024"),
-        Row("CPU of the gateway", "%", (gateway.cpu - began) / seconds * 100, None),
-        Row("  of what it wanted to run", "%", _ran(cluster.gateway.pid), None),
-    ]  # fmt: skip
-    return rows, {"attacker": answers, "flows": flows, "failed": dict(during.failed)}
+        *(Row(f"CPU of {each}", "%", used / chosen.seconds * 100) for each, used in cpu.items()),
+        Row("  of what the gateway wanted to run", "%", _ran(cluster.gateway.pid)),
+    ]
+    failed = [dict(each.failed) for each in busy]
+    return rows, {"attacker": answers, "flows": flows, "failed": failed}
+
+
+def _rows(what: str, busy: Asked, calm: Asked, goal: str = "") -> Iterator[Row]:
+    for which in (50, 99):
+        found, before = (_percentile(each.seconds, which) for each in (busy, calm))
+        yield Row(f"{what}, p{which}", "ms", found, before, goal if which == 99 else "")
+    yield Row("  not answered by 200", "", sum(busy.failed.values()), None, "0")
+
+
+def _cpu(cluster: GatewayCluster) -> dict[str, float]:
+    """Return the seconds of CPU of each process so far."""
+    pids = {"the gateway": cluster.gateway.pid, "the controller": cluster.controller.pid}
+    for name in ("kube-apiserver", "etcd", "kube-controller-manager"):
+        pids[name] = int((cluster.folder / f"{name}.pid").read_text())
+    return {name: Process(pid).cpu for name, pid in pids.items()}
 
 
 def _ran(pid: int) -> float:
@@ -132,32 +166,6 @@ def _fill(api: Api) -> None:
         root.create(ns_path("default", "configmaps"), body)
 
 
-def _ask(api: Api, path: str, seconds: float) -> Asked:
-    """Ask by several clients at a rate together, each on a connection that it keeps."""
-    found = Asked()
-    with ThreadPoolExecutor(_CLIENTS) as pool:
-        for each in pool.map(
-            lambda number: _ask_alone(api, path, seconds, number), range(_CLIENTS)
-        ):
-            found.seconds += each.seconds
-            found.failed += each.failed
-    return found
-
-
-def _ask_alone(api: Api, path: str, seconds: float, offset: int) -> Asked:
-    """Ask in turns for one object, a list of few, and the namespaces."""
-    found, begun = Asked(), time.monotonic() + offset / _RATE
-    paths = (f"{path}/one", path, NAMESPACES)
-    for number in range(int(seconds * _RATE / _CLIENTS)):
-        due = begun + number * _CLIENTS / _RATE
-        time.sleep(max(due - time.monotonic(), 0))
-        status = api.status(paths[number % len(paths)])
-        found.seconds.append(time.monotonic() - due)
-        if status != 200:
-            found.failed[status] += 1
-    return found
-
-
 def _dispatched(admin: Api) -> Counter[str]:
     """Return how many requests the API server has let in, by FlowSchema."""
     found: Counter[str] = Counter()
@@ -168,125 +176,81 @@ def _dispatched(admin: Api) -> Counter[str]:
     return found
 
 
-def _attack(kubeconfig: Path, seconds: float, told: "Queue[dict[str, int]]") -> None:
-    os.nice(19)
-    raise_files()
-    answers: Counter[str] = Counter()
-    asyncio.run(_do_the_worst(Target(Api(kubeconfig)), seconds, answers))
-    told.put(dict(answers))
+@contextmanager
+def _attacked(greed: Greed, seconds: float) -> Iterator[dict[str, int]]:
+    """Attack for so long; how it was answered is known afterwards."""
+    context, answers = multiprocessing.get_context("spawn"), dict[str, int]()
+    told: Queue[dict[str, int]] = context.Queue()
+    process = context.Process(target=attack, args=(greed, seconds, told))
+    process.start()
+    yield answers
+    answers |= told.get(timeout=120)
+    process.join()
 
 
-async def _do_the_worst(target: Target, seconds: float, answers: Counter[str]) -> None:
-    sudo = Target(target.api.acting(PERSON, "system:masters"))
-    space = ns_path("default", "configmaps")
-    work: list[Awaitable[None]] = [
-        *(_again(target, "list", space, answers) for _ in range(LISTERS // 2)),
-        *(_again(target, "list all", "/api/v1/configmaps", answers) for _ in range(LISTERS // 2)),
-        *(_watch(target, answers) for _ in range(WATCHES // 4)),
-        *(_write(sudo, "large", space, answers) for _ in range(WRITERS)),
-        *(_write(sudo, "definition", _CRD, answers) for _ in range(WRITERS)),
-        *(_write(sudo, "namespace", NAMESPACES, answers) for _ in range(WRITERS)),
-    ]
-    try:
-        async with asyncio.timeout(seconds):
-            await asyncio.gather(*work)
-    except TimeoutError:
-        return
+# The other tenant's clients.
 
 
-@asynccontextmanager
-async def _connection(target: Target) -> AsyncIterator[Connection]:
-    reader, writer = await target.connect()
-    try:
-        yield reader, writer
-    finally:
-        writer.transport.abort()
+@contextmanager
+def _clients(cluster: GatewayCluster, victim: Api) -> Iterator[Connection]:
+    """Start a process that asks through the gateway, and directly."""
+    inside, above = ns_path("default", "configmaps"), ns_path(f"{VICTIM}-default", "configmaps")
+    # Upstream the tenant is an account that the gateway impersonates, and whose flow it has.
+    direct = Api(cluster.gateway.kubeconfig).acting(_ACCOUNTS + VICTIM)
+    accounts = ns_path(f"{VICTIM}-default", "serviceaccounts")
+    asking = (
+        Asking(victim.kubeconfig, victim.headers, (f"{inside}/one", inside, NAMESPACES)),
+        Asking(direct.kubeconfig, direct.headers[1:], (f"{above}/one", above, accounts)),
+    )
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=_serve, args=(there, asking))
+    process.start()
+    yield here
+    here.send(0.0)
+    process.join()
 
 
-async def _ever(what: str, answers: Counter[str], turn: Callable[[], Awaitable[None]]) -> None:
-    """Connect again and again."""
-    while True:
-        try:
-            await turn()
-        except (OSError, ValueError, IndexError, asyncio.IncompleteReadError):
-            answers[f"{what} cut"] += 1
-            await asyncio.sleep(_AGAIN)
+def _ask(clients: Connection, seconds: float) -> list[Asked]:
+    clients.send(seconds)
+    found: list[Asked] = clients.recv()
+    return found
 
 
-async def _again(target: Target, what: str, path: str, answers: Counter[str]) -> None:
-    """List in a loop, whatever is answered."""
-
-    async def turn() -> None:
-        async with _connection(target) as (reader, writer):
-            while True:
-                writer.write(target.head("GET", path))
-                answers[f"{what} {await _answer(reader)}"] += 1
-
-    await _ever(what, answers, turn)
-
-
-async def _watch(target: Target, answers: Counter[str]) -> None:
-    """Watch all namespaces, four at first, from what is there."""
-    path = "/api/v1/configmaps?watch=true&timeoutSeconds=30"
-
-    async def turn() -> None:
-        async with _connection(target) as (reader, writer):
-            writer.write(target.head("GET", path))
-            answers[f"watch {(await reader.readline()).split()[1].decode()}"] += 1
-            while await reader.read(_READ):
-                pass
-        await asyncio.sleep(_AGAIN)
-
-    await _ever("watch", answers, turn)
+def _serve(orders: Connection, asking: tuple[Asking, ...]) -> None:
+    """Ask for as long as it is told to, each time on the connections of before."""
+    with suppress(PermissionError):
+        be_nice(-10)  # Other people's clients are on other machines.
+    with ThreadPoolExecutor(_CLIENTS * len(asking)) as pool:
+        clients = [(each, Api(each.kubeconfig, each.headers)) for each in asking]
+        while seconds := orders.recv():
+            found = [Asked() for _ in asking]
+            begun = time.monotonic() + 0.1
+            asked = [
+                (sum_, pool.submit(_ask_alone, api, each.paths, begun, seconds, number))
+                for sum_, (each, api) in zip(found, clients, strict=True)
+                for number in range(_CLIENTS)
+            ]
+            for sum_, future in asked:
+                sum_.add(future.result())
+            orders.send(found)
 
 
-_numbers = count()
-
-
-async def _write(target: Target, what: str, path: str, answers: Counter[str]) -> None:
-    async def turn() -> None:
-        async with _connection(target) as (reader, writer):
-            while True:
-                number = next(_numbers)
-                body = json.dumps(_body(what, number)).encode()
-                said = ("Content-Type: application/json", f"Content-Length: {len(body)}")
-                writer.write(target.head("POST", path, *said) + body)
-                answers[f"{what} {await _answer(reader)}"] += 1
-
-    await _ever(what, answers, turn)
-
-
-def _body(what: str, number: int) -> dict[str, object]:
-    """Return what is to be made; of large ones and definitions so many, and again."""
-    if what == "namespace":
-        return {"metadata": {"name": f"n{number % ASKED_FOR}"}}
-    if what == "large":
-        return {"metadata": {"name": f"l{number % 50}"}, "data": {"a": "x" * 3_000_000}}
-    group, plural = "example.com", f"things{number % DEFINITIONS}"
-    names = {"plural": plural, "kind": plural.capitalize()}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    spec = {"group": group, "names": names, "scope": "Namespaced", "versions": [version]}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": spec,
-    }
-
-
-async def _answer(reader: asyncio.StreamReader) -> int:
-    """Read an answer; its status."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    lines = head.split(b"\r\n")
-    length = next(line for line in lines if line.lower().startswith(b"content-length:"))
-    left = int(length.split(b":")[1])
-    while left:
-        part = await reader.read(min(left, _READ))
-        if not part:
-            raise ConnectionResetError
-        left -= len(part)
-    return int(lines[0].split()[1])
+def _ask_alone(
+    api: Api, paths: tuple[str, ...], begun: float, seconds: float, offset: int
+) -> Asked:
+    """Ask in turns for one object and short lists."""
+    found = Asked()
+    for number in range(int(seconds * _RATE / _CLIENTS)):
+        due = begun + (number * _CLIENTS + offset) / _RATE
+        free = time.monotonic()
+        time.sleep(max(due - free, 0))
+        found.late.append(time.monotonic() - max(due, free))
+        status = api.status(paths[number % len(paths)])
+        found.seconds.append(time.monotonic() - due)
+        if status != 200:
+            found.failed[status] += 1
+    return found
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from lnamespace.access.lcluster import POD_SECURITY, cluster_grant_refs
 from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.lclusters.api_service import TenantApiService
-from lnamespace.controller.lclusters.bill import TenantBill
 from lnamespace.controller.lclusters.cache import TenantCluster
 from lnamespace.controller.lclusters.charges import ChargeResult, TenantCharges
 from lnamespace.controller.lclusters.decision import (
@@ -35,6 +34,7 @@ from lnamespace.controller.lclusters.status import (
     build_terminating_lcluster_status,
 )
 from lnamespace.controller.lclusters.taken_names import TakenNames
+from lnamespace.controller.lclusters.tenant_info import TenantInfo
 from lnamespace.controller.observation import Lifecycle
 from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.queue import WorkQueue
@@ -561,7 +561,7 @@ async def test_nothing_is_made_for_an_lcluster_that_is_gone_before_it_is_claimed
             objects,
             TenantCharges(BillingRecorder(client, NAMES)),
             TenantApiService(client),
-            TenantBill(client),
+            TenantInfo(client),
             CONVENTIONS,
         )
         _, result = await executor.execute(seen, decide_lcluster(seen, NOW))

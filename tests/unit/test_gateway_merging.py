@@ -13,6 +13,7 @@ from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.merged_watches import MemberRequest, MergedWatch, WatchRequest
 from lnamespace.gateway.merging import ResumeLog, ToldOrder, merge_pages, read_page
+from lnamespace.gateway.shares import Share
 from lnamespace.translate.continuation import ListPosition
 from lnamespace.translate.status import Refused, expired
 
@@ -43,7 +44,8 @@ def names_in(body: bytes) -> list[str]:
 
 async def test_all_namespaces_are_listed_at_the_version_of_the_first() -> None:
     cluster = Cluster({"a": 2, "b": 0, "c": 1})
-    assert names_in(await list_all(cluster.fetch, ["a", "b", "c"])) == ["a/0", "a/1", "c/0"]
+    listed = await list_all(cluster.fetch, ["a", "b", "c"], Share())
+    assert names_in(listed) == ["a/0", "a/1", "c/0"]
     assert [page.version for page in cluster.asked] == ["", "7", "7"]
 
 
@@ -56,7 +58,7 @@ async def test_a_failure_of_the_api_server_is_its_failure_in_one_namespace_of_se
         return b'{"metadata":{"resourceVersion":"5"},"items":[]}'
 
     with pytest.raises(Unreachable):
-        await list_all(fetch, ["a", "b", "c"])
+        await list_all(fetch, ["a", "b", "c"], Share())
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 6, 7, 50])
@@ -190,7 +192,7 @@ class Streams:
 
 class _Response(UpstreamResponse):
     def __init__(self, queue: "asyncio.Queue[bytes]") -> None:
-        self.status = 200
+        self.status, self.headers = 200, ()
         self.queue = queue
 
     async def take(self) -> bytes:

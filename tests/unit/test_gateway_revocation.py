@@ -1,6 +1,7 @@
 """Who loses their rights loses what they had opened: watches, exec, port-forwards."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -25,7 +26,7 @@ from lnamespace.model.names import Names
 from lnamespace.model.subject import Member
 from lnamespace.translate.made_objects import is_made
 from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.resources import ResourceType, ServingPolicy
+from lnamespace.translate.resources import ResourceTable, ResourceType, ServingPolicy
 from lnamespace.translate.status import Refused
 
 from tests.unit.support.server import DEADLINE
@@ -62,6 +63,20 @@ async def test_a_deleted_lcluster_wakes_all_that_its_people_had_opened() -> None
     async with asyncio.timeout(DEADLINE):
         await waiting
     assert tenants.get("acme") is None
+
+
+async def test_a_definition_of_one_lcluster_wakes_nobody_in_another() -> None:
+    """Each watch of each LCluster was confirmed anew whenever anybody made a definition."""
+    tenants = Tenants(cast(Any, None), cast(Any, None), Names())
+    tenants._tenants["acme"] = tenant = tenant_of()  # noqa: SLF001
+    tenants._renew_views()  # noqa: SLF001
+    waiting = asyncio.create_task(tenant.changed())
+    await asyncio.sleep(0)
+    tenants._renew_views()  # noqa: SLF001
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    waiting.cancel()
 
 
 @pytest.mark.parametrize("subresource", ["exec", "attach", "portforward", "proxy"])
@@ -122,6 +137,18 @@ async def test_a_tenant_with_too_many_watches_is_told_to_wait() -> None:
     assert watcher.counts.running["acme"] == 980
 
 
+async def test_other_resources_of_a_tenant_are_noticed_and_other_rights_are_not() -> None:
+    tenant = tenant_of()
+    waiting = asyncio.create_task(tenant.other_resources(ACME.resources))
+    await asyncio.sleep(0)
+    tenant.end()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    tenant.see(replace(ACME, resources=ResourceTable()), {})
+    async with asyncio.timeout(DEADLINE):
+        await waiting
+
+
 class Endless:
     """Forward calls that never end."""
 
@@ -171,7 +198,7 @@ class Silent:
         """Count an answer that has begun."""
         self.begun += 1
 
-    async def send(self, *_: Any) -> Any:
+    async def send(self, *_: Any, **__: Any) -> Any:
         """Take an event in, or wait for a watch upstream for ever."""
         if len(_) > 1:
             await asyncio.Event().wait()

@@ -330,6 +330,9 @@ first. */}}
 {{- include "lnamespace.keptLabels" (dict "path" "commonLabels" "labels" $v.commonLabels) }}
 {{- include "lnamespace.wrongLabels" (dict "path" "monitoring.prometheusRule.alertLabels" "labels" $v.monitoring.prometheusRule.alertLabels) }}
 {{- include "lnamespace.wrongGateway" $v.gateway }}
+{{- if and $v.gateway.enabled $v.gateway.allow.noEndpoints (semverCompare "<1.31.0-0" .Capabilities.KubeVersion.Version) }}
+- gateway.allow.noEndpoints: needs Kubernetes 1.31 or later, whose policies know addresses; this is {{ .Capabilities.KubeVersion.Version }}
+{{- end }}
 {{- range $part := list "controller" "webhook" "ledger" "gateway" }}
 {{- include "lnamespace.wrongPod" (dict "path" $part "values" (get $v $part)) }}
 {{- include "lnamespace.labelsTwice" (dict "path" (printf "%s.podLabels" $part) "labels" (get $v $part).podLabels "common" $v.commonLabels) }}

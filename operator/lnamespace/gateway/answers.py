@@ -1,5 +1,6 @@
 """Answer a client: with what the API server answered, or with a refusal of the gateway's own."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from http import HTTPStatus
@@ -10,17 +11,18 @@ import msgspec
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.answer_encodings import AnswerEncoding
 from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.compression import GZIPPED, LARGE, accepts_gzip, gzip_steps
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.shares import Share
+from lnamespace.gateway.shares import in_steps
 from lnamespace.translate.bodies import answer_down
-from lnamespace.translate.headers import headers_down
+from lnamespace.translate.headers import NOT_CACHED, headers_down
 from lnamespace.translate.long_lists import LONG, answer_down_in_steps
 from lnamespace.translate.media_types import JSON
 from lnamespace.translate.status import ApiStatus, Refused, too_many_requests
 
-_TURN = 16 * 1024
-"""Bytes of events that are translated in a turn: a millisecond or two."""
+_STEP = 16 * 1024
+"""Bytes of events that are translated before others may run: a millisecond or two."""
 
 
 class UpstreamRefused(Exception):
@@ -39,7 +41,7 @@ async def answer_json(call: TenantCall, status: int, headers: Headers, body: byt
         body = _status_of(status)
     translated = body
     if len(body) > LONG:
-        translated = await call.share.in_turns(answer_down_in_steps(call.request, body, call.view))
+        translated = await in_steps(answer_down_in_steps(call.request, body, call.view))
     elif body:
         translated = answer_down(call.request, JSON, body, call.view)
     del body
@@ -67,11 +69,16 @@ def _status_of(status: int) -> bytes:
 async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: bytes) -> None:
     """Answer with JSON in tenant spelling, in the client's encoding."""
     if len(body) > LONG:
-        encoded = await call.share.in_turns(call.encoding.steps(body))
+        encoded = await in_steps(call.encoding.steps(body))
     else:
         encoded = await call.encoding.encode(body)
     content_type = ("Content-Type", call.encoding.content_type)
     down = headers_down(headers, call.view, call.base)
+    if not any(name == "cache-control" for name, _ in down):
+        down = (*down, NOT_CACHED)  # an answer of the gateway's own
+    if len(encoded) > LARGE and accepts_gzip(call.exchange.request.value("accept-encoding")):
+        encoded = await in_steps(gzip_steps(encoded))
+        down = (*down, *GZIPPED)
     await call.exchange.answer(status, (content_type, *down), encoded)
 
 
@@ -80,26 +87,24 @@ async def send_events(
     encoding: AnswerEncoding,
     lines: AsyncIterator[bytes],
     translate: Callable[[bytes], bytes | None],
-    share: Share | None = None,
 ) -> None:
     """Send the events of a watch as they come, and by an ERROR event what ends it early.
 
-    Many at once are sent in turns: else a hundred watches that begin would each have a part of all
-    that was there in every round of the one thread, before the only request of another tenant.
+    Others may run after every few of them: a watch that begins sends all that is there.
 
     Parameters
     ----------
     translate
         From an event of the API server to that for the client; None: it is not told.
     """
-    told, share = 0, share or Share()
+    told = 0
     try:
         async with aclosing(lines) as open_lines:  # type: ignore[type-var]
             async for line in open_lines:
                 told += len(line)
-                if told > _TURN:
+                if told > _STEP:
                     told = len(line)
-                    await share.wait_for_turn()
+                    await asyncio.sleep(0)
                 event = translate(line)
                 if event is not None:
                     await exchange.send(encoding.encode_event(event))
@@ -117,7 +122,7 @@ def _error_event(status: ApiStatus) -> bytes:
 
 async def refuse(exchange: Exchange, refused: Refused) -> None:
     """Answer with a refusal in Kubernetes' words."""
-    headers = [("Content-Type", JSON)]
+    headers = [("Content-Type", JSON), NOT_CACHED]
     patience = (refused.status.details or {}).get("retryAfterSeconds")
     if patience:
         headers.append(("Retry-After", str(patience)))

@@ -82,7 +82,7 @@ class RootAuthority:
 
     @property
     def span(self) -> Span:
-        """Return from when until when it is valid, and what it certifies with it."""
+        """Return the validity period, which every CA that it issues has too."""
         return self.certificate.not_valid_before_utc, self.certificate.not_valid_after_utc
 
     def tenant_authority(self, identity: TenantIdentity) -> TenantAuthority:
@@ -90,12 +90,12 @@ class RootAuthority:
         return _derived_authority(self, identity)
 
     def webhook_key(self, identity: TenantIdentity) -> str:
-        """Return what the API server is let in with to ask the webhooks of an LCluster."""
+        """Return the key by which the API server may call the webhooks of an LCluster."""
         return _webhook_key(self, identity)
 
     @property
     def sealing_key(self) -> bytes:
-        """Return what seals texts for clients to bring back, to any replica."""
+        """Return the key that seals texts which clients bring back, to any replica."""
         return _derived(self, _SEALING_PURPOSE, 32)
 
     def serving_pair(self, hosts: Sequence[str], span: Span | None = None) -> tuple[bytes, bytes]:
@@ -184,7 +184,7 @@ def _derived(root: RootAuthority, info: bytes, size: int) -> bytes:
 def _certifying(
     builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, *, path_length: int
 ) -> x509.CertificateBuilder:
-    """Return the certificate of a CA, with so many CAs below it at most."""
+    """Make a certificate that of a CA; ``path_length``: the most CAs below it in a chain."""
     return (
         builder.add_extension(
             x509.BasicConstraints(ca=True, path_length=path_length), critical=True

@@ -22,7 +22,7 @@ _CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-auth
 
 @dataclass(frozen=True)
 class CertificateName:
-    """Who a client certificate says its holder is: its common name and its organizations."""
+    """The holder that a client certificate names: its common name and its organizations."""
 
     user: str
     groups: tuple[str, ...]

@@ -3,7 +3,12 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass, field
 
 from lnamespace.gateway.calls import STREAMED
@@ -14,13 +19,13 @@ from lnamespace.translate.status import too_many_requests
 _BODIES = 64 * 1024 * 1024
 """Bytes of bodies that one tenant may have under way: a quarter of what the listener takes of all
 (:class:`~lnamespace.gateway.http.limits.ServerLimits`)."""
-_LISTS_AT_ONCE, _AT_ONCE = 4, 32
+_LISTS_AT_ONCE, _AT_ONCE = 2, 16
 """Lists, reads and writes of a tenant that are carried out at once; the others wait for these."""
 _DELAY = 1.0
 """Seconds until a refusal is answered, which says to come again in one."""
 _DELAYED = 500
 """Refusals of one tenant that wait; the connection of one more is cut."""
-_OPENING = 8
+_OPENING = 4
 """Watches of a tenant that are being sent what was there. Until all of it has been taken each has a
 place among the requests that the API server works on, which all tenants have together."""
 _WATCHES = 1000
@@ -87,9 +92,10 @@ class InFlight:
             return
         kind = request.verb if request.verb in {"get", "list"} else "write"
         key = tenant, kind
-        lane = self._lanes.setdefault(
-            key, _Lane(asyncio.Semaphore(_LISTS_AT_ONCE if kind == "list" else _AT_ONCE))
-        )
+        lane = self._lanes.get(key)
+        if lane is None:
+            places = asyncio.Semaphore(_LISTS_AT_ONCE if kind == "list" else _AT_ONCE)
+            lane = self._lanes[key] = _Lane(places)
         lane.users += 1
         try:
             async with lane.places:
@@ -121,8 +127,7 @@ class InFlight:
             if not self._delayed[owner]:
                 del self._delayed[owner]
 
-    @contextmanager
-    def holding(self, tenant: str, size: int) -> Iterator[None]:
+    def holding(self, tenant: str, size: int) -> AbstractContextManager[None]:
         """Count the body of a request for as long as the request is under way.
 
         The longest are those for a tenant's own Services and webhooks, which may take their time:
@@ -133,6 +138,10 @@ class InFlight:
         Refused
             TooManyRequests.
         """
+        return self._holding(tenant, size) if size else nullcontext()
+
+    @contextmanager
+    def _holding(self, tenant: str, size: int) -> Iterator[None]:
         if self._bodies[tenant] + size > _BODIES:
             raise too_many_requests(f"{self._who} sent too much at once")
         self._bodies[tenant] += size

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from lnamespace.gateway.merging import ListedPart, merge_pages, read_page
+from lnamespace.gateway.shares import Share
 from lnamespace.translate.continuation import ListPosition
 from lnamespace.translate.request import Query
 
@@ -52,7 +53,7 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return found
 
 
-async def list_all(fetch: Fetch, namespaces: Sequence[str]) -> bytes:
+async def list_all(fetch: Fetch, namespaces: Sequence[str], share: Share) -> bytes:
     """Return everything, at the version of the first namespace's list; raises what fetch raises."""
     first = read_page(await fetch(PageRequest(namespaces[0])))
     turns = asyncio.Semaphore(_AT_A_TIME)
@@ -64,7 +65,9 @@ async def list_all(fetch: Fetch, namespaces: Sequence[str]) -> bytes:
 
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(namespace)) for namespace in namespaces[1:]]
+            tasks = [
+                group.create_task(share.metered(one(namespace))) for namespace in namespaces[1:]
+            ]
     except BaseExceptionGroup as failed:
         # As it is: whoever asks knows failures of the API server, and no groups of them.
         raise _first(failed) from None

@@ -4,7 +4,7 @@ A list over all namespaces is one list of each. A list of a cluster-scoped resou
 objects is one of the tenant's own and one of the platform's.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lnamespace.translate.request import Query, ResourceRequest
@@ -74,7 +74,13 @@ def cluster_parts(request: ResourceRequest, *, marked: bool = False) -> list[Par
 def list_parts(
     request: ResourceRequest, there: Sequence[str], view: View, *, marked: bool = False
 ) -> list[Part]:
-    """Return the parts of a list; ``there`` are the tenant's namespaces, in upstream spelling."""
+    """Return the parts of a list; none if no namespace is open of which anything could be asked.
+
+    Parameters
+    ----------
+    there
+        The tenant's namespaces that are open, in upstream spelling.
+    """
     if not request.resource.namespaced:
         return cluster_parts(request, marked=marked)
     if not request.namespace:
@@ -82,7 +88,12 @@ def list_parts(
     upstream = view.namespace_up(request.namespace)
     if upstream in there:
         return [Part(upstream, request)]
-    return [Part(upstream, nothing_of(request))]
+    return [Part(upstream, nothing_of(request))] if can_ask_nothing(there, view) else []
+
+
+def can_ask_nothing(there: Collection[str], view: View) -> bool:
+    """Return whether the API server can be asked for nothing of a namespace that is not there."""
+    return view.namespace_up(_EMPTY_IN) in there
 
 
 def nothing_of(request: ResourceRequest) -> ResourceRequest:

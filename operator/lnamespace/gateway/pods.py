@@ -30,7 +30,7 @@ class _Service(msgspec.Struct, frozen=True):
 
 
 async def certified_hosts(client: Client, service: str) -> tuple[str, ...]:
-    """Return what pods call the gateway: the addresses of a Service, NAMESPACE/NAME, and names.
+    """Return the hosts by which pods reach the gateway: a Service's addresses and names.
 
     Raises
     ------

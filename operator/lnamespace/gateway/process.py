@@ -55,6 +55,7 @@ from lnamespace.kube.connection import Access, connect
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.model.names import Names
 from lnamespace.runtime.addresses import listen_at
+from lnamespace.runtime.garbage import search_garbage_rarely
 from lnamespace.runtime.lifecycle import running, serve_until_stopped
 from lnamespace.runtime.lines import LineWriter
 from lnamespace.runtime.long_buffers import keep_giving_back, shorten_buffers
@@ -116,12 +117,13 @@ async def _serve(settings: Settings, answer: Answering, lock: int | None) -> Non
         await stack.enter_async_context(answer(probes))
         await stack.enter_async_context(running(_keep_certificate(context)))
         await stack.enter_async_context(running(keep_giving_back()))
+        search_garbage_rarely()
         await serve_until_stopped(stop, settings.drain_seconds, *servers)
 
 
 @dataclass(frozen=True)
 class _Process:
-    """What the parts of the gateway have in common, and how each is made of it.
+    """The common parts of the gateway, from which the others are made.
 
     Parameters
     ----------
@@ -172,12 +174,12 @@ class _Process:
 
     @cached_property
     def published(self) -> Published:
-        """Return what of the platform every tenant sees."""
+        """Return the platform's objects that every tenant sees."""
         return decode_published(self.settings.gateway_published)
 
     @cached_property
     def sealer(self) -> TokenSealer:
-        """Return what seals continue tokens."""
+        """Return the sealer of continue tokens."""
         # Not by the serving key where there is a root: after its renewal a replica that has started
         # since would take no token of one that has not.
         root = self.root
@@ -240,7 +242,7 @@ class _Process:
             await self.stack.enter_async_context(running(signer.run()))
 
     def gateway(self, tenants: Tenants) -> Gateway:
-        """Return what answers the requests of all clients."""
+        """Return the gateway, which answers the requests of all clients."""
         upstream = self.platform.own
         return Gateway(
             self.settings.gateway_host,
@@ -357,6 +359,6 @@ async def _listen(
 
 
 async def _root(settings: Settings, client: Client) -> RootAuthority | None:
-    """Return what signs the certificates of LClusters; None where nothing does."""
+    """Return the CA that signs the certificates of LClusters; None if there is none."""
     secret = settings.gateway_signer_secret
     return await shared_root(client, secret) if secret else None

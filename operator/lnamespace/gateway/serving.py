@@ -42,6 +42,9 @@ from lnamespace.translate.websocket import websocket_token
 _READ = frozenset({"get", "list", "watch"})
 _VERBS = _READ | {"create", "update", "patch", "delete", "deletecollection"}
 
+_HANDSHAKE = 0.002
+"""Seconds of the thread that a TLS handshake takes."""
+
 log = logging.getLogger(__name__)
 
 
@@ -145,17 +148,19 @@ class Gateway:
             await self.mine.serve(exchange, destination)
             return
         asked = await self._admit(exchange, destination, record)
+        new = not exchange.connection.owner
         exchange.connection.owner = tenant = asked.tenant.name
         cut = exchange.connection.transport.abort
         with (
             self.in_flight.holding(tenant, len(exchange.request.body)),
             self.shares.of(tenant, cut) as share,
         ):
+            share.charge_besides(_HANDSHAKE if new else 0.0)
             record.request = request = await self._parse(asked)
             exchange.verb = request.verb
             with self.in_flight.counted(tenant, request):
                 async with self.in_flight.lane(tenant, request):
-                    await self._serve_request(replace(asked, share=share), request)
+                    await share.metered(self._serve_request(replace(asked, share=share), request))
 
     async def _serve_request(self, asked: Asked, request: ResourceRequest | PathRequest) -> None:
         exchange = asked.exchange
@@ -244,6 +249,7 @@ class Gateway:
         if request.verb != "watch" and request.subresource not in STREAMED:
             await forward
             return
+        forward = asked.share.metered(forward)  # In a task of its own.
         tenant, login = asked.tenant, asked.login
         confirm = partial(self._still_admitted, asked, request)
         # A certificate of the tenant ends in between.
@@ -290,6 +296,7 @@ def _call(asked: Asked, request: ResourceRequest) -> TenantCall:
         asked.destination.base,
         user=asked.user,
         share=asked.share,
+        other_resources=partial(asked.tenant.other_resources, view.resources),
     )
 
 

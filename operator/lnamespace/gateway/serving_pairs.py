@@ -41,7 +41,7 @@ class MountedPair:
     directory: Path
 
     def current(self) -> PEMPair:
-        """Return what the files hold now."""
+        """Read the certificate and key from the files."""
         try:
             certificate, key = ((self.directory / name).read_bytes() for name in _FILES)
         except OSError as error:
@@ -81,7 +81,7 @@ class IssuedPair:
 
 
 def serving_pair(settings: Settings, root: RootAuthority | None) -> ServingPair:
-    """Return what provides the pair that the settings ask for.
+    """Return the provider of the certificate and key that the settings ask for.
 
     Raises
     ------

@@ -1,17 +1,20 @@
-"""What one tenant may take of what all share: memory for answers, and turns of the one thread."""
+"""What one tenant may take of what all share: memory for answers, and time of the one thread."""
 
 import asyncio
-from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from lnamespace.gateway.turns import Turns
 from lnamespace.translate.status import ApiStatus, Refused, too_many_requests
 
 _MIB = 1024 * 1024
 _SMALL = 256 * 1024
 """Bytes of each answer that do not count: whoever asks for little is not refused for others."""
+
+_UPSTREAM = 12e-9
+"""Seconds that the API server takes for a byte of JSON, to read it or to write it."""
 
 R = TypeVar("R")
 
@@ -32,51 +35,6 @@ class ShareLimits:
 
     owner: int = 64 * _MIB
     all: int = 192 * _MIB
-
-
-class Turns:
-    """Give turns for what takes milliseconds: one at a time, each owner's after another's.
-
-    All of the gateway runs in one thread. A hundred long lists of one tenant, each in steps that
-    let others run, would still be a hundred steps before anybody else's next.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
-        self._taken = False
-
-    @asynccontextmanager
-    async def turn(self, owner: str) -> AsyncIterator[None]:
-        """Wait for a turn, and give it back when others have run."""
-        if self._taken:
-            await self._wait(owner)
-        self._taken = True
-        try:
-            yield
-        finally:
-            # Not before all that is ready now has run: a short request does not wait for turns.
-            asyncio.get_running_loop().call_soon(self._next)
-
-    async def _wait(self, owner: str) -> None:
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(owner, deque()).append(waiter)
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
-                self._next()
-            raise
-
-    def _next(self) -> None:
-        while self._waiting:
-            owner, waiters = self._waiting.popitem(last=False)
-            waiter = waiters.popleft()
-            if waiters:
-                self._waiting[owner] = waiters
-            if not waiter.done():
-                waiter.set_result(None)
-                return
-        self._taken = False
 
 
 class Shares:
@@ -166,20 +124,24 @@ class Share:
         """Count so many bytes no longer."""
         self.size = max(self.size - size, 0)
 
-    async def wait_for_turn(self) -> None:
-        """Wait for a turn of the owner's, which is over when the caller next waits."""
-        async with self.shares.turns.turn(self.owner):
-            pass
+    def charge_besides(self, seconds: float, size: int = 0) -> None:
+        """Count what else the request costs: so long, and so many bytes at the API server."""
+        self.shares.turns.charge_besides(self.owner, seconds + size * _UPSTREAM)
 
-    async def in_turns(self, steps: Generator[None, None, R]) -> R:
-        """Return what steps come to, each in a turn of the owner's."""
-        while True:
-            async with self.shares.turns.turn(self.owner):
-                try:
-                    next(steps)
-                except StopIteration as end:
-                    found: R = end.value
-                    return found
+    async def metered(self, work: Awaitable[R]) -> R:
+        """Return what a task for the request comes to; its time counts for the owner."""
+        return await self.shares.turns.metered(self.owner, work)
+
+
+async def in_steps(steps: Generator[None, None, R]) -> R:
+    """Return what steps come to; others may run after each."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: R = end.value
+            return found
+        await asyncio.sleep(0)
 
 
 def _too_large() -> Refused:

@@ -7,6 +7,7 @@ from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.flow import Chunks, WriteGate
 from lnamespace.gateway.http.messages import encode_response_head
 from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.shares import Share
 
 
 async def pass_on(
@@ -23,7 +24,10 @@ async def pass_on(
 
 
 async def splice(
-    exchange: Exchange, response: UpstreamResponse, headers: Iterable[tuple[str, str]]
+    exchange: Exchange,
+    response: UpstreamResponse,
+    headers: Iterable[tuple[str, str]],
+    share: Share,
 ) -> None:
     """Join both connections after an answer 101, until either ends."""
     upstream, from_upstream, upstream_gate = response.tunnel
@@ -31,8 +35,8 @@ async def splice(
     try:
         client, from_client = await exchange.switch(encode_response_head(101, headers))
         async with asyncio.TaskGroup() as group:
-            group.create_task(_copy(from_upstream, client, gate))
-            group.create_task(_copy(from_client, upstream, upstream_gate))
+            group.create_task(share.metered(_copy(from_upstream, client, gate)))
+            group.create_task(share.metered(_copy(from_client, upstream, upstream_gate)))
     except* ConnectionError:
         pass
     finally:

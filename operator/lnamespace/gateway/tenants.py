@@ -48,7 +48,7 @@ _CLASSES = (
     Resource("resource.k8s.io", "v1", "DeviceClass", "deviceclasses"),
     Resource("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses"),
 )
-"""What the platform may publish of Kubernetes' own kinds."""
+"""Kubernetes' own kinds of which the platform may publish objects."""
 _RBAC = (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
 
 Changed = Callable[[WatchedObject | None, WatchedObject | None], None]
@@ -232,7 +232,10 @@ class Tenants:
     def _renew_views(self) -> None:
         self._stale = False
         self._shown = self._published_names()
-        self._roles = self._published_roles()
+        roles = self._published_roles()
+        if roles != self._roles:
+            # Otherwise a definition of one tenant had every watch of all others confirmed anew.
+            self._roles = roles
         self._tables = {}
         for tenant in self._tenants.values():
             tenant.see(self._view(tenant.cluster), self._roles)

@@ -1,4 +1,4 @@
-"""What the values of options must be."""
+"""Checks of the values of options."""
 
 import re
 

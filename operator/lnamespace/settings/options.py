@@ -20,7 +20,7 @@ from lnamespace.settings.checks import (
 
 
 def _option(default: Any, meaning: str, *commands: str) -> Any:
-    """Define an option of some commands; of all commands where none is named."""
+    """Define an option of some commands, or of all if no command is named."""
     return field(default=default, metadata={"meaning": meaning, "commands": commands})
 
 

@@ -133,8 +133,11 @@ def manager_of(user_agent: str, content_type: str = "") -> str:
     """
     if content_type.startswith("application/apply-patch"):
         return ""
+    product = user_agent.partition("/")[0]
+    if len(product) <= FIELD_MANAGER_MAX_LENGTH and product.isascii() and product.isprintable():
+        return product or "unknown"
     name, size = "", 0
-    for character in user_agent.partition("/")[0]:
+    for character in product:
         size += len(character.encode(errors="replace")) if character.isprintable() else 0
         if size > FIELD_MANAGER_MAX_LENGTH:
             break
@@ -200,7 +203,7 @@ def _refuse_parameters(request: ResourceRequest) -> None:
 def _selectors(
     request: ResourceRequest, view: View, listed: ListedObjects
 ) -> Iterator[tuple[str, str]]:
-    """Yield the selectors; the API server reads none of a request for one object."""
+    """Yield the selectors. The API server ignores those of a request for one object."""
     if request.verb not in COLLECTION_VERBS:
         return
     terms = parse_field_selector(request.parameter("fieldSelector") or "")

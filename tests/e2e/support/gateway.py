@@ -66,8 +66,8 @@ class GatewayProcess(Process):
         super().__init__(kubeconfig, log, **fixed, **more)
 
     def ready(self, log: str) -> bool:
-        """Whether it listens, after it has listed everything."""
-        return "listening" in log
+        """Whether it listens, and says of itself how it is, which it does last."""
+        return "listening" in log and "answering probes" in log
 
 
 class GatewayCluster(Cluster):

@@ -52,7 +52,7 @@ _config_map = msgspec.json.Decoder(_CAConfigMap)
 
 
 class GatewayLocator:
-    """Know where the gateway is, and the CA of the certificate that it has made for itself.
+    """Find the address of the gateway, and the CA of the certificate that it made for itself.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class LClusterResult:
-    """What a reconcile came to.
+    """The result of a reconcile.
 
     Parameters
     ----------
@@ -47,8 +47,9 @@ class LClusterResult:
         What the ledger knows; None where nothing was recorded.
     remaining
         What has yet to go of a tenant whose LCluster is being deleted.
-    unbilled
-        Why the tenant does not read its bill: it is tried again, and the cluster can be used.
+    uninformed
+        Why the tenant does not read its payer and its limits: it is tried again, and the cluster
+        can be used.
     """
 
     entries: ActiveEntries = NOBODY
@@ -56,7 +57,7 @@ class LClusterResult:
     failures: tuple[ClusterError, ...] = ()
     charges: ChargeResult | None = None
     remaining: tuple[str, ...] = ()
-    unbilled: tuple[ClusterError, ...] = ()
+    uninformed: tuple[ClusterError, ...] = ()
 
 
 def build_lcluster_status(

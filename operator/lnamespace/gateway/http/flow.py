@@ -3,6 +3,8 @@
 import asyncio
 import time
 
+PART = 128 * 1024
+"""Bytes that are written before the other side has to have taken some, and others may run."""
 HIGH_WATER = 256 * 1024
 """Bytes that wait for a reader before the other side is asked to pause."""
 

@@ -11,14 +11,14 @@ from typing import Any, cast
 import httptools
 
 from lnamespace.errors import Unreachable
-from lnamespace.gateway.http.flow import Chunks, WriteGate
+from lnamespace.gateway.http.flow import PART, Chunks, WriteGate
 from lnamespace.gateway.http.messages import Headers, encode_request_head
 from lnamespace.kube.sockets import API_SERVER, keep_alive
 
 _IDLE = 60.0
 """Seconds after which an unused connection is not used again; the API server closes it later."""
 _CONNECT = 10.0
-_KEPT = 64
+_KEPT = 256
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._parser: httptools.HttpResponseParser | None = None
         self._headers: list[tuple[str, str]] = []
         self._reusable = self._switched = False
-        self._interim = False
+        self._interim = self._writing = False
         self._complete = True
         """Whether nothing is expected from the API server now."""
 
@@ -170,13 +170,32 @@ class UpstreamConnection(asyncio.Protocol):
         self._bodiless = bodiless
         self._headers = []
         self._reusable = self._switched = False
-        self._interim = self._complete = False
+        self._interim = self._complete = self._writing = False
         self.chunks = Chunks(self.transport)
         answered: asyncio.Future[UpstreamResponse] = asyncio.get_running_loop().create_future()
         self._head = answered
-        self.transport.write(head + body if body else head)
-        await self.gate.passed()
+        if len(body) > PART:
+            await self._write(head, body)
+        else:
+            self.transport.write(head + body if body else head)
+            await self.gate.passed()
         return await answered
+
+    async def _write(self, head: bytes, body: bytes) -> None:
+        """Write a long request in parts, between which others may run.
+
+        It may be answered before it is whole: then nobody reads the rest.
+        """
+        self._writing = True
+        self.transport.write(head)
+        parts = memoryview(body)
+        for start in range(0, len(body), PART):
+            if self._complete:
+                return
+            self.transport.write(parts[start : start + PART])
+            await self.gate.passed()
+            await asyncio.sleep(0)
+        self._writing = False
 
     def data_received(self, data: bytes) -> None:
         """Parse an answer, or pass on what comes through a tunnel."""
@@ -234,7 +253,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._interim = False
         elif self._parser and not self._switched and not self._complete:
             self._complete = True
-            lasts = self._parser.should_keep_alive() and not self.last
+            lasts = self._parser.should_keep_alive() and not self.last and not self._writing
             self._reusable = lasts and not self._bodiless
             self.chunks.end()
 
@@ -265,11 +284,24 @@ class UpstreamPool:
         self.authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def send(
-        self, method: str, target: str, headers: Iterable[tuple[str, str]], body: bytes = b""
+        self,
+        method: str,
+        target: str,
+        headers: Iterable[tuple[str, str]],
+        body: bytes = b"",
+        *,
+        lasting: bool = False,
     ) -> UpstreamResponse:
         """Send a request; return when the head of the answer has arrived.
 
         A GET is sent once more where a kept connection turns out to be closed.
+
+        Parameters
+        ----------
+        lasting
+            Whether the answer goes on, as that of a watch: it has a connection of its own. Those
+            that are kept are for requests that give them back: a tenant that opened watches left
+            none to others, whose requests waited for a new handshake each.
 
         Raises
         ------
@@ -282,7 +314,7 @@ class UpstreamPool:
         head = encode_request_head(method, target, sized)
         # The API server closes it also where the kubelet refuses, and the answer does not say so.
         last = any(name == "upgrade" for name, _ in sized)
-        connection = None if last else self._kept()
+        connection = None if last or lasting else self._kept()
         if connection and method in ("GET", "HEAD"):
             try:
                 return await connection.exchange(head, body, bodiless=method == "HEAD")

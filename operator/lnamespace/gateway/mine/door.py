@@ -22,7 +22,7 @@ from lnamespace.gateway.mine.spans import (
 )
 from lnamespace.gateway.mine.visitors import Visitor, Visitors
 from lnamespace.gateway.mine.watches import MineWatcher
-from lnamespace.gateway.shares import Shares
+from lnamespace.gateway.shares import Share, Shares
 from lnamespace.gateway.upstream_discovery import UpstreamDiscovery
 from lnamespace.translate.discovery import DiscoveredGroup
 from lnamespace.translate.percent import encode_query, encode_segment
@@ -34,6 +34,16 @@ _DISCOVERY = ("/api", "/apis", "/openapi", "/version")
 _COUNTED = PathRequest("get", "/")
 
 Request = ResourceRequest | PathRequest | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request of somebody who has logged in."""
+
+    exchange: Exchange
+    destination: Destination
+    visitor: Visitor
+    share: Share
 
 
 class PlatformResources:
@@ -88,35 +98,38 @@ class MineDoor:
         request = parse_platform_request(sent.method, destination.target, self.resources.table)
         exchange.verb = request.verb if request else VERBS.get(sent.method, "")
         exchange.connection.owner = owner = visitor.owner
-        with self.in_flight.holding(owner, len(sent.body)):
+        cut = exchange.connection.transport.abort
+        with (
+            self.in_flight.holding(owner, len(sent.body)),
+            self.shares.of(owner, cut) as share,
+        ):
+            asked = Asked(exchange, destination, visitor, share)
             if exchange.verb == "watch":
-                await self._answer(exchange, destination, visitor, request)
+                await share.metered(self._answer(asked, request))
                 return
             with self.in_flight.counted(owner, _COUNTED):
-                asked = request or _COUNTED
-                async with self.in_flight.lane(owner, asked):
-                    await self._answer(exchange, destination, visitor, request)
+                async with self.in_flight.lane(owner, request or _COUNTED):
+                    await share.metered(self._answer(asked, request))
 
-    async def _answer(
-        self, exchange: Exchange, destination: Destination, visitor: Visitor, request: Request
-    ) -> None:
+    async def _answer(self, asked: Asked, request: Request) -> None:
+        exchange, visitor = asked.exchange, asked.visitor
         if isinstance(request, ResourceRequest) and spans_namespaces(request):
             call = MineCall.of(exchange, request, visitor, self.platform, self.rights)
+            call = replace(call, share=asked.share)
             if not call.of_namespaces:
                 visitor.refuse_certificate()
             if request.verb == "watch":
                 await self.watcher.watch(call)
                 return
-            with self.shares.of(visitor.owner, exchange.connection.transport.abort) as share:
-                await self.lister.answer(replace(call, share=share))
+            await self.lister.answer(call)
         elif not visitor.credentials and (target := self._open_to_all(visitor, request)):
             sent = exchange.request
             headers = headers_for_platform(sent.headers, upgrade=False)
-            passing = Passing(exchange, target, destination.base)
+            passing = Passing(exchange, target, asked.destination.base, asked.share)
             await passing.answer(self.platform.own, headers)
         else:
             visitor.refuse_certificate()
-            await self._pass(exchange, destination, visitor, request)
+            await self._pass(asked, request)
 
     def _open_to_all(self, visitor: Visitor, request: Request) -> str:
         """Return the URL of what the gateway's own account may read for anybody; empty if none."""
@@ -132,42 +145,42 @@ class MineDoor:
         mine = request.name in self.rights.held(visitor.subjects)
         return f"/api/v1/namespaces/{encode_segment(request.name)}{query}" if mine else ""
 
-    async def _pass(
-        self, exchange: Exchange, destination: Destination, visitor: Visitor, request: Request
-    ) -> None:
+    async def _pass(self, asked: Asked, request: Request) -> None:
+        exchange, destination = asked.exchange, asked.destination
         sent = exchange.request
         headers = headers_for_platform(sent.headers, upgrade=sent.upgrade)
-        passing = Passing(exchange, destination.target, destination.base)
+        passing = Passing(exchange, destination.target, destination.base, asked.share)
         answer = passing.answer(self.platform.theirs, headers)
         if not isinstance(request, ResourceRequest):
             await answer
         elif request.verb == "watch":
-            with self.watcher.counts.counted(visitor.user):
-                await self._while_held(answer, visitor, request.authorization_namespace)
+            with self.watcher.counts.counted(asked.visitor.user):
+                await self._while_held(asked, answer, request.authorization_namespace)
         elif request.subresource in STREAMED:
-            await self._while_held(answer, visitor, request.authorization_namespace)
+            await self._while_held(asked, answer, request.authorization_namespace)
         else:
             await answer
 
     async def _while_held(
-        self, answer: Coroutine[Any, Any, None], visitor: Visitor, namespace: str
+        self, asked: Asked, answer: Coroutine[Any, Any, None], namespace: str
     ) -> None:
         """Answer; cut a watch or a stream when rights in its namespace end that are there now."""
-        if namespace not in self.rights.held(visitor.subjects):
+        if namespace not in self.rights.held(asked.visitor.subjects):
             await answer
             return
         changed = asyncio.Event()
-        stop = self.rights.listen(visitor.subjects, changed.set)
+        stop = self.rights.listen(asked.visitor.subjects, changed.set)
 
         def next_change() -> Awaitable[object]:
             changed.clear()
             return changed.wait()
 
         def confirm() -> None:
-            if namespace not in self.rights.held(visitor.subjects):
+            if namespace not in self.rights.held(asked.visitor.subjects):
                 raise ConnectionAbortedError("the rights in the namespace have ended")
 
         try:
-            await answer_while_allowed(answer, next_change, confirm)
+            # In a task of its own, whose time counts for the visitor too.
+            await answer_while_allowed(asked.share.metered(answer), next_change, confirm)
         finally:
             stop()

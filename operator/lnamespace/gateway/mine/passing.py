@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.shares import Share
 from lnamespace.gateway.streams import pass_on, splice
 from lnamespace.gateway.upstream import Acting, Upstream
 from lnamespace.translate.headers import HOP_BY_HOP
 
 _OF_CONNECTION = HOP_BY_HOP | {"content-length", "expect", "host"}
 _OF_PROXIES = ("x-remote-", "x-forwarded-", "forwarded", "x-real-ip")
-"""What headers begin with that only a proxy may say, whom the API server may trust."""
+"""The beginnings of headers that only a proxy which the API server trusts may send."""
 _BODILESS = frozenset({204, 304})
 
 
@@ -43,6 +44,7 @@ class Passing:
     exchange: Exchange
     target: str
     base: str
+    share: Share
 
     async def answer(self, upstream: Upstream, headers: Headers) -> None:
         """Answer by what the API server answers.
@@ -55,7 +57,7 @@ class Passing:
         sent = self.exchange.request
         response = await upstream.send(sent.method, self.target, Acting(), headers, sent.body)
         if response.status == 101:
-            await splice(self.exchange, response, _switching(response.headers))
+            await splice(self.exchange, response, _switching(response.headers), self.share)
         elif sent.method == "HEAD" or response.status in _BODILESS:
             response.close()
             await self.exchange.answer(response.status, tuple(self._down(response)), b"")

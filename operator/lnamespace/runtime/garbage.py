@@ -1,0 +1,18 @@
+"""Python's search for cycles of objects that nobody has: it holds up the one thread."""
+
+import gc
+
+_RARELY = 50
+"""How many searches among younger objects there are before one among all: five times as many."""
+
+
+def search_garbage_rarely() -> None:
+    """Leave out of every search what there is now, and search through the rest rarely.
+
+    Modules, classes and what was read at first are most objects, and stay. A search through them
+    took 100 ms of a process that answers requests in 3; one through a thousand watches takes 50.
+    """
+    gc.collect()
+    gc.freeze()
+    young, middle, _ = gc.get_threshold()
+    gc.set_threshold(young, middle, _RARELY)
