@@ -101,7 +101,7 @@ def test_who_asks_for_little_is_never_refused_for_others() -> None:
         assert code_of(little, 100) == 429
 
 
-async def test_a_third_list_waits_for_others_of_its_tenant_alone() -> None:
+async def test_a_fifth_list_waits_for_others_of_its_tenant_alone() -> None:
     counted, begun, end = InFlight(200), list[str](), asyncio.Event()
 
     async def ask(tenant: str, verb: str) -> None:
@@ -114,7 +114,7 @@ async def test_a_third_list_waits_for_others_of_its_tenant_alone() -> None:
         tasks.append(asyncio.create_task(ask(tenant, verb)))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert sorted(begun) == ["a create", "a get", *["a list"] * 2, "a watch", "b list"]
+    assert sorted(begun) == ["a create", "a get", *["a list"] * 4, "a watch", "b list"]
     end.set()
     await asyncio.gather(*tasks)
     assert len(begun) == len(tasks)

@@ -14,7 +14,7 @@ from lnamespace.translate.status import too_many_requests
 _BODIES = 64 * 1024 * 1024
 """Bytes of bodies that one tenant may have under way: a quarter of what the listener takes of all
 (:class:`~lnamespace.gateway.http.limits.ServerLimits`)."""
-_LISTS_AT_ONCE, _AT_ONCE = 2, 16
+_LISTS_AT_ONCE, _AT_ONCE = 4, 16
 """Lists, reads and writes of a tenant that are carried out at once; the others wait for these."""
 _DELAY = 1.0
 """Seconds until a refusal is answered, which says to come again in one."""
