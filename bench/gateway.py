@@ -30,6 +30,8 @@ from tests.e2e.support.processes import free_port
 from tests.e2e.support.waiting import eventually
 
 TENANT, PERSON = "acme", "alice"
+FIRST = 5
+"""LClusters whose first answer is waited for, one after the other."""
 LISTED = 1000
 SPACES = 10
 """Namespaces that a list over all of them reads; each holds a tenth of as many objects."""
@@ -117,12 +119,15 @@ def gateway_cluster() -> Iterator[tuple[GatewayCluster, LClusters]]:
 
 
 def _rows(cluster: GatewayCluster, made: LClusters, chosen: argparse.Namespace) -> Iterator[Row]:
-    progress("an LCluster, and its first request")
+    progress("LClusters, and their first requests")
     process = Process(cluster.gateway.pid)
-    began = time.perf_counter()
-    made.make(TENANT, PERSON)
+    names = [TENANT, *(f"first{number}" for number in range(1, FIRST))]
+    for name in names:
+        made.person_without_access(name, PERSON)  # Their certificate is no part of it.
+    waited = [_seconds(partial(_first_answer, made, name)) * 1000 for name in names]
+    what = "LCluster made, until kubectl answers in it, p50"
+    yield Row(what, "ms", median(waited), None, "<= 500 ms")
     resident = made.resident(TENANT, PERSON)
-    yield Row("LCluster made, until kubectl answers in it", "ms", _since(began), None, "<= 500 ms")
     door = Door(resident.api, cluster.admin, process)
     if chosen.workers_only:
         yield from _worker_rows(cluster, resident, chosen.seconds)
@@ -133,6 +138,11 @@ def _rows(cluster: GatewayCluster, made: LClusters, chosen: argparse.Namespace) 
     yield from _list_rows(door, chosen.samples // 10)
     yield from _document_rows(door, resident, chosen.samples // 10)
     yield from _worker_rows(cluster, resident, chosen.seconds)
+
+
+def _first_answer(made: LClusters, name: str) -> None:
+    made.make(name, PERSON)
+    made.resident(name, PERSON)
 
 
 def _since(began: float) -> float:

@@ -23,6 +23,7 @@ CLUSTER_TOOL = REPOSITORY / "hack" / "cluster"
 NAMESPACE = "lnamespace-system"
 ADMIN = "admin"
 
+_GATEWAY_CA = "kube-public/lnamespace-gateway"
 _FIRST = """
 apiVersion: tenancy.loblaw.digital/v1beta1
 kind: LNamespace
@@ -206,22 +207,19 @@ class Stage:
     def _start_controller(self, gateway: int) -> None:
         options = {
             "LCLUSTERS": "yes",
-            "GATEWAY_URL": f"https://127.0.0.1:{gateway}",
-            "GATEWAY_AUTHORITIES": (self.directory / "pki" / "ca.crt").read_text(),
+            "GATEWAY_URL": f"https://localhost:{gateway}",
+            "GATEWAY_CA_CONFIG_MAP": _GATEWAY_CA,
         }
         controller = self._start("controller", "controller", **options)
         controller.until(lambda: "caches are complete" in controller.tail())
 
     def _start_gateway(self, port: int) -> None:
-        """Serve by the API server's certificate, which is good for this address."""
-        certificate = self.directory / "gateway"
-        certificate.mkdir(mode=0o700)
-        for ours, theirs in (("tls.crt", "server.crt"), ("tls.key", "server.key")):
-            shutil.copy(self.directory / "pki" / theirs, certificate / ours)
+        """Serve by a certificate that the gateway makes, as it does where nobody gives it one."""
         options = {
             "GATEWAY_LISTEN": f"127.0.0.1:{port}",
             "GATEWAY_HOST": "localhost",
-            "GATEWAY_CERTIFICATE_DIRECTORY": str(certificate),
+            "GATEWAY_CERTIFICATE_DIRECTORY": "",
+            "GATEWAY_CA_CONFIG_MAP": _GATEWAY_CA,
             "GATEWAY_SIGNER_SECRET": f"{NAMESPACE}/lnamespace-gateway-signer",
             "DRAIN_SECONDS": "1",
         }

@@ -84,7 +84,7 @@ async def _create(client: Client, names: Names) -> str:
 
 
 def webhook_problem(error: ClusterError, webhook: str) -> str:
-    """Return what kept the API server from calling a webhook; empty if the webhook refused.
+    """Return why the API server could not call a webhook; empty if the webhook refused.
 
     Raises
     ------

@@ -126,7 +126,7 @@ class Unreadable(ServerFault):
 class Conflict(ClusterError):
     """The object is not as the request assumed.
 
-    Whoever is first in a loop must not win for longer and longer.
+    It is retried without a growing delay: one of two writers would starve otherwise.
     """
 
     retryable = True

@@ -23,13 +23,16 @@ from tests.e2e.support.gateway import GatewayCluster
 from tests.e2e.support.instances import Instance, bare
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.processes import Controller, Process, Webhook
+from tests.e2e.support.published import PublishingCluster
 from tests.e2e.support.rights import Rights
-from tests.e2e.support.scheduling import SharedGatewayScheduling, rank
+from tests.e2e.support.scheduling import SharedClusterScheduling, rank, shared_cluster
+from tests.e2e.support.shared import SharedClusters, all_running, with_lclusters
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import Measurements
 from tests.e2e.support.wire import Wire, wire
 
 _MEASUREMENTS = pytest.StashKey[Measurements]()
+_SHARED = pytest.StashKey[SharedClusters]()
 _LOGS = pytest.StashKey[dict[Process, int]]()
 
 
@@ -37,6 +40,15 @@ def pytest_configure(config: pytest.Config) -> None:
     # An API server that starts spends a quarter of its time on garbage; helm and kubectl end soon.
     os.environ.setdefault("GOGC", "400")
     config.stash[_MEASUREMENTS] = Measurements()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Stop the cluster that files share after the last test of the last of them."""
+    name = shared_cluster(item.path)
+    known = item.config.stash.get(_SHARED, None)
+    if known and name and (nextitem is None or shared_cluster(nextitem.path) != name):
+        known.stop(name)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,9 +64,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedGatewayScheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedClusterScheduling | None:
     by_file = config.getvalue("dist") == "loadfile"
-    return SharedGatewayScheduling(config, log) if by_file else None
+    return SharedClusterScheduling(config, log) if by_file else None
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -102,29 +114,59 @@ def measurements(pytestconfig: pytest.Config) -> Measurements:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Start the cluster that the files share.
 
-    A file that does what others would not survive has a fixture of this name by `own_cluster`;
-    `admin`, `people`, `tenants` and `rights` are then those of its own cluster.
+    A file that does what others would not survive has a fixture of this name by `own_cluster`, or
+    by one that such files share; `admin`, `people`, `tenants` and `rights` are then of that one.
     """
     with running(tmp_path_factory.mktemp("e2e")) as shared:
         yield shared
 
 
 @pytest.fixture(scope="session")
-def _shared_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as shared:
-        assert isinstance(shared, GatewayCluster)
-        yield shared
+def shared(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SharedClusters]:
+    """Return the clusters that several files share, each started by the first of them."""
+    made = pytestconfig.stash[_SHARED] = SharedClusters(tmp_path_factory)
+    yield made
+    made.stop_all()
 
 
 @pytest.fixture(scope="module")
-def gateway_cluster(_shared_gateway: GatewayCluster) -> Iterator[GatewayCluster]:
+def gateway_cluster(shared: SharedClusters) -> Iterator[GatewayCluster]:
     """Return the cluster that files about the gateway share, as their fixture `cluster`.
 
     Each has LClusters of names of its own, and leaves the gateway as it was. To kubectl all of them
     are at one address.
     """
-    yield _shared_gateway
-    _shared_gateway.forget_discovery()
+    found = shared.running("gateway_cluster", GatewayCluster)
+    yield found
+    found.forget_discovery()
+
+
+@pytest.fixture(scope="module")
+def published_cluster(shared: SharedClusters) -> Iterator[GatewayCluster]:
+    """Return the cluster that files about what the platform publishes share, likewise."""
+    found = shared.running("published_cluster", PublishingCluster)
+    yield found
+    found.forget_discovery()
+
+
+@pytest.fixture(scope="module")
+def crashing_cluster(shared: SharedClusters) -> Cluster:
+    """Return the cluster that files share which kill what is on it, with all of it running."""
+    return all_running(shared.running("crashing_cluster", Cluster))
+
+
+@pytest.fixture(scope="module")
+def crashing_gateway_cluster(shared: SharedClusters) -> GatewayCluster:
+    """Return the cluster with a gateway that files share which kill what is on it, likewise."""
+    return all_running(shared.running("crashing_gateway_cluster", GatewayCluster))
+
+
+@pytest.fixture(scope="module")
+def lcluster_instance(shared: SharedClusters) -> Instance:
+    """Return where files about LClusters without a gateway start controllers of their own."""
+    return shared.entered("lcluster_instance", with_lclusters)
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,10 @@
 """What the chart makes, as files that people review: `LNAMESPACE_GOLDEN=write` writes them anew.
 
-Without values as a whole, and what values change of it.
+Without values as a whole; what the gateway adds; and what other values change of either.
 
 Here and not among the unit tests, for helm comes with the control plane.
 """
 
-import json
 import os
 import re
 from difflib import unified_diff
@@ -15,10 +14,12 @@ import pytest
 import yaml
 
 from tests.e2e.support.api import Object
+from tests.e2e.support.chart_text import complete, concise, objects
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.instances import CHART
 
 FOLDER = Path(__file__).parent / "golden" / "chart"
+GATEWAY = ("--set=gateway.enabled=true,gateway.host=lclusters.example.com,gateway.mine=true",)
 CASES: dict[str, tuple[str, ...]] = {
     "classes": ("--set=controller.classNames={gold,silver}",),
     "names": ("--set=serviceAccount.name=robot,webhook.name=door,ledger.name=books",),
@@ -32,58 +33,26 @@ CASES: dict[str, tuple[str, ...]] = {
         "--set=controller.deploy=false,webhook.deploy=false,ledger.deploy=false",
         "--set=webhook.url=https://10.1.2.3:8443",
     ),
-    "gateway": ("--set=gateway.enabled=true,gateway.host=lclusters.example.com,gateway.mine=true",),
+    "without-hooks": ("--set=hooks=false,serviceAccount.create=false",),
+}
+"""Changes of the chart without the gateway."""
+GATEWAY_CASES: dict[str, tuple[str, ...]] = {
     "gateway-elsewhere": (
         "--set=gateway.enabled=true,gateway.host=lclusters.example.com,gateway.deploy=false",
         "--set=gateway.certManager.enabled=true,gateway.fairness.create=false",
     ),
-    "without-hooks": ("--set=hooks=false,serviceAccount.create=false",),
     "all-options": ("--values", str(FOLDER / "all-options-values.yaml")),
 }
+"""Changes of the chart with the gateway."""
 SERVED = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 """What a cluster says by itself."""
 SUFFIX, OTHER_SUFFIX = "loblaw.digital", "team1.example.com"
-_CHANGING = ("helm.sh/chart", "app.kubernetes.io/version")
-
-
-class Folded(yaml.SafeDumper):
-    """Long expressions as they are read best: line by line."""
-
-
-def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    """A text of several lines is shown in several."""
-    style = "|" if "\n" in value else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-
-Folded.add_representer(str, text)
-
-
-def shown(item: Object) -> Object:
-    """An object without what differs in every release, and without schemas, which are elsewhere."""
-    for meta in (item["metadata"], item.get("spec", {}).get("template", {}).get("metadata", {})):
-        for label in _CHANGING:
-            meta.get("labels", {}).pop(label, None)
-    if written := item.get("data", {}).get("guards.json"):  # they are here as themselves
-        names = (f"{guard['kind']} {guard['metadata']['name']}" for guard in json.loads(written))
-        item["data"]["guards.json"] = "\n".join(names)
-    if item["kind"] == "CustomResourceDefinition":
-        for version in item["spec"]["versions"]:
-            version.pop("schema")
-            version.pop("additionalPrinterColumns", None)
-    return item
 
 
 def rendered(cluster: Cluster, *flags: str, served: str = SERVED) -> str:
     """What the chart makes, as text."""
     words = ("helm", "template", "lnamespace", str(CHART), "-n", "lnamespace-system")
     return cluster.run(*words, "--kube-version=1.36.3", f"--api-versions={served}", *flags).ok()
-
-
-def readable(made: str) -> str:
-    """The same in one form, without what is the same in every release."""
-    items = [shown(item) for item in yaml.safe_load_all(made) if item]
-    return yaml.dump_all(items, Dumper=Folded, sort_keys=False, allow_unicode=True, width=100)
 
 
 def check(file: Path, made: str) -> None:
@@ -93,10 +62,15 @@ def check(file: Path, made: str) -> None:
     assert file.read_text() == made
 
 
-def check_difference(case: str, default: str, made: str) -> None:
-    before, after = readable(default).splitlines(), readable(made).splitlines()
-    lines = unified_diff(before, after, "default", case, "", "", 1, "")
+def check_difference(case: str, before: str, after: str, of: str = "default") -> None:
+    """Compare what is different between two texts with what was reviewed."""
+    lines = unified_diff(before.splitlines(), after.splitlines(), of, case, "", "", 1, "")
     check(FOLDER / f"{case}.diff", "\n".join(lines) + "\n")
+
+
+def identity(item: Object) -> tuple[str, str, str]:
+    meta = item["metadata"]
+    return item["kind"], meta.get("namespace", ""), meta["name"]
 
 
 @pytest.fixture(scope="module")
@@ -105,22 +79,79 @@ def default(cluster: Cluster) -> str:
     return rendered(cluster)
 
 
+@pytest.fixture(scope="module")
+def gateway(cluster: Cluster) -> str:
+    """What the chart makes with the gateway."""
+    return rendered(cluster, *GATEWAY)
+
+
 def test_the_chart_makes_what_was_reviewed(default: str) -> None:
-    check(FOLDER / "default.yaml", readable(default))
+    check(FOLDER / "default.yaml", complete(objects(default)))
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_values_change_what_was_reviewed(case: str, default: str, cluster: Cluster) -> None:
-    check_difference(case, default, rendered(cluster, *CASES[case]))
+    made = rendered(cluster, *CASES[case])
+    check_difference(case, complete(objects(default)), complete(objects(made)))
+
+
+def test_the_gateway_adds_what_was_reviewed(default: str, gateway: str) -> None:
+    before = {identity(item) for item in objects(default)}
+    added = [item for item in objects(gateway) if identity(item) not in before]
+    check(FOLDER / "gateway.yaml", concise(added))
+
+
+def test_a_short_text_shows_what_is_not_as_usual(gateway: str) -> None:
+    usual = concise(objects(gateway))
+    others = objects(gateway)
+    by_kind = {item["kind"]: item for item in others}
+    del by_kind["ServiceAccount"]["metadata"]["labels"]["app.kubernetes.io/instance"]
+    by_kind["ClusterRole"]["metadata"]["labels"]["aggregate"] = "true"
+    by_kind["ValidatingAdmissionPolicy"]["spec"]["validations"][0]["reason"] = "Unauthorized"
+    by_kind["ValidatingAdmissionPolicyBinding"]["spec"]["validationActions"] = ["Audit"]
+    added = set(concise(others).splitlines()) - set(usual.splitlines())
+    shown = "\n".join(sorted(added))
+    for each in (
+        "app.kubernetes.io/managed-by: Helm",
+        "aggregate: 'true'",
+        "Unauthorized",
+        "[Audit]",
+    ):
+        assert each in shown
+
+
+def test_the_gateway_changes_what_was_reviewed_of_all_else(default: str, gateway: str) -> None:
+    before = {identity(item) for item in objects(default)}
+    others = [item for item in objects(gateway) if identity(item) in before]
+    check_difference("gateway", complete(objects(default)), complete(others))
+
+
+@pytest.mark.parametrize("case", GATEWAY_CASES)
+def test_values_change_what_was_reviewed_of_the_gateway(
+    case: str, gateway: str, cluster: Cluster
+) -> None:
+    made = rendered(cluster, *GATEWAY_CASES[case])
+    check_difference(case, concise(objects(gateway)), concise(objects(made)), "gateway")
+
+
+@pytest.mark.parametrize("flags", [(), GATEWAY, *GATEWAY_CASES.values()])
+def test_each_policy_has_a_binding_and_is_in_force(
+    flags: tuple[str, ...], cluster: Cluster
+) -> None:
+    names: dict[str, list[str]] = {}
+    for item in objects(rendered(cluster, *flags)):
+        names.setdefault(item["kind"], []).append(item["metadata"]["name"])
+    for kind in ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"):
+        assert sorted(names.get(kind, ())) == sorted(names.get(f"{kind}Binding", ()))
 
 
 @pytest.mark.parametrize(
-    ("served", "used"), [(SERVED, 4), (SERVED.replace("v1/", "v1beta1/"), 4), ("v1/Pod", 0)]
+    ("served", "used"), [(SERVED, 6), (SERVED.replace("v1/", "v1beta1/"), 6), ("v1/Pod", 0)]
 )
-def test_pods_are_led_to_the_gateway_in_the_version_that_the_cluster_has(
+def test_mutating_policies_are_of_the_version_that_the_cluster_has(
     served: str, used: int, cluster: Cluster
 ) -> None:
-    made = rendered(cluster, *CASES["gateway"], served=served)
+    made = rendered(cluster, *GATEWAY, served=served)
     leading = [each for each in yaml.safe_load_all(made) if each["kind"].startswith("Mutating")]
     policies = [each for each in leading if "Policy" in each["kind"]]
     assert len(policies) == used
@@ -138,4 +169,5 @@ def test_another_instance_has_names_of_its_own_and_is_the_same_otherwise(
     taken = "|".join(map(re.escape, of_cluster))
     assert not re.findall(rf"(?<![\w.:-])(?:{taken})(?![\w.:-])", other)
     alike = other.replace(f"lnamespace.{OTHER_SUFFIX}", "lnamespace")
-    check_difference("other-instance", default, alike.replace(OTHER_SUFFIX, SUFFIX))
+    made = objects(alike.replace(OTHER_SUFFIX, SUFFIX))
+    check_difference("other-instance", complete(objects(default)), complete(made))

@@ -1,4 +1,4 @@
-"""What breaks is mended, and what should be is: on a cluster of its own, for it is killed here."""
+"""What breaks is mended, and what should be is: on a cluster that is killed here."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -41,9 +41,9 @@ MARKED = {"labelSelector": "app.kubernetes.io/managed-by=lnamespace"}
 
 
 @pytest.fixture(scope="module")
-def cluster(own_cluster: Cluster) -> Cluster:
+def cluster(crashing_cluster: Cluster) -> Cluster:
     """The cluster whose parts die."""
-    return own_cluster
+    return crashing_cluster
 
 
 def spec(number: int) -> dict[str, Any]:
@@ -110,9 +110,8 @@ def test_killed_in_the_middle_of_eighty_creations(
         assert count(rbac_path(kind)) == 160 + 50
 
 
-@pytest.mark.parametrize(
-    "daemon", ["kube-apiserver", pytest.param("etcd", marks=pytest.mark.thorough)]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("daemon", ["kube-apiserver", "etcd"])
 def test_the_cluster_dies_under_load(
     daemon: str, cluster: Cluster, tenants: Tenants, rights: Rights, measurements: Measurements
 ) -> None:
@@ -365,6 +364,7 @@ def test_what_cannot_be_read_is_told_and_takes_nothing_from_anybody(
     eventually(lambda: not rights.sudoes(user("sue"), name))
 
 
+@pytest.mark.thorough
 def test_uninstalled_and_installed_again(
     cluster: Cluster, tenants: Tenants, rights: Rights
 ) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import time
 from functools import partial
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 
 from tests.e2e.support.api import (
     APPLY,
+    JSON,
     JSON_PATCH,
     MERGE,
     NAMESPACES,
@@ -16,10 +18,11 @@ from tests.e2e.support.api import (
     Answer,
     Api,
     ApiError,
+    Object,
     refusal,
 )
 from tests.e2e.support.comparison import Comparison
-from tests.e2e.support.gateway import GatewayCluster, LClusters
+from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters
 from tests.e2e.support.people import People
 from tests.e2e.support.waiting import eventually
 
@@ -30,6 +33,7 @@ MAPS = f"{HERE}/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/same/deployments"
 POLICIES = "/apis/networking.k8s.io/v1/namespaces/same/networkpolicies"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/same.example.com/v1/namespaces/same/widgets"
@@ -78,6 +82,8 @@ def ask_about_namespaces(clusters: Comparison) -> None:
     ask("PUT", f"{HERE}/finalize", {**applied, "spec": {"finalizers": ["kubernetes"]}})
     ask("POST", NAMESPACES, {"metadata": {"name": "same"}})
     ask("POST", NAMESPACES, {"metadata": {"name": "Bad_x"}})
+    ask("POST", f"{NAMESPACES}?dryRun=All", {"metadata": {"name": "same-dry"}})
+    ask("GET", f"{NAMESPACES}/same-dry")
     ask("DELETE", NAMESPACES)
 
 
@@ -119,6 +125,7 @@ def ask_about_config_maps(clusters: Comparison, cluster: GatewayCluster) -> None
     ask("PATCH", one, {"metadata": {"finalizers": ["a/b"]}}, STRATEGIC)
     ask("PATCH", one, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a/b"]}}, STRATEGIC)
     ask("PATCH", one, {}, "application/apply-patch+cbor")
+    ask("POST", MAPS, {"metadata": {"name": "large"}, "data": {"a": "b" * 4 * 1024 * 1024}})
     for path in (one, f"{MAPS}/nope", f"{MAPS}/a%25b", f"{MAPS}/a%2Fb", f"{one}/status"):
         ask("GET", path)
     ask("DELETE", f"{MAPS}/nope")
@@ -145,6 +152,41 @@ def ask_about_list_options(clusters: Comparison) -> None:
         for query in ("fieldSelector=z=y", "watch=1&fieldSelector=z=y", "limit=x"):
             clusters.ask("GET", f"{path}?{query}")
     clusters.ask("GET", "/api/v1/nodes?fieldSelector=metadata.namespace=x")
+
+
+def ask_about_no_namespace(clusters: Comparison) -> None:
+    """Ask for what is in a namespace that does not exist."""
+    ask, nowhere = clusters.ask, f"{NAMESPACES}/nope"
+    one, deployment = f"{nowhere}/configmaps/c", "/apis/apps/v1/namespaces/nope/deployments/d"
+    named = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    ask("POST", f"{nowhere}/configmaps", named)
+    ask("PUT", one, named)
+    ask("PATCH", f"{one}?fieldManager=m", named, APPLY)
+    for kind in (MERGE, STRATEGIC):
+        ask("PATCH", one, {"data": {"a": "b"}}, kind)
+    ask("PATCH", one, [{"op": "add", "path": "/data", "value": {}}], JSON_PATCH)
+    for path in (one, deployment, f"{deployment}/scale", f"{deployment}/status"):
+        ask("GET", path)
+    ask("DELETE", one)
+    for query in ("", "?labelSelector=a=b", "?fieldSelector=metadata.name=c", "?labelSelector=@"):
+        ask("DELETE", f"{nowhere}/configmaps{query}")
+    ask("GET", f"{nowhere}/configmaps")
+    ask("PUT", f"{deployment}/status", {"metadata": {"name": "d"}})
+    ask("PATCH", f"{deployment}/scale", {"spec": {"replicas": 0}}, MERGE)
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
+    ask("POST", f"{nowhere}/pods/p/eviction", eviction)
+    ask("POST", f"{nowhere}/serviceaccounts/default/token", {"spec": {}})
+    ask("GET", f"{nowhere}/pods/p/log")
+
+
+def ask_about_warnings(clusters: Comparison) -> None:
+    """Ask for what is deprecated: lists and watches lost what the API server warns of."""
+    for path in ("/api/v1/endpoints", f"{HERE}/endpoints", f"{NAMESPACES}/nope/endpoints"):
+        for query in ("", "?limit=1", "?watch=1&timeoutSeconds=1"):
+            for accept in (JSON, TABLE):
+                clusters.ask_for_headers(f"{path}{query}", accept)
+    for path in ("/api/v1/nodes", "/api/v1/nodes?watch=1&timeoutSeconds=1", "/apis", "/version"):
+        clusters.ask_for_headers(path)
 
 
 def ask_about_reviews(clusters: Comparison) -> None:
@@ -209,7 +251,9 @@ def ask_about_policies(clusters: Comparison) -> None:
 def ask_about_cluster_scoped_objects(clusters: Comparison) -> None:
     ask, role, class_ = clusters.ask, f"{RBAC}/clusterroles/same", f"{CLASSES}/same"
     key = "rbac.authorization.k8s.io/aggregate-to-same"
-    labels = {key: "true", "l": "m"}
+    # As long as a label may be.
+    kubeflows = "rbac.authorization.kubeflow.org/aggregate-to-kubeflow-pipelines-edit"
+    labels = {key: "true", "l": "m", kubeflows: "true"}
     ask("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "same", "labels": labels}})
     ask("PATCH", role, {"metadata": {"labels": {key: None}}}, MERGE)
     ask("PATCH", role, [{"op": "remove", "path": "/metadata/labels"}], JSON_PATCH)
@@ -218,12 +262,41 @@ def ask_about_cluster_scoped_objects(clusters: Comparison) -> None:
     named = {**applied, "metadata": {"name": "same"}, "rules": rules}
     ask("PATCH", f"{role}?fieldManager=m", named, APPLY)
     ask("GET", f"{RBAC}/clusterroles?fieldSelector=metadata.name=same")
+    ask("GET", f"{RBAC}/clusterroles?labelSelector={kubeflows}")
     ask("POST", CLASSES, {"metadata": {"name": "same"}, "value": 5})
     ask("PATCH", class_, {"description": "x"}, STRATEGIC)
     ask("PATCH", class_, {"value": 7}, MERGE)
     ask("POST", CLASSES, {"metadata": {"name": "system-same"}, "value": 5})
     ask("DELETE", class_)
     ask("GET", class_)
+
+
+def ask_about_own_names(clusters: Comparison) -> None:
+    """Ask about objects in a namespace that are named as the LCluster is, as teams name theirs."""
+    ask, own = clusters.ask, {"metadata": {"name": "compared-x"}}
+    for kind in ("configmaps", "secrets"):
+        ask("GET", f"{HERE}/{kind}/compared-x")
+        ask("POST", f"{HERE}/{kind}", {"metadata": {"name": "compared-X_"}})
+    for _ in range(2):
+        ask("POST", MAPS, own)
+    bindings = f"{RBAC}/namespaces/same/rolebindings"
+    api = {"apiGroup": "rbac.authorization.k8s.io"}
+    bound = {**own, "subjects": [{**api, "kind": "User", "name": "compared-bob"}]}
+    for kind in ("Role", "ClusterRole"):
+        role = {**api, "kind": kind, "name": "compared-reader"}
+        ask("POST", bindings, {**bound, "roleRef": role})
+        ask("PUT", f"{bindings}/compared-x", {**bound, "roleRef": {**role, "name": "compared-w"}})
+        ask("DELETE", f"{bindings}/compared-x")
+    spec = {"containers": [{"name": "c", "image": "i"}], "priorityClassName": "compared-high"}
+    ask("POST", f"{HERE}/pods", {**own, "spec": spec})
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+    named = {**rule, "resources": ["namespaces"], "resourceNames": ["compared-x", "same"]}
+    judged = {
+        "matchConstraints": {"resourceRules": [named]},
+        "validations": [{"expression": "true"}],
+    }
+    policy = {"metadata": {"name": "same"}, "spec": judged}
+    ask("POST", f"{ADMISSION}/validatingadmissionpolicies", policy)
 
 
 def ask_about_managers(clusters: Comparison) -> None:
@@ -279,17 +352,25 @@ def is_empty(api: Api, path: str) -> bool:
         return False
 
 
-def ask_about_custom_resources(clusters: Comparison, plain: Api, inside: Api) -> None:
-    ask, one = clusters.ask, f"{WIDGETS}/w"
+def is_deprecated(api: Api, path: str) -> bool:
+    return "is deprecated" in api.answer("GET", path).headers
+
+
+def definition(group: str) -> Object:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
     spec = {
-        "group": "same.example.com",
+        "group": group,
         "names": {"plural": "widgets", "kind": "Widget"},
         "scope": "Namespaced",
         "versions": [version],
     }
-    ask("POST", DEFINITIONS, {"metadata": {"name": "widgets.same.example.com"}, "spec": spec})
+    return {"metadata": {"name": f"widgets.{group}"}, "spec": spec}
+
+
+def ask_about_custom_resources(clusters: Comparison, plain: Api, inside: Api) -> None:
+    ask, one = clusters.ask, f"{WIDGETS}/w"
+    ask("POST", DEFINITIONS, definition("same.example.com"))
     eventually(partial(is_empty, plain, WIDGETS), what=f"{WIDGETS} is not served")
     # Discovery, by which the gateway knows a kind, is later than the kind itself.
     eventually(partial(is_empty, inside, WIDGETS), what=f"{WIDGETS} is not served inside")
@@ -303,6 +384,13 @@ def ask_about_custom_resources(clusters: Comparison, plain: Api, inside: Api) ->
     ask("PATCH", f"{one}?fieldManager=m&force=true", named, APPLY)
     ask("GET", WIDGETS)
     ask("GET", f"{WIDGETS}?fieldSelector=spec.x=1")
+    deprecated = [{"op": "add", "path": "/spec/versions/0/deprecated", "value": True}]
+    ask("PATCH", f"{DEFINITIONS}/widgets.same.example.com", deprecated, JSON_PATCH)
+    for api in (plain, inside):
+        eventually(partial(is_deprecated, api, one), what="nobody is warned of the version")
+    everywhere = WIDGETS.replace("/namespaces/same", "")
+    for path in (WIDGETS, everywhere, f"{everywhere}?watch=1&timeoutSeconds=1"):
+        clusters.ask_for_headers(path)
     ask("DELETE", one)
 
 
@@ -312,16 +400,29 @@ def test_requests_have_the_answers_of_a_plain_cluster(
     ask_about_namespaces(clusters)
     ask_about_config_maps(clusters, cluster)
     ask_about_list_options(clusters)
+    ask_about_warnings(clusters)
+    ask_about_no_namespace(clusters)
     ask_about_reviews(clusters)
     ask_about_events(clusters)
     ask_about_workloads(clusters)
     ask_about_policies(clusters)
     ask_about_cluster_scoped_objects(clusters)
+    ask_about_own_names(clusters)
     ask_about_managers(clusters)
     ask_about_webhooks(clusters)
     inside = alice.acting("alice", "system:masters")
     ask_about_custom_resources(clusters, cluster.admin, inside)
     assert "\n".join(clusters.differences[:30]) == ""
+
+
+def test_a_dry_run_of_a_namespace_does_not_wait_for_rights_in_it(alice: Api) -> None:
+    """The gateway waited 10 s to be let in where nothing had been made."""
+    inside = alice.acting("alice", "system:masters")
+    began = time.monotonic()
+    made = inside.create(NAMESPACES, {"metadata": {"name": "dry"}}, dryRun="All")
+    assert time.monotonic() - began < 9
+    assert made["metadata"]["name"] == "dry"
+    assert inside.find(f"{NAMESPACES}/dry") is None
 
 
 def test_pages_over_all_namespaces_have_each_object_once(alice: Api) -> None:
@@ -351,6 +452,13 @@ def test_pages_over_all_namespaces_have_each_object_once(alice: Api) -> None:
     assert refusal(alice.get, secrets, status=400, **query, **{"continue": tokens[0]})
 
 
+def test_what_the_listener_refuses_is_a_status(alice: Api) -> None:
+    """A body over 8 MiB was answered by a text without a type, and the connection reset."""
+    answer = alice.answer("POST", MAPS, b"a" * 12 * 1024 * 1024, (("Content-Type", JSON),))
+    assert answer.status == 413
+    assert json.loads(answer.body)["reason"] == "RequestEntityTooLarge"
+
+
 @pytest.mark.parametrize("accept", ["application/json", TABLE])
 @pytest.mark.parametrize("path", ["/api/v1/configmaps", f"{NAMESPACES}/nope/configmaps"])
 def test_a_watch_says_where_the_initial_events_end(alice: Api, path: str, accept: str) -> None:
@@ -358,6 +466,30 @@ def test_a_watch_says_where_the_initial_events_end(alice: Api, path: str, accept
     query += "&sendInitialEvents=1&resourceVersionMatch=NotOlderThan"
     answer = alice.answer("GET", f"{path}?{query}", b"", (("Accept", accept),))
     assert answer.text.count('"k8s.io/initial-events-end":"true"') == 1
+
+
+def test_where_no_namespace_is_left_lists_are_empty_and_initial_events_end(
+    cluster: GatewayCluster, people: People
+) -> None:
+    """Operators inside, who have to let go of what is left, could not sync: it was a 500."""
+    lclusters = LClusters(cluster, people)
+    lclusters.make("emptied", "alice", sudoers=("alice",))
+    alice = lclusters.resident("emptied", "alice").api.acting("alice", "system:masters")
+    held = {"metadata": {"name": "held", "finalizers": ["example.com/held"]}}
+    alice.create(f"{RBAC}/clusterroles", held)
+    cluster.admin.delete(f"{LCLUSTERS}/emptied")
+    eventually(lambda: is_empty(alice, NAMESPACES), what="namespaces are left")
+    for path in ("/api/v1/configmaps", "/api/v1/configmaps?limit=5", MAPS):
+        assert alice.get(path)["items"] == []
+    query = "watch=1&timeoutSeconds=2&allowWatchBookmarks=1"
+    query += "&sendInitialEvents=1&resourceVersionMatch=NotOlderThan"
+    for path in ("/api/v1/configmaps", MAPS):
+        told = alice.answer("GET", f"{path}?{query}").text
+        assert told.count('"k8s.io/initial-events-end":"true"') == 1
+    alice.patch(f"{RBAC}/clusterroles/held", {"metadata": {"finalizers": None}})
+    eventually(
+        lambda: cluster.admin.find(f"{LCLUSTERS}/emptied") is None, what="the LCluster is left"
+    )
 
 
 def test_a_watch_that_is_to_tell_nothing_that_is_there_tells_none(alice: Api) -> None:
@@ -392,6 +524,41 @@ def content_type(answer: Answer) -> str:
 def of_one_form(accept: str, body: bytes) -> object:
     """Return what YAML says; protobuf says it in one way only."""
     return yaml.safe_load(body) if accept.endswith("yaml") else body
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/nodes",
+        "/apis/networking.k8s.io/v1/ipaddresses",
+        "/apis/apiregistration.k8s.io/v1/apiservices",
+    ],
+)
+def test_tables_of_what_the_gateway_makes_have_the_columns_of_a_plain_cluster(
+    cluster: GatewayCluster, alice: Api, path: str
+) -> None:
+    shown = [
+        [
+            {key: each[key] for key in ("name", "type", "format", "priority")}
+            for each in json.loads(api.answer("GET", path, b"", (("Accept", TABLE),)).body)[
+                "columnDefinitions"
+            ]
+        ]
+        for api in (cluster.admin, alice)
+    ]
+    assert shown[1] == shown[0]
+
+
+def test_a_watch_of_api_services_ends_when_there_is_a_new_one(alice: Api) -> None:
+    """Nobody who watches APIServices was told of a new group."""
+    inside, path = alice.acting("alice", "system:masters"), "/apis/apiregistration.k8s.io/v1"
+    version = inside.get(f"{path}/apiservices")["metadata"]["resourceVersion"]
+    watch = inside.opened(f"{path}/apiservices?watch=1&resourceVersion={version}")
+    inside.create(DEFINITIONS, definition("told.example.com"))
+    assert watch.readline() == b"", "the watch has ended"
+    again = f"{path}/apiservices?watch=1&resourceVersion={version}"
+    assert refusal(inside.get, again, status=410)
+    assert inside.get(f"{path}/apiservices/v1.told.example.com")
 
 
 @pytest.mark.parametrize("path", [f"{NAMESPACES}/default", "/api/v1/configmaps", "/api/v1/nodes"])

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.support.api import NAMESPACES, Api, ApiError, Unreachable, ns_path
 from tests.e2e.support.cables import Cable, cable
-from tests.e2e.support.cluster import RELEASE_NAMESPACE, running
+from tests.e2e.support.cluster import RELEASE_NAMESPACE
 from tests.e2e.support.gateway import (
     GATEWAY_ACCOUNT,
     GatewayCluster,
@@ -38,11 +38,9 @@ class Line:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own: its API server crashes, and all its objects are read."""
-    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        yield own
+def cluster(crashing_gateway_cluster: GatewayCluster) -> GatewayCluster:
+    """Return a cluster whose API server crashes."""
+    return crashing_gateway_cluster
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from tests.e2e.support.api import APPLY, GROUP, NAMESPACES, Object, ns_path, refusal, unless
-from tests.e2e.support.cluster import running
 from tests.e2e.support.commands import Result
 from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, Resident
 from tests.e2e.support.people import People
@@ -25,25 +24,10 @@ API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 LABEL = "tenancy.loblaw.digital/lcluster"
 
 
-class AuditedCluster(GatewayCluster):
-    """A cluster whose API server keeps an audit log too."""
-
-    def up(self) -> None:
-        """Start the control plane in a folder that is its own already."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / ".lnamespace-cluster").touch()
-        rules = [{"level": "Metadata"}]
-        policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}
-        (self.folder / "audit-policy.yaml").write_text(json.dumps(policy))
-        super().up()
-
-
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("gateway"), AuditedCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        yield own
+def cluster(published_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about what the platform publishes share."""
+    return published_cluster
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,7 @@
 """What the platform tells LClusters, and what it lets them see: their bill, and shared objects."""
 
 import json
-from collections.abc import Iterator
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -10,11 +9,10 @@ from uuid import uuid4
 import pytest
 
 from tests.e2e.support.api import Api, ns_path, refusal
-from tests.e2e.support.cluster import SERVICE_ACCOUNT, running
+from tests.e2e.support.cluster import SERVICE_ACCOUNT
 from tests.e2e.support.gateway import (
     LCLUSTERS,
     GatewayCluster,
-    GatewayProcess,
     LClusters,
     Resident,
 )
@@ -22,63 +20,36 @@ from tests.e2e.support.ledger import Ledger
 from tests.e2e.support.people import People
 from tests.e2e.support.probes import metric
 from tests.e2e.support.processes import free_port
+from tests.e2e.support.published import CERTS, PUBLISHED
 from tests.e2e.support.waiting import eventually
 
-BILL = "lcluster-bill"
-
-
-CERTS = "certs.example.com"
-PUBLISHED: dict[str, Any] = {
-    "storageClasses": ["fast"],
-    "runtimeClasses": ["gvisor*"],
-    "clusterRoles": ["platform-reader"],
-    "customResources": [
-        {"group": CERTS, "clusterScoped": {"issuers": ["main"]}, "namespaced": ["certificates"]}
-    ],
-}
-
-
-class PublishingCluster(GatewayCluster):
-    """A cluster that shares more with its LClusters than by default."""
-
-    def helm(self, verb: str, *flags: str) -> None:
-        """Install or upgrade the chart, with what is published."""
-        values = (f"--set-json=gateway.published.{k}={json.dumps(v)}" for k, v in PUBLISHED.items())
-        super().helm(verb, *values, *flags)
-
-    @cached_property
-    def gateway(self) -> GatewayProcess:
-        """The gateway, which knows what is published; not started."""
-        published = {"LNAMESPACE_GATEWAY_PUBLISHED": json.dumps(PUBLISHED)}
-        return self.another_gateway("gateway", self.port, **published)
+INFO = "lcluster-info"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("gateway"), PublishingCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        yield own
+def cluster(published_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about what the platform publishes share."""
+    return published_cluster
 
 
 @pytest.fixture(scope="module")
 def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
     """Return an LCluster with a user and a sudoer, and another."""
     made = LClusters(cluster, people)
-    made.make("acme", "alice", "bob", sudoers=("alice",))
-    made.make("canary", "carol")
+    made.make("billed", "alice", "bob", sudoers=("alice",))
+    made.make("charged", "carol")
     return made
 
 
 @pytest.fixture(scope="module")
 def alice(lclusters: LClusters) -> Resident:
-    """Return a user and sudoer in acme."""
-    return lclusters.resident("acme", "alice")
+    """Return a user and sudoer in billed."""
+    return lclusters.resident("billed", "alice")
 
 
 def bill(resident: Resident) -> dict[str, str]:
     """Return what somebody in an LCluster reads in its bill."""
-    result = resident.kubectl("get", "configmap", BILL, "-n", "kube-public", "-o", "json")
+    result = resident.kubectl("get", "configmap", INFO, "-n", "kube-public", "-o", "json")
     data: dict[str, str] = json.loads(result.ok())["data"]
     return data
 
@@ -92,22 +63,26 @@ def test_who_is_in_an_lcluster_reads_who_pays_for_it(
     cluster: GatewayCluster, lclusters: LClusters, alice: Resident
 ) -> None:
     assert bill(alice)["costCenter"] == "unallocated"
-    charge(cluster, "acme", "4711")
-    charge(cluster, "canary", "0815")
+    charge(cluster, "billed", "4711")
+    charge(cluster, "charged", "0815")
     eventually(lambda: bill(alice)["costCenter"] == "4711", what="the bill is the former one")
     assert bill(alice)["team"] == "team 4711"
-    provenance = cluster.admin.get(f"{LCLUSTERS}/acme")["spec"]["billing"]["provenance"]
+    provenance = cluster.admin.get(f"{LCLUSTERS}/billed")["spec"]["billing"]["provenance"]
     assert bill(alice)["since"][:19] == provenance["effectiveAt"][:19]
-    assert set(bill(alice)) == {"costCenter", "team", "since"}
-    carol = lclusters.resident("canary", "carol")
+    assert {key: value for key, value in bill(alice).items() if key.startswith("limits.")} == {
+        "limits.namespaces": "200",
+        "limits.customResourceDefinitions": "200",
+    }
+    assert {each for each in bill(alice) if "." not in each} == {"costCenter", "team", "since"}
+    carol = lclusters.resident("charged", "carol")
     eventually(lambda: bill(carol)["costCenter"] == "0815", what="the bill is the former one")
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        ("delete", "configmap", BILL),
-        ("patch", "configmap", BILL, "--type=merge", "-p", '{"data": {"costCenter": "1"}}'),
+        ("delete", "configmap", INFO),
+        ("patch", "configmap", INFO, "--type=merge", "-p", '{"data": {"costCenter": "1"}}'),
         ("delete", "configmaps", "--all"),
     ],
 )
@@ -123,13 +98,13 @@ def test_nobody_in_an_lcluster_changes_its_bill(alice: Resident, command: tuple[
 def test_other_configmaps_of_that_name_are_the_tenants_own(alice: Resident) -> None:
     alice.kubectl("create", "namespace", "my-kube-public").ok()
     for namespace in ("default", "my-kube-public"):
-        alice.kubectl("create", "configmap", BILL, "-n", namespace).ok()
-        alice.kubectl("delete", "configmap", BILL, "-n", namespace).ok()
+        alice.kubectl("create", "configmap", INFO, "-n", namespace).ok()
+        alice.kubectl("delete", "configmap", INFO, "-n", namespace).ok()
 
 
 def test_a_bill_goes_with_its_namespace_and_is_made_anew(alice: Resident) -> None:
     def uid() -> str:
-        path = ("get", "configmap", BILL, "-n", "kube-public", "-o", "jsonpath={.metadata.uid}")
+        path = ("get", "configmap", INFO, "-n", "kube-public", "-o", "jsonpath={.metadata.uid}")
         return alice.kubectl(*path).out
 
     before = uid()
@@ -143,15 +118,15 @@ def test_a_stolen_token_of_the_controller_writes_no_other_configmap(
 ) -> None:
     bill(alice)
     thief = Api(cluster.token("lnamespace-system", SERVICE_ACCOUNT))
-    places = (("acme-default", BILL), ("acme-kube-public", "other"), ("kube-public", BILL))
+    places = (("billed-default", INFO), ("billed-kube-public", "other"), ("kube-public", INFO))
     for namespace, name in places:
         body = {"metadata": {"name": name}, "data": {"a": "b"}}
         where = ns_path(namespace, "configmaps")
-        assert "lcluster-bill in an LCluster's" in refusal(thief.create, where, body, status=403)
-    place = ns_path("acme-kube-public", f"configmaps/{BILL}")
+        assert "lcluster-info in an LCluster's" in refusal(thief.create, where, body, status=403)
+    place = ns_path("billed-kube-public", f"configmaps/{INFO}")
     assert "forbidden" in refusal(thief.delete, place, status=403)
     change = {"metadata": {"finalizers": ["example.com/hold"]}}
-    assert "lcluster-bill in an LCluster's" in refusal(thief.patch, place, change, status=403)
+    assert "lcluster-info in an LCluster's" in refusal(thief.patch, place, change, status=403)
 
 
 def test_the_ledger_and_a_bill_come_to_what_the_tenant_reads_as_its_cost(
@@ -163,7 +138,7 @@ def test_the_ledger_and_a_bill_come_to_what_the_tenant_reads_as_its_cost(
 
     def begins() -> str:
         ledger.publish()
-        found = [each for each in ledger.intervals() if each["namespace"] == "acme-prod"]
+        found = [each for each in ledger.intervals() if each["namespace"] == "billed-prod"]
         assert found, "the ledger does not know the namespace yet"
         (interval,) = found
         assert interval["cost_center"] == "4711"
@@ -174,8 +149,8 @@ def test_the_ledger_and_a_bill_come_to_what_the_tenant_reads_as_its_cost(
     head = "namespace,usage_start_time,usage_end_time,cost,currency"
     window = f"{begin[:19]}Z,{begin[:4]}-12-31T23:00:00Z"
     lines = [
-        f"acme-prod,{window},12.40,CAD",
-        f"canary-default,{window},99.90,CAD",
+        f"billed-prod,{window},12.40,CAD",
+        f"charged-default,{window},99.90,CAD",
         f"kube-system,{window},5.00,CAD",
     ]
     file = tmp_path / "bill.csv"
@@ -183,8 +158,8 @@ def test_the_ledger_and_a_bill_come_to_what_the_tenant_reads_as_its_cost(
     report = ledger.command("costs", str(file), "--by", "lcluster", "-o", "json").ok()
     rows: list[dict[str, Any]] = json.loads(report)
     assert {(row["lcluster"], row["cost"]) for row in rows} == {
-        ("acme", 12.4),
-        ("canary", 99.9),
+        ("billed", 12.4),
+        ("charged", 99.9),
         ("", 5.0),
     }
     cluster.costs.mkdir(exist_ok=True)
@@ -192,25 +167,25 @@ def test_the_ledger_and_a_bill_come_to_what_the_tenant_reads_as_its_cost(
     eventually(lambda: "costs.json" in bill(alice), what="the tenant does not read its cost")
     cost = {"month": "2026-11", "costCenter": "4711", "currency": "CAD", "cost": 12.4}
     assert json.loads(bill(alice)["costs.json"]) == [cost]
-    carol = lclusters.resident("canary", "carol")
+    carol = lclusters.resident("charged", "carol")
     eventually(lambda: "costs.json" in bill(carol), what="the other does not read its cost")
     assert "99.90" in bill(carol)["costs.json"]
     assert "12.40" not in bill(carol)["costs.json"]
 
 
 def test_a_bill_that_says_the_same_is_not_written(cluster: GatewayCluster, alice: Resident) -> None:
-    place = ns_path("acme-kube-public", f"configmaps/{BILL}")
+    place = ns_path("billed-kube-public", f"configmaps/{INFO}")
     before = cluster.admin.get(place)["metadata"]["resourceVersion"]
     cluster.controller.stop()
     cluster.controller.start()
-    cluster.admin.patch(f"{LCLUSTERS}/acme", {"spec": {"users": [{"name": "alice"}]}})
+    cluster.admin.patch(f"{LCLUSTERS}/billed", {"spec": {"users": [{"name": "alice"}]}})
     eventually(lambda: lists_one_user(cluster), what="the controller has not reconciled")
     assert cluster.admin.get(place)["metadata"]["resourceVersion"] == before
     assert bill(alice)["costCenter"] == "4711"
 
 
 def lists_one_user(cluster: GatewayCluster) -> bool:
-    status = cluster.admin.get(f"{LCLUSTERS}/acme")["status"]
+    status = cluster.admin.get(f"{LCLUSTERS}/billed")["status"]
     found: int = status["counts"]["users"]
     return found == 1
 
@@ -237,7 +212,7 @@ def shared(cluster: GatewayCluster, alice: Resident) -> Resident:
     issuers = f"/apis/{CERTS}/v1/issuers"
     eventually(lambda: cluster.admin.get(issuers), what="the kind is not served")
     # One that begins as names of the LCluster do is the platform's all the same.
-    for name in ("main", "internal", "acme-other"):
+    for name in ("main", "internal", "billed-other"):
         metadata = {"name": name, "labels": {"owner": "the-platform"}}
         make(
             issuers,
@@ -294,7 +269,7 @@ def test_of_each_kind_just_the_names_are_seen_that_are_published(
         return set(found.split())
 
     eventually(lambda: seen() == names, what=f"{kind} are not those that are published")
-    for name in ("slow", "kata", "internal", "other", "acme-other"):
+    for name in ("slow", "kata", "internal", "other", "billed-other"):
         assert "NotFound" in shared.kubectl("get", kind, name).err
 
 
@@ -333,11 +308,11 @@ def test_a_kind_that_may_be_used_has_the_tenants_own_objects(
         "spec": {"issuerRef": {"name": "main"}},
     }
     shared.kubectl("apply", "-n", "default", *SUDO, "-f", "-", stdin=json.dumps(body)).ok()
-    found = cluster.admin.get(f"/apis/{CERTS}/v1/namespaces/acme-default/certificates/web")
+    found = cluster.admin.get(f"/apis/{CERTS}/v1/namespaces/billed-default/certificates/web")
     assert found["spec"] == body["spec"]
-    carol = lclusters.resident("canary", "carol")
+    carol = lclusters.resident("charged", "carol")
     cluster.admin.create(
-        f"/apis/{CERTS}/v1/namespaces/canary-default/certificates",
+        f"/apis/{CERTS}/v1/namespaces/charged-default/certificates",
         {"apiVersion": f"{CERTS}/v1", "kind": "Certificate", "metadata": {"name": "theirs"}},
     )
     listed = shared.kubectl("get", "certificates", "-A", "-o", "name", *SUDO).ok()
@@ -389,8 +364,8 @@ def test_storage_is_what_the_claims_of_an_lcluster_are_bound_to(
 ) -> None:
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": "data"}
     for namespace, size in (
-        ("acme-default", "2Gi"),
-        ("acme-kube-public", "1Gi"),
+        ("billed-default", "2Gi"),
+        ("billed-kube-public", "1Gi"),
         ("default", "9Gi"),
     ):
         body = {
@@ -404,9 +379,11 @@ def test_storage_is_what_the_claims_of_an_lcluster_are_bound_to(
         }
         cluster.admin.create("/api/v1/persistentvolumes", body)
     storage = partial(metric, cluster.gateway, "lnamespace_gateway_lcluster_storage_bytes")
-    eventually(lambda: storage(lcluster="acme") == 3 * 1024**3, what="the volumes are not counted")
-    assert storage(lcluster="canary") == 0
-    assert lclusters.is_ready("acme")
+    eventually(
+        lambda: storage(lcluster="billed") == 3 * 1024**3, what="the volumes are not counted"
+    )
+    assert storage(lcluster="charged") == 0
+    assert lclusters.is_ready("billed")
 
 
 def test_objects_are_counted_without_being_listed(cluster: GatewayCluster, alice: Resident) -> None:
@@ -418,7 +395,7 @@ def test_objects_are_counted_without_being_listed(cluster: GatewayCluster, alice
     body = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
     alice.kubectl("create", "-n", "default", "-f", "-", stdin=body).ok()
     another = cluster.another_gateway("counting", free_port())
-    objects = partial(metric, another, "lnamespace_gateway_lcluster_objects", lcluster="acme")
+    objects = partial(metric, another, "lnamespace_gateway_lcluster_objects", lcluster="billed")
     another.start()
     try:
         eventually(lambda: objects() > 0, 120, "the objects are not counted")
@@ -429,9 +406,9 @@ def test_objects_are_counted_without_being_listed(cluster: GatewayCluster, alice
 
 
 def directly(cluster: GatewayCluster) -> int:
-    """Count the lasting objects of acme by listing them: kinds that nothing makes meanwhile."""
+    """Count the lasting objects of billed by listing them: kinds that nothing makes meanwhile."""
     kinds = "configmaps,secrets,serviceaccounts,roles,rolebindings,services,certificates"
-    names = [f"acme-{each}" for each in ("default", "kube-system", "kube-public", "prod")]
+    names = [f"billed-{each}" for each in ("default", "kube-system", "kube-public", "prod")]
     count = 0
     for namespace in names:
         found = cluster.run("kubectl", "get", kinds, "-n", namespace, "-o", "name").ok()

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.e2e.support.api import GROUP, NAMESPACES, Api, Object, ns_path, refusal
-from tests.e2e.support.cluster import RELEASE_NAMESPACE, running
+from tests.e2e.support.cluster import RELEASE_NAMESPACE
 from tests.e2e.support.commands import REPOSITORY
 from tests.e2e.support.gateway import (
     GATEWAY_ACCOUNT,
@@ -50,25 +50,23 @@ except HTTPError as error:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        yield own
+def cluster(published_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about what the platform publishes share."""
+    return published_cluster
 
 
 @pytest.fixture(scope="module")
 def alice(cluster: GatewayCluster, people: People) -> Resident:
-    """Return the sudoer of LCluster acme, beside which there is another."""
+    """Return the sudoer of LCluster podded, beside which there is another."""
     made = LClusters(cluster, people)
     made.make("beta", "bob", sudoers=("bob",))
-    made.make("acme", "alice", sudoers=("alice",))
-    return made.resident("acme", "alice")
+    made.make("podded", "alice", sudoers=("alice",))
+    return made.resident("podded", "alice")
 
 
 @pytest.fixture(scope="module")
 def inside(alice: Resident) -> Api:
-    """Return the administrator inside acme."""
+    """Return the administrator inside podded."""
     api = alice.api.acting("alice", "system:masters")
     api.create(NAMESPACES, {"metadata": {"name": "prod"}})
     return api
@@ -125,10 +123,10 @@ def test_clients_in_any_namespace_work_with_what_a_pod_has(
 ) -> None:
     allow(inside, namespace)
     make_pod(inside, namespace, "one")
-    authorities(cluster.admin, f"acme-{namespace}")
-    program = running_programs.of(f"acme-{namespace}", "one")
+    authorities(cluster.admin, f"podded-{namespace}")
+    program = running_programs.of(f"podded-{namespace}", "one")
     told = printed(program.python(LISTING))
-    assert told == {"namespace": f"acme-{namespace}", "pods": [[f"acme-{namespace}", "one"]]}
+    assert told == {"namespace": f"podded-{namespace}", "pods": [[f"podded-{namespace}", "one"]]}
     # Go's in-cluster configuration.
     assert program.run("kubectl", "get", "pods", "-o", "name").ok() == "pod/one\n"
     who = program.run("kubectl", "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
@@ -144,8 +142,8 @@ def test_the_documented_name_of_the_api_server_leads_to_the_gateway(
     inside.create(NAMESPACES, {"metadata": {"name": "named"}})
     allow(inside, "named")
     make_pod(inside, "named", "one")
-    authorities(cluster.admin, "acme-named")
-    program = running_programs.of("acme-named", "one")
+    authorities(cluster.admin, "podded-named")
+    program = running_programs.of("podded-named", "one")
     token = program.files()["token"]
     for name in ("kubernetes.default.svc", "kubernetes.default"):
         flags = (f"--server=https://{name}", f"--certificate-authority={MOUNTED}/ca.crt")
@@ -168,7 +166,7 @@ def test_each_container_has_the_gateway_before_its_own_variables(
     alias = [{"ip": "192.0.2.7", "hostnames": ["db.example.com"]}, {"ip": "192.0.2.8"}]
     spec: Object = {"containers": containers, "initContainers": first, "hostAliases": alias}
     make_pod(inside, "prod", "several", **spec, enableServiceLinks=False)
-    path = ns_path("acme-prod", "pods", "several")
+    path = ns_path("podded-prod", "pods", "several")
     debugger = {"name": "debugger", "image": "none", "targetContainerName": "main"}
     inside.patch(
         ns_path("prod", "pods", "several/ephemeralcontainers"),
@@ -188,7 +186,7 @@ def test_each_container_has_the_gateway_before_its_own_variables(
     assert variables["own"] == [own]
     assert variables["first"] == variables["debugger"] == given
     assert [each["ip"] for each in made["hostAliases"]] == [address, "192.0.2.7", "192.0.2.8"]
-    program = running_programs.of("acme-prod", "several")
+    program = running_programs.of("podded-prod", "several")
     assert program.variables()["URL"] == f"https://{address}:443"
 
 
@@ -199,7 +197,7 @@ def test_pods_of_the_platform_keep_their_api_server(
     made = make_pod(cluster.admin, "default", "platform")
     assert address not in str(made)
     own = authorities(cluster.admin, "default")
-    theirs = authorities(cluster.admin, "acme-prod")
+    theirs = authorities(cluster.admin, "podded-prod")
     assert theirs.startswith(own)
     assert theirs.count("BEGIN CERTIFICATE") == own.count("BEGIN CERTIFICATE") + 1
 
@@ -207,18 +205,18 @@ def test_pods_of_the_platform_keep_their_api_server(
 def test_the_authorities_of_pods_are_restored_and_then_left_alone(
     cluster: GatewayCluster, inside: Api
 ) -> None:
-    wanted = authorities(cluster.admin, "acme-prod")
-    path, upstream = (ns_path(each, "configmaps", AUTHORITIES) for each in ("prod", "acme-prod"))
+    wanted = authorities(cluster.admin, "podded-prod")
+    path, upstream = (ns_path(each, "configmaps", AUTHORITIES) for each in ("prod", "podded-prod"))
     for change in ({"ca.crt": "mallory"}, {"ca.crt": None}):
         inside.patch(path, {"data": change})
-        eventually(lambda: authorities(cluster.admin, "acme-prod") == wanted)
+        eventually(lambda: authorities(cluster.admin, "podded-prod") == wanted)
     inside.delete(path)
     eventually(lambda: cluster.admin.find(upstream) is not None)
-    assert authorities(cluster.admin, "acme-prod") == wanted
+    assert authorities(cluster.admin, "podded-prod") == wanted
     # Kubernetes compares at each change of the Namespace, and finds more than it wrote.
     before = cluster.admin.get(upstream)["metadata"]["resourceVersion"]
     inside.patch(f"{NAMESPACES}/prod", {"metadata": {"labels": {"compare": "again"}}})
-    canary = ns_path("acme-late", "configmaps", AUTHORITIES)
+    canary = ns_path("podded-late", "configmaps", AUTHORITIES)
     inside.create(NAMESPACES, {"metadata": {"name": "late"}})  # it comes after in the same queue
     eventually(lambda: cluster.admin.find(canary) is not None)
     assert cluster.admin.get(upstream)["metadata"]["resourceVersion"] == before
@@ -238,11 +236,11 @@ def test_a_pod_says_itself_where_the_gateway_is_as_the_guide_has_it(
     inside.create(path, {"metadata": {"name": "gateway-ca"}, "data": authority})
     make_pod(inside, "prod", "older", **spec)
     running_programs.services[HOST] = cluster.port
-    program = running_programs.of("acme-prod", "older")
+    program = running_programs.of("podded-prod", "older")
     assert program.variables()[SERVER] == HOST
     told = printed(program.python(LISTING))
-    assert told["namespace"] == "acme-prod"
-    assert ["acme-prod", "older"] in told["pods"]
+    assert told["namespace"] == "podded-prod"
+    assert ["podded-prod", "older"] in told["pods"]
 
 
 def test_the_check_tells_whose_pods_do_not_trust_the_gateway_and_what_helps(
@@ -252,13 +250,13 @@ def test_the_check_tells_whose_pods_do_not_trust_the_gateway_and_what_helps(
     del inside
     check = ("lnamespace", "gateway", "check")
     assert "pods" not in cluster.run(*check).ok()
-    cluster.admin.create(NAMESPACES, {"metadata": {"name": "acme-early"}})
-    plain = authorities(cluster.admin, "acme-early")
-    label = {f"{GROUP}/lcluster": "acme"}
-    cluster.admin.patch(f"{NAMESPACES}/acme-early", {"metadata": {"labels": label}})
-    assert "pods of acme-early do not trust the gateway" in cluster.run(*check).ok()
-    cluster.admin.delete(ns_path("acme-early", "configmaps", AUTHORITIES))
-    eventually(lambda: len(authorities(cluster.admin, "acme-early")) > len(plain))
+    cluster.admin.create(NAMESPACES, {"metadata": {"name": "podded-early"}})
+    plain = authorities(cluster.admin, "podded-early")
+    label = {f"{GROUP}/lcluster": "podded"}
+    cluster.admin.patch(f"{NAMESPACES}/podded-early", {"metadata": {"labels": label}})
+    assert "pods of podded-early do not trust the gateway" in cluster.run(*check).ok()
+    cluster.admin.delete(ns_path("podded-early", "configmaps", AUTHORITIES))
+    eventually(lambda: len(authorities(cluster.admin, "podded-early")) > len(plain))
     assert "pods" not in cluster.run(*check).ok()
 
 
@@ -272,12 +270,12 @@ def test_objects_of_a_tenant_lead_no_pod_elsewhere(
     )
     allow(inside, "prod")
     make_pod(inside, "prod", "beside")
-    program = running_programs.of("acme-prod", "beside")
+    program = running_programs.of("podded-prod", "beside")
     assert program.variables()[SERVER] == address
     assert program.variables()["KUBERNETES_SERVICE_PORT"] == "443"
-    assert ["acme-prod", "beside"] in printed(program.python(LISTING))["pods"]
+    assert ["podded-prod", "beside"] in printed(program.python(LISTING))["pods"]
     inside.delete(ns_path("prod", "services", "kubernetes"))
-    account = cluster.admin.acting("system:serviceaccount:lnamespace-clusters:acme")
+    account = cluster.admin.acting("system:serviceaccount:lnamespace-clusters:podded")
     elsewhere = {"spec": {"selector": {"app": "mallory"}}}
     refusal(account.patch, ns_path(RELEASE_NAMESPACE, "services", PODS), elsewhere)
     refusal(account.patch, ns_path(RELEASE_NAMESPACE, "configmaps", PODS), {"data": {}})
@@ -292,8 +290,8 @@ def test_a_pod_reaches_its_own_lcluster_alone(
     path: str, cluster: GatewayCluster, inside: Api, running_programs: Programs
 ) -> None:
     make_pod(inside, "prod", f"curious-{path[-4:]}")
-    authorities(cluster.admin, "acme-prod")
-    program = running_programs.of("acme-prod", f"curious-{path[-4:]}")
+    authorities(cluster.admin, "podded-prod")
+    program = running_programs.of("podded-prod", f"curious-{path[-4:]}")
     answer = printed(program.python(REFUSED.format(path=path)))
     assert answer["code"] == 403
     assert "is not listed in the users of LCluster" in answer["message"]
@@ -304,7 +302,7 @@ def test_a_pod_of_the_platform_has_no_cluster_at_the_gateway(
 ) -> None:
     """Who leads it there has the CA as well."""
     make_pod(inside, "prod", "trusting")
-    trusting = running_programs.of("acme-prod", "trusting")
+    trusting = running_programs.of("podded-prod", "trusting")
     make_pod(cluster.admin, "default", "stranger")
     stranger = running_programs.of("default", "stranger")
     stranger.pod["spec"]["containers"][0]["env"] = [{"name": SERVER, "value": address}]

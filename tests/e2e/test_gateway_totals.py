@@ -14,7 +14,7 @@ from tests.e2e.support.waiting import eventually
 from tests.e2e.support.writes import KINDS, quiet_writes
 
 TENANT = "totals"
-SECRETS, SERVICES = 30, 20
+SECRETS, SERVICES = 30, 8
 QUOTA = {"count/secrets": str(SECRETS), "services": str(SERVICES + 1), "requests.cpu": "2500m"}
 """One Service is that of the API server, in namespace default."""
 SPACES = ("one", "two", "three")

@@ -9,13 +9,14 @@ import ssl
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.support.api import NAMESPACES, Api, Unreachable, ns_path
-from tests.e2e.support.cluster import running
 from tests.e2e.support.gateway import (
+    LCLUSTERS,
     GatewayCluster,
     GatewayProcess,
     LClusters,
@@ -60,11 +61,9 @@ def is_ready(process: GatewayProcess) -> bool:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
-    """Start a cluster of the file's own, with a gateway."""
-    with running(tmp_path_factory.mktemp("gateway"), GatewayCluster) as own:
-        assert isinstance(own, GatewayCluster)
-        yield own
+def cluster(published_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about what the platform publishes share."""
+    return published_cluster
 
 
 @pytest.fixture(scope="module")
@@ -83,11 +82,12 @@ def gateway(cluster: GatewayCluster) -> Iterator[Workers]:
 def alice(cluster: GatewayCluster, people: People, gateway: Workers) -> Resident:
     """Return a person in an LCluster, by the gateway with workers."""
     made = LClusters(cluster, people)
-    made.make("acme", "alice")
-    resident = made.resident("acme", "alice")
-    eventually(lambda: metric(gateway, "lnamespace_gateway_lclusters", worker="0") == 1)
-    eventually(lambda: metric(gateway, "lnamespace_gateway_lclusters", worker="1") == 1)
-    return cluster.behind("acme", resident.person, port=gateway.port)
+    made.make("worked", "alice")
+    resident = made.resident("worked", "alice")
+    there = len(cluster.admin.items(LCLUSTERS))
+    knows = partial(metric, gateway, "lnamespace_gateway_lclusters")
+    eventually(lambda: knows(worker="0") == knows(worker="1") == there, what="not all are known")
+    return cluster.behind("worked", resident.person, port=gateway.port)
 
 
 def requests_of(gateway: Workers) -> tuple[float, float]:

@@ -114,6 +114,7 @@ def test_from_nothing(release: Instance, mallory: Person) -> None:
     works(release, mallory)
 
 
+@pytest.mark.thorough
 def test_removed_and_installed_again_over_kept_definitions(
     release: Instance, admin: Api, mallory: Person
 ) -> None:

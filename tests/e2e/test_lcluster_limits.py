@@ -1,6 +1,6 @@
 """A limit of LClusters per requester, which nobody wins by being quick.
 
-On a cluster of its own. Its controller knows the limit; its webhook does not, unless a test says
+Its controller knows the limit; its webhook does not, unless a test says
 so: what passes the webhook is the controller's to decide.
 """
 
@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.support.api import NAMESPACES, Api, Object, ns_path, refusal, unless
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.gateway import LCLUSTERS
-from tests.e2e.support.instances import bare
+from tests.e2e.support.instances import Instance
 from tests.e2e.support.people import People
 from tests.e2e.support.processes import Controller, Webhook
 from tests.e2e.support.tenants import condition
@@ -25,34 +25,27 @@ UNLIMITED = {"LNAMESPACE_LCLUSTERS": "yes"}
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of the file's own, where the chart is installed with its gateway's parts."""
-    with bare(tmp_path_factory.mktemp("lcluster-limits")) as instance:
-        instance.install(
-            "--set=gateway.enabled=true",
-            "--set=gateway.deploy=false",
-            "--set=gateway.host=lclusters.example.com",
-            f"--set=gateway.limitPerRequester={LIMIT}",
-        )
-        instance.cluster.learn_kinds()
-        instance.webhook.start(UNLIMITED)
-        instance.controller.start(LIMITED)
-        instance.cluster.__dict__["limited"] = instance.controller, instance.webhook
-        yield instance.cluster
-        assert instance.controller.defect not in instance.controller.log()
+def cluster(lcluster_instance: Instance) -> Cluster:
+    """A cluster where the chart is installed with its gateway's parts, and with this limit."""
+    return lcluster_instance.cluster
 
 
-@pytest.fixture
-def controller(cluster: Cluster) -> Controller:
+@pytest.fixture(scope="module", autouse=True)
+def controller(lcluster_instance: Instance) -> Iterator[Controller]:
     """The controller that knows the limit."""
-    found: Controller = cluster.__dict__["limited"][0]
-    return found
+    controller = lcluster_instance.another_controller("limited")
+    controller.start(LIMITED)
+    try:
+        yield controller
+    finally:
+        controller.stop()
+    assert controller.defect not in controller.log()
 
 
-@pytest.fixture
-def strict(cluster: Cluster) -> Iterator[Webhook]:
-    """The webhook knows the limit too."""
-    webhook: Webhook = cluster.__dict__["limited"][1]
+@pytest.fixture(scope="module")
+def strict(lcluster_instance: Instance) -> Iterator[Webhook]:
+    """The webhook knows the limit too, from the first test that says so to the last one here."""
+    webhook = lcluster_instance.webhook
     webhook.stop()
     webhook.start(LIMITED)
     yield webhook

@@ -17,7 +17,7 @@ from tests.e2e.support.api import (
     unless,
 )
 from tests.e2e.support.cluster import SERVICE_ACCOUNT, Cluster
-from tests.e2e.support.instances import bare
+from tests.e2e.support.instances import Instance
 from tests.e2e.support.ledger import Ledger
 from tests.e2e.support.people import People
 from tests.e2e.support.processes import Controller
@@ -37,34 +37,23 @@ ENFORCE = "pod-security.kubernetes.io/enforce"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of the file's own, where the chart is installed with its gateway's parts."""
-    with bare(tmp_path_factory.mktemp("lclusters")) as instance:
-        instance.install(
-            "--set=gateway.enabled=true",
-            "--set=gateway.deploy=false",
-            "--set=gateway.host=lclusters.example.com",
-            f"--set=gateway.endpoints={{{ENDPOINT}}}",
-        )
-        instance.cluster.learn_kinds()
-        instance.webhook.start({"LNAMESPACE_LCLUSTERS": "yes"})
-        controller = instance.another_controller(
-            "lclusters", LNAMESPACE_LCLUSTERS="yes", LNAMESPACE_GATEWAY_ENDPOINTS=ENDPOINT
-        )
-        controller.start()
-        instance.cluster.__dict__["lcluster_controller"] = controller
-        try:
-            yield instance.cluster
-        finally:
-            controller.stop()
-        assert controller.defect not in controller.log()
+def cluster(lcluster_instance: Instance) -> Cluster:
+    """A cluster where the chart is installed with its gateway's parts."""
+    return lcluster_instance.cluster
 
 
-@pytest.fixture(scope="module")
-def controller(cluster: Cluster) -> Controller:
+@pytest.fixture(scope="module", autouse=True)
+def controller(lcluster_instance: Instance) -> Iterator[Controller]:
     """The controller that reconciles LClusters."""
-    found: Controller = cluster.__dict__["lcluster_controller"]
-    return found
+    controller = lcluster_instance.another_controller(
+        "lclusters", LNAMESPACE_LCLUSTERS="yes", LNAMESPACE_GATEWAY_ENDPOINTS=ENDPOINT
+    )
+    controller.start()
+    try:
+        yield controller
+    finally:
+        controller.stop()
+    assert controller.defect not in controller.log()
 
 
 def path(name: str) -> str:
@@ -338,6 +327,7 @@ def test_what_an_operator_of_the_tenants_own_makes_is_left_alone(admin: Api) -> 
     assert admin.find(place)
 
 
+@pytest.mark.thorough
 def test_many_lclusters_are_ready_in_seconds(admin: Api, measurements: Measurements) -> None:
     names = [f"many{number}" for number in range(MANY)]
     started = time.monotonic()

@@ -1,6 +1,7 @@
 """One of two controllers leads: killed, told to end, held up, robbed, cut off.
 
-On a cluster of its own. What a process wrote is told by the API server, and by the process itself.
+On a cluster that is killed here. What a process wrote is told by the API server, and by the process
+itself.
 """
 
 import re
@@ -64,31 +65,34 @@ class Pair:
 
 
 @pytest.fixture(scope="module")
-def cluster(own_cluster: Cluster) -> Cluster:
+def cluster(crashing_cluster: Cluster) -> Cluster:
     """A cluster with a webhook; its controllers are ours."""
-    own_cluster.controller.stop()
-    return own_cluster
+    crashing_cluster.controller.stop()
+    return crashing_cluster
 
 
 @pytest.fixture(scope="module")
-def replicas(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[Replica, Replica]:
+def replicas(
+    cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Replica, Replica]]:
     token = cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
     folder = tmp_path_factory.mktemp("replicas")
-    return Replica(token, folder / "a.log"), Replica(token, folder / "b.log")
+    both = Replica(token, folder / "a.log"), Replica(token, folder / "b.log")
+    yield both
+    for replica in both:
+        replica.stop()
+        assert replica.defect not in replica.log()
 
 
 @pytest.fixture
-def pair(replicas: tuple[Replica, Replica]) -> Iterator[Pair]:
+def pair(replicas: tuple[Replica, Replica]) -> Pair:
     """Both at work, whichever of them leads."""
     for replica in replicas:
         if not replica.running:
             replica.start()
     eventually(lambda: any(r.leads for r in replicas), FAILOVER, "nobody leads")
     leader, standby = sorted(replicas, key=lambda r: not r.leads)
-    yield Pair(leader, standby)
-    for replica in replicas:
-        replica.stop()
-        assert replica.defect not in replica.log()
+    return Pair(leader, standby)
 
 
 def test_one_writes_and_the_other_knows_everything(pair: Pair, tenants: Tenants) -> None:

@@ -14,7 +14,7 @@ from tests.e2e.rights_model.play import Difference, Play
 from tests.e2e.rights_model.plot import NAMES, ending
 from tests.e2e.rights_model.scenes import scenes, scenes_of_accounts
 from tests.e2e.rights_model.stage import Stage
-from tests.e2e.support.cluster import running
+from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.waiting import Measurements
 
 SEED = 4711
@@ -22,9 +22,9 @@ SEED = 4711
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """A cluster of its own, for it is killed here."""
-    with running(tmp_path_factory.mktemp("rights-model")) as own, Stage(own) as stage:
+def stage(crashing_cluster: Cluster) -> Iterator[Stage]:
+    """A cluster that is killed here, and on which there is no LNamespace yet."""
+    with Stage(crashing_cluster) as stage:
         yield stage
 
 

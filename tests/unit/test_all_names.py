@@ -100,4 +100,4 @@ def test_no_word_of_the_chart_ends_in_another() -> None:
 
 def test_the_chart_names_the_roles_of_profiles_as_is_tried_here() -> None:
     prefix = Names().prefix
-    assert f"  name: {prefix}:profile:" in (CHART / "all-options.diff").read_text()
+    assert f"name: '{prefix}:profile:" in (CHART / "all-options.diff").read_text()

@@ -22,7 +22,7 @@ from lnamespace.controller.decision import (
     decide_sudo_layout,
 )
 from lnamespace.controller.observation import Lifecycle, Observation, SudoerState
-from lnamespace.controller.quota import QueuePosition
+from lnamespace.controller.quota import LimitState
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.kube.plan import Action, Delete
 from lnamespace.kube.resources import (
@@ -169,19 +169,14 @@ def of(lns: LNamespace) -> CachedLNamespace:
             id="the name was reserved later",
         ),
         pytest.param(
-            replace(observed(), position=QueuePosition.WAITS),
+            replace(observed(), limit_state=LimitState.EXCEEDED),
             EDITOR,
-            id="the requester has too many, and it is soon its turn",
+            id="the requester has too many",
         ),
         pytest.param(
-            replace(observed(), position=QueuePosition.FAR),
-            [],
-            id="the requester has too many, and it is not soon its turn",
-        ),
-        pytest.param(
-            replace(observed(), position=QueuePosition.NEXT),
+            replace(observed(), limit_state=LimitState.TERMINATING),
             EDITOR,
-            id="it is next",
+            id="a Namespace of the requester is being deleted",
         ),
         pytest.param(
             replace(DONE, cached=of(BOB_REVOKED)),
@@ -208,24 +203,22 @@ def test_what_is_done_first(seen: Observation, decided: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "reason", "editable"),
+    ("seen", "reason"),
     [
-        (observed(), None, None),
-        (replace(observed(), name_problem="reserved"), "ReservedName", True),
-        (replace(observed(), position=QueuePosition.WAITS), "LimitExceeded", True),
-        (replace(observed(), position=QueuePosition.FAR), "LimitExceeded", False),
-        (replace(observed(), position=QueuePosition.NEXT), "NamespaceTerminating", True),
+        (observed(), None),
+        (replace(observed(), name_problem="reserved"), "ReservedName"),
+        (replace(observed(), limit_state=LimitState.EXCEEDED), "LimitExceeded"),
+        (replace(observed(), limit_state=LimitState.TERMINATING), "NamespaceTerminating"),
     ],
 )
-def test_why_there_is_no_namespace(
-    seen: Observation, reason: str | None, editable: bool | None
-) -> None:
+def test_why_there_is_no_namespace(seen: Observation, reason: str | None) -> None:
     refusal = decide(seen, NOW).refusal
-    assert (refusal and refusal.reason, refusal and refusal.editable) == (reason, editable)
+    assert (refusal and refusal.reason) == reason
 
 
 def test_a_reserved_name_is_told_before_the_quota() -> None:
-    refusal = decide(replace(observed(), name_problem="x", position=QueuePosition.FAR), NOW).refusal
+    seen = replace(observed(), name_problem="x", limit_state=LimitState.EXCEEDED)
+    refusal = decide(seen, NOW).refusal
     assert refusal
     assert refusal.reason == "ReservedName"
 
@@ -325,7 +318,7 @@ def test_a_namespace_that_was_somebody_elses_after_all_gets_nothing() -> None:
 
 def test_why_it_was_refused_is_decided_once() -> None:
     """A slot that becomes free meanwhile is asked for by the next reconcile."""
-    first = decide(replace(observed(), position=QueuePosition.WAITS), NOW)
+    first = decide(replace(observed(), limit_state=LimitState.EXCEEDED), NOW)
     assert decide_grants(observed(), first, ApplyResult()).refusal == first.refusal
 
 

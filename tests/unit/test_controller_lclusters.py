@@ -1,5 +1,6 @@
 """What a reconcile of an LCluster decides, and what its status says: without a cluster."""
 
+import asyncio
 import base64
 import json
 from collections.abc import Iterable
@@ -15,7 +16,6 @@ from lnamespace.access.lcluster import POD_SECURITY, cluster_grant_refs
 from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.lclusters.api_service import TenantApiService
-from lnamespace.controller.lclusters.bill import TenantBill
 from lnamespace.controller.lclusters.cache import TenantCluster
 from lnamespace.controller.lclusters.charges import ChargeResult, TenantCharges
 from lnamespace.controller.lclusters.decision import (
@@ -24,7 +24,7 @@ from lnamespace.controller.lclusters.decision import (
     decide_revocations,
 )
 from lnamespace.controller.lclusters.executor import LClusterExecutor
-from lnamespace.controller.lclusters.location import GatewayLocation
+from lnamespace.controller.lclusters.location import GatewayLocation, GatewayLocator
 from lnamespace.controller.lclusters.observation import LClusterObservation
 from lnamespace.controller.lclusters.observer import LClusterObserver
 from lnamespace.controller.lclusters.resource import CachedLCluster, read_lcluster
@@ -34,6 +34,7 @@ from lnamespace.controller.lclusters.status import (
     build_terminating_lcluster_status,
 )
 from lnamespace.controller.lclusters.taken_names import TakenNames
+from lnamespace.controller.lclusters.tenant_info import TenantInfo
 from lnamespace.controller.observation import Lifecycle
 from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.queue import WorkQueue
@@ -64,7 +65,7 @@ from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING
 from lnamespace.model.subject import Member
 
 from tests.unit.support.cluster import cluster
-from tests.unit.support.server import client_of
+from tests.unit.support.server import client_of, serving
 
 CONVENTIONS = Conventions()
 NAMES = CONVENTIONS.names
@@ -354,6 +355,49 @@ def test_an_lcluster_says_how_its_api_server_is_reached() -> None:
     assert (status.address, status.ca_bundle) == ("", "")
 
 
+def test_while_the_location_is_not_known_the_status_says_what_it_said() -> None:
+    """A controller that starts would take the address away, and give it back a moment later."""
+    told_before = build_lcluster_status(observed(*COMPLETE), result(), LOCATION, NOW)
+    known = msgspec.structs.replace(LCLUSTER, status=told_before)
+    again = build_lcluster_status(observed(*COMPLETE, lcluster=known), result(), None, NOW)
+    assert again == told_before
+    assert build_lcluster_status(observed(*COMPLETE), result(), None, NOW).address == ""
+
+
+async def test_the_ca_of_a_gateway_that_makes_its_certificate_is_read_where_it_publishes_it() -> (
+    None
+):
+    async with serving() as server, client_of(server.url) as client:
+        locator = GatewayLocator(client, GatewayLocation("https://g.example.com"), "public/gateway")
+        assert locator.current is None
+        for data in ({}, {"data": {"mine": "https://g.example.com/mine"}}):
+            reading = asyncio.create_task(locator.refresh())
+            request = await server.next("GET")
+            assert request.path == "/api/v1/namespaces/public/configmaps/gateway"
+            request.answer(data)
+            await reading
+            assert locator.current is None
+        changed = asyncio.Event()
+
+        async def note() -> None:
+            changed.set()
+
+        keeping = asyncio.create_task(locator.keep(note))
+        (await server.next("GET")).answer({"data": {"ca.crt": PEM}})
+        await changed.wait()
+        assert locator.current == GatewayLocation("https://g.example.com", PEM)
+        keeping.cancel()
+        reading = asyncio.create_task(locator.refresh())
+        (await server.next("GET")).refuse(403, "Forbidden")
+        await reading
+        assert locator.current == GatewayLocation("https://g.example.com", PEM)
+
+
+async def test_a_gateway_of_which_the_platform_says_the_ca_is_known_at_once() -> None:
+    async with client_of("http://127.0.0.1:1") as client:
+        assert GatewayLocator(client, LOCATION).current == LOCATION
+
+
 @pytest.mark.parametrize(
     ("namespaces", "parts", "reason"),
     [
@@ -517,7 +561,7 @@ async def test_nothing_is_made_for_an_lcluster_that_is_gone_before_it_is_claimed
             objects,
             TenantCharges(BillingRecorder(client, NAMES)),
             TenantApiService(client),
-            TenantBill(client),
+            TenantInfo(client),
             CONVENTIONS,
         )
         _, result = await executor.execute(seen, decide_lcluster(seen, NOW))

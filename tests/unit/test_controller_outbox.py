@@ -13,7 +13,7 @@ from lnamespace import errors
 from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, Departed
 from lnamespace.controller.outcome import PATIENCE, Outcome
 from lnamespace.kube.resources import NAMESPACE
-from lnamespace.ledger.outbox.record import BillingRecord, deletion, pending_records
+from lnamespace.ledger.outbox.record import BillingRecord, deletion, is_billable, pending_records
 from lnamespace.model.lnamespace import (
     Billing,
     BillingSource,
@@ -283,6 +283,23 @@ async def test_it_ends_when_its_namespace_is_gone(desk: Desk) -> None:
     end = datetime.fromisoformat(spec_of(desk, "uid-a.delete")["validFrom"])
     assert before <= end <= datetime.now(UTC)
     assert desk.cache.deleted == {}
+
+
+async def test_an_end_before_the_first_status_is_announced_by_nobody_else(desk: Desk) -> None:
+    """The webhook and the publisher take it for one that never had a Namespace.
+
+    A controller that ends while that Namespace terminates would leave it to the daily comparison.
+    """
+    desk.cluster.refusals = {("PATCH", f"{LNS}/status"): 503}
+    desk.lnamespace(**paid("1", 1))
+    await desk.reconcile()
+    listed = desk.cache.tenant("team-a")
+    assert listed
+    assert not is_billable(listed.lns)
+    assert SPACE in desk.cluster.objects
+    desk.deleted(LNS)
+    assert await desk.close() == Outcome()
+    assert desk.records == ["uid-a.1.apply", "uid-a.1.ending"]
 
 
 @pytest_asyncio.fixture

@@ -2,7 +2,7 @@
 
 The world plays the cluster and the workers; what decides is the cache with its slots. It holds
 after every step that no requester has more Namespaces than the limit, whatever has come of their
-LNamespaces, and in the end that nobody waits while there is room, the oldest first.
+LNamespaces, and in the end that nobody waits while there is room.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from lnamespace.access.limit import RequesterLimits
 from lnamespace.access.ownership import Ownership, determine_ownership
 from lnamespace.controller.cache import Cache, Tenant, WorkKey
 from lnamespace.controller.queue import WorkQueue
-from lnamespace.controller.quota import SHOWN, QueuePosition, Quota
+from lnamespace.controller.quota import LimitState, Quota
 from lnamespace.controller.resource import read_lnamespace
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.kube.state import ObservedObject
@@ -27,7 +27,7 @@ from lnamespace.model.lnamespace import LNamespace, Metadata, Spec, Status
 LAYOUT = Conventions(counted=True)
 ANNOTATION = LAYOUT.names.requester_annotation
 LIMITS = RequesterLimits(1, {"carol": 2})
-HOLDS, WAITS, FAR = QueuePosition.HOLDS, QueuePosition.WAITS, QueuePosition.FAR
+WITHIN, EXCEEDED = LimitState.WITHIN, LimitState.EXCEEDED
 NAMES = ("n1", "n2", "n3", "n4")
 OWNERS = ("alice", "alice", "carol")
 
@@ -147,7 +147,7 @@ class World:
             return
         seen = self.cache.get(NAMESPACE, ("", name))
         whose = determine_ownership(listed.lns, seen, LAYOUT)
-        if whose is Ownership.ABSENT and self.cache.place(listed.lns) is QueuePosition.HOLDS:
+        if whose is Ownership.ABSENT and self.cache.limit_state(listed.lns) is WITHIN:
             self.posts[name] = listed.lns
             return
         ours = whose in (Ownership.OURS, Ownership.TERMINATING)
@@ -263,8 +263,8 @@ def chosen(among: Iterable[str], which: int) -> str | None:
     return names[which % len(names)] if names else None
 
 
-def lnamespace(name: str, second: int = 0, uid: str = "", had: str = "") -> LNamespace:
-    meta = Metadata(name, uid or f"uid-{name}", creation_timestamp=f"2030-01-01T00:00:0{second}Z")
+def lnamespace(name: str, uid: str = "", had: str = "") -> LNamespace:
+    meta = Metadata(name, uid or f"uid-{name}")
     return LNamespace(meta, Spec(requester="alice"), Status(namespace_uid=had))
 
 
@@ -285,41 +285,43 @@ def woken() -> list[str]:
 def slots(woken: list[str]) -> Quota:
     """One slot for alice, which n1 has; n2 and n3 wait for it."""
     slots = Quota(LAYOUT, LIMITS, wake=woken.append)
-    for name, second in (("n1", 0), ("n3", 2), ("n2", 1)):
-        slots.note(name, lnamespace(name, second), None)
-    assert [slots.ask(name) for name in ("n3", "n1", "n2")] == [WAITS, HOLDS, WAITS]
+    for name in ("n1", "n3", "n2"):
+        slots.note(name, lnamespace(name), None)
+    assert [slots.ask(name) for name in ("n1", "n3", "n2")] == [WITHIN, EXCEEDED, EXCEEDED]
     woken.clear()
     return slots
 
 
-def test_the_oldest_comes_first_and_of_one_second_the_first_by_name(slots: Quota) -> None:
-    slots.note("n0", lnamespace("n0", 1), None)
+def test_a_free_slot_is_for_the_one_that_asks_first_and_for_no_other(
+    slots: Quota, woken: list[str]
+) -> None:
     slots.settle("n1", None, None)
-    assert [slots.ask(name) for name in ("n3", "n2", "n0")] == [WAITS, WAITS, HOLDS]
+    assert woken == ["n3", "n2"]
+    assert [slots.ask(name) for name in ("n3", "n2")] == [WITHIN, EXCEEDED]
 
 
 def test_news_takes_no_slot_back_while_its_namespace_may_be_in_the_making(
     slots: Quota, woken: list[str]
 ) -> None:
     slots.note("n1", None, None)
-    assert (slots.ask("n2"), woken) == (WAITS, [])
+    assert (slots.ask("n2"), woken) == (EXCEEDED, [])
     assert slots.given_to("n1") == "uid-n1"
     slots.settle("n1", None, None)
-    assert woken[0] == "n2"
-    assert slots.ask("n2") is HOLDS
+    assert "n2" in woken
+    assert slots.ask("n2") is WITHIN
 
 
 def test_whoever_has_a_slot_keeps_it_until_it_is_gone(slots: Quota) -> None:
-    slots.note("n1", lnamespace("n1", 9), space("n1"))
-    slots.settle("n1", lnamespace("n1", 9), None)
-    assert (slots.ask("n2"), slots.ask("n1")) == (WAITS, HOLDS)
+    slots.note("n1", lnamespace("n1"), space("n1"))
+    slots.settle("n1", lnamespace("n1"), None)
+    assert (slots.ask("n2"), slots.ask("n1")) == (EXCEEDED, WITHIN)
 
 
 def test_a_status_that_tells_of_a_namespace_is_as_good_as_it() -> None:
     slots = Quota(LAYOUT, LIMITS)
-    slots.note("n1", lnamespace("n1", 0), None)
-    slots.note("n2", lnamespace("n2", 1, had="gone"), None)
-    assert (slots.ask("n1"), slots.ask("n2")) == (WAITS, HOLDS)
+    slots.note("n1", lnamespace("n1"), None)
+    slots.note("n2", lnamespace("n2", had="gone"), None)
+    assert (slots.ask("n1"), slots.ask("n2")) == (EXCEEDED, WITHIN)
 
 
 def test_a_namespace_that_is_left_takes_the_slot_until_it_is_gone(
@@ -327,61 +329,46 @@ def test_a_namespace_that_is_left_takes_the_slot_until_it_is_gone(
 ) -> None:
     slots.note("n1", None, space("n1"))
     slots.settle("n1", None, space("n1"))
-    assert slots.ask("n2") is WAITS
+    assert slots.ask("n2") is EXCEEDED
     slots.note("n1", None, space("n1", terminating=True))
-    assert (slots.ask("n2"), slots.ask("n3")) == (QueuePosition.NEXT, WAITS)
+    assert (slots.ask("n2"), slots.ask("n3")) == (LimitState.TERMINATING, LimitState.TERMINATING)
     woken.clear()
     slots.note("n1", None, None)
-    assert woken == ["n2", "n3"]
-    assert (slots.ask("n3"), slots.ask("n2")) == (WAITS, HOLDS)
+    assert woken == ["n3", "n2"]
+    assert (slots.ask("n2"), slots.ask("n3")) == (WITHIN, EXCEEDED)
 
 
-def test_a_namesake_begins_at_the_end_of_the_line(slots: Quota) -> None:
-    slots.note("n1", lnamespace("n1", 9, uid="another"), None)
-    slots.settle("n1", lnamespace("n1", 9, uid="another"), None)
-    assert [slots.ask(name) for name in ("n1", "n3", "n2")] == [WAITS, WAITS, HOLDS]
+def test_a_namesake_has_no_slot_of_the_one_before(slots: Quota) -> None:
+    slots.note("n1", lnamespace("n1", uid="another"), None)
+    slots.settle("n1", lnamespace("n1", uid="another"), None)
+    assert [slots.ask(name) for name in ("n2", "n1")] == [WITHIN, EXCEEDED]
 
 
 def test_a_namespace_of_somebody_else_is_counted_to_them_and_not_in_line() -> None:
     slots = Quota(LAYOUT, LIMITS)
     slots.note("n1", lnamespace("n1"), space("n1", uid="theirs", asked="carol"))
-    assert (slots.waits("n1"), slots.ask("n1")) == (False, HOLDS)
-    slots.note("n2", lnamespace("n2", 1), None)
-    assert slots.ask("n2") is HOLDS
+    assert (slots.waits("n1"), slots.ask("n1")) == (False, WITHIN)
+    slots.note("n2", lnamespace("n2"), None)
+    assert slots.ask("n2") is WITHIN
 
 
 def test_who_has_no_limit_is_not_counted() -> None:
     slots = Quota(LAYOUT, RequesterLimits(1, {"alice": 0}))
     for name in NAMES:
         slots.note(name, lnamespace(name), None)
-        assert slots.ask(name) is HOLDS
+        assert slots.ask(name) is WITHIN
 
 
 def test_a_name_that_is_reserved_stands_in_nobodys_way() -> None:
     slots = Quota(LAYOUT, LIMITS, reserved=("n1",))
     slots.note("n1", lnamespace("n1"), None)
-    slots.note("n2", lnamespace("n2", 1), None)
-    assert slots.ask("n2") is HOLDS
+    slots.note("n2", lnamespace("n2"), None)
+    assert slots.ask("n2") is WITHIN
 
 
-def test_of_a_long_line_only_the_first_are_to_be_seen(slots: Quota) -> None:
-    names = [f"m{number:02}" for number in range(SHOWN + 5)]
-    for name in names:
-        slots.note(name, lnamespace(name, 3), None)
-    places = [slots.ask(name) for name in ("n2", "n3", *names)]
-    assert places == [WAITS] * SHOWN + [FAR] * (len(places) - SHOWN)
-    slots.settle("n2", None, None)
-    assert [slots.ask(name) for name in names].count(WAITS) == SHOWN - 1
-
-
-def test_who_is_pushed_back_in_a_long_line_is_looked_at_again(
-    slots: Quota, woken: list[str]
-) -> None:
-    for number in range(SHOWN):
-        slots.note(f"m{number}", lnamespace(f"m{number}", 3), None)
-    assert (slots.ask("m7"), slots.ask("m8"), woken) == (WAITS, FAR, [])
-    slots.note("a", lnamespace("a", 2), None)
-    assert (slots.ask("m7"), woken) == (FAR, ["m7"])
+def test_one_without_a_slot_that_goes_wakes_nobody(slots: Quota, woken: list[str]) -> None:
+    slots.note("n2", None, None)
+    assert woken == []
 
 
 @settings(max_examples=50, deadline=None, derandomize=True)

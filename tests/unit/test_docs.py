@@ -69,6 +69,22 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert broken(page) == ["#b", "gone.md"]
 
 
+def test_the_modules_that_the_architecture_names_are_there() -> None:
+    text = (DOCS / "architecture.md").read_text()
+    there = [f"/{path.relative_to(ROOT)}" for path in (ROOT / "operator").rglob("*.py")]
+    named = set(re.findall(r"[a-z_/]+\.py\b", text))
+    assert len(named) > 40
+    assert {name for name in named if not any(path.endswith(f"/{name}") for path in there)} == set()
+
+
+def test_the_folders_that_contributing_names_are_all_that_there_are() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    package = ROOT / "operator" / "lnamespace"
+    folders = {path.parent.name for path in package.glob("*/__init__.py")}
+    listed = set(re.findall(r"^      ([a-z]+)/ ", text, re.MULTILINE))
+    assert listed == folders
+
+
 def test_the_reference_is_what_the_code_says(tmp_path: Path) -> None:
     kept = {path.name: path.read_text() for path in (DOCS / "reference").iterdir()}
     assert kept == generated(tmp_path), "run `make reference`"
@@ -106,12 +122,15 @@ def test_the_site_is_built_and_needs_no_network(tmp_path: Path) -> None:
     assert "finance-analyst" in (tmp_path / "searchindex.js").read_text()
 
 
-@pytest.mark.parametrize("link", ["gone.md", "#nowhere", "page.md#nowhere"])
-def test_a_broken_link_breaks_the_site(tmp_path: Path, link: str) -> None:
-    docs = tmp_path / "docs"
+def test_each_broken_link_breaks_the_site(tmp_path: Path) -> None:
+    links, docs = ("gone.md", "#nowhere", "page.md#nowhere"), tmp_path / "docs"
     docs.mkdir()
-    (docs / "index.md").write_text(f"# Index\n\n[link]({link})\n")
+    lines = (f"[link]({link})\n" for link in links)
+    (docs / "index.md").write_text("# Index\n\n" + "\n".join(lines))
     (docs / "page.md").write_text("---\norphan: true\n---\n# Page\n")
     done = build(docs, tmp_path / "site")
     assert done.returncode != 0
-    assert "myst" in done.stderr
+    told = [line for line in done.stderr.splitlines() if "myst" in line]
+    assert len(told) == len(links), done.stderr
+    for number, line in enumerate(told):
+        assert f"index.md:{3 + 2 * number}:" in line

@@ -150,6 +150,26 @@ def test_what_did_not_change_upstream_is_not_sent_again(client: Client) -> None:
     assert client.server.asked["/apis", 304] == 2
 
 
+def test_the_core_group_is_asked_for_once_in_a_while(client: Client) -> None:
+    """It changes with the version of the API server, and with nothing that a client does."""
+    for path in ("/apis", "/api", "/openapi/v2", "/apis"):
+        assert client.get(path, accept="application/json").status == 200
+    assert client.server.asked["/api", 200] == 1
+    assert client.server.asked["/api", 304] == 0
+
+
+async def test_a_document_that_may_be_old_is_asked_for_when_it_is_older() -> None:
+    server = RecordedServer()
+    document = FreshDocument(cast(Upstream, server), "/api", AGGREGATED, 0.05)
+    first = await document.read()
+    assert await document.read() is first
+    assert server.asked == {("/api", 200): 1}
+    async with asyncio.timeout(10):
+        while not server.asked["/api", 304]:
+            assert await document.read() is first
+            await asyncio.sleep(0.01)
+
+
 def test_a_change_upstream_is_seen_by_the_next_request(client: Client) -> None:
     before = client.get("/apis", accept=AGGREGATED)
     changed = DOCUMENTS["/apis"].replace(b"acme-stable", b"acme-newer")

@@ -1,6 +1,7 @@
 """HTTP/1.1 towards clients and upstream, on real sockets."""
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -111,6 +112,67 @@ async def test_a_header_that_does_not_end_is_refused_before_it_does(begun: bytes
         async with asyncio.timeout(DEADLINE):
             assert (await reader.readline()).startswith(b"HTTP/1.1 431 ")
         writer.close()
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "reason"),
+    [
+        (b"not http at all\r\n\r\n", 400, "BadRequest"),
+        (b"GET /" + b"a" * 300 + b" HTTP/1.1\r\n", 431, "RequestHeaderFieldsTooLarge"),
+        (
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n" + b"a" * 200,
+            413,
+            "RequestEntityTooLarge",
+        ),
+    ],
+)
+async def test_what_the_listener_refuses_is_a_status(sent: bytes, status: int, reason: str) -> None:
+    """It was a text without a type: clients said that the server returned no information."""
+    async with serving(limits=ServerLimits(head=200, body=100, finish=0.1)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        async with asyncio.timeout(DEADLINE):
+            head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    assert b"\r\nContent-Type: application/json\r\n" in head
+    told = json.loads(body)
+    assert (told["kind"], told["code"], told["reason"]) == ("Status", status, reason)
+
+
+async def test_a_refusal_is_read_by_a_client_that_goes_on_sending() -> None:
+    """The connection was reset with the answer in it, and the client learned nothing."""
+    async with serving(limits=ServerLimits(body=100, finish=0.1)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n")
+        async with asyncio.timeout(DEADLINE):
+            for _ in range(50):
+                writer.write(b"a" * 100_000)
+                await writer.drain()
+            assert (await reader.readline()).startswith(b"HTTP/1.1 413 ")
+        writer.close()
+
+
+async def stream(exchange: Exchange) -> None:
+    await exchange.start(200, ())
+    for part in (b"one", b"two"):
+        await exchange.send(part)
+    await exchange.end()
+
+
+@pytest.mark.parametrize(("handler", "body"), [(echo, b"GET /a "), (stream, b"onetwo")])
+async def test_a_client_of_http_1_0_is_answered_without_chunks_until_the_end(
+    handler: Handler, body: bytes
+) -> None:
+    """It had to read chunks that it does not know, on a connection that stayed open."""
+    async with serving(handler) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        async with asyncio.timeout(DEADLINE):
+            head, _, found = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+    assert found == body
+    assert b"chunked" not in head
 
 
 async def test_very_many_empty_headers_are_too_large() -> None:

@@ -182,9 +182,11 @@ def test_a_process_has_as_many_files_as_it_may() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_the_memory_of_a_long_answer_is_given_back() -> None:
+@pytest.mark.parametrize("size", [3, 20])
+def test_the_memory_of_a_long_answer_is_given_back(size: int) -> None:
     """In a process of its own, for what the allocator has learned it does not forget."""
     script = """
+import sys
 from lnamespace.runtime.long_buffers import give_back, shorten_buffers
 
 def resident():
@@ -193,13 +195,14 @@ def resident():
 shorten_buffers()
 kept = []
 for _ in range(20):
-    long = b"x" * (20 << 20)
+    long = [b"x" * (int(sys.argv[1]) << 20) for _ in range(5)]
     kept.append(b"y" * 100_000)
     del long
 give_back()
 print(resident())
 """
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    command = [sys.executable, "-c", script, str(size)]
+    told = subprocess.run(command, capture_output=True, check=True)
     assert int(told.stdout) < 60
 
 

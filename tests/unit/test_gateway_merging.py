@@ -192,7 +192,7 @@ class Streams:
 
 class _Response(UpstreamResponse):
     def __init__(self, queue: "asyncio.Queue[bytes]") -> None:
-        self.status = 200
+        self.status, self.headers = 200, ()
         self.queue = queue
 
     async def take(self) -> bytes:

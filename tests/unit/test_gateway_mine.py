@@ -6,6 +6,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace.gateway.answers import UpstreamRefused
+from lnamespace.gateway.empty_answers import empty_list, empty_replay
 from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.lists import MineLister
@@ -13,8 +14,6 @@ from lnamespace.gateway.mine.passing import headers_for_platform
 from lnamespace.gateway.mine.rights import NamespaceRights, Resumption
 from lnamespace.gateway.mine.spans import (
     deleted_event,
-    empty_list,
-    empty_replay,
     gone_namespace,
     parse_platform_request,
     part_target,
@@ -286,11 +285,18 @@ class Upstream403:
         del method, target
         return self
 
-    status, headers = 403, ()
+    status, headers = 403, tuple[tuple[str, str], ...]()
 
     async def read(self, *_: Any) -> bytes:
         found = {"kind": "NamespaceList", "metadata": {"resourceVersion": "77"}, "items": []}
         return msgspec.json.encode(found)
+
+
+class UpstreamWarns(Upstream403):
+    """An API server that warns of what is listed."""
+
+    status = 200
+    headers = (("warning", '299 - "deprecated"'), ("content-length", "7"))
 
 
 class Asked:
@@ -299,18 +305,19 @@ class Asked:
     def __init__(self) -> None:
         self.request = HttpRequest("GET", "/api/v1/pods", ())
         self.answers: list[tuple[int, bytes]] = []
+        self.headers: list[tuple[str, str]] = []
 
     async def answer(self, status: int, headers: Any, body: bytes) -> None:
-        del headers
+        self.headers += headers
         self.answers.append((status, body))
 
 
-def refused_call(world: World, exchange: Asked) -> MineCall:
-    request, upstream = asked("/api/v1/pods"), cast(Any, Upstream403())
+def refused_call(world: World, exchange: Asked, platform: type = Upstream403) -> MineCall:
+    request, upstream = asked("/api/v1/pods"), cast(Any, platform())
     assert request is not None
     visitor = Visitor("ann", BOTH, (("authorization", "Bearer t"),))
-    platform = Platform(upstream, upstream)
-    return MineCall.of(cast(Any, exchange), request, visitor, platform, world.rights)
+    both = Platform(upstream, upstream)
+    return MineCall.of(cast(Any, exchange), request, visitor, both, world.rights)
 
 
 async def test_a_list_that_is_refused_waits_for_the_news_that_the_rights_have_ended() -> None:
@@ -324,6 +331,16 @@ async def test_a_list_that_is_refused_waits_for_the_news_that_the_rights_have_en
     await answer
     ((status, body),) = exchange.answers
     assert (status, msgspec.json.decode(body)["items"]) == (200, [])
+
+
+async def test_a_list_of_several_namespaces_warns_once_of_what_the_api_server_warns_of() -> None:
+    world, exchange = World(), Asked()
+    for name in ("a", "b"):
+        world.bind(name, 20, ANN)
+    call = refused_call(world, exchange, UpstreamWarns)
+    await MineLister(TokenSealer([b"k" * 32])).answer(call)
+    told = [("Content-Type", "application/json"), ("warning", '299 - "deprecated"')]
+    assert exchange.headers == told
 
 
 async def test_a_list_that_is_refused_in_all_namespaces_is_refused() -> None:

@@ -19,7 +19,8 @@ from lnamespace.gateway.authorities import TenantIdentity, make_root
 from lnamespace.gateway.certificates import own_context
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.server import HttpServer
-from lnamespace.gateway.pods import API_SERVER_NAMES, certified_hosts, publish_root
+from lnamespace.gateway.pods import API_SERVER_NAMES, certified_hosts
+from lnamespace.gateway.signer import publish_root
 from lnamespace.gateway.signing_requests import decode_request, signed_status
 from lnamespace.runtime.addresses import Address
 from lnamespace.runtime.certificates import key_pem
@@ -93,7 +94,7 @@ async def test_pods_call_the_gateway_by_the_addresses_of_its_service() -> None:
 
 async def test_the_ca_is_published_beside_the_service() -> None:
     async with serving() as server, client_of(server.url) as client:
-        written = asyncio.create_task(publish_root(client, SERVICE, ROOT))
+        written = asyncio.create_task(publish_root(client, "gateway_pod_service", SERVICE, ROOT))
         request = await server.next("PATCH")
         assert request.path == f"/api/v1/namespaces/{SERVICE.replace('/', '/configmaps/')}"
         assert request.json == {"data": {"ca.crt": ROOT.pem}}
@@ -114,7 +115,7 @@ async def test_without_an_address_the_gateway_says_what_is_missing(body: Any, st
 
 async def test_a_ca_that_cannot_be_published_is_told() -> None:
     async with serving() as server, client_of(server.url) as client:
-        written = asyncio.create_task(publish_root(client, SERVICE, ROOT))
+        written = asyncio.create_task(publish_root(client, "gateway_pod_service", SERVICE, ROOT))
         (await server.next("PATCH")).refuse(403, "Forbidden")
         with pytest.raises(SettingsError, match=f"ConfigMap {SERVICE}"):
             await written

@@ -1,6 +1,7 @@
 """Who loses their rights loses what they had opened: watches, exec, port-forwards."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -25,7 +26,7 @@ from lnamespace.model.names import Names
 from lnamespace.model.subject import Member
 from lnamespace.translate.made_objects import is_made
 from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.resources import ResourceType, ServingPolicy
+from lnamespace.translate.resources import ResourceTable, ResourceType, ServingPolicy
 from lnamespace.translate.status import Refused
 
 from tests.unit.support.server import DEADLINE
@@ -134,6 +135,18 @@ async def test_a_tenant_with_too_many_watches_is_told_to_wait() -> None:
         await watcher.watch(call, namespaces)
     assert refused.value.status.code == 429
     assert watcher.counts.running["acme"] == 980
+
+
+async def test_other_resources_of_a_tenant_are_noticed_and_other_rights_are_not() -> None:
+    tenant = tenant_of()
+    waiting = asyncio.create_task(tenant.other_resources(ACME.resources))
+    await asyncio.sleep(0)
+    tenant.end()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    tenant.see(replace(ACME, resources=ResourceTable()), {})
+    async with asyncio.timeout(DEADLINE):
+        await waiting
 
 
 class Endless:

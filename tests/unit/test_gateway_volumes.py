@@ -1,14 +1,17 @@
 """Nobody writes the volume that a provisioner made for somebody else."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
+from urllib.parse import unquote
 
 import msgspec
 import pytest
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.parts import cluster_parts
 from lnamespace.gateway.upstream import Upstream
+from lnamespace.gateway.volume_sizes import VolumeSizes, read_volume
 from lnamespace.gateway.volumes import confirm_own_volume
+from lnamespace.translate.labels import CLAIMED_BY
 from lnamespace.translate.status import Refused
 from lnamespace.translate.targets import ListedObjects
 
@@ -85,3 +88,59 @@ def test_volumes_of_provisioners_are_listed_too() -> None:
     listed = [part.listed for part in cluster_parts(asked("persistentvolumes", "list"))]
     assert listed == [ListedObjects.OWN, ListedObjects.PLATFORM]
     assert len(cluster_parts(asked("namespaces", "list"))) == 1
+
+
+def test_where_all_are_marked_the_api_server_finds_the_tenants_own() -> None:
+    """A list of PersistentVolumes read those of the whole cluster, and a watch all their events."""
+    request = asked("persistentvolumes", "list")
+    parts = cluster_parts(request, marked=True)
+    assert [part.listed for part in parts] == [ListedObjects.OWN, ListedObjects.CLAIMED]
+    selector = unquote(parts[1].target(ACME)).partition("labelSelector=")[2]
+    assert selector.partition("&")[0] == (
+        "!tenancy.loblaw.digital/lcluster,lcluster.tenancy.loblaw.digital/claimed-by=acme"
+    )
+    names = [part.name for part in cluster_parts(request)]
+    assert [part.name for part in parts] == names, "lists and watches go on where they were"
+
+
+def known(*volumes: bytes) -> VolumeSizes:
+    """Return what is known after a list of these volumes."""
+    sizes = VolumeSizes(cast("Any", None))
+    sizes._store.replace(map(read_volume, volumes), 9)  # noqa: SLF001 - what a list does
+    sizes._reflector.synced.set()  # noqa: SLF001 - what a list does
+    return sizes
+
+
+def volume(name: str, namespace: str, mark: str = "") -> bytes:
+    labels = {CLAIMED_BY: mark} if mark else None
+    return msgspec.json.encode(
+        {
+            "metadata": {"name": name, "resourceVersion": "7", "labels": labels},
+            "spec": {"claimRef": {"namespace": namespace}},
+        }
+    )
+
+
+def test_one_volume_without_its_mark_has_all_volumes_read() -> None:
+    marked = volume(PROVISIONED, "acme-prod", "acme")
+    assert known(marked).all_marked("acme")
+    assert not known(volume(PROVISIONED, "acme-prod")).all_marked("acme")
+    assert not known(volume(PROVISIONED, "acme-prod", "beta")).all_marked("acme")
+    assert known(volume(PROVISIONED, "beta-prod")).all_marked("acme")
+    assert known(volume("acme-own", "acme-prod"), volume("nfs", "prod")).all_marked("acme")
+
+
+def test_nothing_is_taken_for_marked_before_all_volumes_are_known() -> None:
+    assert not VolumeSizes(cast("Any", None)).all_marked("acme")
+
+
+def test_a_volume_that_gets_its_mark_or_goes_is_heeded() -> None:
+    sizes = known(volume(PROVISIONED, "acme-prod"))
+    store = sizes._store  # noqa: SLF001 - what a watch does
+    later = replace(read_volume(volume(PROVISIONED, "acme-prod", "acme")), version=10)
+    store.put(later)
+    assert sizes.all_marked("acme")
+    store.put(replace(later, version=11, marked=""))
+    assert not sizes.all_marked("acme")
+    store.remove(later.key, 12)
+    assert sizes.all_marked("acme")

@@ -47,9 +47,9 @@ case "$*" in
 *"auth whoami"*) echo '{"status": {"userInfo": {"username": "alice"}}}';;
 *watch=true*) printf '{"type": "ADDED", "object": %s}' "$(cat "$0.object")";;
 *--raw*lclusters/*) cat "$0.object";;
-*--raw*/kube-public/configmaps/lnamespace-mine*)
+*--raw*/kube-public/configmaps/lnamespace-gateway*)
   [ -e "$0.mine" ] && exec cat "$0.mine"
-  echo 'Error from server (NotFound): configmaps "lnamespace-mine" not found' >&2
+  echo 'Error from server (NotFound): configmaps "lnamespace-gateway" not found' >&2
   exit 1;;
 */api/v1/namespaces*) ;;
 create*) cat > "$0.sent"; echo created;;
@@ -151,7 +151,7 @@ def test_a_context_leads_to_ones_lnamespaces(
     kubectl: Recorded,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    kubectl.serve_mine(**{"address": MINE, "ca.crt": PEM})
+    kubectl.serve_mine(**{"mine": MINE, "ca.crt": PEM})
     assert run_subcommand(["kubeconfig", "--mine", *flags]) == 0
     context = "config set-context mine --cluster=mine --user=sso"
     assert kubectl.written == [f"config set-cluster mine {server}", context]

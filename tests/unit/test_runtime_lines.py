@@ -6,11 +6,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from lnamespace.runtime import lines
 from lnamespace.runtime.lines import LineWriter
 
 
-def put_all(writer: LineWriter, *lines: bytes) -> None:
-    for line in lines:
+def put_all(writer: LineWriter, *texts: bytes) -> None:
+    for line in texts:
         writer.put(line)
     writer.close()
 
@@ -20,11 +21,24 @@ def test_lines_are_appended_in_their_order(tmp_path: Path) -> None:
     file.write_bytes(b"before\n")
     lost: list[int] = []
     put_all(LineWriter(str(file), lost.append), *(b"%d" % number for number in range(1000)))
-    lines = file.read_bytes().split(b"\n")
-    assert lines == [b"before", *(b"%d" % number for number in range(1000)), b""]
+    written = file.read_bytes().split(b"\n")
+    assert written == [b"before", *(b"%d" % number for number in range(1000)), b""]
     assert lost == []
     put_all(LineWriter(str(tmp_path / "new"), print))
     assert (tmp_path / "new").stat().st_mode & 0o007 == 0
+
+
+def test_lines_that_come_soon_after_another_are_written_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end waits for no more of them."""
+    monkeypatch.setattr(lines, "_GATHER_SECONDS", 600)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    put_all(LineWriter(str(fifo), print), b"one", b"two", b"three")
+    assert os.read(reader, 100) == b"one\ntwo\nthree\n"
+    os.close(reader)
 
 
 def test_a_file_that_was_moved_away_is_made_anew(tmp_path: Path) -> None:

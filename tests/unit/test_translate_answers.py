@@ -13,6 +13,7 @@ from tests.unit.support.translation import (
     ACME,
     JSON,
     LABEL,
+    TYPES,
     asked,
     down,
     event,
@@ -432,6 +433,76 @@ def test_who_makes_signing_requests_for_tenants_upstream_is_not_told() -> None:
     assert down("certificatesigningrequests", request) == shown
 
 
+OWN_CELLS = [
+    ("rolebindings", {"Role": ("Role/acme-reader", "Role/acme-reader")}),
+    ("rolebindings", {"Role": ("ClusterRole/acme-reader", "ClusterRole/reader")}),
+    (
+        "rolebindings",
+        {
+            "Users": ("lcluster:acme:acme-bob, lcluster:acme:eve", "acme-bob, eve"),
+            "ServiceAccounts": (
+                "acme-prod/acme-sa, acme-default/sa",
+                "prod/acme-sa, default/sa",
+            ),
+            "Groups": ("system:serviceaccounts:acme-prod", "system:serviceaccounts:prod"),
+        },
+    ),
+    ("persistentvolumes", {"Claim": ("acme-prod/acme-data", "prod/acme-data")}),
+    ("persistentvolumes", {"StorageClass": ("lcluster.acme", "")}),
+    ("persistentvolumeclaims", {"Volume": ("acme-acme-v", "acme-v")}),
+    ("csistoragecapacities", {"StorageClassName": ("acme-fast", "fast")}),
+    ("controllerrevisions", {"Controller": ("deployment.apps/acme-d", "deployment.apps/acme-d")}),
+    (
+        "controllerrevisions",
+        {"Controller": ("gadget.acme-example.com/acme-g", "gadget.example.com/g")},
+    ),
+    (
+        "resourcequotas",
+        {
+            "Request": (
+                "acme-a.storageclass.storage.k8s.io/requests.storage: 1/5, pods: 0/1",
+                "a.storageclass.storage.k8s.io/requests.storage: 1/5, pods: 0/1",
+            ),
+        },
+    ),
+    ("ingressclasses", {"Controller": ("acme-example.com/acme-x", "example.com/acme-x")}),
+    (
+        "ingressclasses",
+        {"Parameters": ("Widget.acme-example.com/acme-w", "Widget.example.com/acme-w")},
+    ),
+    ("validatingadmissionpolicybindings", {"ParamRef": ("acme-prod/acme-p", "prod/acme-p")}),
+    ("validatingadmissionpolicybindings", {"ParamRef": ("*/acme-p", "*/acme-p")}),
+    (
+        "validatingadmissionpolicies",
+        {"ParamKind": ("acme-example.com/v1/Widget", "example.com/v1/Widget")},
+    ),
+    (
+        "resourceslices",
+        {"Node": ("acme-n1", "n1"), "Driver": ("acme-gpu.example.com", "gpu.example.com")},
+    ),
+    ("events", {"Object": ("deployment/acme-api", "deployment/acme-api")}),
+    ("events", {"Object": ("persistentvolume/acme-pv", "persistentvolume/pv")}),
+    ("events", {"Object": ("gadget/acme-g", "gadget/g")}),
+    ("events", {"Object": ("widget/acme-w", "widget/acme-w")}),
+    ("events", {"Message": ("Created pod: acme-api-x", "Created pod: acme-api-x")}),
+]
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize(("plural", "printed"), OWN_CELLS)
+def test_a_cell_says_of_which_object_the_name_is(
+    plural: str, printed: dict[str, tuple[str, str]], told: bool
+) -> None:
+    namespaced = TYPES[plural].namespaced
+    item = named("acme-o", "acme-prod") if namespaced else named("acme-o")
+    if plural == "persistentvolumes":
+        item |= {"spec": {"claimRef": {"namespace": "acme-prod", "name": "acme-data"}}}
+    columns = ["Name", *printed] if told else []
+    row = ["acme-o", *(above for above, _ in printed.values())]
+    shown = ["acme-o" if namespaced else "o", *(below for _, below in printed.values())]
+    assert cells(plural, columns, (row, item)) == [shown]
+
+
 @pytest.mark.parametrize("columns", [[], ["Name", "Age", "SignerName", "Requestor"]])
 def test_no_table_tells_who_makes_signing_requests_upstream(columns: list[str]) -> None:
     gateway = "system:serviceaccount:platform:gateway"
@@ -542,3 +613,23 @@ def test_a_share_is_shown_with_the_totals() -> None:
     assert (second["spec"], second["status"]) == (own["spec"], own["status"])
     told = [each["cells"] for each in shown(rows)["rows"]]
     assert told == [["lcluster", "count/secrets: 7/30", "", "5s"], printed[1][0]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "name"),
+    [
+        ("Node", "v1", "worker-1"),
+        ("Node", "v1", "acme-n"),
+        ("IPAddress", "networking.k8s.io/v1", "10.0.0.1"),
+    ],
+)
+def test_a_reference_to_what_the_tenant_has_no_objects_of_comes_back_as_it_was(
+    kind: str, version: str, name: str
+) -> None:
+    """An Event about a node was read with the prefix before the node's name."""
+    reference = {"kind": kind, "apiVersion": version, "name": name}
+    metadata = {"name": "e", "namespace": "default"}
+    event_ = {"metadata": metadata, "involvedObject": reference}
+    above = up("events", event_, "create", namespace="default")
+    assert above["involvedObject"]["name"] == f"acme-{name}", "it is about no real node"
+    assert down("events", above, namespace="default")["involvedObject"] == reference

@@ -183,3 +183,20 @@ def test_a_list_stands_whatever_is_where_an_original_should_be(
     listed = {"items": [above, {"metadata": {"name": "acme-y"}}]}
     below = answer_down(asked(key, "list", above), JSON, encoded(listed), ACME)
     assert [each["metadata"]["name"] for each in json.loads(below)["items"]] == ["x", "y"]
+
+
+def test_items_with_a_prefix_in_their_name_are_managed_under_the_tenants_own() -> None:
+    """Managed fields of a CSINode named its drivers as the platform does."""
+    key = "storage.k8s.io/v1 CSINode"
+    above_item, item = 'k:{"name":"acme-csi.example.com"}', 'k:{"name":"csi.example.com"}'
+    fields: dict[str, Any] = {"f:spec": {"f:drivers": {above_item: {"f:nodeID": {}}}}}
+    managed = [{"manager": "m", "operation": "Update", "fieldsV1": fields}]
+    drivers = [{"name": "acme-csi.example.com", "nodeID": "n"}]
+    labels = {ACME.tenant_label: "acme"}
+    metadata = {"name": "acme-n", "labels": labels, "managedFields": managed}
+    own = {"metadata": {"name": "n"}}
+    above = encoded({"metadata": metadata, "spec": {"drivers": drivers}})
+    below = json.loads(answer_down(asked(key, "get", own), JSON, above, ACME))
+    (entry,) = below["metadata"]["managedFields"]
+    assert entry["fieldsV1"] == {"f:spec": {"f:drivers": {item: {"f:nodeID": {}}}}}
+    assert b"acme" not in encoded(below)

@@ -10,6 +10,7 @@ from lnamespace.translate.headers import (
     headers_down,
     headers_up,
     location_down,
+    merged_headers,
     proxied_headers_down,
 )
 from lnamespace.translate.impersonation import ImpersonationHeaders, impersonation_of
@@ -114,13 +115,13 @@ def test_answers_come_down_without_what_is_the_platforms() -> None:
         ("retry-after", "1"),
         ("set-cookie", "a=b"),
         ("server", "x"),
-        ("warning", '299 - "acme-prod/a and acme-b, not x.acme-c"'),
+        ("warning", '299 - "namespace acme-prod and acme-b, not x.acme-c"'),
         ("location", "https://10.0.0.1:6443/x"),
     )
     assert headers_down(headers, ACME) == (
         ("audit-id", "1"),
         ("retry-after", "1"),
-        ("warning", '299 - "prod/a and b, not x.acme-c"'),
+        ("warning", '299 - "namespace prod and acme-b, not x.acme-c"'),
     )
 
 
@@ -194,3 +195,10 @@ def test_odd_impersonation_is_refused(headers: Headers) -> None:
     with pytest.raises(Refused) as refused:
         impersonation_of(headers)
     assert refused.value.status.code == 400
+
+
+def test_one_answer_of_several_warns_of_everything_once() -> None:
+    old, gone = ("warning", '299 - "old"'), ("warning", '299 - "gone"')
+    first = (("audit-id", "a"), old)
+    assert merged_headers([first, (("audit-id", "b"), old, gone)]) == (("audit-id", "a"), old, gone)
+    assert merged_headers([]) == ()

@@ -91,7 +91,8 @@ def assert_own(plural: str, above: Any) -> None:
     if plural == "clusterroles":
         assert not list(objects_at(above, "aggregationRule"))
         for labels in objects_at(above, "metadata", "labels"):
-            assert not any("/aggregate-to-" in key for key in labels)
+            adding = [key for key in labels if "/aggregate-to-" in key]
+            assert all(f".{key}".rpartition("/")[0].endswith(".acme.lcluster") for key in adding)
     for peer in objects_at(above, "spec", "ingress", "[]", "from", "[]", "namespaceSelector"):
         assert_labelled(peer, "matchLabels")
     for subject in objects_at(above, "subjects", "[]"):

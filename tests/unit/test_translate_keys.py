@@ -14,9 +14,18 @@ from lnamespace.translate.view import View
 
 ACME = View("acme")
 DOMAINS = st.sampled_from(
-    ["", "acme.lcluster", "tenancy.loblaw.digital", "rbac.authorization.k8s.io", "other.lcluster"]
+    [
+        "",
+        "acme.lcluster",
+        "x.acme.lcluster",
+        "tenancy.loblaw.digital",
+        "rbac.authorization.k8s.io",
+        "other.lcluster",
+        "xacme.lcluster",
+    ]
 )
 NAMES = st.sampled_from(["aggregate-to-admin", "lnamespace", "a_b", "acme.lcluster_x"])
+OF_KUBEFLOW = "rbac.authorization.kubeflow.org/aggregate-to-kubeflow-pipelines-edit"
 MANAGERS = st.lists(st.sampled_from(["acme", "lnamespace", "Helm", "example"]), max_size=4)
 
 
@@ -27,6 +36,22 @@ def test_each_key_is_read_back_and_none_is_heeded(domain: str, name: str) -> Non
         upstream = key_up(ACME, key)
         assert key_down(ACME, upstream) == key
         assert not upstream.startswith("tenancy.loblaw.digital/")
+
+
+@given(DOMAINS, NAMES, DOMAINS, NAMES)
+def test_no_two_keys_become_one(domain: str, name: str, other: str, another: str) -> None:
+    keys = {f"{a}/{b}" if a else b for a, b in ((domain, name), (other, another))}
+    for key_up in (own_key_up, role_key_up):
+        assert len({key_up(ACME, each) for each in keys}) == len(keys)
+
+
+def test_a_label_as_long_as_kubeflows_is_one_that_kubernetes_takes() -> None:
+    view = View("a" * 20)
+    upstream = role_key_up(view, OF_KUBEFLOW)
+    domain, _, name = upstream.rpartition("/")
+    assert len(domain) <= 253
+    assert len(name) <= 63
+    assert key_down(view, upstream) == OF_KUBEFLOW
 
 
 @given(MANAGERS.map(".".join))

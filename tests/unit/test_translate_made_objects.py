@@ -81,7 +81,7 @@ def test_one_api_service_is_read_by_its_name() -> None:
 def test_people_are_answered_by_a_table() -> None:
     table = json.loads(services(accept=TABLE, fieldSelector="metadata.name=v1.apps").all())
     assert table["kind"] == "Table"
-    assert [row["cells"] for row in table["rows"]] == [["v1.apps", "Local", "True"]]
+    assert [row["cells"] for row in table["rows"]] == [["v1.apps", "Local", "True", "<unknown>"]]
     assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
 
 
@@ -125,3 +125,21 @@ def test_a_watch_from_a_list_of_other_objects_has_expired() -> None:
     with pytest.raises(Refused) as refusal:
         events(services("watch", resourceVersion="7"))
     assert refusal.value.status.code == 410
+
+
+@pytest.mark.parametrize(
+    ("group", "plural", "columns", "wide"),
+    [
+        ("", "nodes", ["Name", "Status", "Roles", "Age", "Version"], 5),
+        ("networking.k8s.io", "ipaddresses", ["Name", "ParentRef"], 0),
+        ("apiregistration.k8s.io", "apiservices", ["Name", "Service", "Available", "Age"], 0),
+    ],
+)
+def test_a_table_has_the_columns_of_its_kind(
+    group: str, plural: str, columns: list[str], wide: int
+) -> None:
+    """That of nodes had the columns of APIServices."""
+    table = json.loads(made_of(asked(group, plural), VIEW, TABLE).all())
+    shown = [each["name"] for each in table["columnDefinitions"] if not each["priority"]]
+    assert shown == columns
+    assert len(table["columnDefinitions"]) == len(columns) + wide

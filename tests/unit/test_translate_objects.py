@@ -101,6 +101,15 @@ BOTH_WAYS = [
         reference("Pod", "p", namespace="prod"),
         reference("Pod", "p", namespace="acme-prod"),
     ),
+    ("events", "involvedObject", reference("Node", "n-1"), reference("Node", "n-1")),
+    (
+        "statefulsets",
+        "spec.volumeClaimTemplates[].metadata.ownerReferences[]",
+        reference("Gadget", "g", "example.com/v1"),
+        reference("Gadget", "acme-g", "acme-example.com/v1"),
+    ),
+    ("pods", "status.containerStatuses[].allocatedResourcesStatus[].name", GPU, ABOVE_GPU),
+    ("resourceclaims", "status.reservedFor[].apiGroup", "example.com", "acme-example.com"),
     ("validatingadmissionpolicybindings", "spec.policyName", "mine", "acme-mine"),
     ("csistoragecapacities", "storageClassName", "standard", "acme-standard"),
     ("customresourcedefinitions", "spec.group", "example.com", "acme-example.com"),
@@ -411,7 +420,7 @@ def test_a_label_that_adds_to_roles_is_made_private() -> None:
     own = {"metadata": {"name": "r", "labels": {key: "true", "aggregate-to-x": "1", "app": "a"}}}
     upstream = up("clusterroles", own)
     assert upstream["metadata"]["labels"] == {
-        "acme.lcluster/rbac.authorization.k8s.io_aggregate-to-admin": "true",
+        "rbac.authorization.k8s.io.acme.lcluster/aggregate-to-admin": "true",
         "acme.lcluster/aggregate-to-x": "1",
         "app": "a",
         LABEL: "acme",
@@ -428,12 +437,12 @@ def test_what_an_operator_inside_marks_is_not_marked_for_the_platforms() -> None
     upstream = up("namespaces", own)["metadata"]
     power = "pod-security.kubernetes.io/"
     assert {key: each for key, each in upstream["labels"].items() if not key.startswith(power)} == {
-        f"acme.lcluster/{group}_lnamespace": "prod",
+        f"{group}.acme.lcluster/lnamespace": "prod",
         MANAGED_BY: "acme.lnamespace",
         "app": "a",
         LABEL: "acme",
     }
-    assert upstream["annotations"] == {f"acme.lcluster/{group}_owner-uid": "u"}
+    assert upstream["annotations"] == {f"{group}.acme.lcluster/owner-uid": "u"}
     shown = down("namespaces", {"metadata": upstream})["metadata"]
     assert shown["annotations"] == own["metadata"]["annotations"]
     assert labels.items() <= shown["labels"].items()
@@ -460,12 +469,12 @@ def test_namespaces_are_selected_by_what_an_operator_inside_marks() -> None:
     assert source["namespaceSelector"] == {
         "matchLabels": {
             MANAGED_BY: "acme.lnamespace",
-            f"acme.lcluster/{group}_class": "a",
+            f"{group}.acme.lcluster/class": "a",
             LABEL: "acme",
         },
         "matchExpressions": [
             {"key": MANAGED_BY, "operator": "In", "values": ["acme.lnamespace", "Helm"]},
-            {"key": f"acme.lcluster/{group}_lnamespace", "operator": "Exists"},
+            {"key": f"{group}.acme.lcluster/lnamespace", "operator": "Exists"},
         ],
     }
 
@@ -547,13 +556,13 @@ def test_managed_fields_of_what_the_gateway_added_to_a_webhook_are_hidden() -> N
             "clusterroles",
             "f:labels",
             "f:rbac.example.com/aggregate-to-x",
-            "f:acme.lcluster/rbac.example.com_aggregate-to-x",
+            "f:rbac.example.com.acme.lcluster/aggregate-to-x",
         ),
         (
             "namespaces",
             "f:annotations",
             "f:tenancy.loblaw.digital/owner-uid",
-            "f:acme.lcluster/tenancy.loblaw.digital_owner-uid",
+            "f:tenancy.loblaw.digital.acme.lcluster/owner-uid",
         ),
         (
             "resourcequotas",
@@ -591,3 +600,20 @@ def test_a_confined_object_that_is_too_deep_is_refused() -> None:
     with pytest.raises(Refused) as refused:
         request_up(asked("namespaces", "create"), JSON, body, ACME)
     assert refused.value.status.code == 400
+
+
+@pytest.mark.parametrize(
+    "selector", [None, {}, {"matchLabels": {"a": "b"}}, {"matchExpressions": []}]
+)
+def test_a_pod_trusts_no_bundles_of_the_platform(selector: Any) -> None:
+    signed = {"signerName": "example.com/x", "path": "ca"}
+    bundle = signed if selector is None else signed | {"labelSelector": selector}
+    volume = {"name": "v", "projected": {"sources": [{"clusterTrustBundle": bundle}]}}
+    own = {"metadata": {"name": "p", "namespace": "prod"}} | {"spec": {"volumes": [volume]}}
+    sent = up("pods", own)
+    found = sent["spec"]["volumes"][0]["projected"]["sources"][0]["clusterTrustBundle"]
+    if selector is None:
+        assert "labelSelector" not in found
+    else:
+        assert found["labelSelector"]["matchLabels"][LABEL] == "acme"
+    assert down("pods", sent) == own

@@ -269,7 +269,7 @@ PEER = "/spec/ingress/0/from/0/namespaceSelector"
             operation("add", "/metadata/labels/rbac.authorization.k8s.io~1aggregate-to-view", "t"),
             operation(
                 "add",
-                "/metadata/labels/acme.lcluster~1rbac.authorization.k8s.io_aggregate-to-view",
+                "/metadata/labels/rbac.authorization.k8s.io.acme.lcluster~1aggregate-to-view",
                 "t",
             ),
         ),

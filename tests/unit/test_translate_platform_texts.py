@@ -36,7 +36,7 @@ URL = '"https://engine.vault.svc:443/validate?timeout=10s"'
         (
             POLICY.format("acme") + "expression 'false' resulted in error: acme-x",
             POLICY.format("acme").replace("acme-", "")
-            + "expression 'false' resulted in error: acme-x".replace("acme-", ""),
+            + "expression 'false' resulted in error: acme-x",
         ),
     ],
 )

@@ -190,7 +190,7 @@ def test_labels_that_aggregate_are_selected_by_their_keys_upstream() -> None:
     request = asked(f"{RBAC}/clusterroles?labelSelector=rbac.example.com/aggregate-to-x")
     key = "rbac.example.com"
     own = parse_qsl(upstream_target(request, ACME).partition("?")[2])
-    assert own == [("labelSelector", f"acme.lcluster/{key}_aggregate-to-x,{OWN}")]
+    assert own == [("labelSelector", f"{key}.acme.lcluster/aggregate-to-x,{OWN}")]
     platform = upstream_target(request, ACME, listed=ListedObjects.PLATFORM)
     assert f"{key}%2Faggregate-to-x" in platform
 
@@ -200,7 +200,7 @@ def test_what_an_operator_inside_marks_is_selected_by_its_mark_upstream() -> Non
     found = parameters(f"/api/v1/namespaces?labelSelector={selector}")
     assert found["labelSelector"] == (
         "app.kubernetes.io/managed-by=acme.lnamespace,"
-        f"acme.lcluster/tenancy.loblaw.digital_lnamespace,{OWN}"
+        f"tenancy.loblaw.digital.acme.lcluster/lnamespace,{OWN}"
     )
     inside = parameters(f"/api/v1/namespaces/b/pods?labelSelector={selector}")
     assert "acme.l" not in inside["labelSelector"]

@@ -1,9 +1,13 @@
 """Texts for people have the tenant's names without prefix; other words stay."""
 
+import re
+import time
+
 import pytest
+from hypothesis import given, strategies
 from lnamespace.translate.texts import text_down
 
-from tests.unit.support.translation import ACME
+from tests.unit.support.translation import ACME, TYPES, down
 
 
 @pytest.mark.parametrize(
@@ -18,7 +22,6 @@ from tests.unit.support.translation import ACME
             "no PriorityClass with name acme-/a/b was found",
             "no PriorityClass with name /a/b was found",
         ),
-        ('Invalid value: "acme-High_1"', 'Invalid value: "High_1"'),
         ('User "lcluster:acme:bob" cannot', 'User "bob" cannot'),
         ("system:serviceaccount:acme-prod:default", "system:serviceaccount:prod:default"),
         (
@@ -59,7 +62,167 @@ def test_other_words_stay(text: str) -> None:
     assert text_down(ACME, text) == text
 
 
-def test_an_object_keeps_its_own_name_in_the_key_of_the_storage() -> None:
-    text = "Key: /registry/configmaps/acme-prod/acme-c, ResourceVersion: 0"
-    shown = "Key: /registry/configmaps/prod/acme-c, ResourceVersion: 0"
-    assert text_down(ACME, text, kept="acme-c") == shown
+@pytest.mark.parametrize(
+    "text",
+    [
+        'secret "acme-db" not found',
+        'secrets "acme-prod" not found',
+        "Created pod: acme-api-5d-x",
+        "containers with unready status: [acme-api acme-web]",
+        "lookup acme-db.example.com: no such host",
+        'deployments.apps "acme-api" not found',
+        'widgets.acme.example.com "acme-w" not found',
+        "exceeded quota: acme-q, requested: pods=1",
+        'persistentvolumeclaim "acme-data" not found',
+        'MountVolume.SetUp failed for volume "acme-config" : configmap "acme-c" not found',
+        'Readiness probe failed: Get "http://acme-db/ready"',
+        "serviceaccount/acme-prod",
+        "Role acme-r, RoleBinding acme-b",
+        "stopping container acme-prod of acme-later/x",
+        'image "acme-prod/app" is wrong',
+    ],
+)
+def test_an_object_in_a_namespace_keeps_its_own_name(text: str) -> None:
+    assert text_down(ACME, text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'in the namespace "{0}prod"',
+        "namespace={0}prod; ns/{0}prod",
+        "error looking up service account {0}prod/acme-sa: not found",
+        'claim "{0}prod/acme-data" is bound by "{0}prod"/"acme-pod"',
+        "back-off 5m0s restarting failed container=c pod=acme-p_{0}prod(%s)",
+        'cni failed to set up pod "acme-p_{0}prod" network',
+        "lookup acme-db.{0}later.svc.cluster.local on 10.0.0.10:53",
+        'system:serviceaccount:{0}prod:acme-sa, "system:serviceaccounts:{0}prod"',
+        'storageclass.storage.k8s.io "{0}fast" not found',
+        "no PriorityClass with name {0}high was found",
+        'bound to non-existent persistentvolume "{0}pv"',
+        'AttachVolume.Attach failed for volume "{0}pv" : no',
+        'Cannot bind to requested volume "{0}pv": no match',
+        'gadgets.{0}example.com "{0}g" not found',
+        "ownerRef [{0}example.com/v1/Gadget, namespace: {0}prod, name: {0}g, uid: 1] is gone",
+        '{{"kind":"ClusterRole","name":"{0}r"}} and {{"kind":"Role","name":"acme-r"}}',
+        "quota: q, requested: {0}fast.storageclass.storage.k8s.io/requests.storage=1",
+        "match these scopes: [{{PriorityClass In [{0}high {0}low]}}]",
+        'conflict with "acme-me" using {0}example.com/v1: .spec',
+        'no matches for kind "W" in version "{0}other.com/v1"',
+        "by the external provisioner '{0}csi' or manually",
+        'Storage class {0}fast, storage class: "{0}fast"',
+        "Key: /registry/services/specs/{0}prod/acme-c, and /registry/persistentvolumes/{0}acme-pv",
+    ],
+)
+def test_what_a_text_calls_a_namespace_or_a_cluster_scoped_object_loses_the_prefix(
+    text: str,
+) -> None:
+    text = text.replace("%s", "0b7a3b2e-7b1c-4a43-8c51-6f2f6c1d2e3f")
+    assert text_down(ACME, text.format("acme-")) == text.format("")
+
+
+def test_the_namespace_of_the_request_is_known_when_it_is_gone() -> None:
+    assert text_down(ACME, "acme-old/acme-c", namespace="acme-old") == "old/acme-c"
+    assert text_down(ACME, "acme-old/acme-c") == "acme-old/acme-c"
+
+
+def test_a_name_that_begins_with_the_prefix_again_loses_one() -> None:
+    assert text_down(ACME, 'namespace "acme-acme-x"') == 'namespace "acme-x"'
+
+
+def failed(plural: str, field: str, value: str, **details: str) -> tuple[str, str, str]:
+    """Return the texts of a Status about a value, as the tenant has it."""
+    said = f"Invalid value: {value}: no"
+    cause = {"reason": "FieldValueInvalid", "message": said, "field": field}
+    about = {"group": TYPES[plural].group, "kind": TYPES[plural].kind, **details}
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "message": f"it is invalid: {field}: {said}",
+        "details": {**about, "causes": [cause]},
+    }
+    shown = down(plural, status, "create")
+    found = shown["details"]["causes"][0]
+    return shown["message"], found["message"], found["field"]
+
+
+@pytest.mark.parametrize(
+    ("plural", "field", "value", "shown"),
+    [
+        ("clusterroles", "metadata.name", '"acme-R_"', '"R_"'),
+        ("roles", "metadata.name", '"acme-R_"', '"acme-R_"'),
+        ("configmaps", "metadata.namespace", '"acme-prod"', '"prod"'),
+        ("configmaps", "data[acme-x]", '"acme-x"', '"acme-x"'),
+        ("pods", "spec.priorityClassName", '"acme-High"', '"High"'),
+        ("pods", "spec.serviceAccountName", '"acme-Sa"', '"acme-Sa"'),
+        ("customresourcedefinitions", "spec.group", '"acme-new.com"', '"new.com"'),
+        (
+            "rolebindings",
+            "roleRef",
+            '{"apiGroup":"g","kind":"ClusterRole","name":"acme-r"}',
+            '{"apiGroup":"g","kind":"ClusterRole","name":"r"}',
+        ),
+        (
+            "rolebindings",
+            "roleRef",
+            '{"apiGroup":"g","kind":"Role","name":"acme-r"}',
+            '{"apiGroup":"g","kind":"Role","name":"acme-r"}',
+        ),
+    ],
+)
+def test_a_value_that_is_quoted_is_spelled_as_its_field_is(
+    plural: str, field: str, value: str, shown: str
+) -> None:
+    said = f"Invalid value: {shown}: no"
+    assert failed(plural, field, value) == (f"it is invalid: {field}: {said}", said, field)
+
+
+WORDS = strategies.text("acme-prod/.\"'[]_ :", max_size=40) | strategies.sampled_from(
+    ["acme-x", "namespace acme-x", "lcluster:acme:", "/registry/acme-x/acme-y", "acme-prod/acme-x"]
+)
+
+
+@given(strategies.lists(WORDS, max_size=5))
+def test_a_text_loses_prefixes_and_nothing_else(words: list[str]) -> None:
+    text = " ".join(words).replace("lcluster:acme:", "").replace('"lcluster.acme"', "")
+    shown = text_down(ACME, text)
+    assert shown.replace("acme-", "") == text.replace("acme-", "")
+
+
+@given(strategies.sampled_from(["pod", "secrets", "container", "deployments.apps"]), WORDS)
+def test_no_name_changes_behind_a_kind_in_namespaces(kind: str, word: str) -> None:
+    name = f"acme-{re.sub('[^a-z]', '', word)}"
+    assert text_down(ACME, f'{kind} "{name}" is {name}') == f'{kind} "{name}" is {name}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "acme-" * 300_000,
+        "namespace acme-" * 100_000,
+        "a" * 1_000_000 + " acme-",
+        "a[" * 500_000 + " acme-",
+        "Invalid value: [" * 60_000 + " acme-",
+        "spec.group: Invalid value: {" * 60_000 + " acme-",
+        "/registry/acme-" * 100_000,
+    ],
+)
+def test_a_text_that_is_made_of_names_costs_no_more_than_others(text: str) -> None:
+    failed("customresourcedefinitions", "spec.group", "1")
+    began = time.process_time()
+    failed("customresourcedefinitions", "spec.group", text)
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("upstream", "shown"),
+    [
+        ('"x.org.acme.lcluster/aggregate-to-%": bad', '"x.org/aggregate-to-%": bad'),
+        ("metadata.labels[acme.lcluster/aggregate-to-x]", "metadata.labels[aggregate-to-x]"),
+        ('storageclass.storage.k8s.io "lcluster.acme" not found', None),
+    ],
+)
+def test_what_the_gateway_keeps_elsewhere_is_told_as_it_was_written(
+    upstream: str, shown: str | None
+) -> None:
+    assert text_down(ACME, upstream) == (shown or 'storageclass.storage.k8s.io "" not found')

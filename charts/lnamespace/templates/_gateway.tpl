@@ -9,6 +9,22 @@
 {{ .Values.gateway.name }}-for-pods
 {{- end }}
 
+{{/* The ConfigMap in kube-public with what everybody may know of the gateway. */}}
+{{- define "lnamespace.gatewayConfigMap" -}}
+{{ include "lnamespace.prefix" . }}-gateway
+{{- end }}
+
+{{/* Whether the gateway makes its own certificate, for nobody else does; empty if not. */}}
+{{- define "lnamespace.gatewayIssuesItsCertificate" -}}
+{{- $v := .Values.gateway }}
+{{- if not (or $v.certManager.enabled $v.certificateSecret $v.caBundle) }}yes{{ end }}
+{{- end }}
+
+{{/* The Secret with the gateway's certificate, where it does not make that itself. */}}
+{{- define "lnamespace.gatewayCertificateSecret" -}}
+{{ .Values.gateway.certificateSecret | default (printf "%s-certificate" .Values.gateway.name) }}
+{{- end }}
+
 {{/* What the platform lets objects of tenants act with. Takes a dict of root and key; a list in CEL. */}}
 {{- define "lnamespace.allowed" -}}
 {{ include "lnamespace.celList" (get .root.Values.gateway.allow .key) }}

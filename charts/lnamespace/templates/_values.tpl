@@ -187,6 +187,12 @@ first. */}}
 {{- if and .caBundle (not (hasPrefix "-----BEGIN CERTIFICATE-----" (trim .caBundle))) }}
 - gateway.caBundle: must be certificates in PEM
 {{- end }}
+{{- if and .certManager.enabled .certificateSecret }}
+- gateway.certificateSecret: {{ .certificateSecret | quote }} must be empty where gateway.certManager.enabled is true
+{{- end }}
+{{- if and .caBundle .deploy (not (or .certManager.enabled .certificateSecret)) }}
+- gateway.caBundle: must be empty where the gateway makes its own certificate, whose CA it tells by itself; for one of yours name its Secret in gateway.certificateSecret
+{{- end }}
 {{- with .certManager.issuerRef }}
 {{- if not .name }}
 - gateway.certManager.issuerRef: {{ toJson . }} must have a name, and a kind where it is no Issuer; or be empty for one of our own
@@ -324,6 +330,9 @@ first. */}}
 {{- include "lnamespace.keptLabels" (dict "path" "commonLabels" "labels" $v.commonLabels) }}
 {{- include "lnamespace.wrongLabels" (dict "path" "monitoring.prometheusRule.alertLabels" "labels" $v.monitoring.prometheusRule.alertLabels) }}
 {{- include "lnamespace.wrongGateway" $v.gateway }}
+{{- if and $v.gateway.enabled $v.gateway.allow.noEndpoints (semverCompare "<1.31.0-0" .Capabilities.KubeVersion.Version) }}
+- gateway.allow.noEndpoints: needs Kubernetes 1.31 or later, whose policies know addresses; this is {{ .Capabilities.KubeVersion.Version }}
+{{- end }}
 {{- range $part := list "controller" "webhook" "ledger" "gateway" }}
 {{- include "lnamespace.wrongPod" (dict "path" $part "values" (get $v $part)) }}
 {{- include "lnamespace.labelsTwice" (dict "path" (printf "%s.podLabels" $part) "labels" (get $v $part).podLabels "common" $v.commonLabels) }}

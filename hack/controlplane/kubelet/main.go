@@ -5,8 +5,9 @@
 // exec and attach repeat standard input; the command `exit CODE` ends with that code, `count` tells
 // how much input came when that has ended, `flood BYTES` writes so much, `size` writes the sizes of
 // the terminal. A forwarded port repeats what it is sent. A log has one line, and with follow one
-// more each 100 ms; where it is limited to some bytes it has as many. It prints the port on which it
-// listens.
+// more each 100 ms; where it is limited to some bytes it has as many. `tar` and `test`, of which
+// kubectl cp is made, run for real in the folder in which it was started. It prints the port on
+// which it listens.
 package main
 
 import (
@@ -22,6 +23,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -103,6 +105,10 @@ func run(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	command := query["command"]
+	if len(command) > 0 && (command[0] == "tar" || command[0] == "test") {
+		json.NewEncoder(streams["error"]).Encode(status(runForReal(command, streams)))
+		return
+	}
 	if stdout := streams["stdout"]; stdout != nil {
 		fmt.Fprintf(stdout, "%s %s\n", strings.Split(r.URL.Path, "/")[1], strings.Join(command, " "))
 		act(command, streams)
@@ -111,6 +117,25 @@ func run(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(stderr, "ended")
 	}
 	json.NewEncoder(streams["error"]).Encode(status(command))
+}
+
+// runForReal runs a program where this process was started, and returns `exit CODE`.
+func runForReal(command []string, streams map[string]httpstream.Stream) []string {
+	program := exec.Command(command[0], command[1:]...)
+	// A stream that is not there must not be a reader or writer that is there and nil.
+	if stdin := streams["stdin"]; stdin != nil {
+		program.Stdin = stdin
+	}
+	if stdout := streams["stdout"]; stdout != nil {
+		program.Stdout = stdout
+	}
+	if stderr := streams["stderr"]; stderr != nil {
+		program.Stderr = stderr
+	}
+	if err := program.Run(); err != nil && program.ProcessState == nil {
+		return []string{"exit", "127"}
+	}
+	return []string{"exit", strconv.Itoa(program.ProcessState.ExitCode())}
 }
 
 // act does what a command does with its input and output.

@@ -70,7 +70,7 @@ def system_namespaces(
 def namespace_mark(
     lcluster: LCluster, found: ObservedObject, conventions: Conventions
 ) -> Mark | None:
-    """Return what has to be changed of a Namespace of the tenant; None if nothing has."""
+    """Return the labels and annotations that a tenant's Namespace lacks; None if it has all."""
     labels, annotations = _marks(lcluster, conventions)
     if found.labels.get(POD_SECURITY) in POD_SECURITY_LEVELS:
         del labels[POD_SECURITY]
@@ -83,7 +83,7 @@ def namespace_mark(
 def emptied_mark(
     lcluster: LCluster, found: ObservedObject, conventions: Conventions
 ) -> Mark | None:
-    """Return what lets Kubernetes delete the account's binding in a Namespace; None if it need not.
+    """Return the mark that lets Kubernetes delete the account's binding; None if it is too early.
 
     A Namespace that is being deleted has nothing left by then. Before, the tenant works in it by
     that binding, such as an operator that takes its finalizers off. One that was deleted in its

@@ -12,7 +12,7 @@ from lnamespace.settings import Settings
 
 @dataclass(frozen=True)
 class ContentLimits:
-    """What one LCluster may have; 0 is no limit."""
+    """The limits of one LCluster; 0 is no limit."""
 
     namespaces: int = 0
     definitions: int = 0
@@ -27,5 +27,5 @@ class ContentLimits:
 
 
 def content_limits(settings: Settings) -> ContentLimits:
-    """Return what the platform allows each LCluster."""
+    """Return how many Namespaces and definitions the platform allows each LCluster."""
     return ContentLimits(settings.lcluster_namespaces, settings.lcluster_definitions)

@@ -16,7 +16,7 @@ _REFUSAL = re.compile(
 
 @dataclass(frozen=True)
 class ShareRefusal:
-    """What was asked for, and what is used, of each resource of which the share is too small."""
+    """The amounts requested and used of each resource of which the share is too small."""
 
     requested: Amounts
     used: Amounts
@@ -29,7 +29,7 @@ class ShareRefusal:
 
 
 def read_refusal(message: str) -> ShareRefusal | None:
-    """Return what a message says of the quota of a share; None if it is about something else."""
+    """Parse the refusal of a share's ResourceQuota; None if the message is about something else."""
     found = _REFUSAL.search(message)
     if found is None:
         return None

@@ -104,7 +104,7 @@ def refusal(right: Right) -> str:
 
 
 def warning(right: Right) -> str:
-    """Return what makes the right dangerous; empty for most."""
+    """Return why the right is dangerous; empty for most rights."""
     # Since Kubernetes 1.35 there are verbs such as impersonate:user-info too.
     if re.match(r"impersonate\b", right.verb):
         accounts = (right.group, right.resource) == ("", "serviceaccounts")

@@ -30,7 +30,7 @@ class Prefixes(Protocol):
     """Tells why a new object may not have a name."""
 
     async def conflict(self, kind: str, name: str) -> str:
-        """Return what stands against the name of a new object of a kind; empty if nothing does."""
+        """Return why a new object of a kind cannot have a name; empty if it can."""
 
 
 class NoPrefixes:
@@ -49,7 +49,7 @@ class ClusterPrefixes:
     names: Names
 
     async def conflict(self, kind: str, name: str) -> str:
-        """Return what stands against the name; empty if nothing does, or nothing is known."""
+        """Return why the name cannot be used; empty if it can, or if that cannot be found out."""
         try:
             async with asyncio.timeout(PATIENCE):
                 if kind == lcluster.KIND:

@@ -65,7 +65,7 @@ class Usage:
 
 
 def decode_counted(raw: bytes | msgspec.Raw) -> CountedObject:
-    """Return what is kept of an object."""
+    """Decode the name, resource version and account of an object."""
     found = answers.decode(_decoder, raw)
     spec = found.spec or _CountedSpec()
     version = answers.version_of(found.metadata.resource_version)

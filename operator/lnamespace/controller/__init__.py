@@ -18,6 +18,7 @@ should be with what is. In the order in which they build on each other:
 * :mod:`~lnamespace.controller.reconciler`, :mod:`~lnamespace.controller.person` - the reconcilers.
 * :mod:`~lnamespace.controller.deletion` - the end of an LNamespace, for the ledger.
 * :mod:`~lnamespace.controller.lclusters` - the same for LClusters.
+* :mod:`~lnamespace.controller.dispatch` - makes the reconcilers; hands each key to its own.
 * :mod:`~lnamespace.controller.handlers` - the kopf handlers of LNamespaces.
 * :mod:`~lnamespace.controller.embedded_kopf` - kopf, embedded without a connection.
 * :mod:`~lnamespace.controller.controller` - workers and reflectors, together.

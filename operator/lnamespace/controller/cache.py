@@ -1,5 +1,6 @@
 """The caches of the cluster, and which keys a change adds to the queue."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,7 +17,7 @@ from lnamespace.controller.lnamespace_index import LNamespaceIndex
 from lnamespace.controller.outbox import DeletedLNamespace, Departed
 from lnamespace.controller.people import People
 from lnamespace.controller.queue import WorkQueue
-from lnamespace.controller.quota import QueuePosition, Quota
+from lnamespace.controller.quota import LimitState, Quota
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import (
@@ -88,6 +89,9 @@ class Cache:
         self.people = People()
         self.index = LNamespaceIndex(self.ours, self._became_readable)
         self._slots = Quota(conventions, limits, reserved, lambda name: queue.add(Tenant(name)))
+        self.counted = asyncio.Event()
+        """Cleared while the writes of a previous leader are listed: no slot is given meanwhile."""
+        self.counted.set()
         self.deleted = DeletedLNamespaces()
         self.lnamespaces: Store[CachedLNamespace] = Store(self._lnamespace_changed)
         self.objects: dict[Resource, Store[ObservedObject]] = {
@@ -117,17 +121,21 @@ class Cache:
         """Return whether anybody has a limit of LNamespaces."""
         return self._slots.limits.any_limited
 
-    def place(self, lns: LNamespace) -> QueuePosition:
-        """Return the quota position of an LNamespace, reserving a slot if it is its turn."""
-        waited = self._slots.waits(lns.name)
-        place = self._slots.ask(lns.name)
-        if waited and place is QueuePosition.HOLDS:
-            self._people_changed(None, lns)
-        return place
+    def needs_slot(self, name: str) -> bool:
+        """Return whether the LNamespace of that name has no slot and counts for one."""
+        return self._slots.waits(name)
 
-    def exceeded(self, lns: LNamespace, place: QueuePosition) -> str:
-        """Return why an LNamespace in that position has to wait."""
-        if place is QueuePosition.NEXT:
+    def limit_state(self, lns: LNamespace) -> LimitState:
+        """Return whether an LNamespace is within the limit, reserving a slot if one is free."""
+        waited = self._slots.waits(lns.name)
+        state = self._slots.ask(lns.name)
+        if waited and state is LimitState.WITHIN:
+            self._people_changed(None, lns)
+        return state
+
+    def exceeded(self, lns: LNamespace, state: LimitState) -> str:
+        """Return why an LNamespace in that state gets no Namespace."""
+        if state is LimitState.TERMINATING:
             return "It is made as soon as another namespace that is being deleted is gone."
         refusal = self._slots.limits.refusal(lns.spec.account, self._slots.used(lns.name))
         return refusal + describe_orphans(

@@ -12,11 +12,8 @@ from functools import partial
 from lnamespace.access.conventions import Conventions, SudoLayout, lcluster_resource
 from lnamespace.access.lcluster_content import content_limits
 from lnamespace.access.limit import lcluster_limits, lnamespace_limits
-from lnamespace.access.person import Person
-from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import Cache, Tenant, WorkKey
-from lnamespace.controller.deletion import DeletionReconciler
-from lnamespace.controller.events import EventRecorder
+from lnamespace.controller.dispatch import Dispatcher
 from lnamespace.controller.guards import GuardWatch
 from lnamespace.controller.handlers import lnamespace_handlers
 from lnamespace.controller.instrumentation import DEFECT, DONE, Instrumentation
@@ -24,19 +21,13 @@ from lnamespace.controller.lclusters.cache import TenantCluster
 from lnamespace.controller.lclusters.cost_reports import CostReports
 from lnamespace.controller.lclusters.failed_creations import FailedCreations
 from lnamespace.controller.lclusters.gateway_endpoints import parse_endpoints
-from lnamespace.controller.lclusters.location import GatewayLocation
-from lnamespace.controller.lclusters.reconciler import LClusterReconciler
+from lnamespace.controller.lclusters.location import GatewayLocation, GatewayLocator
 from lnamespace.controller.lclusters.reflectors import LClusterReflector, lcluster_reflectors
 from lnamespace.controller.liveness import Liveness, WatchHealth
-from lnamespace.controller.outbox import BillingRecorder, Departed
-from lnamespace.controller.outcome import Outcome
-from lnamespace.controller.person import PersonReconciler
 from lnamespace.controller.profiles import Profiles
 from lnamespace.controller.queue import WorkQueue
-from lnamespace.controller.reconciler import LNamespaceReconciler
 from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
 from lnamespace.errors import ClusterError, LostLease
-from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 from lnamespace.kube.lease import LeaderElector, LeaseConfig
 from lnamespace.kube.reflector import Reflector
@@ -93,85 +84,77 @@ class Controller:
         settings: Settings,
         on_kopf_start: Callable[[], object] = lambda: None,
     ) -> None:
-        conventions = conventions_of(settings)
         self._settings = settings
+        conventions = conventions_of(settings)
         self._instrumentation = Instrumentation(ControllerMetrics.new(conventions.names.group))
         client = client.observed(self._instrumentation.requested)
         self._election = election_of(client, settings)
-        if self._election:
-            client = client.fenced(self._election.check)
-        self._client = client
-        self._queue: WorkQueue[WorkKey] = WorkQueue(
-            urgent=self._is_urgent, waited=self._instrumentation.metrics.queue_wait.observe
-        )
-        if self._election:
-            self._queue.close()
+        self._client = client.fenced(self._election.check) if self._election else client
+        self._queue = self._make_queue()
         self._profiles = Profiles(
-            client, settings.profiles_file, conventions.names, settings.resync_seconds
+            self._client, settings.profiles_file, conventions.names, settings.resync_seconds
         )
-        self._guards = GuardWatch(client, settings.guards_file, self._instrumentation.metrics)
-        self._cache = Cache(
-            conventions,
-            self._queue,
-            self._instrumentation.news,
-            lnamespace_limits(settings),
-            settings.reserved,
-            self._profiles.kinds,
-            lcluster_limits(settings),
-        )
-        applier = partial(Applier, client, self._cache.objects, conventions.managed_metadata)
-        # One LNamespace may list 50 sudoers: what is made for them leaves room for all else.
-        of_people = max(1, settings.concurrency // 4)
-        recorder = EventRecorder(client, lnamespaces(conventions))
-        outbox = BillingRecorder(client, conventions.names)
-        of_tenants = applier(max(1, settings.concurrency - of_people))
-        self._tenants = LNamespaceReconciler(
-            client,
-            self._cache,
-            of_tenants,
-            recorder,
-            outbox,
-            conventions,
-            settings.reserved,
-            self._instrumentation,
-            profiles=lambda: self._profiles.current,
-        )
-        self._deletions = DeletionReconciler(self._cache, outbox, conventions, settings.reserved)
-        self._people = PersonReconciler(
-            self._cache,
-            Accounts(client, self._cache, conventions),
-            applier(of_people),
-            conventions,
-            lambda name: self._queue.add(Tenant(name)),
-        )
-        self._lclusters = LClusterReconciler(
-            client,
-            self._cache,
-            of_tenants,
-            outbox,
-            conventions,
+        self._guards = GuardWatch(self._client, settings.guards_file, self._instrumentation.metrics)
+        self._locator = GatewayLocator(
+            self._client,
             GatewayLocation(settings.gateway_url, settings.gateway_authorities),
+            settings.gateway_ca_config_map,
+        )
+        self._reports = CostReports(settings.lcluster_costs)
+        self._cache = self._make_cache(conventions)
+        self._dispatcher = Dispatcher(
+            self._client,
+            self._cache,
+            conventions,
+            settings,
+            self._instrumentation,
+            lambda: self._profiles.current,
+            lambda: self._locator.current,
             parse_endpoints(settings.gateway_endpoints),
-            CostReports(settings.lcluster_costs),
+            self._reports,
+            self._queue.add,
         )
-        self._source = Reflector(
-            client,
-            lnamespaces(conventions),
-            self._cache.lnamespaces,
-            read_lnamespace,
-            failed=self._watch_failed,
-            recovered=self._queue.hurry,
-            handler=lnamespace_handlers(
-                lnamespaces(conventions), self._cache.lnamespaces, on_kopf_start
-            ),
-        )
-        self._reflectors = self._make_reflectors(client, conventions)
+        self._source = self._make_source(conventions, on_kopf_start)
+        self._reflectors = self._make_reflectors(conventions)
         self._busy: dict[WorkKey, float] = {}
         self._liveness = Liveness(self._watch_health, self._busy.values)
 
+    def _make_queue(self) -> WorkQueue[WorkKey]:
+        waited = self._instrumentation.metrics.queue_wait.observe
+        queue: WorkQueue[WorkKey] = WorkQueue(urgent=self._is_urgent, waited=waited)
+        if self._election:
+            queue.close()
+        return queue
+
+    def _make_cache(self, conventions: Conventions) -> Cache:
+        return Cache(
+            conventions,
+            self._queue,
+            self._instrumentation.news,
+            lnamespace_limits(self._settings),
+            self._settings.reserved,
+            self._profiles.kinds,
+            lcluster_limits(self._settings),
+        )
+
+    def _make_source(
+        self, conventions: Conventions, on_kopf_start: Callable[[], object]
+    ) -> Reflector[CachedLNamespace]:
+        """Return the reflector of LNamespaces, whose events go through kopf."""
+        resource, store = lnamespaces(conventions), self._cache.lnamespaces
+        return Reflector(
+            self._client,
+            resource,
+            store,
+            read_lnamespace,
+            failed=self._watch_failed,
+            recovered=self._queue.hurry,
+            handler=lnamespace_handlers(resource, store, on_kopf_start),
+        )
+
     @property
     def probes(self) -> Probes:
-        """What it says of itself."""
+        """Return the probes and metrics of the process."""
         return Probes(self._liveness.unready, self._measure, self._liveness.dead)
 
     async def run(self) -> None:
@@ -214,22 +197,30 @@ class Controller:
                 self._queue.add(key)
             tasks.create_task(self._election.keep())
             if self._cache.limited or self._cache.lclusters.limits.any_limited:
-                await self._relist()
+                self._cache.counted.clear()
         await self._profiles.refresh()
+        await self._locator.refresh()
         tasks.create_task(self._profiles.keep(self._compare_all))
-        tasks.create_task(self._lclusters.reports.keep(self._compare_all))
+        tasks.create_task(self._reports.keep(self._compare_all))
+        tasks.create_task(self._locator.keep(self._compare_all))
         self._instrumentation.active = True
-        for number in range(self._settings.workers):
-            # Every second one is free for revocations while the others make what takes long.
-            tasks.create_task(self._work(urgent=bool(number % 2)))
+        # Half of the workers are free for revocations while the others make what takes long; and
+        # no revocation waits for the lists, which take 9 s of 10,000 LNamespaces.
+        for _ in range(self._settings.workers // 2):
+            tasks.create_task(self._work(urgent=True))
+        if not self._cache.counted.is_set():
+            await self._relist()
+            self._cache.counted.set()
+        for _ in range(self._settings.workers - self._settings.workers // 2):
+            tasks.create_task(self._work(urgent=False))
         if self._settings.lclusters == "yes":
             tasks.create_task(FailedCreations(self._client, self._cache.lclusters).run())
         tasks.create_task(self._resync())
 
     async def _relist(self) -> None:
-        """Know all that who led before has written, before anybody is given a slot.
+        """List again what the previous leader may have written, before a quota slot is assigned.
 
-        A watch may be behind; nothing else that we do needs more than that it catches up.
+        The watches may be behind. Nothing else here needs them to have caught up.
         """
         lclusters = lcluster_resource(Names(self._settings.api_group_suffix))
         places = (NAMESPACE, self._source.resource, lclusters)
@@ -246,13 +237,13 @@ class Controller:
         listed = self._cache.tenant(key.name)
         return listed is None or listed.terminating or bool(listed.lns.status.namespace_uid)
 
-    def _make_reflectors(self, client: Client, conventions: Conventions) -> list[AnyReflector]:
+    def _make_reflectors(self, conventions: Conventions) -> list[AnyReflector]:
         managed_metadata = conventions.managed_metadata
         read_object = partial(read_observed, managed=managed_metadata)
         reflectors: list[AnyReflector] = [
             # All Namespaces, not just ours: one that is not ours is a Conflict until it goes.
             Reflector(
-                client,
+                self._client,
                 kind,
                 store,
                 read_object,
@@ -264,8 +255,8 @@ class Controller:
         ]
         if self._settings.lclusters == "yes":
             lclusters = self._cache.lclusters
-            told = (self._watch_failed, self._queue.hurry)
-            reflectors += lcluster_reflectors(client, lclusters, conventions, *told)
+            heard = (self._watch_failed, self._queue.hurry)
+            reflectors += lcluster_reflectors(self._client, lclusters, conventions, *heard)
         return [*reflectors, self._source]
 
     async def _work(self, *, urgent: bool) -> None:
@@ -284,7 +275,7 @@ class Controller:
     async def _reconcile(self, key: WorkKey) -> str:
         """Work on a key; returns what came of it, in a word."""
         try:
-            outcome = await self._dispatch(key, self._queue.failures(key))
+            outcome = await self._dispatcher.reconcile(key, self._queue.failures(key))
         except LostLease:
             raise
         except Exception:
@@ -299,15 +290,6 @@ class Controller:
         if outcome.changes_at is not None:
             self._queue.add_after(key, _seconds_until(outcome.changes_at))
         return type(outcome.worst).__name__ if outcome.worst else DONE
-
-    async def _dispatch(self, key: WorkKey, failed_before: int) -> Outcome:
-        if isinstance(key, Departed):
-            return await self._deletions.reconcile(key)
-        if isinstance(key, TenantCluster):
-            return await self._lclusters.reconcile(key.name, failed_before)
-        if isinstance(key, Person):
-            return await self._people.reconcile(key, failed_before)
-        return await self._tenants.reconcile(key.name, failed_before)
 
     def _put_off(self, key: WorkKey, error: ClusterError) -> None:
         log.log(

@@ -35,7 +35,7 @@ from lnamespace.access.tenant import (
     tenant_objects,
 )
 from lnamespace.controller.observation import Lifecycle, Observation
-from lnamespace.controller.quota import QueuePosition
+from lnamespace.controller.quota import LimitState
 from lnamespace.controller.status import (
     LIMIT_EXCEEDED,
     NOBODY,
@@ -56,7 +56,7 @@ SWITCH_DELAY = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class ApplyResult:
-    """What failed, and whether somebody was not let in because of it.
+    """The failures of a step, and whether they kept somebody out.
 
     ``profile_failures`` are those of the profile's objects.
     """
@@ -107,7 +107,7 @@ class Changes:
 
 
 class BillingAction(Enum):
-    """What the ledger is to be told of the LNamespace."""
+    """The record that the ledger needs of the LNamespace."""
 
     NOTHING = "nothing"
     RECORD = "who pays"
@@ -116,7 +116,7 @@ class BillingAction(Enum):
 
 @dataclass(frozen=True)
 class ReconcileDecision:
-    """What is to be done about one LNamespace.
+    """The first step of a reconcile of one LNamespace.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class SudoLayoutDecision:
 
 
 def decide(observation: Observation, now: datetime) -> ReconcileDecision:
-    """Return what is to be done first.
+    """Decide the first step of a reconcile, from which the others follow.
 
     An LNamespace that is gone, or terminating, loses its grants without waiting for the garbage
     collector. Its Namespace is left to the collector: should we ever be wrong, no data is lost.
@@ -196,7 +196,7 @@ def decide(observation: Observation, now: datetime) -> ReconcileDecision:
 def decide_grants(
     observation: Observation, first: ReconcileDecision, applied: ApplyResult
 ) -> ReconcileDecision:
-    """Return what the first step has made possible: the grants inside its own Namespace.
+    """Decide the second step: the grants inside the LNamespace's own Namespace, now that it exists.
 
     Whose the Namespace is is decided here for the ledger and the status alike: what is not the
     LNamespace's own must never be charged to it.
@@ -246,14 +246,17 @@ def _refusal(observation: Observation) -> Refusal | None:
     if problem := observation.name_problem:
         message = f"The name is refused: {problem}. Delete this LNamespace and choose another."
         return Refusal(RESERVED_NAME, message)
-    if observation.position is QueuePosition.HOLDS:
-        return None
-    reason = TERMINATING if observation.position is QueuePosition.NEXT else LIMIT_EXCEEDED
-    return Refusal(reason, observation.quota_message, observation.position is not QueuePosition.FAR)
+    match observation.limit_state:
+        case LimitState.WITHIN:
+            return None
+        case LimitState.TERMINATING:
+            return Refusal(TERMINATING, observation.quota_message)
+        case LimitState.EXCEEDED:
+            return Refusal(LIMIT_EXCEEDED, observation.quota_message)
 
 
 def _changes(observation: Observation, decision: ReconcileDecision) -> Changes:
-    """Return what makes the cluster as the decision wants it, profile objects apart.
+    """Return the actions that make the observed objects as desired, those of the profile apart.
 
     Where people are in already, what they have is kept as it should be whatever fails.
     """
@@ -276,11 +279,7 @@ def _changes(observation: Observation, decision: ReconcileDecision) -> Changes:
 def _desired(observation: Observation, decision: ReconcileDecision) -> tuple[DesiredObject, ...]:
     lns, conventions, refusal = observation.lns, observation.conventions, decision.refusal
     if refusal and refusal.reason != RESERVED_NAME:
-        return (
-            objects_without_namespace(lns, decision.entries, conventions)
-            if refusal.editable
-            else ()
-        )
+        return objects_without_namespace(lns, decision.entries, conventions)
     if refusal:
         return editor_objects(lns, decision.entries, conventions)
     changing = previous_is_complete(lns.name, conventions, observation.get)
@@ -297,7 +296,7 @@ def _desired(observation: Observation, decision: ReconcileDecision) -> tuple[Des
 def _profile_places(
     observation: Observation, decision: ReconcileDecision
 ) -> Iterator[tuple[Resource, Key]]:
-    """Return where profile objects may be that should not; none where the profile is unknown."""
+    """Return where profile objects may be that should not; empty if the profile is unknown."""
     owned = not decision.refusal and decision.ownership is Ownership.OURS
     if not owned or observation.profile is None:
         return

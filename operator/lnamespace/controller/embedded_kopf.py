@@ -112,7 +112,7 @@ class EmbeddedKopf:
         return self._run
 
     async def login(self, **_: Any) -> kopf.AiohttpSession:
-        """Return what kopf takes for a connection to the API server."""
+        """Return a session that kopf uses like a connection to the API server."""
         run = self._current()
         session = _Session(self._resource, run.events, run.fail)
         return kopf.AiohttpSession(
@@ -125,7 +125,7 @@ class _Run:
 
     def __init__(self, registry: kopf.OperatorRegistry, on_start: Callable[[], object]) -> None:
         self.events: asyncio.Queue[bytes] = asyncio.Queue()
-        """What kopf is given, as lines of JSON."""
+        """The events for kopf, as lines of JSON."""
         self.given = 0
         self.delivered = 0
         self.failed: asyncio.Future[str] = asyncio.Future()
@@ -183,7 +183,7 @@ class _Run:
 
 
 class _Session:
-    """What kopf takes for a connection to the API server."""
+    """A session that kopf uses like a connection to the API server."""
 
     closed = False
 
@@ -243,7 +243,7 @@ class _Response:
 
 
 def _discovery(*resources: Resource) -> dict[str, object]:
-    """Return what an API server that has these resources says of them, by path."""
+    """Return the discovery documents of an API server with these resources, by path."""
     groups = {r.group: r.version for r in resources if r.group}
     found: dict[str, object] = {
         "/api": {"versions": ["v1"]},

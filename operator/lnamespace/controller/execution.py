@@ -95,7 +95,7 @@ def _result(
     sudo: SudoLayoutDecision,
     applied: ApplyResult,
 ) -> ReconcileResult:
-    """Return what there is to say after the last write."""
+    """Return the result of a reconcile, from the state after its last write."""
     owned = decision.ownership in (Ownership.OURS, Ownership.TERMINATING)
     namespace, conventions = observation.namespace, observation.conventions
     group, user = impersonation_target(observation.name, sudo.act_as)

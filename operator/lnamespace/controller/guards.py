@@ -44,7 +44,7 @@ _DEFAULTS: Mapping[str, tuple[Any, ...]] = {
     "reinvocationPolicy": ("Never",),
     "scope": ("*",),
 }
-"""What the API server fills in where the chart says nothing. Anything else is somebody's change."""
+"""Defaults that the API server fills in. Any other difference is somebody's change."""
 
 _CONTENT = ("spec", "webhooks")
 
@@ -97,7 +97,7 @@ def problem(wanted: Object, found: Object | None) -> str:
 
 
 class GuardWatch:
-    """Compare the guards of a file with the cluster; no path: there are none to compare."""
+    """Compare the guards of a file with the cluster; without a path there is nothing to compare."""
 
     def __init__(self, client: Client, path: str, metrics: ControllerMetrics) -> None:
         self._client = client

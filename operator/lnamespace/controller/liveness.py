@@ -38,7 +38,7 @@ class Liveness:
     clock: Callable[[], float] = time.monotonic
 
     def dead(self) -> str | None:
-        """Return what only a restart can mend, or None.
+        """Return a problem that only a restart can solve, or None.
 
         An API server that does not answer is not a reason: after an outage, a controller that had
         been restarted again and again would be late.

@@ -46,7 +46,7 @@ class LNamespaceIndex:
         return listed.lns.name if listed and self._last_read.get(uid, listed) is None else ""
 
     def note(self, old: CachedLNamespace | None, new: CachedLNamespace | None) -> None:
-        """Take in what an LNamespace was and is."""
+        """Update the index after a change of an LNamespace."""
         same = old is not None and new is not None and old.lns.uid == new.lns.uid
         if old is not None and not same:
             self._known.pop(old.lns.uid, None)

@@ -1,4 +1,4 @@
-"""What is known of one LNamespace at one moment: the input of a decision. Pure."""
+"""The observation of one LNamespace at one moment, from which it is decided. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.ownership import Ownership, determine_ownership, is_adopted
 from lnamespace.access.profiles import ProfileSet, ResolvedProfile
-from lnamespace.controller.quota import QueuePosition
+from lnamespace.controller.quota import LimitState
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.errors import ClusterError
 from lnamespace.kube.objects import Key
@@ -19,7 +19,7 @@ from lnamespace.model.subject import Subject
 
 
 class Lifecycle(Enum):
-    """What an LNamespace is to this controller."""
+    """The part of its life in which this controller finds an LNamespace."""
 
     GONE = "there is none of that name"
     OTHER_CLASS = "it is for controllers of another class, or the namespace of an LCluster"
@@ -80,7 +80,7 @@ class Observation:
     sudoers: Mapping[Subject, SudoerState] = field(default_factory=dict)
     profiles: ProfileSet = field(default_factory=ProfileSet)
     name_problem: str = ""
-    position: QueuePosition = QueuePosition.HOLDS
+    limit_state: LimitState = LimitState.WITHIN
     quota_message: str = ""
     owner_confirmed: bool = False
     owner_failures: tuple[ClusterError, ...] = ()

@@ -12,7 +12,7 @@ from lnamespace.access.profiles import ProfileSet
 from lnamespace.access.tenant import all_grant_refs
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.observation import Lifecycle, Observation, SudoerState
-from lnamespace.controller.quota import QueuePosition
+from lnamespace.controller.quota import LimitState
 from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.apply import Applier
@@ -56,7 +56,7 @@ class Observer:
         seen = self.renew(Observation(name, self.conventions, lifecycle, cached))
         if lifecycle is not Lifecycle.ACTIVE:
             return seen
-        return await self._with_owner(self._with_position(seen))
+        return await self._with_owner(await self._with_limit(seen))
 
     def renew(self, before: Observation) -> Observation:
         """Read the caches again for the same LNamespace, as it was then."""
@@ -102,17 +102,19 @@ class Observer:
         stays = found.lns.uid == seen.lns.uid and not found.terminating
         return dataclasses.replace(seen, owner_confirmed=stays)
 
-    def _with_position(self, seen: Observation) -> Observation:
+    async def _with_limit(self, seen: Observation) -> Observation:
         lns = seen.lns
         problem = name_problem(lns.name, RESERVED_NAMES + self.reserved) or self._held(lns.name)
         if problem or seen.ownership is not Ownership.ABSENT:
             return dataclasses.replace(seen, name_problem=problem)
-        position = self.cache.place(lns)
-        message = "" if position is QueuePosition.HOLDS else self.cache.exceeded(lns, position)
-        return dataclasses.replace(seen, position=position, quota_message=message)
+        if self.cache.needs_slot(lns.name):
+            await self.cache.counted.wait()
+        state = self.cache.limit_state(lns)
+        message = "" if state is LimitState.WITHIN else self.cache.exceeded(lns, state)
+        return dataclasses.replace(seen, limit_state=state, quota_message=message)
 
     def _held(self, name: str) -> str:
-        """Return why an LCluster lets nobody have the name; empty if none does."""
+        """Return why an LCluster reserves the name; empty if no LCluster does."""
         held = self.cache.lclusters.claimant(name)
         return (
             f'"{held.prefix}" is the beginning of the names of LCluster {held.name}' if held else ""

@@ -56,7 +56,7 @@ class WorkQueue(Generic[K]):
         return len(self._urgent) + len(self._ready)
 
     def close(self) -> None:
-        """Take in no keys until :meth:`open`: they would pile up where nobody works."""
+        """Ignore keys until :meth:`open`: they would pile up in a process without workers."""
         self.closed = True
 
     def remember(self) -> None:
@@ -67,7 +67,7 @@ class WorkQueue(Generic[K]):
         self._remembers = True
 
     def open(self) -> None:
-        """Take in keys from now on, after those that were added in the last minute."""
+        """Accept keys from now on, after those that were added in the last minute."""
         self.closed = self._remembers = False
         self._forget_old()
         remembered, self._remembered = self._remembered, {}

@@ -1,12 +1,12 @@
-"""The quota of LNamespaces per requester: who has a slot, and who is next in the queue.
+"""The limit of LNamespaces per requester: which of them have a slot.
 
-A Namespace takes a slot of whoever asked for it for as long as it is there, also when its
-LNamespace has gone and left it. Who waits is in line, the oldest first. All of it is known from
-the caches, and decided in one event loop, in which nothing can come between a look and a grant:
-there is no race to win (docs/decisions/0019-limit.md).
+A Namespace takes a slot of the account that asked for it for as long as it exists, also after its
+LNamespace is gone. An LNamespace without a slot is over the limit; it is reconciled again whenever
+a slot of its account becomes free. All of it is known from the caches and decided in one event
+loop, in which nothing can come between counting and reserving: there is no race to win
+(docs/decisions/0019-limit.md).
 """
 
-from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable
 from enum import Enum
@@ -19,13 +19,6 @@ from lnamespace.kube.state import ObservedObject
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.rules import RESERVED_NAMES, name_problem
 
-SHOWN = 10
-"""So many of a line may be edited and deleted by their managers.
-
-Each costs a ClusterRoleBinding, and those are looked through at every request of everybody. Who
-makes a thousand and deletes ten comes to the next ten.
-"""
-
 
 class QuotaEntry(NamedTuple):
     """The name of a namespace, as it counts for an account.
@@ -37,21 +30,19 @@ class QuotaEntry(NamedTuple):
     account: str
     holds: bool
     uid: str = ""
-    since: str = ""
     leaving: bool = False
 
 
-class QueuePosition(Enum):
-    """The position of an LNamespace in its account's quota."""
+class LimitState(Enum):
+    """Whether an LNamespace is within the limit of its account."""
 
-    HOLDS = "it has a slot"
-    NEXT = "it gets that of a Namespace that is being deleted"
-    WAITS = "it is in line"
-    FAR = "it is further back in line than anybody needs to see"
+    WITHIN = "it has a slot"
+    TERMINATING = "a slot becomes free when a Namespace of the account is deleted"
+    EXCEEDED = "the account has no slot left"
 
 
 class Quota:
-    """All entries, by name. ``wake`` is called with each name whose position may have changed."""
+    """All entries, by name. ``wake`` is called with each name whose state may have changed."""
 
     def __init__(
         self,
@@ -68,7 +59,8 @@ class Quota:
         self._claims: dict[str, QuotaEntry] = {}
         self._held: Counter[str] = Counter()
         self._leaving: Counter[str] = Counter()
-        self._lines: dict[str, list[tuple[str, str]]] = {}
+        self._waiting: dict[str, dict[str, None]] = {}
+        """The names of an account's LNamespaces without a slot, in the order in which they came."""
         self._left: dict[str, set[str]] = {}
         """The Namespaces of an account whose LNamespaces are gone, and that are to stay."""
 
@@ -109,18 +101,17 @@ class Quota:
             new = new._replace(holds=True)
         self._replace(name, new)
 
-    def ask(self, name: str) -> QueuePosition:
-        """Return the position of the LNamespace, taking a free slot if it is its turn."""
+    def ask(self, name: str) -> LimitState:
+        """Return the state of the LNamespace, reserving a slot if one is free."""
         claim = self._claims.get(name)
         if claim is None or claim.holds:
-            return QueuePosition.HOLDS
-        rank = bisect_left(self._lines[claim.account], (claim.since, name))
-        if rank < self._free(claim.account):
+            return LimitState.WITHIN
+        free = (self.limits.of(claim.account) or 0) - self._held[claim.account]
+        if free > 0:
             self._replace(name, claim._replace(holds=True))
-            return QueuePosition.HOLDS
-        if rank < self._free(claim.account) + self._leaving[claim.account]:
-            return QueuePosition.NEXT
-        return QueuePosition.WAITS if rank < SHOWN else QueuePosition.FAR
+            return LimitState.WITHIN
+        soon = free + self._leaving[claim.account] > 0
+        return LimitState.TERMINATING if soon else LimitState.EXCEEDED
 
     def _claim(self, lns: LNamespace | None, namespace: ObservedObject | None) -> QuotaEntry | None:
         if not self.limits.any_limited:
@@ -143,17 +134,15 @@ class Quota:
         account = self.limits.account(claim.account)
         return claim._replace(account=account) if self.limits.of(account) is not None else None
 
-    def _free(self, account: str) -> int:
-        return (self.limits.of(account) or 0) - self._held[account]
-
     def _replace(self, name: str, new: QuotaEntry | None) -> None:
         old = self._claims.pop(name, None)
         if old:
             self._leave(name, old)
         if new:
             self._enter(name, new)
-        if old and old != new:
-            self._call_next(old.account)
+        if old and old.holds and old != new:
+            for waiting in self._waiting.get(old.account, ()):
+                self._wake(waiting)
 
     def _enter(self, name: str, claim: QuotaEntry) -> None:
         self._claims[name] = claim
@@ -162,11 +151,8 @@ class Quota:
             self._leaving[claim.account] += claim.leaving
             if not claim.uid and not claim.leaving:
                 self._left.setdefault(claim.account, set()).add(name)
-            return
-        line = self._lines.setdefault(claim.account, [])
-        insort(line, (claim.since, name))
-        if len(line) > SHOWN and (claim.since, name) < line[SHOWN]:
-            self._wake(line[SHOWN][1])  # it was to be seen until now
+        else:
+            self._waiting.setdefault(claim.account, {})[name] = None
 
     def _leave(self, name: str, claim: QuotaEntry) -> None:
         if claim.holds:
@@ -176,16 +162,12 @@ class Quota:
                 left.discard(name)
                 if not left:
                     del self._left[claim.account]
-            return
-        line = self._lines[claim.account]
-        del line[bisect_left(line, (claim.since, name))]
-
-    def _call_next(self, account: str) -> None:
-        line = self._lines.get(account, [])
-        for _, name in line[: max(self._free(account), 0) + SHOWN + self._leaving[account]]:
-            self._wake(name)
+        else:
+            waiting = self._waiting[claim.account]
+            del waiting[name]
+            if not waiting:
+                del self._waiting[claim.account]
 
 
 def _claim_of(lns: LNamespace, *, holds: bool) -> QuotaEntry:
-    since = lns.metadata.creation_timestamp or ""
-    return QuotaEntry(lns.spec.account, holds, lns.uid, since)
+    return QuotaEntry(lns.spec.account, holds, lns.uid)

@@ -11,7 +11,7 @@ from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.observation import Lifecycle, Observation
 from lnamespace.controller.outcome import PATIENCE, Outcome
-from lnamespace.controller.quota import QueuePosition
+from lnamespace.controller.quota import LimitState
 from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
 from lnamespace.controller.status import (
     ReconcileResult,
@@ -72,7 +72,7 @@ class Reporter:
     def _measure(self, observation: Observation, result: ReconcileResult) -> None:
         if observation.lifecycle is Lifecycle.OTHER_CLASS:
             self.instrumentation.forget(observation.name)
-        if observation.position is not QueuePosition.HOLDS:
+        if observation.limit_state is not LimitState.WITHIN:
             self.instrumentation.refused(observation.lns)
         if result.done is None:
             return
@@ -164,5 +164,5 @@ def _changes_at(decision: ReconcileDecision, result: ReconcileResult) -> datetim
 
 
 def _inputs(cached: CachedLNamespace) -> tuple[Spec, dict[str, str], bool]:
-    """Return what a reconcile goes by, besides the status that it writes itself."""
+    """Return the inputs of a reconcile, without the status that it writes itself."""
     return cached.lns.spec, cached.lns.metadata.labels, cached.terminating

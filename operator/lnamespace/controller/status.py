@@ -45,16 +45,15 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why an LNamespace gets no Namespace; ``editable``: whether anybody may edit it even so."""
+    """Why an LNamespace gets no Namespace."""
 
     reason: str
     message: str
-    editable: bool = True
 
 
 @dataclass(frozen=True)
 class ReconcileResult:
-    """What a reconcile came to, to be reported.
+    """The result of a reconcile, to be reported.
 
     Parameters
     ----------

@@ -22,7 +22,8 @@ What it knows, it knows from watches and stores nothing. One request, from its s
   before the API server knows of a new namespace's RoleBinding. Some writes depend on what is
   :mod:`~lnamespace.gateway.stored`: :mod:`~lnamespace.gateway.applies`,
   :mod:`~lnamespace.gateway.requesters`, :mod:`~lnamespace.gateway.volumes`.
-- :mod:`~lnamespace.gateway.answers`: the answer; :mod:`~lnamespace.gateway.streams`: logs and exec;
+- :mod:`~lnamespace.gateway.answers`: the answer, in gzip by
+  :mod:`~lnamespace.gateway.compression`; :mod:`~lnamespace.gateway.streams`: logs and exec;
   :mod:`~lnamespace.gateway.made`: objects that the gateway makes itself.
 
 A list or watch is made of :mod:`~lnamespace.gateway.parts`, one for each namespace:
@@ -30,7 +31,8 @@ A list or watch is made of :mod:`~lnamespace.gateway.parts`, one for each namesp
 - :mod:`~lnamespace.gateway.listing` answers lists, :mod:`~lnamespace.gateway.watching` watches.
 - :mod:`~lnamespace.gateway.merged_lists`, :mod:`~lnamespace.gateway.merged_watches`: of several
   namespaces as of one cluster. :mod:`~lnamespace.gateway.merging` has the pure part,
-  :mod:`~lnamespace.gateway.sealing` the continue tokens.
+  :mod:`~lnamespace.gateway.sealing` the continue tokens. Where no namespace is open,
+  :mod:`~lnamespace.gateway.empty_answers` are given.
 
 Paths that are no objects:
 

@@ -11,11 +11,12 @@ import msgspec
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.answer_encodings import AnswerEncoding
 from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.compression import GZIPPED, LARGE, accepts_gzip, gzip_steps
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.shares import in_steps
 from lnamespace.translate.bodies import answer_down
-from lnamespace.translate.headers import headers_down
+from lnamespace.translate.headers import NOT_CACHED, headers_down
 from lnamespace.translate.long_lists import LONG, answer_down_in_steps
 from lnamespace.translate.media_types import JSON
 from lnamespace.translate.status import ApiStatus, Refused, too_many_requests
@@ -73,6 +74,11 @@ async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: 
         encoded = await call.encoding.encode(body)
     content_type = ("Content-Type", call.encoding.content_type)
     down = headers_down(headers, call.view, call.base)
+    if not any(name == "cache-control" for name, _ in down):
+        down = (*down, NOT_CACHED)  # an answer of the gateway's own
+    if len(encoded) > LARGE and accepts_gzip(call.exchange.request.value("accept-encoding")):
+        encoded = await in_steps(gzip_steps(encoded))
+        down = (*down, *GZIPPED)
     await call.exchange.answer(status, (content_type, *down), encoded)
 
 
@@ -116,7 +122,7 @@ def _error_event(status: ApiStatus) -> bytes:
 
 async def refuse(exchange: Exchange, refused: Refused) -> None:
     """Answer with a refusal in Kubernetes' words."""
-    headers = [("Content-Type", JSON)]
+    headers = [("Content-Type", JSON), NOT_CACHED]
     patience = (refused.status.details or {}).get("retryAfterSeconds")
     if patience:
         headers.append(("Retry-After", str(patience)))

@@ -28,15 +28,15 @@ _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 @dataclass(frozen=True)
 class ApplyBasis:
-    """What a write finds.
+    """The stored state on which a write depends.
 
     Parameters
     ----------
     settled
         Fields that the gateway would add, and that another manager has.
     unwritten
-        Fields that the gateway added before and nobody wrote, as conflicts name them: whoever
-        writes them first is in conflict with nobody.
+        Fields that the gateway added before and nobody wrote, as conflicts name them. A conflict
+        about these alone is resolved by applying with force.
     requester
         Who asked for a certificate; empty for other kinds.
     """
@@ -66,7 +66,7 @@ class _ApplyConflict(msgspec.Struct, frozen=True):
 
 
 async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
-    """Return what a call finds if it is an apply to which the gateway adds fields."""
+    """Read the stored object for an apply to which the gateway adds fields."""
     request = call.request
     media_type = media_type_of(call.exchange.request.value("content-type"))
     if media_type != APPLY_PATCH or not adds_fields(request.resource):

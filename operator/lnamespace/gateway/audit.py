@@ -33,7 +33,7 @@ _LONGEST_AGENT = 1024
 
 @dataclass
 class RequestRecord:
-    """What is known of a request so far.
+    """The facts about one request, filled in while it is served.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class AuditLog:
 def audit_event(
     names: Names, stage: str, exchange: Exchange, record: RequestRecord, now: datetime
 ) -> AuditEvent:
-    """Return what the audit log says of a request."""
+    """Return the audit event of a request."""
     sent, acting = exchange.request, record.acting
     impersonated = acting if acting != record.user else None
     return AuditEvent(

@@ -35,6 +35,7 @@ ROOT_LIFE = timedelta(days=3650)
 
 _PURPOSE = b"CA of an LCluster\0"
 _WEBHOOK_PURPOSE = b"webhooks of an LCluster\0"
+_SEALING_PURPOSE = b"continue tokens\0"
 _COMMON_NAME = "LCluster "
 _CURVE = ec.SECP256R1()
 _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -81,7 +82,7 @@ class RootAuthority:
 
     @property
     def span(self) -> Span:
-        """Return from when until when it is valid, and what it certifies with it."""
+        """Return the validity period, which every CA that it issues has too."""
         return self.certificate.not_valid_before_utc, self.certificate.not_valid_after_utc
 
     def tenant_authority(self, identity: TenantIdentity) -> TenantAuthority:
@@ -89,18 +90,23 @@ class RootAuthority:
         return _derived_authority(self, identity)
 
     def webhook_key(self, identity: TenantIdentity) -> str:
-        """Return what the API server is let in with to ask the webhooks of an LCluster."""
+        """Return the key by which the API server may call the webhooks of an LCluster."""
         return _webhook_key(self, identity)
 
-    def serving_pair(self, hosts: Sequence[str]) -> tuple[bytes, bytes]:
+    @property
+    def sealing_key(self) -> bytes:
+        """Return the key that seals texts which clients bring back, to any replica."""
+        return _derived(self, _SEALING_PURPOSE, 32)
+
+    def serving_pair(self, hosts: Sequence[str], span: Span | None = None) -> tuple[bytes, bytes]:
         """Make a certificate for names and addresses and its key, in PEM.
 
-        It lasts as long as the root.
+        Without a span it lasts as long as the root.
         """
         key = ec.generate_private_key(_CURVE)
         issuer, name = self.certificate.subject, common_name("gateway")
         builder = (
-            certificate_builder(name, issuer, key.public_key(), self.span)
+            certificate_builder(name, issuer, key.public_key(), span or self.span)
             .add_extension(alternative_names(hosts), critical=False)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
             # Python verifies strictly (RFC 5280): without it, it is taken for nobody's.
@@ -178,7 +184,7 @@ def _derived(root: RootAuthority, info: bytes, size: int) -> bytes:
 def _certifying(
     builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, *, path_length: int
 ) -> x509.CertificateBuilder:
-    """Return the certificate of a CA, with so many CAs below it at most."""
+    """Make a certificate that of a CA; ``path_length``: the most CAs below it in a chain."""
     return (
         builder.add_extension(
             x509.BasicConstraints(ca=True, path_length=path_length), critical=True

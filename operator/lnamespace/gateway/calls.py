@@ -1,6 +1,7 @@
 """One request of a tenant on its way through the gateway."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from lnamespace.gateway.answer_encodings import AnswerEncoding, JsonEncoding
@@ -18,9 +19,13 @@ STREAMED = frozenset({"exec", "attach", "portforward", "proxy", "log"})
 """Subresources whose answers are no objects."""
 
 
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
 @dataclass(frozen=True)
 class TenantCall:
-    """What somebody asked for, in tenant spelling, after they were allowed to.
+    """A request in tenant spelling that was authorized.
 
     Parameters
     ----------
@@ -37,6 +42,8 @@ class TenantCall:
         Whom they act as inside the tenant's cluster.
     share
         What the request has of what all tenants share.
+    other_resources
+        Returns when the tenant is served other resources than in this view.
     """
 
     exchange: Exchange
@@ -49,6 +56,7 @@ class TenantCall:
     pin: Mapping[str, str] = field(default_factory=dict)
     user: User | None = None
     share: Share = field(default_factory=Share)
+    other_resources: Callable[[], Awaitable[object]] = _never
 
     @property
     def acting(self) -> Acting:
@@ -67,6 +75,11 @@ class TenantCall:
     def over_namespaces(self) -> bool:
         """Return whether objects of all the tenant's namespaces are asked for."""
         return self.request.resource.namespaced and not self.request.namespace
+
+    @property
+    def accept(self) -> str:
+        """Return what of the client's header Accept the API server is asked for."""
+        return next((value for name, value in self.headers if name == "accept"), "")
 
     def parameter(self, name: str) -> str:
         """Return a parameter of the query; empty without it."""

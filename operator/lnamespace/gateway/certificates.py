@@ -12,6 +12,7 @@ from cryptography.x509.oid import NameOID
 
 from lnamespace.errors import ClusterError, SettingsError
 from lnamespace.gateway.authorities import RootAuthority, TenantIdentity
+from lnamespace.gateway.serving_pairs import ServingPair
 from lnamespace.kube.client import Client
 from lnamespace.runtime.key_pairs import load_key_pair
 from lnamespace.settings import Settings
@@ -21,7 +22,7 @@ _CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-auth
 
 @dataclass(frozen=True)
 class CertificateName:
-    """Who a client certificate says its holder is: its common name and its organizations."""
+    """The holder that a client certificate names: its common name and its organizations."""
 
     user: str
     groups: tuple[str, ...]
@@ -82,10 +83,10 @@ class ServerContext:
     A changed context holds from the next handshake on: open connections stay as they are.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, pair: ServingPair) -> None:
+        self._pair = pair
         self._clients = ClientCertificates("")
-        self._served = self._read()
+        self._served = pair.current()
         self._current = self._build()
         self.entry = self._bare()
         self.entry.sni_callback = self._choose
@@ -96,26 +97,27 @@ class ServerContext:
         self._current = self._build()
 
     def reload(self) -> None:
-        """Read the serving certificate again.
+        """Serve another certificate if there is one.
 
         Raises
         ------
         SettingsError
             There is none, or it cannot be read.
         """
-        if (read := self._read()) != self._served:
-            self._current = self._build()
-            self._served = read
-
-    def _read(self) -> tuple[bytes, bytes]:
+        before = self._served
+        self._served = self._pair.current()
+        if self._served == before:
+            return
         try:
-            return (self._directory / "tls.crt").read_bytes(), self.private_key()
-        except OSError as error:
-            raise SettingsError(f"--gateway-certificate-directory: {error}") from error
+            self._current = self._build()
+        except SettingsError:
+            self._served = before
+            raise
 
+    @property
     def private_key(self) -> bytes:
-        """Return the private key of the serving certificate, which all replicas share."""
-        return (self._directory / "tls.key").read_bytes()
+        """Return the private key of the serving certificate."""
+        return self._served[1]
 
     def _build(self) -> ssl.SSLContext:
         context = self._bare()
@@ -135,12 +137,10 @@ class ServerContext:
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
         try:
-            context.load_cert_chain(self._directory / "tls.crt", self._directory / "tls.key")
-        except (OSError, ssl.SSLError) as error:
-            raise SettingsError(
-                f"--gateway-certificate-directory: no tls.crt and tls.key in "
-                f"{self._directory}: {error}"
-            ) from error
+            load_key_pair(context, *self._served)
+        except ssl.SSLError as error:
+            problem = "tls.crt and tls.key cannot be used together"
+            raise SettingsError(f"--gateway-certificate-directory: {problem}: {error}") from error
         return context
 
     def _choose(

@@ -114,7 +114,7 @@ class ContentQuota:
     def _there(
         self, tenant: ServedTenant, resource: GroupResource
     ) -> TenantNamespaces | frozenset[str]:
-        """Return what there is of a resource, by its names upstream."""
+        """Return the upstream names of a tenant's Namespaces or definitions."""
         return tenant.namespaces if resource == NAMESPACES else self._definitions(tenant.name)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from email.utils import formatdate
 
 from lnamespace.gateway.answer_encodings import answer_encoding, indented_json
+from lnamespace.gateway.compression import GZIPPED, LARGE, accepts_gzip
 from lnamespace.gateway.documents import FreshDocument, TaggedDocument, fetch
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
@@ -15,11 +16,11 @@ from lnamespace.kube.answers import error_of
 from lnamespace.translate.discovery_documents import (
     api_versions,
     group_document,
-    group_list,
     resource_list_down,
     served_paths,
 )
 from lnamespace.translate.discovery_formats import AGGREGATED, DiscoveryFormat, discovery_format
+from lnamespace.translate.headers import NOT_CACHED
 from lnamespace.translate.media_types import JSON
 from lnamespace.translate.negotiation import acceptable, wants_indentation
 from lnamespace.translate.openapi_v2_protobuf import ACCEPTED, CONTENT_TYPE
@@ -36,18 +37,15 @@ from lnamespace.translate.service_paths import (
 )
 from lnamespace.translate.status import method_not_allowed, no_such_path, not_acceptable
 
-_PRIVATE = ("Cache-Control", "no-cache, private")
 _TEXT = ("Content-Type", "text/plain; charset=utf-8")
 _NOT_FOUND_TEXT = b"404 page not found\n"
 _YEAR = 365 * 24 * 3600
 _FORWARDED_HEADERS = frozenset({"content-type", "cache-control", "x-content-type-options"})
-_LARGE = 128 * 1024
-"""Bytes from which kube-apiserver compresses an answer."""
 
 
 @dataclass(frozen=True)
 class DocumentRequest:
-    """What a client asks for at a path that is no object.
+    """A request for a path that is no object.
 
     Parameters
     ----------
@@ -79,8 +77,7 @@ class DocumentRequest:
     @property
     def accepts_gzip(self) -> bool:
         """Return whether the answer may be compressed."""
-        codings = (each.strip() for each in self.header("accept-encoding").split(","))
-        return any(each == "gzip" or each.startswith("gzip;q=1") for each in codings)
+        return accepts_gzip(self.header("accept-encoding"))
 
 
 @dataclass(frozen=True)
@@ -127,17 +124,17 @@ class DiscoveryDocuments:
                 return await self._forwarded(asked)
             case PathKind.ISSUER:
                 return await self._issuer(asked)
+            case PathKind.OPENAPI_V2:
+                return await self._swagger(asked, tenant)
         return await self._served(asked, await self._apis.of(tenant))
 
     async def _served(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
         match asked.path.kind:
             case PathKind.ROOT:
                 return await self._paths(served)
-            case PathKind.OPENAPI_V2:
-                return await self._swagger(asked, served)
             case PathKind.OPENAPI_V3_INDEX:
                 body, media_type = await self._openapi.index(served)
-                return DocumentAnswer(200, (("Content-Type", media_type), _PRIVATE), body)
+                return DocumentAnswer(200, (("Content-Type", media_type), NOT_CACHED), body)
             case PathKind.OPENAPI_V3:
                 return await self._openapi_document(asked, served)
             case PathKind.RESOURCES:
@@ -165,32 +162,33 @@ class DiscoveryDocuments:
     async def _paths(self, served: ServedApi) -> DocumentAnswer:
         further = forwarded_paths((await self._root.read()).body)
         body = served_paths(served.groups, further)
-        return DocumentAnswer(200, (("Content-Type", JSON), _PRIVATE), indented_json(body))
+        return DocumentAnswer(200, (("Content-Type", JSON), NOT_CACHED), indented_json(body))
 
-    async def _swagger(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
+    async def _swagger(self, asked: DocumentRequest, tenant: str) -> DocumentAnswer:
         media_type = acceptable(asked.header("accept"), (JSON, *ACCEPTED))
         if media_type is None:
             types = ", ".join((JSON, *ACCEPTED))
             raise not_acceptable(f"only the following media types are accepted: {types}")
-        headers = (("Vary", "Accept"), _PRIVATE)
+        headers = (("Vary", "Accept"), NOT_CACHED)
         if media_type == JSON:
-            return _tagged(asked, await self._openapi.swagger(served), JSON, headers)
-        document = await self._openapi.swagger_protobuf(served)
+            document = await self._openapi.swagger(self._apis.of(tenant))
+            return _tagged(asked, document, JSON, headers)
+        document = await self._openapi.swagger_protobuf(self._apis.of(tenant))
         return _tagged(asked, document, CONTENT_TYPE, headers)
 
     async def _openapi_document(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
         location = await self._openapi.location(asked.path.path, served)
         if location is None:
-            return DocumentAnswer(404, (_PRIVATE,))
+            return DocumentAnswer(404, (NOT_CACHED,))
         if acceptable(asked.header("accept"), (JSON,)) is None:
             raise not_acceptable(f"only the following media types are accepted: {JSON}")
         known = asked.parameter("hash")
         vary = ("Vary", "Accept")
         if known and known != location.hash:
             url = f"{asked.base}/openapi/v3/{asked.path.path}?hash={location.hash}"
-            return DocumentAnswer(301, (("Location", url), vary, _PRIVATE))
+            return DocumentAnswer(301, (("Location", url), vary, NOT_CACHED))
         document = await self._openapi.document(location, served)
-        return _tagged(asked, document, JSON, (vary, *(_immutable() if known else (_PRIVATE,))))
+        return _tagged(asked, document, JSON, (vary, *(_immutable() if known else (NOT_CACHED,))))
 
     async def _forwarded(self, asked: DocumentRequest) -> DocumentAnswer:
         accept = (("accept", asked.header("accept") or "*/*"),)
@@ -225,7 +223,7 @@ async def _discovery(asked: DocumentRequest, served: ServedApi) -> DocumentAnswe
     if format_.aggregated:
         document = served.core_document if core else served.groups_document
         return await _aggregated(asked, format_, document)
-    body = api_versions(asked.address) if core else group_list(served.groups)
+    body = api_versions(asked.address) if core else served.group_list
     return await _encoded(asked, format_, body)
 
 
@@ -242,12 +240,12 @@ async def _aggregated(
 
 def _no_page() -> DocumentAnswer:
     """Return the answer of kube-apiserver to a path of a group that it does not have."""
-    headers = (_TEXT, ("X-Content-Type-Options", "nosniff"), _PRIVATE)
+    headers = (_TEXT, ("X-Content-Type-Options", "nosniff"), NOT_CACHED)
     return DocumentAnswer(404, headers, _NOT_FOUND_TEXT)
 
 
 async def _encoded(asked: DocumentRequest, format_: DiscoveryFormat, body: bytes) -> DocumentAnswer:
-    headers = (("Content-Type", format_.content_type), _PRIVATE)
+    headers = (("Content-Type", format_.content_type), NOT_CACHED)
     encoding = answer_encoding(format_.media_type, indented=asked.pretty)
     return DocumentAnswer(200, headers, await encoding.encode(body))
 
@@ -263,9 +261,8 @@ def _tagged(
     headers = (("Content-Type", media_type), *tagged)
     if asked.pretty and media_type == AGGREGATED.content_type:
         return DocumentAnswer(200, headers, indented_json(document.body))
-    if len(document.body) > _LARGE and asked.accepts_gzip:
-        headers = (*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
-        return DocumentAnswer(200, headers, document.compressed)
+    if len(document.body) > LARGE and asked.accepts_gzip:
+        return DocumentAnswer(200, (*headers, *GZIPPED), document.compressed)
     return DocumentAnswer(200, headers, document.body)
 
 

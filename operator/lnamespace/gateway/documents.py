@@ -48,9 +48,17 @@ class FreshDocument:
     """One document, which is asked for again each time it is needed.
 
     Requests that arrive while one is under way share the next one.
+
+    Parameters
+    ----------
+    seconds
+        How old it may be; 0 for what somebody may just have changed.
     """
 
-    def __init__(self, upstream: Upstream, target: str, accept: str = JSON) -> None:
+    def __init__(
+        self, upstream: Upstream, target: str, accept: str = JSON, seconds: float = 0
+    ) -> None:
+        self._seconds = seconds
         self._upstream = upstream
         self._target = target
         self._accept = ("accept", accept)
@@ -59,16 +67,18 @@ class FreshDocument:
         self._known = UpstreamDocument()
 
     async def read(self) -> UpstreamDocument:
-        """Return the document as it was after this call began; the same value if not changed.
+        """Return the document, as old as it may be when called; the same value if not changed.
 
         Raises
         ------
         ClusterError
             The API server does not answer, or not by the document.
         """
-        called = time.monotonic()
+        oldest = time.monotonic() - self._seconds
+        if self._seconds and self._began >= oldest:
+            return self._known
         async with self._turn:
-            if self._began < called:
+            if self._began < oldest:
                 began = time.monotonic()
                 await self._ask()
                 self._began = began
@@ -107,14 +117,14 @@ class TaggedDocument:
 
 @dataclass
 class DocumentCache:
-    """What was made of documents, up to a size in bytes; the longest unused goes first."""
+    """A cache of tenants' documents, up to a size in bytes; the longest unused goes first."""
 
     limit: int
     size: int = 0
     _kept: OrderedDict[Hashable, TaggedDocument] = field(default_factory=OrderedDict)
 
     def get(self, key: Hashable) -> TaggedDocument | None:
-        """Return what was kept under a key, or None."""
+        """Return the document kept under a key, or None."""
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)

@@ -32,6 +32,7 @@ from lnamespace.translate.resources import GroupResource
 from lnamespace.translate.status import not_found
 from lnamespace.translate.targets import (
     LISTING_VERBS,
+    READ_VERBS,
     manager_of,
     refuse_foreign_write,
     upstream_target,
@@ -40,6 +41,8 @@ from lnamespace.translate.view import CRDS, NAMESPACES
 
 _MADE: Mapping[GroupResource | None, float] = {CRDS: 0.1, NAMESPACES: 0.05}
 """Seconds that the API server and controllers take for what they do about a new object."""
+
+_SELECTORS = ("fieldSelector", "labelSelector")
 
 
 class _CreatedMeta(msgspec.Struct, frozen=True):
@@ -82,6 +85,9 @@ class Forwarder:
             await answer_made(call)
         elif request.verb == "list":
             await self.lister.answer(call, namespaces)
+        elif request.verb == "deletecollection" and not _has_namespace(call, namespaces):
+            # There is nothing to delete, and the answer is the list of what was.
+            await self.lister.answer(_as_list(call), namespaces)
         else:
             await self._await_namespace(call, namespaces)
             if request.subresource in STREAMED:
@@ -92,30 +98,34 @@ class Forwarder:
     async def _await_namespace(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
         """Wait until the tenant may act in a namespace that is new; refuse one that is not."""
         request = call.request
-        if not request.resource.namespaced:
-            return
-        namespace = call.view.namespace_up(request.namespace)
-        if namespace not in namespaces:
-            if request.verb == "create" and not request.name:
+        if not _has_namespace(call, namespaces):
+            if makes(call) or (request.verb == "create" and request.subresource not in STREAMED):
                 raise not_found(NAMESPACES, request.namespace)
             raise not_found(request.resource.group_resource, request.name)
-        await namespaces.usable(namespace)
+        if request.resource.namespaced:
+            await namespaces.usable(call.view.namespace_up(request.namespace))
 
     async def _plain(
         self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
     ) -> None:
-        refuse_foreign_write(call.request, call.view)
-        await confirm_own_volume(self.upstream, call)
-        basis = await apply_basis(self.upstream, call)
-        basis = replace(basis, requester=await kept_requester(self.upstream, call))
+        basis = await self._basis(call)
         response, answer = await self._sent(call, namespaces, basis, totals)
         if basis.is_conflict_with_nobody(response.status, answer):
             response, answer = await self._sent(by_force(call), namespaces, basis, totals)
-        if _is_namespace(call) and response.status == 201:
-            # Whoever made it may work in it from now on.
+        if _is_namespace(call) and response.status == 201 and not call.parameter("dryRun"):
+            # Whoever made it may work in it from now on. A dry run has made none.
             created = msgspec.json.decode(answer, type=_Created).metadata.name
             await namespaces.usable(created)
         await answer_json(call, response.status, response.headers, answer)
+
+    async def _basis(self, call: TenantCall) -> ApplyBasis:
+        """Return what a write finds; refuse one of what is not the tenant's."""
+        if call.request.verb in READ_VERBS:
+            return ApplyBasis()
+        refuse_foreign_write(call.request, call.view)
+        await confirm_own_volume(self.upstream, call)
+        basis = await apply_basis(self.upstream, call)
+        return replace(basis, requester=await kept_requester(self.upstream, call))
 
     async def _sent(
         self,
@@ -176,6 +186,20 @@ def _made(call: TenantCall) -> GroupResource | None:
 def _is_namespace(call: TenantCall) -> bool:
     """Return whether a call is about a Namespace itself; an apply makes one too."""
     return call.request.resource.group_resource == NAMESPACES and not call.request.subresource
+
+
+def _has_namespace(call: TenantCall, namespaces: TenantNamespaces) -> bool:
+    """Return whether the namespace of a call is there, or it needs none."""
+    request = call.request
+    return (
+        not request.resource.namespaced or call.view.namespace_up(request.namespace) in namespaces
+    )
+
+
+def _as_list(call: TenantCall) -> TenantCall:
+    """Return the list of what a call would delete."""
+    query = tuple(each for each in call.request.query if each[0] in _SELECTORS)
+    return replace(call, request=replace(call.request, verb="list", query=query))
 
 
 def _switching(headers: Headers) -> Headers:

@@ -3,7 +3,12 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass, field
 
 from lnamespace.gateway.calls import STREAMED
@@ -96,7 +101,9 @@ class InFlight:
         write = "long write" if size > _LONG else "write"
         kind = request.verb if request.verb in {"get", "list"} else write
         key = tenant, kind
-        lane = self._lanes.setdefault(key, _Lane(asyncio.Semaphore(_AT_ONCE[kind])))
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = _Lane(asyncio.Semaphore(_AT_ONCE[kind]))
         lane.users += 1
         try:
             async with lane.places:
@@ -128,8 +135,7 @@ class InFlight:
             if not self._delayed[owner]:
                 del self._delayed[owner]
 
-    @contextmanager
-    def holding(self, tenant: str, size: int) -> Iterator[None]:
+    def holding(self, tenant: str, size: int) -> AbstractContextManager[None]:
         """Count the body of a request for as long as the request is under way.
 
         The longest are those for a tenant's own Services and webhooks, which may take their time:
@@ -140,6 +146,10 @@ class InFlight:
         Refused
             TooManyRequests.
         """
+        return self._holding(tenant, size) if size else nullcontext()
+
+    @contextmanager
+    def _holding(self, tenant: str, size: int) -> Iterator[None]:
         if self._bodies[tenant] + size > _BODIES:
             raise too_many_requests(f"{self._who} sent too much at once")
         self._bodies[tenant] += size

@@ -110,7 +110,7 @@ class Authenticator:
         self._clients = ClientCertificates("")
 
     def use(self, clients: ClientCertificates) -> None:
-        """Know the logins that these CAs certify."""
+        """Accept the client certificates of these CAs from now on."""
         self._clients = clients
         self._certificates.clear()
 

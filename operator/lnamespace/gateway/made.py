@@ -2,9 +2,11 @@
 
 import asyncio
 import random
+from contextlib import suppress
 
 from lnamespace.gateway.answers import answer_encoded
 from lnamespace.gateway.calls import TenantCall
+from lnamespace.translate.headers import NOT_CACHED
 from lnamespace.translate.made_objects import MadeObjects, made_of
 from lnamespace.translate.status import forbidden
 from lnamespace.translate.targets import READ_VERBS
@@ -37,13 +39,19 @@ async def answer_made(call: TenantCall) -> None:
 
 
 async def _watch(call: TenantCall, objects: MadeObjects) -> None:
-    """Send the first events; nothing else happens until the client's time is over."""
+    """Send the first events; nothing else happens until the client's time is over.
+
+    Or until there are other objects: the client goes on from the version that it has, which is then
+    too old, and lists again.
+    """
     encoding, exchange = call.encoding, call.exchange
     events = list(objects.events())
-    await exchange.start(200, (("Content-Type", encoding.stream_content_type),))
+    await exchange.start(200, (("Content-Type", encoding.stream_content_type), NOT_CACHED))
     for event in events:
         await exchange.send(encoding.encode_event(event))
-    await asyncio.sleep(_seconds(call.parameter("timeoutSeconds")))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_seconds(call.parameter("timeoutSeconds"))):
+            await call.other_resources()
     await exchange.end()
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from lnamespace.errors import Forbidden, NotFound
 from lnamespace.gateway.answers import UpstreamRefused
+from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.merging import (
     EventHead,
@@ -70,7 +71,7 @@ class MemberRequest:
 
 @dataclass(frozen=True)
 class WatchRequest:
-    """What a client asked for.
+    """A request for a watch.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ class WatchRequest:
 
     @classmethod
     def of(cls, request: ResourceRequest, owner: str) -> "WatchRequest":
-        """Return what a request asks for; ``owner``: whose watch it is."""
+        """Return a request as a watch request; ``owner`` tells watches of people apart."""
         resource = request.resource
         key = (owner, resource.group, resource.plural, request.namespace)
         selectors = (request.parameter(each) or "" for each in ("labelSelector", "fieldSelector"))
@@ -131,6 +132,8 @@ class MergedWatch:
         self._replaying: set[str] = set()
         self._owes_end = bool(request.initial_events) and request.bookmarks
         self._begun = asyncio.Event()
+        self.headers: Headers = ()
+        """Those of the first answer that began; all of them warn of the same version."""
         self._refusal: Exception | None = None
         self._left: set[str] = set()
         self._joining: set[str] = set()
@@ -316,6 +319,7 @@ class MergedWatch:
                 request = MemberRequest(namespace, version, initial_events, seconds)
                 await place.take()
                 response = await self._opened(request, place)
+                self.headers = self.headers or (response.headers if response else ())
                 self._begun.set()
                 if response is None:
                     return
@@ -356,7 +360,7 @@ class MergedWatch:
 
 
 def _is_place(version: str) -> bool:
-    """Return whether a watch goes on from a version; one that is none the API server refuses."""
+    """Return whether a resource version can be resumed from; the API server refuses others."""
     return version.isdecimal() and version != "0"
 
 

@@ -38,7 +38,7 @@ class _EventObject(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class EventHead(msgspec.Struct, frozen=True):
-    """What is read of an event before it is translated."""
+    """The parts of an event that are read before it is translated."""
 
     type: str
     object: _EventObject
@@ -111,7 +111,7 @@ class Frontier:
 
 @dataclass(eq=False)
 class ToldOrder:
-    """What one merged watch told its client, and how far each namespace had come by then.
+    """The order of events that one merged watch sent, and the version of each namespace by then.
 
     Parameters
     ----------

@@ -129,15 +129,20 @@ class TenantNamespaces:
 
     async def usable(self, namespace: str, seconds: float = _GRANT_SECONDS) -> bool:
         """Wait until a new namespace can be worked in; return whether it can."""
+        if self._is_usable(namespace):
+            return True
         try:
             async with asyncio.timeout(seconds):
-                while namespace not in self._there or namespace not in self._granted:
+                while not self._is_usable(namespace):
                     if self.closed(namespace):
                         return False
                     await self._changed.wait()
         except TimeoutError:
             return False
         return True
+
+    def _is_usable(self, namespace: str) -> bool:
+        return namespace in self._there and namespace in self._granted
 
     async def ends(self, namespace: str, seconds: float) -> bool:
         """Return whether a namespace is closed or gone, or is so within some seconds."""

@@ -1,6 +1,7 @@
 """The OpenAPI documents of all tenants, made when they are asked for."""
 
 from asyncio import gather
+from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from lnamespace.gateway.documents import (
@@ -62,9 +63,15 @@ class OpenApiDocuments:
         self._made_indexes: dict[tuple[str, str, str], bytes] = {}
         self._parsed_index: tuple[UpstreamDocument, OpenApiIndex] | None = None
 
-    async def swagger(self, served: ServedApi) -> TaggedDocument:
-        """Return the document of OpenAPI v2 of a tenant."""
-        document = await self._swagger.read()
+    async def swagger(self, serving: Awaitable[ServedApi]) -> TaggedDocument:
+        """Return the document of OpenAPI v2 of a tenant.
+
+        Parameters
+        ----------
+        serving
+            Returns what the tenant is served; waited for while the document is read.
+        """
+        document, served = await gather(self._swagger.read(), serving)
         key = ("v2", served.version, document.etag)
         known = self._cache.get(key)
         if known is None:
@@ -73,9 +80,11 @@ class OpenApiDocuments:
             known = self._cache.put(key, TaggedDocument.of(body))
         return known
 
-    async def swagger_protobuf(self, served: ServedApi) -> TaggedDocument:
+    async def swagger_protobuf(self, serving: Awaitable[ServedApi]) -> TaggedDocument:
         """Return the document of OpenAPI v2 of a tenant as protobuf."""
-        document, encoded = await gather(self._swagger.read(), self._swagger_protobuf.read())
+        document, encoded, served = await gather(
+            self._swagger.read(), self._swagger_protobuf.read(), serving
+        )
         key = ("v2 protobuf", served.version, document.etag, encoded.etag)
         known = self._cache.get(key)
         if known is None:

@@ -4,7 +4,7 @@ A list over all namespaces is one list of each. A list of a cluster-scoped resou
 objects is one of the tenant's own and one of the platform's.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lnamespace.translate.request import Query, ResourceRequest
@@ -50,28 +50,50 @@ def namespace_part(request: ResourceRequest, namespace: str, view: View) -> Part
     return Part(namespace, replace(request, namespace=namespace.removeprefix(view.prefix)))
 
 
-def cluster_parts(request: ResourceRequest) -> list[Part]:
-    """Return the parts of a list or watch of a cluster-scoped resource."""
+def cluster_parts(request: ResourceRequest, *, marked: bool = False) -> list[Part]:
+    """Return the parts of a list or watch of a cluster-scoped resource.
+
+    Parameters
+    ----------
+    marked
+        Whether all volumes that provisioners made for the tenant's claims bear its mark.
+    """
     resource = request.resource
     own = Part(ListedObjects.OWN, request)
     platform = Part(ListedObjects.PLATFORM, request, ListedObjects.PLATFORM)
     if resource.policy is ServingPolicy.SHARED:
         return [platform]
-    # What a provisioner made for a claim of the tenant bears no label of it.
-    provisioned = resource.group_resource == PERSISTENT_VOLUMES
-    return [own, platform] if resource.publishes or provisioned else [own]
+    if resource.group_resource == PERSISTENT_VOLUMES:
+        # What a provisioner made for a claim of the tenant does not bear the tenant's label. The
+        # name of the part stays, so that lists and watches go on where the other way began.
+        listed = ListedObjects.CLAIMED if marked else ListedObjects.PLATFORM
+        return [own, replace(platform, listed=listed)]
+    return [own, platform] if resource.publishes else [own]
 
 
-def list_parts(request: ResourceRequest, there: Sequence[str], view: View) -> list[Part]:
-    """Return the parts of a list; ``there`` are the tenant's namespaces, in upstream spelling."""
+def list_parts(
+    request: ResourceRequest, there: Sequence[str], view: View, *, marked: bool = False
+) -> list[Part]:
+    """Return the parts of a list; none if no namespace is open of which anything could be asked.
+
+    Parameters
+    ----------
+    there
+        The tenant's namespaces that are open, in upstream spelling.
+    """
     if not request.resource.namespaced:
-        return cluster_parts(request)
+        return cluster_parts(request, marked=marked)
     if not request.namespace:
         return [namespace_part(request, each, view) for each in there]
     upstream = view.namespace_up(request.namespace)
     if upstream in there:
         return [Part(upstream, request)]
-    return [Part(upstream, nothing_of(request))]
+    return [Part(upstream, nothing_of(request))] if can_ask_nothing(there, view) else []
+
+
+def can_ask_nothing(there: Collection[str], view: View) -> bool:
+    """Return whether the API server can be asked for nothing of a namespace that is not there."""
+    return view.namespace_up(_EMPTY_IN) in there
 
 
 def nothing_of(request: ResourceRequest) -> ResourceRequest:

@@ -8,9 +8,8 @@ They dial the address in ``KUBERNETES_SERVICE_HOST`` and verify it under the CA 
 import msgspec
 
 from lnamespace.errors import ClusterError, SettingsError
-from lnamespace.gateway.authorities import RootAuthority
 from lnamespace.kube.client import Client
-from lnamespace.kube.resources import CONFIG_MAP, Resource
+from lnamespace.kube.resources import Resource
 
 _SERVICE = Resource("", "v1", "Service", "services", namespaced=True)
 
@@ -31,7 +30,7 @@ class _Service(msgspec.Struct, frozen=True):
 
 
 async def certified_hosts(client: Client, service: str) -> tuple[str, ...]:
-    """Return what pods call the gateway: the addresses of a Service, NAMESPACE/NAME, and names.
+    """Return the hosts by which pods reach the gateway: a Service's addresses and names.
 
     Raises
     ------
@@ -44,19 +43,3 @@ async def certified_hosts(client: Client, service: str) -> tuple[str, ...]:
     except (ClusterError, msgspec.MsgspecError) as error:
         raise SettingsError(f"--gateway-pod-service: Service {service}: {error}") from error
     return (*found.spec.cluster_ips, *API_SERVER_NAMES)
-
-
-async def publish_root(client: Client, service: str, root: RootAuthority) -> None:
-    """Write the root's certificate into the ConfigMap that is called as the Service is.
-
-    Raises
-    ------
-    SettingsError
-        The ConfigMap cannot be written.
-    """
-    namespace, _, name = service.partition("/")
-    body = msgspec.json.encode({"data": {"ca.crt": root.pem}})
-    try:
-        await client.patch(CONFIG_MAP.path(name, namespace), body)
-    except ClusterError as error:
-        raise SettingsError(f"--gateway-pod-service: ConfigMap {service}: {error}") from error

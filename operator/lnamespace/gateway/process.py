@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from pathlib import Path
 
 from lnamespace.access.lcluster_content import content_limits
 from lnamespace.errors import SettingsError
@@ -36,17 +35,19 @@ from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.visitors import Visitors
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.object_counts import ObjectCounter
-from lnamespace.gateway.pods import certified_hosts, publish_root
+from lnamespace.gateway.pods import certified_hosts
 from lnamespace.gateway.reviewing import Reviewer
 from lnamespace.gateway.role_writes import RoleWriteGuard
 from lnamespace.gateway.sealing import TokenSealer, derive_key
 from lnamespace.gateway.serving import Gateway
+from lnamespace.gateway.serving_pairs import serving_pair
 from lnamespace.gateway.shares import Shares
-from lnamespace.gateway.signer import Signer, shared_root
+from lnamespace.gateway.signer import Signer, publish_root, shared_root
 from lnamespace.gateway.tenants import Tenants
 from lnamespace.gateway.upstream import Upstream
 from lnamespace.gateway.usage import TenantUsage, expose_usage
 from lnamespace.gateway.volume_sizes import VolumeSizes
+from lnamespace.gateway.volumes import MarkedVolumes, no_volume_is_marked
 from lnamespace.gateway.watching import Watcher
 from lnamespace.gateway.webhooks import LIMITS, WebhookHandler, webhook_route
 from lnamespace.kube.client import Client
@@ -108,6 +109,7 @@ async def _serve(settings: Settings, answer: Answering, lock: int | None) -> Non
         stop = stop_event()
         address = await _listen(server, "gateway_listen", settings, context.entry)
         log.info("listening", extra={"address": address})
+        await process.publish_authority()
         await process.serve_pods(server)
         usage = await process.measure_usage(tenants)
         measure = partial(expose_usage, usage, server, process.metrics)
@@ -121,7 +123,7 @@ async def _serve(settings: Settings, answer: Answering, lock: int | None) -> Non
 
 @dataclass(frozen=True)
 class _Process:
-    """What the parts of the gateway have in common, and how each is made of it.
+    """The common parts of the gateway, from which the others are made.
 
     Parameters
     ----------
@@ -157,9 +159,9 @@ class _Process:
         platform = _platform(settings, client)
         stack.callback(platform.own.close)
         await platform.own.find_account()
-        context = ServerContext(Path(settings.gateway_certificate_directory))
-        authenticator = Authenticator(platform.own)
         root = await _root(settings, client)
+        context = ServerContext(serving_pair(settings, root))
+        authenticator = Authenticator(platform.own)
         clients = ClientCertificates(await platform_authorities(settings, client), root)
         authenticator.use(clients)
         context.use(clients)
@@ -172,13 +174,27 @@ class _Process:
 
     @cached_property
     def published(self) -> Published:
-        """Return what of the platform every tenant sees."""
+        """Return the platform's objects that every tenant sees."""
         return decode_published(self.settings.gateway_published)
 
     @cached_property
     def sealer(self) -> TokenSealer:
-        """Return what seals continue tokens."""
-        return TokenSealer((derive_key(self.context.private_key()),))
+        """Return the sealer of continue tokens."""
+        # Not by the serving key where there is a root: after its renewal a replica that has started
+        # since would take no token of one that has not.
+        root = self.root
+        return TokenSealer((root.sealing_key if root else derive_key(self.context.private_key),))
+
+    @cached_property
+    def volumes(self) -> VolumeSizes:
+        """Return what is known of all PersistentVolumes; not followed before it runs."""
+        return VolumeSizes(self.client)
+
+    @property
+    def marked_volumes(self) -> MarkedVolumes:
+        """Return what tells whether all volumes of a tenant are marked as its own."""
+        marks = self.settings.gateway_volume_marks == "yes"
+        return self.volumes.all_marked if marks else no_volume_is_marked
 
     @cached_property
     def webhook_service(self) -> GatewayService | None:
@@ -213,7 +229,7 @@ class _Process:
         usage = TenantUsage(
             tenants,
             ObjectCounter(self.platform.own, tenants),
-            VolumeSizes(self.client),
+            self.volumes,
         )
         await self.stack.enter_async_context(running(usage.objects.run()))
         await self.stack.enter_async_context(running(usage.volumes.run()))
@@ -226,13 +242,17 @@ class _Process:
             await self.stack.enter_async_context(running(signer.run()))
 
     def gateway(self, tenants: Tenants) -> Gateway:
-        """Return what answers the requests of all clients."""
+        """Return the gateway, which answers the requests of all clients."""
         upstream = self.platform.own
         return Gateway(
             self.settings.gateway_host,
             tenants,
             self.authenticator,
-            Forwarder(upstream, Lister(upstream, self.sealer), Watcher(upstream, self.told)),
+            Forwarder(
+                upstream,
+                Lister(upstream, self.sealer, self.marked_volumes),
+                Watcher(upstream, self.told, self.marked_volumes),
+            ),
             Reviewer(upstream),
             RoleWriteGuard(upstream),
             DiscoveryDocuments(upstream, self.published),
@@ -288,8 +308,14 @@ class _Process:
             return
         context = own_context(self.root, *await certified_hosts(self.client, service))
         address = await _listen(server, "gateway_pod_listen", self.settings, context)
-        await publish_root(self.client, service, self.root)
+        await publish_root(self.client, "gateway_pod_service", service, self.root)
         log.info("ready for programs in pods", extra={"address": address})
+
+    async def publish_authority(self) -> None:
+        """Tell clients the CA of the certificate that the gateway has made for itself."""
+        config_map = self.settings.gateway_ca_config_map
+        if config_map and self.root and not self.settings.gateway_certificate_directory:
+            await publish_root(self.client, "gateway_ca_config_map", config_map, self.root)
 
 
 def _platform(settings: Settings, client: Client) -> Platform:
@@ -333,6 +359,6 @@ async def _listen(
 
 
 async def _root(settings: Settings, client: Client) -> RootAuthority | None:
-    """Return what signs the certificates of LClusters; None where nothing does."""
+    """Return the CA that signs the certificates of LClusters; None if there is none."""
     secret = settings.gateway_signer_secret
     return await shared_root(client, secret) if secret else None

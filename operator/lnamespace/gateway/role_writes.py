@@ -29,7 +29,7 @@ class RoleWriteGuard:
     async def confirm(
         self, call: TenantCall, authorizer: Authorizer, user: User, attributes: Attributes
     ) -> Mapping[str, str]:
-        """Return what pins the write to one object; empty: it is good for any.
+        """Return the metadata that pins the write to the object that was checked; often empty.
 
         Raises
         ------

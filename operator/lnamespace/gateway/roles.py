@@ -24,7 +24,7 @@ from lnamespace.translate.view import View
 
 _ROLES = frozenset({"roles", "clusterroles"})
 _MANY = 32
-"""From so many changes on, all indexes are made anew at once."""
+"""With this many changes or more, all indexes are rebuilt at once."""
 
 _Value = RbacRole | RbacBinding
 _Id = tuple[str, Key]
@@ -44,14 +44,14 @@ class TenantRoles:
         self._authorizer = self._anew()
 
     def see(self, view: View, published: Mapping[str, RbacRole]) -> None:
-        """Take in other names and published ClusterRoles: everything is read anew."""
+        """Use other names and published ClusterRoles; everything is read again."""
         self._view, self._published = view, published
         self._values = {}
         self._changed = set(self._items)
         self._authorizer = self._anew()
 
     def put(self, plural: str, item: WatchedObject) -> None:
-        """Take in a Role or a binding."""
+        """Update a Role or a binding."""
         self._items[plural, item.key] = item
         self._changed.add((plural, item.key))
 
@@ -62,7 +62,7 @@ class TenantRoles:
 
     @property
     def authorizer(self) -> Authorizer:
-        """Return what decides about requests now."""
+        """Return the authorizer with the present roles and bindings."""
         if self._changed:
             changes, self._changed = self._changed, set()
             self._authorizer = self._updated(changes)

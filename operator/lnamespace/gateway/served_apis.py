@@ -1,8 +1,8 @@
 """What a tenant is served now, by the platform's discovery of this moment."""
 
-import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from lnamespace.gateway.documents import FreshDocument, TaggedDocument, UpstreamDocument
 from lnamespace.gateway.upstream import Upstream
@@ -12,11 +12,17 @@ from lnamespace.translate.discovery import (
     parse_discovery,
     resource_table,
 )
-from lnamespace.translate.discovery_documents import aggregated_discovery, tenant_discovery
+from lnamespace.translate.discovery_documents import (
+    aggregated_discovery,
+    group_list,
+    tenant_discovery,
+)
 from lnamespace.translate.discovery_formats import AGGREGATED
 from lnamespace.translate.openapi_paths import ServedPaths
 from lnamespace.translate.published import Published
 
+_CORE_SECONDS = 10.0
+"""How old what ``/api`` says may be: it changes with the version of the API server alone."""
 _KEPT = 64
 """Tenants with custom resources whose resources are remembered."""
 
@@ -48,8 +54,13 @@ class ServedApi:
 
     @property
     def version(self) -> tuple[str, str, str]:
-        """Return what is another value whenever the tenant is served something else."""
+        """Return a value that changes whenever the APIs that the tenant is served change."""
         return self.owner, self.core_document.etag, self.groups_document.etag
+
+    @cached_property
+    def group_list(self) -> bytes:
+        """Return the APIGroupList of ``/apis``."""
+        return group_list(self.groups)
 
     def group(self, name: str) -> DiscoveredGroup | None:
         """Return a group in tenant spelling, or None if the tenant is not served it."""
@@ -58,7 +69,7 @@ class ServedApi:
 
 @dataclass(frozen=True)
 class _Generation:
-    """What was found upstream at one time, and what was made of it."""
+    """One discovery of the platform, and the documents made of it."""
 
     core: tuple[DiscoveredGroup, ...] = ()
     groups: tuple[DiscoveredGroup, ...] = ()
@@ -71,7 +82,7 @@ class ServedApis:
     def __init__(self, upstream: Upstream, published: Published) -> None:
         self._published = published
         accept = AGGREGATED.content_type
-        self._core = FreshDocument(upstream, "/api", accept)
+        self._core = FreshDocument(upstream, "/api", accept, _CORE_SECONDS)
         self._groups = FreshDocument(upstream, "/apis", accept)
         self._parsed = (UpstreamDocument(), UpstreamDocument())
         self._generation = _Generation()
@@ -84,8 +95,7 @@ class ServedApis:
         ClusterError
             The API server does not answer.
         """
-        found = await asyncio.gather(self._core.read(), self._groups.read())
-        core, groups = found
+        core, groups = await self._core.read(), await self._groups.read()
         if core is not self._parsed[0] or groups is not self._parsed[1]:
             self._generation = _Generation(parse_discovery(core.body), parse_discovery(groups.body))
             self._parsed = (core, groups)

@@ -296,6 +296,7 @@ def _call(asked: Asked, request: ResourceRequest) -> TenantCall:
         asked.destination.base,
         user=asked.user,
         share=asked.share,
+        other_resources=partial(asked.tenant.other_resources, view.resources),
     )
 
 

@@ -18,7 +18,7 @@ from lnamespace.gateway.signing_requests import decode_request, signed_status
 from lnamespace.gateway.tenants import Tenants
 from lnamespace.kube.client import Client
 from lnamespace.kube.reflector import Reflector
-from lnamespace.kube.resources import Resource
+from lnamespace.kube.resources import CONFIG_MAP, Resource
 from lnamespace.kube.store import Store
 from lnamespace.runtime.certificates import key_pem
 
@@ -61,6 +61,23 @@ async def shared_root(client: Client, secret: str) -> RootAuthority:
             continue  # another replica was first
         except (ClusterError, ValueError) as error:
             raise SettingsError(f"--gateway-signer-secret: Secret {secret}: {error}") from error
+
+
+async def publish_root(client: Client, option: str, config_map: str, root: RootAuthority) -> None:
+    """Write the root's certificate into the ConfigMap NAMESPACE/NAME that an option names.
+
+    Raises
+    ------
+    SettingsError
+        The ConfigMap cannot be written.
+    """
+    namespace, _, name = config_map.partition("/")
+    body = msgspec.json.encode({"data": {"ca.crt": root.pem}})
+    try:
+        await client.patch(CONFIG_MAP.path(name, namespace), body)
+    except ClusterError as error:
+        flag = f"--{option.replace('_', '-')}"
+        raise SettingsError(f"{flag}: ConfigMap {config_map}: {error}") from error
 
 
 def _filled(found: _RootSecret, root: RootAuthority) -> bytes:

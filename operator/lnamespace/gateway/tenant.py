@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from lnamespace.access.entries import ActiveEntries, active_entries
@@ -14,17 +15,18 @@ from lnamespace.model.lcluster import LCluster
 from lnamespace.model.quantities import parse_amounts
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.objects import RbacRole
+from lnamespace.translate.resources import ResourceTable
 from lnamespace.translate.view import View
 
 
 class ServedTenant:
-    """What the gateway knows of one tenant."""
+    """One tenant, as the gateway knows it from its watches."""
 
     def __init__(self, cluster: LCluster, view: View, published: Mapping[str, RbacRole]) -> None:
         self.namespaces = TenantNamespaces()
         self.totals = TenantTotals(parse_amounts(cluster.spec.quota, up=False))
         self.cluster = cluster
-        self._view = view
+        self._view = replace(view, namespaces=self.namespaces)
         self._published = published
         self._roles = TenantRoles(view, published)
         self._entries: ActiveEntries | None = None
@@ -55,11 +57,11 @@ class ServedTenant:
 
     @property
     def authorizer(self) -> Authorizer:
-        """Return what decides about requests now."""
+        """Return the authorizer with the tenant's present roles and bindings."""
         return self._roles.authorizer
 
     def use(self, cluster: LCluster) -> None:
-        """Take in the LCluster as it is now."""
+        """Update the LCluster."""
         self.cluster = cluster
         self.totals.totals = parse_amounts(cluster.spec.quota, up=False)
         self._entries = None
@@ -70,14 +72,15 @@ class ServedTenant:
         self._wake()
 
     def see(self, view: View, published: Mapping[str, RbacRole]) -> None:
-        """Take in other names: a CustomResourceDefinition came or went."""
+        """Update the names, after a CustomResourceDefinition came or went."""
         if view != self._view or published is not self._published:
-            self._view, self._published = view, published
+            self._view = replace(view, namespaces=self.namespaces)
+            self._published = published
             self._roles.see(view, published)
             self._wake()
 
     def put(self, plural: str, item: WatchedObject) -> None:
-        """Take in a Role or a binding."""
+        """Update a Role or a binding."""
         self._roles.put(plural, item)
         self._wake()
 
@@ -93,6 +96,11 @@ class ServedTenant:
         with suppress(TimeoutError):
             async with asyncio.timeout(left):
                 await self._changed.wait()
+
+    async def other_resources(self, resources: ResourceTable) -> None:
+        """Return when the tenant is served other resources than these."""
+        while self._view.resources == resources:
+            await self._changed.wait()
 
     def _wake(self) -> None:
         self._changed.set()

@@ -48,7 +48,7 @@ _CLASSES = (
     Resource("resource.k8s.io", "v1", "DeviceClass", "deviceclasses"),
     Resource("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses"),
 )
-"""What the platform may publish of Kubernetes' own kinds."""
+"""Kubernetes' own kinds of which the platform may publish objects."""
 _RBAC = (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
 
 Changed = Callable[[WatchedObject | None, WatchedObject | None], None]

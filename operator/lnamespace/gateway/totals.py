@@ -52,7 +52,7 @@ class TenantTotals:
     used: dict[str, Amounts] = field(default_factory=dict)
 
     def used_of(self, resource: str) -> int:
-        """Return what all namespaces use of a total together."""
+        """Return how much of a total all namespaces use together."""
         return sum(each.get(resource, 0) for each in self.used.values())
 
     def shown(self) -> ShownTotals:
@@ -102,7 +102,7 @@ _used = msgspec.json.Decoder(_UsedQuota)
 
 
 def read_used(raw: bytes) -> Amounts:
-    """Return what a ResourceQuota says is used."""
+    """Decode the used amounts of a ResourceQuota."""
     return parse_amounts(answers.decode(_used, raw).status.used)
 
 

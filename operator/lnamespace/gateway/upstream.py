@@ -25,7 +25,7 @@ ACCOUNT_PREFIX = f"system:serviceaccount:{ACCOUNTS_NAMESPACE}:"
 
 @dataclass(frozen=True)
 class Acting:
-    """Who acts upstream: a tenant in its namespaces, or the gateway.
+    """The account that acts upstream: a tenant in its namespaces, or the gateway.
 
     Parameters
     ----------
@@ -48,8 +48,9 @@ class Acting:
         Parameters
         ----------
         account
-            The gateway's own ServiceAccount. Only who impersonates can send an extra, so the
-            gateway impersonates itself; empty: it is none, and has no right to that.
+            The gateway's own ServiceAccount. An extra can only be sent with an impersonation, so
+            the gateway impersonates itself. Empty if it logs in by a client certificate: then it
+            has no right to that, and requests for cluster-scoped objects carry no extra.
         """
         name = ACCOUNT_PREFIX + self.tenant if self.tenant else account
         if not name or not (self.tenant or self.user):
@@ -83,7 +84,7 @@ class _SelfReview(msgspec.Struct, frozen=True):
 
 
 def read_self_review(answer: bytes) -> ReviewedSelf:
-    """Return what the API server answers to a SelfSubjectReview."""
+    """Decode the user of the API server's answer to a SelfSubjectReview."""
     return msgspec.json.decode(answer, type=_SelfReview).status.user_info
 
 

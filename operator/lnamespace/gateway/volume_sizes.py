@@ -1,11 +1,12 @@
-"""How much storage each tenant has: the capacity of the volumes that are bound in its namespaces.
+"""What the gateway knows of all PersistentVolumes, by one watch for all tenants.
 
-The platform's PersistentVolumes say it, so one watch is enough for all tenants.
+How much storage each tenant has, which is the capacity of the volumes that are claimed in its
+namespaces, and whether the platform's policy has marked all of those.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -17,6 +18,8 @@ from lnamespace.kube.resources import Resource
 from lnamespace.kube.store import Store
 from lnamespace.model.lcluster import tenant_of_name
 from lnamespace.model.quantities import parse_quantity
+from lnamespace.translate.labels import CLAIMED_BY
+from lnamespace.translate.view import is_provisioned
 
 PERSISTENT_VOLUME = Resource("", "v1", "PersistentVolume", "persistentvolumes")
 
@@ -24,6 +27,7 @@ PERSISTENT_VOLUME = Resource("", "v1", "PersistentVolume", "persistentvolumes")
 class _VolumeMeta(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     resource_version: str = "0"
+    labels: dict[str, str] | None = None
 
 
 class _Claim(msgspec.Struct, frozen=True):
@@ -42,12 +46,29 @@ class _Volume(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class VolumeSize:
-    """The size of a PersistentVolume in bytes, and in which namespace it is claimed."""
+    """The size of a PersistentVolume in bytes, and in which namespace it is claimed.
+
+    Parameters
+    ----------
+    marked
+        The tenant in its mark; empty without one.
+    """
 
     key: Key
     version: int
     namespace: str
     size: float
+    marked: str = ""
+
+    @property
+    def tenant(self) -> str:
+        """Return the tenant whose claim it is, if there is one of that name."""
+        return tenant_of_name(self.namespace)
+
+    @property
+    def lacks_mark(self) -> bool:
+        """Return whether a list of the tenant's marked volumes would leave it out."""
+        return is_provisioned(self.key[1]) and bool(self.tenant) and self.marked != self.tenant
 
 
 _decode = msgspec.json.Decoder(_Volume).decode
@@ -65,7 +86,8 @@ def read_volume(raw: bytes | msgspec.Raw) -> VolumeSize:
     meta, spec = found.metadata, found.spec
     size = _size(spec.capacity.get("storage", ""))
     version = version_of(meta.resource_version)
-    return VolumeSize(("", meta.name), version, spec.claim_ref.namespace, size)
+    marked = (meta.labels or {}).get(CLAIMED_BY, "")
+    return VolumeSize(("", meta.name), version, spec.claim_ref.namespace, size, marked)
 
 
 def _size(text: str) -> float:
@@ -75,24 +97,30 @@ def _size(text: str) -> float:
         return 0.0
 
 
-@dataclass(frozen=True)
 class VolumeSizes:
-    """The sizes of all PersistentVolumes, kept current."""
+    """All PersistentVolumes, kept current."""
 
-    client: Client
-    _store: Store[VolumeSize] = field(default_factory=lambda: Store[VolumeSize](_ignore))
+    def __init__(self, client: Client) -> None:
+        self._unmarked: Counter[str] = Counter()
+        self._store = Store[VolumeSize](self._count)
+        self._reflector = Reflector(client, PERSISTENT_VOLUME, self._store, read_volume)
 
     async def run(self) -> None:
         """Follow the PersistentVolumes for ever."""
-        await Reflector(self.client, PERSISTENT_VOLUME, self._store, read_volume).run()
+        await self._reflector.run()
 
     def by_tenant(self) -> Mapping[str, float]:
         """Return the bytes that are claimed in namespaces that begin as those of a tenant."""
         found: dict[str, float] = defaultdict(float)
         for volume in self._store:
-            found[tenant_of_name(volume.namespace)] += volume.size
+            found[volume.tenant] += volume.size
         return found
 
+    def all_marked(self, tenant: str) -> bool:
+        """Return whether the tenant's volumes are known, and all of them bear its mark."""
+        return self._reflector.synced.is_set() and not self._unmarked[tenant]
 
-def _ignore(_old: object, _new: object) -> None:
-    """Do nothing at a change: the sizes are summed up when somebody asks."""
+    def _count(self, old: VolumeSize | None, new: VolumeSize | None) -> None:
+        for volume, step in ((old, -1), (new, 1)):
+            if volume and volume.lacks_mark:
+                self._unmarked[volume.tenant] += step

@@ -1,8 +1,11 @@
-"""Writes of PersistentVolumes that a provisioner made: only for the tenant whose claim they are.
+"""PersistentVolumes that a provisioner made, for the tenant whose claim they are.
 
 Their names are the same upstream and do not say whose they are, so that the account by which the
-gateway writes cluster-scoped objects could write everybody's.
+gateway reads and writes cluster-scoped objects could write everybody's, and has to look at
+everybody's where no policy of the platform marks them.
 """
+
+from collections.abc import Callable
 
 from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.stored import read_request, read_stored
@@ -11,6 +14,14 @@ from lnamespace.translate.bodies import answer_down
 from lnamespace.translate.media_types import JSON
 from lnamespace.translate.status import not_found
 from lnamespace.translate.targets import READ_VERBS, is_dynamic_volume
+
+MarkedVolumes = Callable[[str], bool]
+"""Return whether all volumes that provisioners made for a tenant's claims bear its mark."""
+
+
+def no_volume_is_marked(_tenant: str) -> bool:
+    """Return false: nothing marks volumes."""
+    return False
 
 
 async def confirm_own_volume(upstream: Upstream, call: TenantCall) -> None:

@@ -12,8 +12,8 @@ _WAITING_EVENTS = 1000
 _WAITING_BYTES = 256 * 1024
 _QUIET = 0.1
 _LITTLE = 32 * 1024
-"""A client that waits for news has been told all that was there, when no more than so many bytes
-came in so many seconds. Where something changes all the time there is always news."""
+"""A watch has caught up after at most 32 KiB in 0.1 s. Zero bytes would never be reached where
+something changes all the time."""
 _LONGEST = 20.0
 """Seconds after which a watch has no place however slow its client is: others of its tenant wait.
 A client that takes nothing is cut off after three times as long."""
@@ -31,9 +31,9 @@ class ToldEvent:
 
 
 class WaitingEvents(asyncio.Queue[ToldEvent]):
-    """Keep so many events, and bytes, until the client has taken those before them.
+    """Queue events for a client, up to a number and a size.
 
-    Events of a megabyte were a gigabyte in a watch of which a client reads nothing.
+    Without the limit of bytes, 1,000 events of 1 MB held 1 GB for one client that read nothing.
     """
 
     def __init__(self) -> None:

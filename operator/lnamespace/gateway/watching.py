@@ -1,22 +1,33 @@
 """Answer watches: of one namespace, of all of a tenant's, of cluster-scoped objects."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from lnamespace.gateway.answers import UpstreamRefused, answer_json, send_events
 from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.empty_answers import current_version, empty_replay
 from lnamespace.gateway.grants import send_until_granted
+from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.in_flight import WatchCount, WatchCounts
 from lnamespace.gateway.made import answer_made
 from lnamespace.gateway.merged_watches import MemberRequest, MergedWatch, WatchRequest
 from lnamespace.gateway.merging import ResumeLog
 from lnamespace.gateway.namespaces import TenantNamespaces
-from lnamespace.gateway.parts import Part, cluster_parts, namespace_part, nothing_of
+from lnamespace.gateway.parts import (
+    Part,
+    can_ask_nothing,
+    cluster_parts,
+    namespace_part,
+    nothing_of,
+)
 from lnamespace.gateway.upstream import Upstream
+from lnamespace.gateway.volumes import MarkedVolumes, no_volume_is_marked
 from lnamespace.gateway.watch_events import OpeningPlace, event_lines
 from lnamespace.translate.bodies import event_down
+from lnamespace.translate.headers import NOT_CACHED, headers_down
+from lnamespace.translate.list_options import asks_for_initial_events, takes_bookmarks
 from lnamespace.translate.made_objects import is_made
 from lnamespace.translate.media_types import JSON
 
@@ -27,6 +38,7 @@ class Watcher:
 
     upstream: Upstream
     log: ResumeLog
+    marked: MarkedVolumes = no_volume_is_marked
     counts: WatchCounts = field(default_factory=WatchCounts)
 
     async def watch(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
@@ -44,7 +56,9 @@ class Watcher:
             if is_made(call.request):
                 await answer_made(call)
             else:
-                await _TenantWatch(self.upstream, self.log, call, namespaces, count).answer()
+                marked = self.marked(call.view.tenant)
+                watch = _TenantWatch(self.upstream, self.log, call, namespaces, count, marked)
+                await watch.answer()
 
 
 @dataclass(frozen=True)
@@ -56,6 +70,7 @@ class _TenantWatch:
     call: TenantCall
     namespaces: TenantNamespaces
     count: WatchCount
+    marked: bool
 
     async def answer(self) -> None:
         request, view = self.call.request, self.call.view
@@ -65,7 +80,7 @@ class _TenantWatch:
             await self._single(Part(namespace, request))
         elif request.resource.namespaced:
             await self._over_namespaces(namespace)
-        elif len(parts := cluster_parts(request)) == 1:
+        elif len(parts := cluster_parts(request, marked=self.marked)) == 1:
             await self._single(parts[0])
         else:
             named = {part.name: part for part in parts}
@@ -84,7 +99,7 @@ class _TenantWatch:
                 await answer_json(call, response.status, response.headers, await response.read())
                 return
             try:
-                await self._send(event_lines(response, call.share, place))
+                await self._send(response.headers, event_lines(response, call.share, place))
             finally:
                 response.close()
         finally:
@@ -93,10 +108,15 @@ class _TenantWatch:
     async def _over_namespaces(self, only: str) -> None:
         """Answer from a watch of each namespace; ``only``: no other namespace may join."""
         parts = self._namespace_parts(only)
+        first = b"" if parts else await self._end_of_nothing()
+        # Once more: what is in a namespace that came meanwhile may be older than that.
+        parts = parts or self._namespace_parts(only)
         merged = self._merged_watch(parts)
 
         def follow(namespace: str, there: bool) -> None:
             if only and namespace != only:
+                if not can_ask_nothing(self.namespaces.all(), self.call.view):
+                    merged.leave("")
                 return
             if not there:
                 merged.leave(namespace)
@@ -110,12 +130,21 @@ class _TenantWatch:
 
         stop = self.namespaces.listen(follow)
         try:
-            await self._merged(merged, parts)
+            await self._merged(merged, list(parts), b"" if parts else first)
         finally:
             stop()
 
+    async def _end_of_nothing(self) -> bytes:
+        """Return the end of the initial events where there are none; empty if it is not awaited."""
+        request = self.call.request
+        if not (asks_for_initial_events(request) and takes_bookmarks(request)):
+            return b""
+        return empty_replay(request, self.call.accept, await current_version(self.upstream))
+
     def _namespace_parts(self, only: str) -> dict[str, Part]:
         request, view = self.call.request, self.call.view
+        if only and not can_ask_nothing(self.namespaces.all(), view):
+            return {}
         if only:
             # It is not there, and may come. Until then a client waits for the first bookmark too.
             return {"": Part("", nothing_of(request))}
@@ -130,23 +159,32 @@ class _TenantWatch:
             return await self.upstream.send("GET", target, call.acting, headers, lasting=True)
 
         request = WatchRequest.of(call.request, call.view.tenant)
+        if not parts:
+            request = replace(request, initial_events=False)
         return MergedWatch(request, open_member, self.log, call.share, self.count.opening)
 
-    async def _merged(self, merged: MergedWatch, names: Iterable[str]) -> None:
+    async def _merged(self, merged: MergedWatch, names: Iterable[str], first: bytes = b"") -> None:
+        """Answer by the events of several watches; ``first`` is sent before them."""
         try:
             merged.begin(names)
             await merged.begun()
-            await self._send(merged.lines())
+            await self._send(merged.headers, merged.lines(), first)
         except UpstreamRefused as refused:
             await answer_json(self.call, refused.status, refused.headers, refused.body)
         finally:
             merged.close()
 
-    async def _send(self, lines: AsyncIterator[bytes]) -> None:
+    async def _send(
+        self, headers: Headers, lines: AsyncIterator[bytes], first: bytes = b""
+    ) -> None:
         call, encoding = self.call, self.call.encoding
 
         def translate(line: bytes) -> bytes | None:
             return event_down(call.request, JSON, line, call.view)
 
-        await call.exchange.start(200, (("Content-Type", encoding.stream_content_type),))
+        content_type = ("Content-Type", encoding.stream_content_type)
+        down = headers_down(headers, call.view, call.base)
+        await call.exchange.start(200, (content_type, *(down or (NOT_CACHED,))))
+        if first:
+            await call.exchange.send(encoding.encode_event(first))
         await send_events(call.exchange, encoding, lines, translate)

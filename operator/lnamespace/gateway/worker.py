@@ -31,7 +31,7 @@ _STDIN = 0
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a worker is told when it starts.
+    """The arguments of a worker process.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Applier:
         self._slots = asyncio.Semaphore(concurrency)
 
     async def apply(self, actions: Iterable[Write]) -> list[ClusterError]:
-        """Carry out actions concurrently and return the failures; none stops another action.
+        """Carry out actions concurrently and return the failures; a failure stops no other action.
 
         Patches of a Namespace come first, because admission policies read its labels when an
         object is created in it. Deletions come last.

@@ -88,7 +88,7 @@ class _InFlight:
         return await asyncio.shield(task)
 
     async def ended(self) -> None:
-        """Wait until none is under way; each ends by its own time-out at the latest."""
+        """Wait until no write is under way; each ends by its own time-out at the latest."""
         if self._tasks:
             await asyncio.wait(self._tasks)
 

@@ -6,7 +6,7 @@ from lnamespace.kube.answers import version_of
 
 
 class PartialMetadata(msgspec.Struct, frozen=True, rename="camel"):
-    """What identifies an object; a bookmark of a watch has no name and no UID."""
+    """The identity of an object; a bookmark of a watch has no name and no UID."""
 
     resource_version: str
     name: str = ""

@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 def at_any_depth(read: Callable[..., R], *arguments: object) -> R:
-    """Return what a function without effects reads, once more with a higher limit if it has to.
+    """Call a function without effects; repeat it with a higher recursion limit if it needs that.
 
     Raises
     ------

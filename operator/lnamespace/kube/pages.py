@@ -5,7 +5,7 @@ from dataclasses import dataclass
 FIRST = 50
 MOST = 1000
 BYTES = 2 * 2**20
-"""What a page should have: it must arrive in time, and is in memory as a whole."""
+"""The size of a page, which must arrive in time and is in memory as a whole."""
 _GROWTH = 4
 
 

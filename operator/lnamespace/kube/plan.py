@@ -66,7 +66,7 @@ def resource_changed(action: Action) -> Resource:
 def plan_actions(
     desired: Iterable[DesiredObject], get: Getter, prunable: Iterable[ObjectRef] = ()
 ) -> tuple[Action, ...]:
-    """Return the actions that make the cluster as desired; none if it is.
+    """Return the actions that make the cluster as desired; empty if it is so already.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ FIRST_KINDS = (
     Resource(_ADMISSION, "v1", "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"),
     Resource(_ADMISSION, "v1", "MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
 )
-"""What could refuse the deletion of anything else, and so goes first."""
+"""Kinds that can refuse the deletion of other objects, and so are deleted first."""
 
 OTHER_KINDS = (
     CUSTOM_RESOURCE_DEFINITION,
@@ -114,7 +114,7 @@ class PrefixedObjects:
     async def with_prefix(
         self, prefix: str, kinds: Iterable[Resource] = ALL_KINDS
     ) -> tuple[ClusterObject, ...]:
-        """Return the objects whose names begin with a prefix, whoever's they are."""
+        """Return the objects whose names begin with a prefix, of tenants or not."""
         return tuple(each for each in await self.everything(kinds) if each.begins_with(prefix))
 
     async def everything(self, kinds: Iterable[Resource] = ALL_KINDS) -> tuple[ClusterObject, ...]:

@@ -27,7 +27,7 @@ class Adjustable(Protocol):
 
 
 class Numbered(Protocol):
-    """What has a file number."""
+    """An object with a file number."""
 
     def fileno(self) -> int:
         """Return the number; negative if it is closed."""

@@ -64,7 +64,7 @@ class DesiredObject(msgspec.Struct, frozen=True):
 
 
 class ObservedObject(msgspec.Struct, frozen=True):
-    """What is kept of an object of the cluster, enough to compare it with a desired one.
+    """An object of the cluster, reduced to what is compared with a desired one.
 
     ``annotations``, ``labels`` (those that we do not manage) and ``created`` are kept of Namespaces
     only.
@@ -176,7 +176,7 @@ _FAILED_KINDS = re.compile("Failed to delete all resource types, ([0-9]+) remain
 
 
 def _is_emptied(raw: bytes | Raw) -> bool:
-    """Return what the namespace controller says of a Namespace that it deletes.
+    """Return whether the namespace controller has emptied a Namespace that it deletes.
 
     The conditions are those of k8s.io/kubernetes/pkg/controller/namespace/deletion.
     """
@@ -228,7 +228,7 @@ def canonical_json(spec: bytes) -> bytes:
 
 
 def spec_fields(spec: bytes) -> dict[str, Any]:
-    """Return the fields of a spec; none if it is empty."""
+    """Return the fields of a spec; an empty mapping if it is empty."""
     return msgspec.json.decode(spec, type=dict[str, Any]) if spec else {}
 
 

@@ -73,7 +73,7 @@ class Store(Generic[T]):
         return len(self._items)
 
     def learn(self, item: T, *, news: bool = False) -> None:
-        """Take in the answer to our own write; call the listener only if it brings ``news``.
+        """Store the answer to our own write; call the listener only if it brings ``news``.
 
         The watch reports in order. An answer that is older than what it has reported must not
         bring a deleted object back.
@@ -86,7 +86,7 @@ class Store(Generic[T]):
                 self._listener(known, item)
 
     def put(self, item: T) -> None:
-        """Take in an object that the watch reports as created or changed."""
+        """Store an object that the watch reports as created or changed."""
         self._told = max(self._told, item.version)
         if item.version > max(self._listed, self._gone.get(item.key, 0)):
             self._take(item)
@@ -102,7 +102,7 @@ class Store(Generic[T]):
             self._lookups.remove(look)
 
     def meet(self, item: T, look: Lookup) -> None:
-        """Take in the answer to a GET, perhaps of an object that the watch does not select.
+        """Store the answer to a GET, perhaps of an object that the watch does not select.
 
         It may be older than what the watch has reported of other objects.
         """
@@ -110,14 +110,14 @@ class Store(Generic[T]):
             self._take(item)
 
     def remove(self, key: Key, version: int) -> None:
-        """Take in that the watch reports an object as deleted, at ``version``."""
+        """Remove an object that the watch reports as deleted, at ``version``."""
         self._told = max(self._told, version)
         if self._gone.get(key, 0) <= version:
             self._gone.pop(key, None)
         self._end(key, version)
 
     def forget(self, key: Key, version: int) -> None:
-        """Take in that we deleted an object, or did not find it, as it was at ``version``.
+        """Remove an object that we deleted or did not find, as it was at ``version``.
 
         This says nothing about other objects: the watch may be far behind that version, and the
         answer to an earlier write of ours may still come.
@@ -136,7 +136,7 @@ class Store(Generic[T]):
             self._listener(known, None)
 
     def replace(self, items: Iterable[T], version: int) -> None:
-        """Take in a complete list as of ``version``: an object that is not in it is deleted.
+        """Replace the content by a complete list as of ``version``; objects not in it are removed.
 
         Only our own later writes are newer than the list. An object that is known at a version
         which the list should have, and does not, never existed: the cluster was restored from a
@@ -157,7 +157,7 @@ class Store(Generic[T]):
         self._listed = version
 
     def restore(self, items: Iterable[T], version: int) -> None:
-        """Take in a list of a cluster that went back to an earlier state, whatever the versions."""
+        """Replace the content by a list of a cluster that was restored, whatever the versions."""
         before, self._items = self._items, {}
         self._told, self._listed, self._gone = version, version, {}
         for item in items:

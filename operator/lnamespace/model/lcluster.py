@@ -27,8 +27,8 @@ VERSION = "v1beta1"
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 """The namespaces that every tenant's cluster has, in the tenant's spelling."""
 
-BILL_NAMESPACE = "kube-public"
-BILL = "lcluster-bill"
+INFO_NAMESPACE = "kube-public"
+INFO = "lcluster-info"
 """The ConfigMap in that namespace that says who pays for the LCluster, and what it cost."""
 
 NAME_PATTERN = r"[a-z][a-z0-9]{1,19}"

@@ -167,7 +167,7 @@ class Names:
         return self._own_namespace(_CLUSTERS_NAMESPACE)
 
     def cluster_account(self, lcluster: str) -> Subject:
-        """Return the ServiceAccount as which a tenant acts upstream; none of that name exists."""
+        """Return the ServiceAccount as which a tenant acts upstream; no such object exists."""
         return Subject(SubjectKind.SERVICE_ACCOUNT, lcluster, self.clusters_namespace)
 
     def _own_namespace(self, name: str) -> str:

@@ -69,7 +69,7 @@ def format_amount(resource: str, amount: int) -> str:
 
 
 def parse_amounts(quantities: Mapping[str, str], *, up: bool = True) -> dict[str, int]:
-    """Return quantities by resource as amounts; those that are none are left out."""
+    """Return quantities by resource as amounts; leave out those that cannot be parsed."""
     found = {}
     for resource, text in quantities.items():
         try:

@@ -90,7 +90,7 @@ class PayersFile:
         self.problem = ""
 
     def _settled(self, file: ChangingFile, changed: bytes | None) -> bytes | None:
-        """Return what is to be read: a new file at once, one overwritten in place a poll later."""
+        """Return the content to read: a new file at once, one overwritten in place a poll later."""
         settled, self._unsettled = self._unsettled, None
         if changed is None:
             return settled

@@ -34,7 +34,7 @@ _TEXTS = tuple(BILLING_TEXTS.values())
 
 @dataclass(frozen=True)
 class Resolution:
-    """Who pays, and why.
+    """The payer, and the rule that chose it.
 
     Attributes
     ----------

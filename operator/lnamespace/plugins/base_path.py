@@ -21,13 +21,13 @@ SERVER = "--server="
 
 
 def known_base_path(connection: Sequence[str]) -> str:
-    """Return what is remembered of the server that the flags lead to; nothing is asked."""
+    """Return the remembered base path of the server of the flags, without asking it."""
     known = BASE_PATHS.recall(_place(connection))
     return known[0] if known else ""
 
 
 def find_base_path(kubectl: Kubectl) -> str:
-    """Return what the paths of the server begin with; empty where that is nothing."""
+    """Return the path that all paths of the server begin with; empty if there is none."""
     given = [flag.removeprefix(SERVER) for flag in kubectl.connection if flag.startswith(SERVER)]
     server = given[-1] if given else _configured(kubectl)
     _, slashes, rest = server.partition("://")

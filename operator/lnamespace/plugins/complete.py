@@ -96,7 +96,7 @@ def sudo() -> int:
 
 
 def quietly(command: Callable[[list[str]], int]) -> Callable[[list[str]], int]:
-    """Return the command without its errors: they would stand on the prompt of whoever types.
+    """Return the command without its errors, which would appear within the line being typed.
 
     Half a command line is often a wrong one, and the cluster may answer anything or nothing.
     """

@@ -80,7 +80,7 @@ def start(arguments: Arguments) -> Process:
 
 
 def _read(arguments: Arguments, kind: ResourceKind) -> tuple[Creation, bytes]:
-    """Return what the command line says, and the object to send."""
+    """Parse the command line; return it and the object to send."""
     from datetime import UTC, datetime
 
     from lnamespace.plugins.creation import read, requested

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Decoder:
-    """What the scanner asks for, as `json.JSONDecoder` has it."""
+    """The attributes that the JSON scanner needs, as `json.JSONDecoder` has them."""
 
     strict = True
     object_hook = None

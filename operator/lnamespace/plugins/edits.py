@@ -209,7 +209,7 @@ DRY_RUN_SUFFIX = {"none": "", "client": " (dry run)", "server": " (server dry ru
 
 
 class EditOptions(NamedTuple):
-    """What is to be changed, how, and how to talk about it."""
+    """A change: its object, its operation, and the words to report it."""
 
     name: str
     dry_run: str

@@ -1,4 +1,4 @@
-"""What a command may fail with. Caught in one place, `entry.run`."""
+"""The errors of commands. They are caught in one place, `entry.run`."""
 
 from __future__ import annotations
 

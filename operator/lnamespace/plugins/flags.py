@@ -223,7 +223,7 @@ TRUE, FALSE = ("true", "1", "t"), ("false", "0", "f")
 
 
 class Flags(NamedTuple):
-    """What a command understands; switches may be written alone or as --x=true|false."""
+    """The flags of a command; switches may be written alone or as --x=true|false."""
 
     valued: frozenset[str]
     switches: frozenset[str] = frozenset()

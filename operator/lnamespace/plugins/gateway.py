@@ -107,7 +107,7 @@ def _checked(server: str) -> SplitResult:
 
 
 def read_certificates(file: str) -> str:
-    """Return what is in a file of certificates, as far as it can be seen to be one."""
+    """Read a file of certificates; refuse one that visibly holds something else."""
     try:
         with open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123 - pathlib is slow
             text = opened.read()

@@ -80,7 +80,7 @@ def mine_path() -> str:
     """Return the path of the ConfigMap that says where the door `mine` is, if there is one."""
     suffix = group().removeprefix(GROUP_PREFIX)
     prefix = "lnamespace" if suffix == DEFAULT_SUFFIX else f"lnamespace.{suffix}"
-    return f"/api/v1/namespaces/kube-public/configmaps/{prefix}-mine"
+    return f"/api/v1/namespaces/kube-public/configmaps/{prefix}-gateway"
 
 
 def _mine_served(reply: Reply) -> Object:
@@ -88,7 +88,7 @@ def _mine_served(reply: Reply) -> Object:
     if reply.code and reply.reason not in ("NotFound", "Forbidden"):
         raise reply.failure()
     data = {} if reply.code else reply.document().get("data", {})
-    status = {"address": data.get("address", ""), "caBundle": data.get("ca.crt", "")}
+    status = {"address": data.get("mine", ""), "caBundle": data.get("ca.crt", "")}
     return {"metadata": {"name": MINE}, "status": status}
 
 

@@ -47,7 +47,7 @@ def show_ledger(arguments: Arguments) -> int:
 
 
 def _records(outbox: Call) -> list[Object] | None:
-    """Return what waits for the ledger; None where the caller may not see it."""
+    """Return the records that wait for the ledger; None if the caller may not see them."""
     reply = outbox.reply()
     if reply.code:
         return None
@@ -120,7 +120,7 @@ COLUMNS = (
 
 
 class Payment(NamedTuple):
-    """Who pays from a moment on.
+    """The payer from a moment on.
 
     `ledger` is `written`, `waiting` for the database, `due` to be recorded by the controller, or
     `recorded` where it may not be asked whether it is written.

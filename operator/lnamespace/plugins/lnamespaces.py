@@ -114,7 +114,7 @@ def typed(name: str, kind: ResourceKind) -> str:
 
 
 def name_fault(name: str, kind: ResourceKind = LNAMESPACE) -> str | None:
-    """Return what is wrong with a name, in Kubernetes' own words; None for a good one."""
+    """Return why a name is invalid, in Kubernetes' own words; None if it is valid."""
     if kind == LCLUSTER:
         return _cluster_name_fault(name)
     if len(name) > LABEL_LENGTH:

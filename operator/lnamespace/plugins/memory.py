@@ -31,7 +31,7 @@ class Memory(NamedTuple):
     seconds: float
 
     def recall(self, key: str) -> tuple[str, ...]:
-        """Return the values that were remembered of it; none where there are none any more."""
+        """Return the values that were remembered of it; empty if they are not there any more."""
         now = time.time()
         for line in reversed(self._lines() if key else []):
             at, _, rest = line.partition("\t")
@@ -59,7 +59,7 @@ class Memory(NamedTuple):
         return f"{cache}/lnamespace"
 
     def _lines(self) -> list[str]:
-        """Return the records; those that somebody else put there are none."""
+        """Return the records of the file; ignore a file that another user owns."""
         try:
             folder = _opened_own(self._folder)
         except (OSError, ValueError):
@@ -123,7 +123,7 @@ def _remove(name: str, folder: int) -> None:
 
 
 def place(flags: Sequence[str]) -> str:
-    """Return what tells whether the same cluster is meant, as the same user.
+    """Return a key that is equal for the same cluster and the same user.
 
     The flags are those that lead to it, each as one argument. A kubeconfig that was changed is
     another; to read the cluster out of it would take longer than to ask. It is empty where there

@@ -43,7 +43,7 @@ class CallerAccess(NamedTuple):
         return ",".join(role.role for role in self.roles if not role.expired) or "<none>"
 
     def ends(self, now: datetime) -> str:
-        """Return what ends when, as a table cell: `sudoer=8h`."""
+        """Return the roles that end and when, as a table cell: `sudoer=8h`."""
         cells = (
             f"{role.role}={'expired' if role.expired else human(role.until - now)}"
             for role in self.roles
@@ -53,7 +53,7 @@ class CallerAccess(NamedTuple):
 
 
 def access(lns: Object, me: Caller, now: datetime) -> CallerAccess:
-    """Return what the caller is on this LNamespace."""
+    """Return the roles of the caller on this LNamespace."""
     spec = lns.get("spec", {})
     if sudo_identity(lns).account == me.username:  # somebody with sudo, whoever it is
         return CallerAccess((HeldRole("sudoer", None, False),), requester=False)

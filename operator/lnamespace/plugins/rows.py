@@ -91,7 +91,7 @@ def _ready_cell(lns: Object) -> str:
 
 
 def wide_cells(lns: Object) -> tuple[str, ...]:
-    """Return what `-o wide` adds."""
+    """Return the cells that `-o wide` adds."""
     spec = lns["spec"]
     counts = tuple(str(len(spec.get(field) or ())) for field in LISTS.values())
     billing = spec.get("billing", {})

@@ -48,7 +48,7 @@ ACCOUNT = rf"({LABEL}):({LABEL}(\.{LABEL})*)"
 
 
 class SubjectName(NamedTuple):
-    """Who is meant; the key of the lists."""
+    """The key of a subject in the lists."""
 
     kind: str
     name: str

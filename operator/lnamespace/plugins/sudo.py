@@ -65,7 +65,7 @@ def run_as_sudoer(argv: list[str]) -> int:
 
 
 def _key(command: SudoCommand) -> str:
-    """Return what decides as whom to act; empty where nothing is to be remembered of it."""
+    """Return the key under which to remember as whom to act; empty if it is not remembered."""
     unread = command.files and not command.namespace  # it is known when the files are read
     where = "" if unread or command.line.gives(SECRET) else place(command.connection)
     suffix = os.environ.get(SUFFIX_VARIABLE, "")

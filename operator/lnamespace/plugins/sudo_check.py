@@ -114,7 +114,7 @@ def _paths(file: str) -> list[str]:
 
 
 def _content(file: str) -> str:
-    """Return what is in a file, as far as it can be known before kubectl reads it.
+    """Return the content of a file, as far as it can be read before kubectl reads it.
 
     Standard input is kept in a file without a name, for kubectl to read it from the start again. A
     folder and an address name no namespace.

@@ -60,7 +60,7 @@ def standing(lns: Object) -> Standing:
 
 
 def _pending(lns: Object, summary: StatusCondition) -> str:
-    """Return what is in the way: the first part that is not ready, else the summary."""
+    """Return why it is not ready: the first condition that is not True, else the summary."""
     if summary.message or summary.reason in TERMINAL_REASONS:
         return _worded(summary)
     parts = [item for item in conditions(lns) if item.type != "Ready" and item.status != "True"]

@@ -33,7 +33,7 @@ EVERYTHING = "*"
 
 
 class Choices(NamedTuple):
-    """What may be chosen: names, or anything; ``default`` is what nobody need name.
+    """The possible choices: names, or any; ``default`` is used if the caller names none.
 
     ``problem`` is why nothing may be chosen, in the words of the API server.
     """
@@ -53,7 +53,7 @@ class Choices(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """What is asked, all at the same time."""
+    """The requests, all sent at the same time."""
 
     plain: Call
     other_cost_center: Call
@@ -119,7 +119,7 @@ def _creation(kubectl: Kubectl, name: str, spec: Object) -> Call:
 
 
 def cost_centers(plain: Reply, other: Reply) -> Choices:
-    """Return what the caller may charge.
+    """Return the cost centres that the caller may charge.
 
     ``plain`` answers a creation that names no cost centre, ``other`` one that names one that is
     nobody's: its refusal lists the caller's, and who may charge anything is not refused.

@@ -43,7 +43,7 @@ class ClusterRoleSet:
     )
 
     def rules_of(self, name: str) -> Rules | None:
-        """Return the rules of a ClusterRole, or None if there is none of this name."""
+        """Return the rules of a ClusterRole, or None if no ClusterRole has this name."""
         known = self._rules.get(name)
         if known is not None:
             return known

@@ -35,7 +35,7 @@ class User(Struct, frozen=True):
 
 
 class Attributes(Struct, frozen=True):
-    """What is asked for: a verb on a resource, or on a path if the resource is empty."""
+    """A verb on a resource, or on a path if the resource is empty."""
 
     verb: str
     group: str = ""

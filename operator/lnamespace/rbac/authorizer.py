@@ -36,7 +36,7 @@ _Bound = tuple[RbacBinding, BindingSubject, Rules | None]
 
 
 class HeldRules(NamedTuple):
-    """What somebody may do, as rules.
+    """The rights of somebody, as rules.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a tenant's people have without any object that the tenant could change."""
+"""The rights of a tenant's people that rest on no object which the tenant could change."""
 
 from collections.abc import Iterable
 
@@ -74,7 +74,7 @@ _BINDINGS = (
 
 
 def base_access(table: ResourceTable) -> BaseAccess:
-    """Return what everybody and what the LCluster's users have in a cluster of these resources.
+    """Return the rights of everybody, and of the LCluster's users, to these resources.
 
     Every authenticated user has what Kubernetes gives them. The LCluster's users have ClusterRole
     ``admin`` everywhere, all of Namespaces, CustomResourceDefinitions and the tenant's own custom

@@ -35,7 +35,7 @@ _SERVICE_ACCOUNT = re.compile(f"system:serviceaccount:(?P<ns>{_LABEL}):(?P<name>
 _NODE = re.compile(f"system:node:(?P<name>{_SUBDOMAIN})")
 _LONGEST_SUBDOMAIN = 253
 _MANY = 4
-"""From so many groups or extras on, constrained impersonation asks for all of them first."""
+"""With this many groups or extras or more, constrained impersonation checks all at once first."""
 
 
 def wanted_user(headers: Iterable[tuple[str, str]]) -> User | None:

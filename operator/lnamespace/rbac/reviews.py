@@ -46,7 +46,7 @@ class PathQuestion(Struct, omit_defaults=True):
 
 
 class AccessReviewSpec(Struct, rename="camel", omit_defaults=True):
-    """What an access review asks, of somebody or of the caller."""
+    """The question of an access review, about somebody or the caller."""
 
     resource_attributes: ResourceQuestion | None = None
     non_resource_attributes: PathQuestion | None = None

@@ -73,7 +73,7 @@ def _term_causes(term: SelectorTerm, path: str, kind: str) -> Iterator[Cause]:
 
 
 def selector_error(selector: ReviewSelector | None, kind: str) -> str:
-    """Return what the answer says about a selector that cannot be read, or an empty string."""
+    """Return the error of a selector that cannot be read; empty if it can."""
     if selector is None:
         return ""
     terms = selector.requirements or []

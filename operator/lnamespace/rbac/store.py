@@ -51,7 +51,7 @@ class BindingSet:
 
 
 def _subject_key(subject: BindingSubject, namespace: str) -> SubjectKey | None:
-    """Return what a user must have for a subject to be them, or None if nobody is it."""
+    """Return the key of the users whom a subject names, or None if it names nobody."""
     match subject.kind:
         case "User" | "Group":
             return subject.kind, subject.name
@@ -75,7 +75,7 @@ NOTHING = NamespaceRoles()
 
 @dataclass(frozen=True)
 class BaseAccess:
-    """What a tenant's people have without any object, so that no object takes it away.
+    """The rights that a tenant's people have without any object, so that no object ends them.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 KEPT_EXTRA = frozenset(
     {CREDENTIAL_ID, "authentication.kubernetes.io/pod-name", "authentication.kubernetes.io/pod-uid"}
 )
-"""What a tenant may know of a token; nodes are hidden."""
+"""The extras of a token that a tenant may see; nodes are hidden."""
 
 
 def token_review_down(

@@ -1,4 +1,4 @@
-"""What all certificates that we make have in common, and their form in PEM."""
+"""The common parts of all certificates that we make, and their form in PEM."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -49,7 +49,7 @@ def alternative_names(hosts: Iterable[str]) -> x509.SubjectAlternativeName:
 def key_usage(
     *, digital_signature: bool = False, key_encipherment: bool = False, certifies: bool = False
 ) -> x509.KeyUsage:
-    """Return what a key is for; ``certifies``: it signs certificates and their revocations."""
+    """Return the key usage extension; ``certifies``: the key signs certificates and revocations."""
     return x509.KeyUsage(
         digital_signature=digital_signature,
         content_commitment=False,

@@ -1,4 +1,4 @@
-"""What a process does besides answering: work in the background, and a graceful end."""
+"""Work in the background of a process, and its graceful end."""
 
 import asyncio
 import logging

@@ -16,4 +16,4 @@ def raise_open_files() -> int:
 
 
 _ENDLESS = 1_048_576
-"""What is taken where there is no limit: the most that Linux gives by default."""
+"""The number that is used without a limit: the most that Linux gives by default."""

@@ -1,4 +1,4 @@
-"""What the values of options must be."""
+"""Checks of the values of options."""
 
 import re
 
@@ -13,6 +13,7 @@ _CHOICES = {
     "sudo_layout": ("group", "serviceaccount"),
     "ledger_manage": ("CreateAndExtend", "Never"),
     "gateway_mine": ("yes", "no"),
+    "gateway_volume_marks": ("yes", "no"),
     "lclusters": ("yes", "no"),
     "log_format": ("text", "json"),
     "log_level": ("debug", "info", "warning", "error"),
@@ -28,6 +29,15 @@ _LIMITS = frozenset(
     }
 )
 """The options of which 0 is no limit."""
+
+REFERENCES = (
+    "lease",
+    "gateway_signer_secret",
+    "gateway_pod_service",
+    "gateway_ca_config_map",
+    "gateway_service",
+)
+"""The options that name an object, as NAMESPACE/NAME."""
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 

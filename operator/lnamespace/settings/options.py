@@ -6,6 +6,7 @@ from typing import Any
 
 from lnamespace.errors import SettingsError
 from lnamespace.settings.checks import (
+    REFERENCES,
     check_choice,
     check_class,
     check_group_format,
@@ -19,7 +20,7 @@ from lnamespace.settings.checks import (
 
 
 def _option(default: Any, meaning: str, *commands: str) -> Any:
-    """Define an option of some commands; of all commands where none is named."""
+    """Define an option of some commands, or of all if no command is named."""
     return field(default=default, metadata={"meaning": meaning, "commands": commands})
 
 
@@ -192,7 +193,10 @@ class Settings:
         "webhook",
     )
     certificate_hours: int = _option(
-        2160, "How long a certificate is good for; it is renewed after two thirds.", "webhook"
+        2160,
+        "How long a certificate is good for; it is renewed after two thirds.",
+        "webhook",
+        "gateway",
     )
     certificate_settle_seconds: int = _option(
         60, "How long a new CA is trusted everywhere before it is used.", "webhook"
@@ -237,8 +241,19 @@ class Settings:
     )
     gateway_certificate_directory: str = _option(
         "/etc/lnamespace/gateway",
-        "A folder with tls.crt and tls.key for --gateway-host and all names below it.",
+        "A folder with tls.crt and tls.key for --gateway-host and all names below it; empty: make "
+        "and renew them by the CA of --gateway-signer-secret.",
         "gateway",
+    )
+    gateway_ca_config_map: str = _option(
+        "",
+        "NAMESPACE/NAME of the ConfigMap by which a gateway that makes its own certificate tells "
+        "clients its CA.",
+        "controller",
+        "gateway",
+    )
+    gateway_service: str = _option(
+        "", "NAMESPACE/NAME of the gateway's Service, for the certificate it makes.", "gateway"
     )
     gateway_client_ca_file: str = _option(
         "",
@@ -291,6 +306,13 @@ class Settings:
     gateway_pod_listen: str = _option(
         "0.0.0.0:7443", "Where programs in pods of LClusters ask, by HTTPS.", "gateway"
     )
+    gateway_volume_marks: str = _option(
+        "no",
+        "Whether a policy of the chart marks the volumes that provisioners make for claims of "
+        "LClusters: yes or no. With no, each list of PersistentVolumes in an LCluster reads those "
+        "of the whole cluster.",
+        "gateway",
+    )
 
     ledger_url: str = _option(
         "sqlite:////var/lib/lnamespace/ledger.db",
@@ -329,7 +351,7 @@ class Settings:
                 check_number(option.name, value, option.default)
         for name in ("limit_exceptions", "lcluster_limit_exceptions"):
             check_limits(name, getattr(self, name))
-        for name in ("lease", "gateway_signer_secret", "gateway_pod_service"):
+        for name in REFERENCES:
             check_reference(name, getattr(self, name))
         if not set(items(self.default_lists)) <= {"users", "managers", "sudoers"}:
             raise SettingsError("--default-lists must name some of users, managers, sudoers")

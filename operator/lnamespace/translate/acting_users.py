@@ -4,6 +4,7 @@ Upstream a tenant has one account, or the gateway acts itself. Who acts inside t
 goes along as an extra of the impersonation, which nobody sends without the right to it.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, unquote
@@ -26,7 +27,7 @@ The API server authorizes each value of an extra: people may be in hundreds of g
 """
 
 PLATFORM = "system:platform"
-"""What people and programs of the platform are called: a tenant learns no name of theirs."""
+"""The name that tenants see for all people and programs of the platform."""
 
 _CONTROLLERS = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 _OF_KUBERNETES = frozenset(
@@ -71,13 +72,15 @@ _OF_KUBERNETES = frozenset(
 """The parts of Kubernetes itself that every cluster has, by user name."""
 
 _SAFE = "".join(chr(each) for each in range(0x21, 0x7F) if chr(each) != "%")
+_PLAIN = re.compile("[!-$&-~]*")
+"""A text of such characters only; most are, and need no encoding."""
 
 UserInfo = dict[str, Any]
 
 
 def extra_value(text: str) -> str:
     """Return a text as the value of a header, in which the API server decodes nothing."""
-    return quote(text, safe=_SAFE)
+    return text if _PLAIN.fullmatch(text) else quote(text, safe=_SAFE)
 
 
 def user_info_down(info: Mapping[str, Any], view: View) -> UserInfo:

@@ -25,7 +25,7 @@ from lnamespace.translate.status import Refused, bad_request
 from lnamespace.translate.view import View
 
 _ANSWERED = ("uid", "allowed", "status", "warnings")
-"""What of an answer goes on as it is; annotations would be the platform's audit log's."""
+"""Members of an answer that are kept. Annotations would enter the platform's audit log."""
 
 
 class _AdmissionRequest(msgspec.Struct, frozen=True, rename="camel"):
@@ -65,7 +65,7 @@ class AdmissionReview:
     body: bytes
 
     def answer_up(self, answer: bytes, view: View) -> bytes:
-        """Return what a webhook answered, in upstream spelling.
+        """Translate the answer of a webhook into upstream spelling.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What of the platform the objects of tenants may use."""
+"""The objects and settings of the platform that objects of tenants may use."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ POD_SECURITY_LEVELS = ("privileged", "baseline", "restricted")
 
 @dataclass(frozen=True)
 class Allowances:
-    """What the platform's owner lets objects of tenants act with; nothing by default.
+    """The means that the platform's owner allows objects of tenants; empty by default.
 
     Parameters
     ----------

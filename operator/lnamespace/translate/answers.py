@@ -1,26 +1,31 @@
 """Answers and events of a watch in tenant spelling: objects, lists, tables, Status."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Raw, ValidationError
 from msgspec.json import Decoder, encode
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.translate.catalogue import OWN_BODIES, plan_of
 from lnamespace.translate.confined import restored
 from lnamespace.translate.confinement import confines
 from lnamespace.translate.failures import status_down
 from lnamespace.translate.involved import object_of_member
 from lnamespace.translate.last_applied import last_applied_down
+from lnamespace.translate.metadata import WholePlan
 from lnamespace.translate.plans import Encoded, Foreign, ObjectPlan, Scope, object_of, text_of
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.selection import residual_fields
 from lnamespace.translate.selectors import FieldTerm
 from lnamespace.translate.spellings import API_VERSION
+from lnamespace.translate.splicing import NamespaceSplice, marks_of_metadata
 from lnamespace.translate.tables import table_down
 from lnamespace.translate.totals import totals_shown
 from lnamespace.translate.view import View
 
 _decode_items = Decoder(list[dict[str, Raw]] | None).decode
+_decode_raw_items = Decoder(list[Raw] | None).decode
 LISTING = frozenset({"list", "watch", "deletecollection"})
 
 
@@ -33,6 +38,7 @@ class AnswerTranslator:
         self._confined = confines(request.resource) and request.subresource not in OWN_BODIES
         self._plan: ObjectPlan = plan_of(request.resource, request.subresource)
         self._selected = residual_fields(request, view)
+        self._splice = self._namespace_splice()
 
     def answer(self, members: Encoded) -> Encoded:
         """Return an answer in tenant spelling.
@@ -45,12 +51,42 @@ class AnswerTranslator:
         kind = text_of(members.get("kind", b"null"))
         version = text_of(members.get("apiVersion", b"null")) or ""
         if kind == "Status" and version == "v1":
-            return status_down(members, self._scope)
+            return status_down(members, self._scope, self._plan)
         if kind == "Table" and version.startswith("meta.k8s.io/"):
             return table_down(members, self._scope, self.item)
         if "items" in members and self._request.verb in LISTING:
             return self._list(members)
         return self.item(members)
+
+    def _namespace_splice(self) -> NamespaceSplice | None:
+        """Return what translates most objects of the request; None if nothing else is enough."""
+        view, resource, plan = self._scope.view, self._scope.resource, self._plan
+        if (
+            not resource.namespaced
+            or resource.custom
+            or resource.group == RBAC
+            or self._confined
+            or self._selected
+            or view.totals
+            or not isinstance(plan, WholePlan)
+            or not plan.splices
+        ):
+            return None
+        return NamespaceSplice(view, (*marks_of_metadata(view), *plan.marks))
+
+    def spliced(self, body: bytes) -> bytes | None:
+        """Return an answer in tenant spelling if it is an object of which little changes."""
+        if self._splice is None or self._request.verb in LISTING:
+            return None
+        return self._splice.object(body)
+
+    def spliced_event(self, frame: bytes) -> bytes | None:
+        """Return an event of a watch in tenant spelling if little of its object changes."""
+        return self._splice.event(frame) if self._splice else None
+
+    def spliced_items(self, items: Sequence[Raw]) -> bytes | None:
+        """Return objects of a list, joined by commas, if little of all of them changes."""
+        return self._splice.objects(items) if self._splice else None
 
     def event(self, event: Encoded) -> Encoded | None:
         """Return an event of a watch in tenant spelling, or None if it is not this tenant's."""
@@ -75,17 +111,23 @@ class AnswerTranslator:
 
     def _list(self, members: Encoded) -> Encoded:
         try:
-            items = _decode_items(members["items"])
+            members["items"] = self._items(members["items"])
         except ValidationError:
             return members
-        if items is not None:
-            members["items"] = list(self._own(items))
         if self._request.resource.custom and "apiVersion" in members:
             members["apiVersion"] = API_VERSION.down(members["apiVersion"], self._scope)
         metadata = object_of(members.get("metadata", b"null"))
         if metadata is not None:
             members["metadata"] = self._list_metadata(metadata)
         return members
+
+    def _items(self, value: Any) -> Any:
+        raw = _decode_raw_items(value)
+        joined = self.spliced_items(raw) if raw else None
+        if joined is not None:
+            return Raw(b"[%b]" % joined)
+        items = _decode_items(value)
+        return value if items is None else self._own(items)
 
     def _own(self, items: list[dict[str, Any]]) -> list[Encoded]:
         own = []

@@ -84,9 +84,13 @@ def answer_down(request: ResourceRequest, content_type: str, body: bytes, view: 
 
 
 def _body_down(request: ResourceRequest, body: bytes, view: View) -> bytes:
+    translator = AnswerTranslator(request, view)
+    spliced = translator.spliced(body)
+    if spliced is not None:
+        return spliced
     members = _answer_members(body)
     try:
-        return encoded(AnswerTranslator(request, view).answer(members), body)
+        return encoded(translator.answer(members), body)
     except Foreign as foreign:
         raise not_found(request.resource.group_resource, request.name) from foreign
 
@@ -106,12 +110,16 @@ def event_down(
 
 
 def _frame_down(request: ResourceRequest, frame: bytes, view: View) -> bytes | None:
-    event = AnswerTranslator(request, view).event(_answer_members(frame))
+    translator = AnswerTranslator(request, view)
+    spliced = translator.spliced_event(frame)
+    if spliced is not None:
+        return spliced
+    event = translator.event(_answer_members(frame))
     return None if event is None else encoded(event, frame)
 
 
 def media_type_of(content_type: str) -> str:
-    """Return a content type without its parameters; none means JSON, as for the API server."""
+    """Return a content type without its parameters; an empty one means JSON."""
     return content_type.partition(";")[0].strip().lower() or JSON
 
 

@@ -57,7 +57,7 @@ _decoder = msgspec.json.Decoder(_SealedPosition)
 
 
 def list_binding(request: ResourceRequest, tenant: str) -> bytes:
-    """Return what a token is good for: tenant, resource, namespace and selectors."""
+    """Return the scope of a continue token: tenant, resource, namespace and selectors."""
     resource = request.resource
     selectors = [request.parameter(each) or "" for each in _IDENTICAL_PARAMETERS]
     names = [tenant, resource.group, request.version, resource.plural, request.namespace]

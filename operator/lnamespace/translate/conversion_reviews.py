@@ -48,7 +48,7 @@ def conversion_down(body: bytes, view: View) -> tuple[bytes, int]:
 
 
 def converted_up(answer: bytes, view: View, asked: int) -> bytes:
-    """Return what a webhook answered, in upstream spelling.
+    """Translate the objects that a webhook converted into upstream spelling.
 
     Parameters
     ----------

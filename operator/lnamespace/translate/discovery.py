@@ -166,7 +166,7 @@ class TenantGroups:
 def resource_table(
     groups: Iterable[DiscoveredGroup], tenant: str, published: Published | None = None
 ) -> ResourceTable:
-    """Return what a tenant is served of the discovered groups, in tenant spelling.
+    """Return the resources of the discovered groups that a tenant is served, in tenant spelling.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ not take JSON, which is what was translated; but metadata alone in protobuf, if 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -16,11 +17,13 @@ from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.status import not_acceptable
 
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoding raises at a body that is no JSON, no UTF-8, or nested deeper than we read."""
+"""The errors of decoding a body that is no JSON, no UTF-8, or nested too deeply."""
 
 _READ = ("get", "list", "watch")
 _WITHOUT_TABLES = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 """API groups of what is asked and never kept: their objects have no table."""
+_LONGEST = 1024
+"""Characters of a header Accept whose encoding is remembered; it is the client's to choose."""
 _METADATA = "PartialObjectMetadata"
 _REFUSAL = f"only the following media types are accepted: {JSON}, {YAML}, {PROTOBUF}"
 
@@ -54,30 +57,38 @@ def encoding_of(request: ResourceRequest, accept: str) -> Encoding:
     Refused
         The client takes nothing that can be given.
     """
+    resource = request.resource
+    tables = resource.group not in _WITHOUT_TABLES
+    find = _encoding if len(accept) <= _LONGEST else _encoding.__wrapped__
+    return find(accept, request.verb, tables=tables, custom=resource.custom)
+
+
+@lru_cache(maxsize=1024)
+def _encoding(accept: str, verb: str, *, tables: bool, custom: bool) -> Encoding:
     clauses = [
         each
         for each in accept_clauses(accept)
-        if each.quality > 0 and _is_plain(each) and _has_form(request, each)
+        if each.quality > 0 and _is_plain(each) and (tables or not _is_table(each))
     ]
-    served = _served(request, clauses)
+    served = _served(verb, clauses, custom=custom)
     media_type = next((each for each in served if any(c.covers(each) for c in clauses)), "")
     if not media_type:
         raise not_acceptable(_REFUSAL)
     chosen = [each for each in clauses if each.covers(media_type)]
-    wanted = [each for each in chosen if request.verb in _READ or not each.transforms]
+    wanted = [each for each in chosen if verb in _READ or not each.transforms]
     asked = ", ".join(dict.fromkeys(_asked(each) for each in wanted)) or JSON
     return Encoding(media_type, asked)
 
 
-def _served(request: ResourceRequest, clauses: list[AcceptClause]) -> Iterator[str]:
+def _served(verb: str, clauses: list[AcceptClause], *, custom: bool) -> Iterator[str]:
     """Yield the encodings of an answer, the preferred one first."""
-    if request.verb in _READ and clauses and _is_metadata(clauses[0]):
+    if verb in _READ and clauses and _is_metadata(clauses[0]):
         yield PROTOBUF
     yield JSON
-    if not request.resource.custom:
+    if not custom:
         # Custom resources are not in the table of Kubernetes' own types.
         yield PROTOBUF
-    if request.verb != "watch":
+    if verb != "watch":
         yield YAML
 
 
@@ -99,10 +110,8 @@ def _asked(clause: AcceptClause) -> str:
     return JSON + "".join(f";{name}={transforms[name]}" for name in sorted(transforms))
 
 
-def _has_form(request: ResourceRequest, clause: AcceptClause) -> bool:
-    """Return whether there is such a form of the objects as is asked for."""
-    tables = clause.transforms.get("as") == "Table"
-    return not (tables and request.resource.group in _WITHOUT_TABLES)
+def _is_table(clause: AcceptClause) -> bool:
+    return clause.transforms.get("as") == "Table"
 
 
 def _is_plain(clause: AcceptClause) -> bool:

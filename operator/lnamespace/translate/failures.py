@@ -1,5 +1,6 @@
 """Answers of kind Status: failures, and the success of a deletion."""
 
+import dataclasses
 from dataclasses import dataclass
 
 from msgspec import Raw, Struct, ValidationError
@@ -7,20 +8,26 @@ from msgspec.json import Decoder, encode
 from msgspec.structs import replace
 
 from lnamespace.translate.confinement.ownership import written_fields
-from lnamespace.translate.plans import Encoded, Scope, list_of, object_of, text_of
+from lnamespace.translate.plans import Encoded, ObjectPlan, Scope, list_of, object_of, text_of
 from lnamespace.translate.resources import ResourceType
+from lnamespace.translate.text_values import values_down
 from lnamespace.translate.texts import text_down
-from lnamespace.translate.view import View
 
 
-def status_down(members: Encoded, scope: Scope) -> Encoded:
-    """Translate a Status in place and return it."""
+def status_down(members: Encoded, scope: Scope, plan: ObjectPlan) -> Encoded:
+    """Translate a Status in place and return it.
+
+    Parameters
+    ----------
+    plan
+        The plan of the objects of the request, for what is said of one of their fields.
+    """
     details = object_of(members.get("details", b"null"))
     if details is not None and text_of(members.get("reason", b"null")) == "Conflict":
         _name_written_fields(members, details, scope.resource)
-    texts = _Texts(scope.view)
+    texts = _Texts(scope, plan)
     if details is not None:
-        members["details"], texts = _details_down(details, scope)
+        members["details"], texts = _details_down(details, texts)
     texts.translate(members, "message")
     return members
 
@@ -71,22 +78,33 @@ def _conflict_message(causes: list[_FieldConflict]) -> str:
 class _Texts:
     """Translate the texts of one Status; its details tell what they are about."""
 
-    view: View
+    scope: Scope
+    plan: ObjectPlan
     group: str = ""
-    kept: str = ""
     renamed: tuple[str, str] = ("", "")
 
-    def translate(self, members: Encoded, key: str) -> None:
-        """Translate one member in place."""
+    def translate(self, members: Encoded, key: str, field: str = "") -> None:
+        """Translate one member in place.
+
+        Parameters
+        ----------
+        field
+            The path of the field that the text begins with saying the value of.
+        """
         text = text_of(members.get(key, b"null"))
-        if text is not None:
-            upstream, below = self.renamed
-            text = text.replace(f'"{upstream}"', f'"{below}"') if upstream else text
-            members[key] = text_down(self.view, text, self.group, self.kept)
+        if text is None:
+            return
+        view = self.scope.view
+        if view.prefix in text:
+            text = values_down(text, self.plan, self.scope, field)
+        text = text_down(view, text, self.group, self.scope.namespace)
+        upstream, below = self.renamed
+        members[key] = text.replace(f'"{upstream}"', f'"{below}"') if upstream else text
 
 
-def _details_down(details: Encoded, scope: Scope) -> tuple[Encoded, _Texts]:
+def _details_down(details: Encoded, texts: _Texts) -> tuple[Encoded, _Texts]:
     """Return the details in tenant spelling, and how the texts are translated."""
+    scope = texts.scope
     view = scope.view
     group = view.group_down(text_of(details.get("group", b"null")) or "") or ""
     if group:
@@ -96,8 +114,7 @@ def _details_down(details: Encoded, scope: Scope) -> tuple[Encoded, _Texts]:
     below = name and resource and view.name_down(resource, name)
     if below:
         details["name"] = below
-    kept = name if name and resource is not None and resource.namespaced else ""
-    texts = _Texts(view, group, kept, (name or "", below or name or ""))
+    texts = dataclasses.replace(texts, group=group, renamed=(name or "", below or name or ""))
     causes = list_of(details.get("causes", b"null"))
     if causes is not None:
         details["causes"] = [_cause_down(each, texts) for each in causes]
@@ -115,6 +132,7 @@ def _cause_down(value: object, texts: _Texts) -> object:
     cause = object_of(value)
     if cause is None:
         return value
-    for key in ("message", "field"):
-        texts.translate(cause, key)
+    field = text_of(cause.get("field", b"null")) or ""
+    texts.translate(cause, "message", field)
+    texts.translate(cause, "field")
     return cause

@@ -7,6 +7,7 @@ for those.
 """
 
 import re
+from collections.abc import Sequence
 
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.targets import CONNECTIONS
@@ -16,6 +17,8 @@ from lnamespace.translate.websocket import PROTOCOL_HEADER, protocols_without_cr
 
 Headers = tuple[tuple[str, str], ...]
 
+NOT_CACHED = ("Cache-Control", "no-cache, private")
+"""What the API server says of every answer: no cache between here and a client keeps it."""
 USER_AGENT = "lnamespace-gateway"
 """A User-Agent by which the API server does not indent what it answers, as it does for curl."""
 STREAM_ACCEPT = "application/json, */*"
@@ -44,10 +47,10 @@ HOP_BY_HOP = frozenset(
 )
 """Headers of one connection, which nobody sends on (RFC 9110, 7.6.1)."""
 _FRAMING = frozenset({"content-length", "content-type", "expect", "host"})
-"""Headers that are written anew by whoever sends the message on."""
+"""Headers that each hop writes anew."""
 _CREDENTIALS = frozenset({"authorization", "cookie", "set-cookie", "www-authenticate"})
 _IDENTITY = ("impersonate", "x-remote-", "x-forwarded-", "forwarded", "x-real-ip", "audit-id")
-"""What the names of headers begin with that say on whose behalf a request is made."""
+"""The beginnings of headers that name the person for whom a request is made."""
 _DOWN = frozenset({"audit-id", "cache-control", "date", "last-modified", "retry-after", "warning"})
 _OBJECT_PATH = re.compile(r"/(?:api|apis/[^/]+)/[^/]+/namespaces/([^/?#]+)(/[^?#]*/proxy(?:/|$).*)")
 
@@ -86,6 +89,13 @@ def headers_down(headers: Headers, view: View, base: str = "") -> Headers:
         elif name == "location" and (location := location_down(value, view, base)):
             down.append((name, location))
     return tuple(down)
+
+
+def merged_headers(answers: Sequence[Headers]) -> Headers:
+    """Return the headers of several answers as those of one: the first's, and each warning once."""
+    warnings = (each for headers in answers for each in headers if each[0] == "warning")
+    first = tuple(each for each in answers[0] if each[0] != "warning") if answers else ()
+    return (*first, *dict.fromkeys(warnings))
 
 
 def proxied_headers_down(headers: Headers, view: View, base: str = "") -> Headers:

@@ -14,6 +14,7 @@ from lnamespace.translate.catalogue import plan_of, scope_of
 from lnamespace.translate.confinement import confine_operations, confines
 from lnamespace.translate.labels import TenantSelector, reserved
 from lnamespace.translate.managed_fields import ManagedFieldsPlan
+from lnamespace.translate.match_rules import SPELL_NAMES, MatchRulePlan
 from lnamespace.translate.metadata import is_namespaces
 from lnamespace.translate.partial_objects import keeps_originals
 from lnamespace.translate.plans import FieldRule, KeyPlan, Leaf, Scope, UpOnly, text_of
@@ -167,7 +168,7 @@ class _PatchedObject:
         return above
 
     def _removal(self, place: _Place, tokens: Pointer) -> dict[str, Any]:
-        """Return what turns a removal into a replacement where something has to stay."""
+        """Return the members that turn a removal into a replacement where something has to stay."""
         if place.selector is not None:
             value = self._part_up(place.selector, place.below, Raw(b"null"))
             return {"op": "replace", "value": value} if place.below == ("matchLabels",) else {}
@@ -204,6 +205,8 @@ def _refuse_part(rule: FieldRule | None, key: str) -> None:
     """Refuse a part of what is translated as a whole, because one member decides about others."""
     if isinstance(rule, ReferencePlan):
         refused = key in {"kind", "name"}
+    elif isinstance(rule, MatchRulePlan):
+        refused = key in SPELL_NAMES
     elif isinstance(rule, SubjectPlan):
         refused = key != "namespace"
     else:

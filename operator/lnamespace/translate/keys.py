@@ -11,7 +11,7 @@ from lnamespace.translate.plans import Spelling
 from lnamespace.translate.view import View
 
 AGGREGATION = "aggregate-to-"
-"""What the name of a label begins with that adds a ClusterRole to another one, by convention."""
+"""The beginning of names of labels that by convention add a ClusterRole to another one."""
 
 _OPERATOR = "lnamespace"
 
@@ -19,7 +19,7 @@ _OPERATOR = "lnamespace"
 def own_key_up(view: View, key: str) -> str:
     """Return the key of a label or an annotation, where the platform's operator heeds it not."""
     domain = key.rpartition("/")[0]
-    return _private_key(view, key) if domain in _heeded_domains(view) else key
+    return _private_key(view, key) if _is_heeded(view, domain) else key
 
 
 def role_key_up(view: View, key: str) -> str:
@@ -34,24 +34,30 @@ def role_key_up(view: View, key: str) -> str:
 
 def key_down(view: View, key: str) -> str:
     """Return the key of a label or an annotation as the tenant wrote it."""
-    own = f"{_private_domain(view)}/"
-    if not key.startswith(own):
-        return key
-    domain, underscore, name = key.removeprefix(own).partition("_")
-    return f"{domain}/{name}" if underscore else domain
+    domain, _, name = key.rpartition("/")
+    own = private_domain(view)
+    if domain == own:
+        return name
+    return f"{domain.removesuffix(f'.{own}')}/{name}" if domain.endswith(f".{own}") else key
 
 
 def _private_key(view: View, key: str) -> str:
+    """Return a key in a domain below which no program of the platform looks.
+
+    The name stays as it is: it has 63 characters at most, of which Kubeflow's need 41.
+    """
     domain, slash, name = key.rpartition("/")
-    return f"{_private_domain(view)}/{domain}{'_' if slash else ''}{name}"
+    return f"{domain}{'.' if slash else ''}{private_domain(view)}/{name}"
 
 
-def _heeded_domains(view: View) -> tuple[str, str]:
+def _is_heeded(view: View, domain: str) -> bool:
     # The second, so that no two keys become one.
-    return view.platform_domain, _private_domain(view)
+    own = private_domain(view)
+    return domain in (view.platform_domain, own) or domain.endswith(f".{own}")
 
 
-def _private_domain(view: View) -> str:
+def private_domain(view: View) -> str:
+    """Return the domain in which a tenant's keys stand that mean something to the platform."""
     return f"{view.tenant}.lcluster"
 
 

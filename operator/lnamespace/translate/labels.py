@@ -29,8 +29,11 @@ from lnamespace.translate.plans import (
 from lnamespace.translate.status import Refused, bad_request, forbidden
 
 OWN_KEYS = "lcluster.tenancy.loblaw.digital/"
-"""What the keys of the gateway's own labels and annotations begin with."""
+"""The beginning of the keys of the gateway's own labels and annotations."""
 OWN_MARK = OWN_KEYS.encode()
+CLAIMED_BY = f"{OWN_KEYS}claimed-by"
+"""The label that a policy of the platform puts on a volume that a provisioner made for a claim of a
+tenant; its value is the tenant."""
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that the API server puts on each Namespace; its value is the name."""
 

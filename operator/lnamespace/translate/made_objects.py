@@ -34,14 +34,23 @@ from lnamespace.translate.view import View
 
 API_SERVICES = GroupResource("apiregistration.k8s.io", "apiservices")
 NODES = GroupResource("", "nodes")
-MADE = frozenset({API_SERVICES, NODES, GroupResource("networking.k8s.io", "ipaddresses")})
 _FIELDS = ("metadata.name", "metadata.namespace")
 _NODE_FIELDS = ("metadata.name", "spec.unschedulable")
 _META = "meta.k8s.io/v1"
 _WITHOUT_LABEL = frozenset({Operator.DOES_NOT_EXIST, Operator.NOT_EQUALS, Operator.NOT_IN})
-_COLUMNS = ("Name", "Service", "Available")
-_CELLS = ("Local", "True")
+_ADDRESSES = GroupResource("networking.k8s.io", "ipaddresses")
+_COLUMNS: Mapping[GroupResource, tuple[str, ...]] = {
+    API_SERVICES: ("Name", "Service", "Available", "Age"),
+    NODES: ("Name", "Status", "Roles", "Age", "Version"),
+    _ADDRESSES: ("Name", "ParentRef"),
+}
+_WIDE_COLUMNS: Mapping[GroupResource, tuple[str, ...]] = {
+    NODES: ("Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime"),
+}
+_CELLS = ("Local", "True", "<unknown>")
+"""Of APIServices; there are no others."""
 
+MADE = frozenset(_COLUMNS)
 Object = dict[str, Any]
 
 
@@ -177,10 +186,9 @@ class MadeObjects:
         return versioned
 
     def _table(self, objects: list[Object]) -> Object:
-        columns = [
-            {"name": name, "type": "string", "format": "", "description": "", "priority": 0}
-            for name in _COLUMNS
-        ]
+        resource = self.request.resource.group_resource
+        columns = [_column(each, 0) for each in _COLUMNS[resource]]
+        columns += [_column(each, 1) for each in _WIDE_COLUMNS.get(resource, ())]
         rows = [
             {"cells": [each["metadata"].get("name", ""), *_CELLS], "object": self._partial(each)}
             for each in objects
@@ -261,6 +269,17 @@ def _confirm_fields(resource: GroupResource, terms: Sequence[FieldTerm]) -> None
 
 def _requires_label(term: LabelTerm) -> bool:
     return term.operator not in _WITHOUT_LABEL
+
+
+def _column(name: str, priority: int) -> Object:
+    form = "name" if name == "Name" else ""
+    return {
+        "name": name,
+        "type": "string",
+        "format": form,
+        "description": "",
+        "priority": priority,
+    }
 
 
 def _json(value: Object) -> bytes:

@@ -7,13 +7,15 @@ from typing import Any
 from msgspec import ValidationError
 from msgspec.json import Decoder
 
-from lnamespace.translate.confinement import confines
+from lnamespace.translate.confinement import confines, prefixes_items
 from lnamespace.translate.labels import OWN_KEYS, OWN_MARK
 from lnamespace.translate.plans import Encoded, Leaf, Scope, list_of, object_of, text_of
 from lnamespace.translate.view import View
 
 FIELD = "f:"
-"""What the key of a member begins with; the rest is the member's own key."""
+"""The beginning of the key of a member; the rest is the member's own key."""
+_ITEM = 'k:{"name":"'
+"""The beginning of the key of an item that has a name."""
 ITSELF = "."
 """The key that stands for the map itself, beside those of its members."""
 
@@ -90,7 +92,8 @@ class ManagedFieldsPlan(Leaf):
     def _fields(self, value: Any, scope: Scope, spell: KeySpelling) -> Any:
         """Return a set of fields with other keys, without those of the gateway."""
         try:
-            return _FieldSetSpelling(scope.view, spell).reduced(_decode_fields(value))
+            items = scope.view.prefix if prefixes_items(scope.resource) else ""
+            return _FieldSetSpelling(scope.view, spell, items).reduced(_decode_fields(value))
         except ValidationError:
             return value
 
@@ -113,6 +116,8 @@ def leave_managed_fields(members: Encoded, scope: Scope) -> None:
 class _FieldSetSpelling:
     view: View
     spell: KeySpelling
+    items: str = ""
+    """What the names of items begin with upstream, by which managed fields tell them apart."""
 
     def reduced(self, fields: FieldSet) -> FieldSet:
         """Return fields without the gateway's; a member with nothing else in it goes with them."""
@@ -131,4 +136,6 @@ class _FieldSetSpelling:
         return OWN_KEYS in key or key == FIELD + self.view.tenant_label
 
     def _key(self, key: str) -> str:
+        if self.items and key.startswith(_ITEM + self.items):
+            return _ITEM + key[len(_ITEM + self.items) :]
         return FIELD + self.spell(self.view, key[2:]) if key.startswith(FIELD) else key

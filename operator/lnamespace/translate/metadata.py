@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 from msgspec import Raw
 
@@ -34,7 +35,7 @@ from lnamespace.translate.status import bad_request
 from lnamespace.translate.view import CRDS
 
 EMPTIED = ("labels", "annotations", "managedFields", "ownerReferences")
-"""What vanishes when all of it is hidden."""
+"""The members that are removed when everything in them is hidden."""
 AnnotationRules = Mapping[str, FieldRule]
 """Rules for the values of annotations, by key."""
 
@@ -129,7 +130,11 @@ def _labels(resource: ResourceType, *, aggregated: bool) -> LabelsPlan:
 
 
 TEMPLATE_METADATA = ObjectPlan(
-    {"labels": UpOnly(LabelsPlan()), "annotations": UpOnly(AnnotationsPlan())}
+    {
+        "labels": UpOnly(LabelsPlan()),
+        "annotations": UpOnly(AnnotationsPlan()),
+        "ownerReferences": OwnersPlan(),
+    }
 )
 """The metadata of a template, which is copied into the objects that are made of it."""
 
@@ -137,6 +142,14 @@ TEMPLATE_METADATA = ObjectPlan(
 @dataclass(frozen=True)
 class WholePlan(ObjectPlan):
     """Translate an object that has metadata."""
+
+    marks: ClassVar[tuple[bytes, ...]] = ()
+    """Words without which this plan itself changes nothing, whatever its rules do."""
+
+    @cached_property
+    def splices(self) -> bool:
+        """Return whether all but ``metadata`` stays where the tenant's name is not in it."""
+        return all(rule.guarded for key, rule in self.rules.items() if key != "metadata")
 
     def members_up(self, members: Encoded, scope: Scope) -> Encoded:
         """Translate an object in place and return it; a whole one has metadata."""
@@ -172,4 +185,4 @@ PUBLISHED_KEYS = {
         "rbac.authorization.kubernetes.io/autoupdate",
     ),
 }
-"""What clients read of a published object's labels and annotations."""
+"""Labels and annotations of published objects that clients read."""

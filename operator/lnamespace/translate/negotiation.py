@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 _PEOPLES_CLIENTS = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-"""What Go reads as true."""
+"""The words that Go reads as true."""
 TRANSFORMING = ("g", "v", "as")
 """Parameters that ask for another kind of the document: aggregated discovery, Table."""
 
@@ -82,7 +82,7 @@ def wants_indentation(pretty: str | None, user_agent: str) -> bool:
 
 
 def acceptable(header: str, media_types: tuple[str, ...]) -> str | None:
-    """Return the media type to answer with, or None if the client accepts none of them.
+    """Return the media type to answer with, or None if the client accepts no offered one.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def refuse_names(request: ResourceRequest, members: Encoded, view: View) -> None
 
 
 def name_problem(resource: ResourceType, name: str, view: View) -> str:
-    """Return what is wrong with the name of a cluster-scoped object; empty if nothing is."""
+    """Return why the name of a cluster-scoped object is invalid; empty if it is valid."""
     if resource.group in _ANY_NAMES:
         return ""
     is_namespace = resource.group_resource == NAMESPACES

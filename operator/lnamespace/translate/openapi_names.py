@@ -65,7 +65,7 @@ class GroupRenaming:
         return path.replace(f"/apis/{self.upstream}", f"/apis/{self.group}", 1)
 
     def path_item(self, item: msgspec.Raw) -> msgspec.Raw:
-        """Return what is served at a path in tenant spelling."""
+        """Translate the OpenAPI item of a path into tenant spelling."""
         return encoded(self._renamed(msgspec.json.decode(item)))
 
     def schema(self, schema: msgspec.Raw) -> msgspec.Raw:

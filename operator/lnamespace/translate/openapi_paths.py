@@ -60,7 +60,7 @@ class ServedPaths:
         return path in PATHS_WITHOUT_RESOURCES
 
     def item(self, path: str, item: msgspec.Raw) -> msgspec.Raw | None:
-        """Return what is served at a path, or None if it is nothing."""
+        """Return the OpenAPI item of a path as the tenant is served it, or None if it is not."""
         words = path.strip("/").split("/")
         match words:
             case ["api", "v1", *rest] if rest:

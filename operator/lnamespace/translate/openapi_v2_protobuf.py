@@ -71,7 +71,7 @@ class _WireField:
 
 @dataclass(frozen=True)
 class _KeptPath:
-    """What is kept of a path: all methods if they are None; how its group is renamed, if it is."""
+    """The methods of a path to keep (None: all), and how its group is renamed."""
 
     methods: frozenset[str] | None = None
     renaming: GroupRenaming | None = None

@@ -158,5 +158,5 @@ _KINDS_DECODER = msgspec.json.Decoder(_Kinds)
 
 
 def schema_groups(schema: msgspec.Raw) -> set[str]:
-    """Return the API groups of the kinds that a schema is of; none if it is no kind's."""
+    """Return the API groups of the kinds that a schema describes; empty if it describes no kind."""
     return {each.get("group", "") for each in _KINDS_DECODER.decode(schema).kinds}

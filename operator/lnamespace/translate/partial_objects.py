@@ -48,7 +48,7 @@ def keeps_originals(scope: Scope) -> bool:
 
 @dataclass(frozen=True)
 class Inside:
-    """What a value of a patch is in.
+    """The place of a value in a patch.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from urllib.parse import quote, unquote_to_bytes
 from lnamespace.translate.status import bad_request, no_such_path
 
 _PLAIN = re.compile(r"[A-Za-z0-9._~:@!$&'()*+,;=-]*")
-"""What stands in a segment as it is; most are, and need no encoding."""
+"""A segment that needs no encoding, as most do."""
 _ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 

@@ -37,7 +37,7 @@ class Foreign(LNamespaceError):
 
 @dataclass(frozen=True)
 class Scope:
-    """What rules know of the request.
+    """The facts about a request that rules use.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Scope:
 
     @cached_property
     def mark(self) -> bytes:
-        """Return what every value has in it that a guarded rule changes on the way down."""
+        """Return bytes that a value must contain for a guarded rule to change it."""
         return self.view.tenant.encode()
 
     @cached_property

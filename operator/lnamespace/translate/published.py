@@ -88,7 +88,7 @@ def is_global_default(priority_class: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Published:
-    """What of the platform every tenant may see.
+    """The objects of the platform that every tenant may see.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Published:
 
 
 class CustomGroup(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What is published of one API group of the platform's CustomResourceDefinitions."""
+    """The published kinds of one API group of the platform's CustomResourceDefinitions."""
 
     group: str
     cluster_scoped: dict[str, tuple[str, ...]] = {}

@@ -17,9 +17,11 @@ _CLASSES = {
     ".storageclass.storage.k8s.io": STORAGE_CLASS.resource,
     ".deviceclass.resource.k8s.io": DEVICE_CLASS.resource,
 }
+CLASS_SUFFIXES = tuple(_CLASSES)
+"""What stands behind a class in the name of a resource that is counted."""
 _COUNT = "count/"
-_DEVICES = ("deviceclass.resource.kubernetes.io/", "requests.deviceclass.resource.kubernetes.io/")
-"""What the names of resources begin with that are devices of a class."""
+DEVICES = ("deviceclass.resource.kubernetes.io/", "requests.deviceclass.resource.kubernetes.io/")
+"""The beginning of the names of resources that are devices of a class."""
 
 
 def resource_key_up(view: View, key: str) -> str:
@@ -41,7 +43,7 @@ def _translated(
         plural, dot, rest = key.removeprefix(_COUNT).partition(".")
         return f"{_COUNT}{plural}{dot}{group(rest) or rest}"
     head, slash, what = key.partition("/")
-    if key.startswith(_DEVICES):
+    if key.startswith(DEVICES):
         return f"{head}/{name(DEVICE_CLASS.resource, what) or what}"
     for suffix, resource in _CLASSES.items():
         if slash and head.endswith(suffix):

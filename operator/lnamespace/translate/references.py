@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lnamespace.translate.plans import (
@@ -15,12 +16,12 @@ from lnamespace.translate.plans import (
     object_of,
     text_of,
 )
-from lnamespace.translate.resources import ResourceType
+from lnamespace.translate.resources import ResourceType, ServingPolicy
 from lnamespace.translate.spellings import API_VERSION, CLUSTER_ROLE, GROUP, NAMESPACE
 from lnamespace.translate.view import View
 
 INERT = "inert:"
-"""What the name of a ClusterRole begins with that cannot exist, so a binding to it grants nothing.
+"""The beginning of names of ClusterRoles that cannot exist: a binding to one grants nothing.
 
 Names of tenants' ClusterRoles begin with the tenant's prefix upstream, and no one else makes it.
 """
@@ -61,7 +62,7 @@ class ReferencePlan(KeepsKeys):
         for key, rule in _MEMBERS.items():
             if key in members:
                 members[key] = rule.down(members[key], scope)
-        _rename(members, referred(members, scope.view), scope.view.name_down)
+        _rename(members, referred(members, scope.view), partial(_name_down, scope.view))
         return members
 
     def child(self, key: str) -> FieldRule | None:
@@ -75,6 +76,17 @@ _MEMBERS: dict[str, FieldRule] = {
     "namespace": NAMESPACE,
 }
 REFERENCE = ReferencePlan()
+
+
+def _name_down(view: View, resource: ResourceType, name: str) -> str | None:
+    """Return a name that is referred to in tenant spelling; None if it has no other spelling.
+
+    Of a shared kind too, of which the tenant has no objects. A reference to the node ``n`` is one
+    to ``acme-n`` upstream, so that nobody takes an Event of a tenant for one about a real node.
+    """
+    if resource.policy is ServingPolicy.SHARED:
+        return name if view.name_up(resource, name) == name else name.removeprefix(view.prefix)
+    return view.name_down(resource, name)
 
 
 def referred(members: Encoded, view: View) -> ResourceType | None:

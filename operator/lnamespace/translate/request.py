@@ -5,6 +5,7 @@ path that two parsers could read differently is refused. A segment is decoded on
 was split, so that an encoded slash never begins a new segment.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -37,6 +38,9 @@ VERBS_IN_PATHS = frozenset({"proxy", "watch"})
 COLLECTION_VERBS = frozenset({"list", "watch", "create", "deletecollection"})
 OBJECT_VERBS = frozenset({"get", "update", "patch", "delete"})
 EVERY_NAMESPACE_VERBS = frozenset({"list", "watch"})
+_PLAIN_SEGMENT = re.compile(r"(?!proxy$)[A-Za-z0-9_:-][A-Za-z0-9._:-]*")
+"""A segment with nothing to decode or to refuse; most are such. What begins with a dot may mean
+another directory, and behind ``proxy`` may be anything."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ class _ResourcePath:
 def parse_request(
     method: str, target: str, resources: ResourceTable, tenant: str
 ) -> ResourceRequest | PathRequest:
-    """Return what an HTTP request asks for.
+    """Parse the method and target of an HTTP request.
 
     Parameters
     ----------
@@ -188,6 +192,8 @@ def _resource_path(segments: Sequence[str]) -> _ResourcePath | None:
 
 def _decoded_head(segments: Sequence[str]) -> list[str]:
     """Return the segments decoded, up to a subresource ``proxy`` if there is one."""
+    if all(map(_PLAIN_SEGMENT.fullmatch, segments)):
+        return list(segments)
     decoded: list[str] = []
     last = len(segments) - 1
     for index, segment in enumerate(segments):

@@ -53,7 +53,7 @@ def check_text(media_type: str, body: bytes) -> None:
 
 
 def _default_kind(request: ResourceRequest) -> tuple[str, str]:
-    """Return what a body is if it does not say so itself, as the API server takes it."""
+    """Return the version and kind that the API server assumes for a body without them."""
     if request.verb in _DELETIONS:
         return "v1", "DeleteOptions"
     if request.subresource not in {"", "status"}:

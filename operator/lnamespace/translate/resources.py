@@ -73,6 +73,10 @@ class ResourceType:
     verbs: frozenset[str] | None = None
     subresources: tuple[Subresource, ...] | None = None
 
+    def __hash__(self) -> int:
+        # Not over all subresources and their verbs: plans are looked up for each request.
+        return hash((self.group, self.plural))
+
     def serves_version(self, version: str) -> bool:
         """Return whether the resource is served in a version."""
         return self.versions is None or version in self.versions
@@ -97,7 +101,7 @@ class ResourceType:
         found = self.subresource(subresource)
         return found.policy if found else self.policy
 
-    @property
+    @cached_property
     def group_resource(self) -> GroupResource:
         """Return the resource without its version."""
         return GroupResource(self.group, self.plural)
@@ -126,6 +130,32 @@ class ResourceTable:
     def custom_groups(self) -> frozenset[str]:
         """Return the API groups of the tenant's own CustomResourceDefinitions."""
         return frozenset(each.group for each in self.types if each.custom)
+
+    @cached_property
+    def prefixed_kinds(self) -> frozenset[str]:
+        """Return the kinds whose names have the prefix upstream and those of no other kind do not.
+
+        They are in small letters and without groups, as tables of Events print them.
+        """
+        prefixed, others = set[str](), set[str]()
+        for each in self.types:
+            plain = each.namespaced or each.policy is ServingPolicy.SHARED
+            (others if plain else prefixed).add(each.kind.lower())
+        return frozenset(prefixed - others)
+
+    @cached_property
+    def prefixed_words(self) -> frozenset[str]:
+        """Return how texts call the kinds whose names have the prefix upstream, in small letters.
+
+        A custom resource may be called as anything is: only with its group it is one for certain.
+        """
+        words = set[str]()
+        for each in self.types:
+            if not each.namespaced and each.policy is not ServingPolicy.SHARED:
+                named = {each.kind.lower(), each.plural}
+                words |= set() if each.custom else named
+                words |= {f"{word}.{each.group}" for word in named if each.group}
+        return frozenset(words)
 
     def by_plural(self, group: str, plural: str) -> ResourceType | None:
         """Return the type of a resource, or None if the tenant is not served it."""

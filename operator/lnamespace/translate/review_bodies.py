@@ -30,7 +30,7 @@ def read_members(body: bytes, part: str) -> tuple[Encoded, Encoded]:
 
 
 def decoded(body: bytes, type_: type[_T]) -> _T:
-    """Return what a part of a review says.
+    """Decode a part of a review.
 
     Raises
     ------

@@ -22,7 +22,7 @@ _HEALTH_PARAMETERS = frozenset({"verbose", "exclude"})
 
 
 class PathKind(StrEnum):
-    """What is served at a path."""
+    """The kind of answer that a path has."""
 
     ROOT = "the list of all paths"
     CORE_VERSIONS = "the versions of the core group"
@@ -70,7 +70,7 @@ _WITHOUT_FINAL_SLASH = ("/openapi", "/healthz", "/livez", "/readyz", "/index.htm
 
 
 def service_path(path: str) -> ServicePath:
-    """Return what a path is.
+    """Classify a path that is not a path to objects.
 
     Parameters
     ----------

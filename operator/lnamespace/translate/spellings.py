@@ -63,7 +63,7 @@ CLUSTER_TRUST_BUNDLE = NameOf(
     _cluster_scoped("certificates.k8s.io", "clustertrustbundles", "ClusterTrustBundle")
 )
 PLATFORMS_ROLES = "lcluster:"
-"""What the names of the platform's Roles and RoleBindings in a tenant's namespaces begin with."""
+"""The beginning of the names of the platform's Roles and RoleBindings in tenants' namespaces."""
 CLUSTER_ROLE = _cluster_scoped(RBAC, "clusterroles", "ClusterRole")
 
 

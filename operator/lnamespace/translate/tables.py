@@ -1,27 +1,18 @@
 """Tables, which the API server prints of objects for people.
 
 A row has its object, or the metadata of it, besides the cells: the object tells whose the row is.
-In a watch only the first table has the names of its columns, so every cell of a kind that prints
-translated names is read as names where the columns are not told.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Raw, ValidationError
 from msgspec.json import Decoder, encode
 
-from lnamespace.kube.resources import RBAC
+from lnamespace.translate.cells import PRINTED_NAMES, Speller, of_any_column
 from lnamespace.translate.confinement.certificates import requester_of
 from lnamespace.translate.plans import Encoded, Foreign, Scope, list_of, object_of, text_of
 from lnamespace.translate.spellings import PLATFORMS_ROLES
-from lnamespace.translate.texts import (
-    cell_down,
-    object_down,
-    signer_cell_down,
-    text_down,
-    user_cell_down,
-)
 from lnamespace.translate.totals import printed_totals
 from lnamespace.translate.view import View, is_provisioned
 
@@ -32,45 +23,11 @@ _decode_rows = Decoder(list[dict[str, Raw]]).decode
 _decode_columns = Decoder(list[dict[str, Raw]]).decode
 
 NAME = "Name"
-CLAIM = "Claim"
-PRINTED_NAMES: dict[tuple[str, str], frozenset[str]] = {
-    ("", "persistentvolumeclaims"): frozenset({"Volume", "StorageClass", "VolumeAttributesClass"}),
-    ("", "persistentvolumes"): frozenset({CLAIM, "StorageClass", "VolumeAttributesClass"}),
-    ("", "resourcequotas"): frozenset({"Request", "Limit"}),
-    ("networking.k8s.io", "ingresses"): frozenset({"Class"}),
-    ("networking.k8s.io", "ingressclasses"): frozenset({"Controller", "Parameters"}),
-    ("networking.k8s.io", "ipaddresses"): frozenset({"ParentRef"}),
-    ("apps", "controllerrevisions"): frozenset({"Controller"}),
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"): frozenset({"PriorityLevel"}),
-    ("node.k8s.io", "runtimeclasses"): frozenset({"Handler"}),
-    ("storage.k8s.io", "storageclasses"): frozenset({"Provisioner"}),
-    ("storage.k8s.io", "volumeattachments"): frozenset({"Attacher", "PV", "Node"}),
-    ("storage.k8s.io", "volumeattributesclasses"): frozenset({"DriverName"}),
-    **{
-        (RBAC, plural): frozenset({"Role", "Users", "Groups", "ServiceAccounts"})
-        for plural in ("rolebindings", "clusterrolebindings")
-    },
-    **{
-        ("admissionregistration.k8s.io", f"{what}admissionpolic{end}"): frozenset(
-            {"ParamKind", "PolicyName", "ParamRef"}
-        )
-        for what in ("validating", "mutating")
-        for end in ("ies", "ybindings")
-    },
-}
-"""The columns that show names, by resource; ``Name`` shows the object's own."""
-PRINTED_USERS = {
-    ("certificates.k8s.io", "certificatesigningrequests"): {
-        "SignerName": signer_cell_down,
-        "Requestor": user_cell_down,
-    },
-}
 KNOWN_COLUMNS = {
     ("certificates.k8s.io", "certificatesigningrequests"): [NAME, "Age", "SignerName", "Requestor"],
 }
 """The first columns of kinds that print what no tenant may see, where columns are not told."""
 _REQUESTOR = 3
-EVENTS = frozenset({("", "events"), ("events.k8s.io", "events")})
 
 
 def table_down(members: Encoded, scope: Scope, item_down: ItemDown) -> Encoded:
@@ -85,7 +42,7 @@ def table_down(members: Encoded, scope: Scope, item_down: ItemDown) -> Encoded:
         rows = [each | _printed_metadata(each, scope) for each in rows]
     if key == ("", "resourcequotas") and scope.view.totals:
         rows = [each | printed_totals(each, scope) for each in rows]
-    if key in PRINTED_USERS:
+    if key in KNOWN_COLUMNS:
         rows = [each | _printed_requester(each, scope) for each in rows]
     shown = (each for each in rows if _has_object(each) or _is_own(each, scope))
     members["rows"] = [row for each in shown if (row := _row(each, item_down, cells_down))]
@@ -163,16 +120,18 @@ def _row(row: Encoded, item_down: ItemDown, cells_down: Callable[[Any], Any]) ->
 
 
 def _cells_down(columns: list[str], scope: Scope) -> Callable[[Any], Any]:
-    """Return what translates the cells of one row."""
-    spellers = _spellers(scope)
-    if not spellers:
+    """Return a function that translates the cells of a row."""
+    key = (scope.resource.group, scope.resource.plural)
+    names = PRINTED_NAMES.get(key, {})
+    if not names and scope.resource.namespaced:
         return lambda cells: cells
-    anything = spellers.get("Message", cell_down)
+    own_name = None if scope.resource.namespaced else _name_speller(scope)
+    spellers = {**names, NAME: own_name} if own_name else names
+    anything = of_any_column(names)
 
     def printed(index: int, value: Any) -> Any:
-        first = NAME if index == 0 and NAME in spellers else ""
-        column = columns[index] if index < len(columns) else first
-        spell = spellers.get(column) if column else anything
+        column = columns[index] if index < len(columns) else "" if columns or index else NAME
+        spell = spellers.get(column) if columns or not index else anything
         text = None if spell is None else text_of(value)
         return value if spell is None or text is None else spell(scope.view, text)
 
@@ -185,17 +144,7 @@ def _cells_down(columns: list[str], scope: Scope) -> Callable[[Any], Any]:
     return cells_down
 
 
-def _spellers(scope: Scope) -> Mapping[str, Callable[[View, str], str]]:
-    """Return how the cells of each column are translated that print names."""
-    key = (scope.resource.group, scope.resource.plural)
-    if key in EVENTS:
-        return {"Message": text_down, "Object": object_down}
-    names = PRINTED_NAMES.get(key, frozenset())
-    spellers = dict.fromkeys(names, cell_down) | PRINTED_USERS.get(key, {})
-    return spellers if scope.resource.namespaced else spellers | {NAME: _name_speller(scope)}
-
-
-def _name_speller(scope: Scope) -> Callable[[View, str], str]:
+def _name_speller(scope: Scope) -> Speller:
     """Return what translates the name of an object, which may have a remark behind it."""
 
     def spelled(view: View, text: str) -> str:

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from lnamespace.kube.resources import RBAC
 from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, SHARE_QUOTA
+from lnamespace.translate.labels import CLAIMED_BY
 from lnamespace.translate.percent import encode_query, encode_segment
 from lnamespace.translate.request import Query, ResourceRequest
 from lnamespace.translate.resources import GroupResource, ServingPolicy
@@ -47,6 +48,8 @@ class ListedObjects(StrEnum):
     """Those that bear the tenant's label."""
     PLATFORM = "platform"
     """Those that bear no tenant's label: published objects, volumes that a provisioner made."""
+    CLAIMED = "claimed"
+    """Of the latter, the volumes that a policy of the chart has marked as claimed by the tenant."""
 
 
 def upstream_target(
@@ -130,8 +133,11 @@ def manager_of(user_agent: str, content_type: str = "") -> str:
     """
     if content_type.startswith("application/apply-patch"):
         return ""
+    product = user_agent.partition("/")[0]
+    if len(product) <= FIELD_MANAGER_MAX_LENGTH and product.isascii() and product.isprintable():
+        return product or "unknown"
     name, size = "", 0
-    for character in user_agent.partition("/")[0]:
+    for character in product:
         size += len(character.encode(errors="replace")) if character.isprintable() else 0
         if size > FIELD_MANAGER_MAX_LENGTH:
             break
@@ -182,9 +188,7 @@ def _query(request: ResourceRequest, view: View, listed: ListedObjects) -> Query
 def _judged_below(request: ResourceRequest, view: View, listed: ListedObjects) -> bool:
     """Tell whether more than the names of the objects decides if the tenant is shown them."""
     provisioned = request.resource.group_resource == PERSISTENT_VOLUMES
-    return bool(residual_fields(request, view)) or (
-        provisioned and listed is ListedObjects.PLATFORM
-    )
+    return bool(residual_fields(request, view)) or (provisioned and listed is not ListedObjects.OWN)
 
 
 def _refuse_parameters(request: ResourceRequest) -> None:
@@ -199,7 +203,7 @@ def _refuse_parameters(request: ResourceRequest) -> None:
 def _selectors(
     request: ResourceRequest, view: View, listed: ListedObjects
 ) -> Iterator[tuple[str, str]]:
-    """Yield the selectors; the API server reads none of a request for one object."""
+    """Yield the selectors. The API server ignores those of a request for one object."""
     if request.verb not in COLLECTION_VERBS:
         return
     terms = parse_field_selector(request.parameter("fieldSelector") or "")
@@ -229,8 +233,10 @@ def _ownership(request: ResourceRequest, view: View, listed: ListedObjects) -> I
     resource = request.resource
     if resource.namespaced:
         return
-    platform = listed is ListedObjects.PLATFORM or resource.policy is ServingPolicy.SHARED
+    platform = listed is not ListedObjects.OWN or resource.policy is ServingPolicy.SHARED
     if platform and request.verb != "deletecollection":
         yield LabelTerm(view.tenant_label, Operator.DOES_NOT_EXIST)
+        if listed is ListedObjects.CLAIMED:
+            yield LabelTerm(CLAIMED_BY, Operator.EQUALS, (view.tenant,))
     else:
         yield LabelTerm(view.tenant_label, Operator.EQUALS, (view.tenant,))

@@ -14,6 +14,8 @@ TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type of Sec
 class SecretPlan(WholePlan):
     """Translate Secrets: of a token, the namespace beside it."""
 
+    marks = (TOKEN_TYPE.encode(),)
+
     def members_up(self, members: Encoded, scope: Scope) -> Encoded:
         """Translate a Secret in place and return it."""
         _translate_data(members, scope.view.namespace_up)

@@ -14,7 +14,7 @@ _PRINTED = re.compile(r"([^\s,]+): [^\s,]+")
 
 
 def _totals_of(name: str | None, scope: Scope) -> ShownTotals | None:
-    """Return what an object of that name is to show instead; None: what it shows itself."""
+    """Return the totals that an object of that name shows; None if it shows its own values."""
     resource, totals = scope.resource, scope.view.totals
     is_quota = (resource.group, resource.plural) == ("", "resourcequotas")
     return totals() if is_quota and totals and name == SHARE_QUOTA else None

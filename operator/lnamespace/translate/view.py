@@ -8,7 +8,7 @@ The methods that go down return None for what is not this tenant's: the caller d
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -66,6 +66,8 @@ class View:
         The API groups of the platform's own that the tenant is served something of.
     totals
         Returns what all namespaces may have together; None: each is shown what it may have.
+    namespaces
+        The tenant's namespaces that there are, in upstream spelling, to know them in texts.
     """
 
     tenant: str
@@ -78,10 +80,11 @@ class View:
     webhook_route: WebhookRoute | None = None
     platform_groups: frozenset[str] = frozenset()
     totals: Callable[[], ShownTotals] | None = field(default=None, compare=False)
+    namespaces: Container[str] = field(default=frozenset(), compare=False)
 
     @cached_property
     def prefix(self) -> str:
-        """Return what names begin with upstream."""
+        """Return the prefix of the tenant's names upstream."""
         return f"{self.tenant}-"
 
     @cached_property
@@ -91,7 +94,7 @@ class View:
 
     @cached_property
     def identity_prefix(self) -> str:
-        """Return what names of users and groups begin with upstream."""
+        """Return the prefix of the names of the tenant's users and groups upstream."""
         return f"lcluster:{self.tenant}:"
 
     def namespace_up(self, namespace: str) -> str:
@@ -110,7 +113,7 @@ class View:
 
     def name_up(self, resource: ResourceType, name: str) -> str:
         """Return the name of an object of a resource in upstream spelling."""
-        if resource.namespaced or not name:
+        if resource.namespaced or not name or resource.policy is ServingPolicy.SHARED:
             return name
         if name in self.published.get(resource.group_resource, ()):
             return name

@@ -63,7 +63,7 @@ class TenantWebhook:
 
 @dataclass(frozen=True)
 class WebhookPath:
-    """What the path of a request of the API server says: which webhook is asked, by which key."""
+    """The webhook and the key that the path of a request of the API server names."""
 
     tenant: str
     key: str
@@ -106,7 +106,7 @@ class WebhookRoute:
         return f"{self._base}{webhook.namespace}/{webhook.name}/{webhook.port}{webhook.path}"
 
     def webhook_at(self, path: str) -> TenantWebhook | None:
-        """Return the webhook that a path means, or None if it means none of this tenant.
+        """Return the webhook of this tenant that a path names, or None if it names another.
 
         Its key may be an old one: the tenant reads its own Service all the same.
         """

@@ -12,7 +12,7 @@ from typing import Any
 _WORD = re.compile("[A-Za-z][A-Za-z0-9_./-]*")
 _ESCAPES = re.compile(r"\\\\|(\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|\x7f")
 _NO_WORDS = frozenset({"y", "yes", "n", "no", "on", "off", "true", "false", "null"})
-"""What YAML 1.1 takes for a boolean or for nothing, in lower case."""
+"""Words that YAML 1.1 reads as a boolean or null, in lower case."""
 
 
 _LONGEST_KEY = 1000

@@ -74,7 +74,7 @@ def _refused(problem: str) -> Refused:
 
 
 def _problem(error: yaml.YAMLError) -> str:
-    """Return what is wrong as Kubernetes' reader says it; its lines of a parser count from 0."""
+    """Return the error in the words of Kubernetes' reader, whose parser counts lines from 0."""
     if not isinstance(error, yaml.MarkedYAMLError):
         return str(getattr(error, "reason", error))
     mark = error.problem_mark or error.context_mark
@@ -286,7 +286,7 @@ def _tag_of(value: Scalar) -> str:
 
 
 def _plain(text: str) -> Scalar:
-    """Return what text without quotes means."""
+    """Return the value of text without quotes."""
     if text in _WORDS:
         return _WORDS[text]
     if not text or text[0] not in _HINTS:

@@ -91,7 +91,7 @@ def nearest(version: Version, recorded: Iterable[Version]) -> Version | None:
 
 
 def recorded(folder: Path) -> frozenset[Version]:
-    """Return the versions for which a folder has snapshots; none without the folder."""
+    """Return the versions for which a folder has snapshots; empty without the folder."""
     names = (re.fullmatch(r"(\d+)\.(\d+)\.yaml", path.name) for path in folder.glob("*.yaml"))
     return frozenset((int(name[1]), int(name[2])) for name in names if name)
 

@@ -38,6 +38,12 @@ class Cluster:
         """Start what is not running; the first time on a machine this builds the control plane."""
         run(_TOOL, "up", "--dir", self.folder, timeout=_BUILD).ok()
 
+    def keep_audit_log(self, policy: str) -> None:
+        """Have the API server keep an audit log from its first start on."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / ".lnamespace-cluster").touch()
+        (self.folder / "audit-policy.yaml").write_text(policy)
+
     def install(self) -> None:
         """Install the chart, but for the Deployments: there is nothing here to run them on."""
         self.helm("install", "--create-namespace", "--wait", "--timeout", "280s")

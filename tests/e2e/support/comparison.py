@@ -1,9 +1,11 @@
 """The same request to two clusters, and in what the answers differ."""
 
+import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
-from tests.e2e.support.api import JSON, Api, ApiError, Object
+from tests.e2e.support.api import JSON, Answer, Api, Object
 
 _OF_ITS_OWN = frozenset(
     {
@@ -17,6 +19,7 @@ _OF_ITS_OWN = frozenset(
         "uid",
     }
 )
+_HEADERS = frozenset({"cache-control", "content-type", "warning"})
 _OF_CONTROLLERS = frozenset({"status", "deployment.kubernetes.io/revision"})
 
 
@@ -24,29 +27,49 @@ class Comparison:
     """Two clusters that are asked the same."""
 
     def __init__(self, plain: Api, other: Api) -> None:
-        self._plain, self._other = plain, other
+        self._both = plain, other
         self.differences: list[str] = []
 
-    def ask(self, method: str, path: str, body: Any = None, kind: str = JSON) -> None:
-        """Ask both, and note in what their answers differ."""
+    def ask(
+        self, method: str, path: str, body: Any = None, kind: str = JSON, *, accept: str = JSON
+    ) -> None:
+        """Ask both, and note in what their answers differ: status, headers and body."""
         asked = f"{method} {path} {body or ''}"[:160]
-        plain = _answer(self._plain, method, path, body, kind)
-        other = _answer(self._other, method, path, body, kind)
+        headers = (("Accept", accept), ("Content-Type", kind))
+        sent = b"" if body is None else json.dumps(body).encode()
+        plain, other = (_answer(each, method, path, sent, headers) for each in self._both)
         self.differences += [f"{asked}: {each}" for each in _differences(plain, other)]
 
+    def ask_for_headers(self, path: str, accept: str = JSON) -> None:
+        """Ask both, and note in what status and headers differ: bodies are of each cluster."""
+        headers = (("Accept", accept),)
+        plain, other = (_answer(each, "GET", path, b"", headers) for each in self._both)
+        found = _differences(plain | {"body": ""}, other | {"body": ""})
+        self.differences += [f"GET {path}: {each}" for each in found]
 
-def _answer(api: Api, method: str, path: str, body: Any, kind: str) -> Any:
-    requests = {
-        "GET": lambda: api.get(path),
-        "POST": lambda: api.create(path, body),
-        "PUT": lambda: api.replace(path, body),
-        "PATCH": lambda: api.patch(path, body, kind),
-        "DELETE": lambda: api.delete(path),
-    }
+
+def _answer(
+    api: Api, method: str, path: str, body: bytes, headers: tuple[tuple[str, str], ...]
+) -> Any:
+    answer = api.answer(method, path, body, headers)
+    while answer.status == 429:
+        time.sleep(1)  # As any client does where the server asks for patience.
+        answer = api.answer(method, path, body, headers)
     try:
-        return _comparable(requests[method]())
-    except ApiError as error:
-        return {"status": error.status, "reason": error.reason, "message": error.message}
+        told = _comparable(json.loads(answer.body))
+    except ValueError:
+        told = answer.body.decode(errors="replace")
+    return {"status": answer.status, "headers": _headers(answer), "body": told}
+
+
+def _headers(answer: Answer) -> dict[str, list[str]]:
+    """Return those headers of an answer that clients act on, each with all its values."""
+    found: dict[str, list[str]] = {}
+    for line in answer.headers.splitlines():
+        name, _, value = line.partition(": ")
+        if name.lower() in _HEADERS:
+            found.setdefault(name.lower(), []).append(value)
+    return found
 
 
 def _comparable(value: Any) -> Any:

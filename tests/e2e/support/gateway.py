@@ -59,14 +59,15 @@ class GatewayProcess(Process):
             "LNAMESPACE_GATEWAY_WEBHOOK_LISTEN": f"0.0.0.0:{self.webhooks}",
             "LNAMESPACE_GATEWAY_POD_SERVICE": f"{RELEASE_NAMESPACE}/{PODS}",
             "LNAMESPACE_GATEWAY_POD_LISTEN": f"127.0.0.1:{self.pods}",
+            "LNAMESPACE_GATEWAY_VOLUME_MARKS": "yes",
             "LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}",
             "LNAMESPACE_DRAIN_SECONDS": "1",
         }
         super().__init__(kubeconfig, log, **fixed, **more)
 
     def ready(self, log: str) -> bool:
-        """Whether it listens, after it has listed everything."""
-        return "listening" in log
+        """Whether it listens, and says of itself how it is, which it does last."""
+        return "listening" in log and "answering probes" in log
 
 
 class GatewayCluster(Cluster):

@@ -237,9 +237,11 @@ class Instance:
 
 
 @contextmanager
-def bare(folder: Path) -> Iterator[Instance]:
+def bare(folder: Path, audit_policy: str = "") -> Iterator[Instance]:
     """An instance that is yet to be installed, on a cluster of its own; nothing is left of it."""
     cluster = Cluster(folder)
+    if audit_policy:
+        cluster.keep_audit_log(audit_policy)
     try:
         cluster.up()
         instance = Instance(cluster)

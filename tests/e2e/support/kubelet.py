@@ -23,7 +23,7 @@ def node(admin: Api, folder: Path) -> Iterator[None]:
     command = [str(golang.find_go(versions)), "build", "-trimpath", "-o", str(program), "./kubelet"]
     environment = os.environ | golang.BUILD_SETTINGS
     subprocess.run(command, cwd=versions.folder, env=environment, check=True)
-    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as kubelet:
+    with subprocess.Popen([program], cwd=folder, stdout=subprocess.PIPE, text=True) as kubelet:
         try:
             assert kubelet.stdout is not None
             _register(admin, int(kubelet.stdout.readline()))

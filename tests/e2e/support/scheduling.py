@@ -1,5 +1,6 @@
 """Which files run in one process of several (pytest-xdist), and in which order."""
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -7,15 +8,15 @@ from xdist.scheduler import LoadFileScheduling
 
 LONGEST = (
     "lclusters_model",
-    "rights_model",
     "gateway_informers",
+    "rights_model",
+    "faults",
+    "leadership",
     "limits",
-    "sudo_layout",
     "install_order",
+    "sudo_layout",
     "profiles",
     "cluster_tool",
-    "leadership",
-    "faults",
     "helm",
     "instances",
     "ledger",
@@ -25,27 +26,43 @@ LONGEST = (
     "publisher",
     "classes",
 )
-"""The files that take the longest, the longest first."""
+"""The files that take the longest, the longest first.
 
-_RANKS = {f"test_{stem}": rank for rank, stem in enumerate(LONGEST, 1)}
+Those that share a cluster which they kill run in this order: what `faults` counts must be its own.
+"""
+
+SHARED = (
+    "gateway_cluster",
+    "published_cluster",
+    "crashing_cluster",
+    "crashing_gateway_cluster",
+    "lcluster_instance",
+)
+"""The fixtures that are one cluster for several files, those with the most work first."""
+
+_RANKS = {f"test_{stem}": rank for rank, stem in enumerate(LONGEST, len(SHARED))}
 
 
-class SharedGatewayScheduling(LoadFileScheduling):  # type: ignore[misc]  # it has no types
-    """A file runs in one process, and so do all that share the cluster with a gateway.
+class SharedClusterScheduling(LoadFileScheduling):  # type: ignore[misc]  # it has no types
+    """A file runs in one process, and so do all that share a cluster.
 
     A second one would be 30 s of set-up, and as busy as the first when nothing happens on it.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return "gateway" if _shares_gateway(self.config.rootpath / file) else file
+        return shared_cluster(self.config.rootpath / file) or file
 
 
-def rank(file: Path) -> int:
-    """Return the place of a file: together those that share a gateway are the longest."""
-    return 0 if _shares_gateway(file) else _RANKS.get(file.stem, len(_RANKS) + 1)
+def rank(file: Path) -> tuple[int, int]:
+    """Return the place of a file: those that share a cluster are together, and first."""
+    own = _RANKS.get(file.stem, len(SHARED) + len(_RANKS))
+    shared = shared_cluster(file)
+    return (SHARED.index(shared) if shared else own), own
 
 
 @cache
-def _shares_gateway(file: Path) -> bool:
-    return "gateway_cluster: GatewayCluster" in file.read_text()
+def shared_cluster(file: Path) -> str:
+    """Return the fixture of the cluster that a file shares with others, if it does."""
+    asked = re.findall(r"\b(\w+): (?:\w*Cluster|Instance)\b", file.read_text())
+    return next((name for name in SHARED if name in asked), "")

@@ -11,10 +11,16 @@ PATIENCE = 120.0
 
 _TICK = 0.01
 _LONGEST_TICK = 0.2
+_PART, _MEASURED_PART = 0.1, 0.05
+"""Of the time waited so far, how long to wait until the next look."""
 
 
 def eventually(
-    condition: Callable[[], T], deadline: float = PATIENCE, what: str = "", tick: float = _TICK
+    condition: Callable[[], T],
+    deadline: float = PATIENCE,
+    what: str = "",
+    tick: float = _TICK,
+    part: float = _PART,
 ) -> T:
     """Poll until the condition is true or its assertions hold; return what it returned.
 
@@ -32,7 +38,7 @@ def eventually(
         if waited > deadline:
             told = f": {doubt}" if doubt else ""
             raise AssertionError(f"{what or 'not so'} after {deadline:g} s{told}") from doubt
-        time.sleep(max(tick, min(waited / 20, _LONGEST_TICK)))
+        time.sleep(max(tick, min(waited * part, _LONGEST_TICK)))
 
 
 def measured(
@@ -40,11 +46,13 @@ def measured(
 ) -> float:
     """How many seconds it took until the condition was true."""
     started = time.monotonic()
-    eventually(condition, deadline, what, tick)
+    eventually(condition, deadline, what, tick, _MEASURED_PART)
     return time.monotonic() - started
 
 
-def settled(look: Callable[[], T], span: float = 1.0, deadline: float = PATIENCE) -> T:
+def settled(
+    look: Callable[[], T], span: float = 1.0, deadline: float = PATIENCE, tick: float = 0.1
+) -> T:
     """What is seen once it has not changed for ``span`` seconds."""
     last, since = look(), time.monotonic()
 
@@ -54,7 +62,7 @@ def settled(look: Callable[[], T], span: float = 1.0, deadline: float = PATIENCE
             last, since = now, time.monotonic()
         return time.monotonic() - since >= span
 
-    eventually(same, deadline, "still changing", tick=0.1)
+    eventually(same, deadline, "still changing", tick)
     return last
 
 

@@ -50,7 +50,8 @@ def quiet_writes(
     """
     with suppress(AssertionError):  # One that a finalizer holds is written no more.
         eventually(lambda: not _going(admin), 60, "Namespaces that go")
-    return settled(lambda: writes(admin, kinds=kinds), span, deadline)
+    # Its metrics are megabytes, which it takes a fifth of a second to write and us to read.
+    return settled(lambda: writes(admin, kinds=kinds), span, deadline, tick=span / 2)
 
 
 def _going(admin: Api) -> list[str]:

@@ -46,11 +46,11 @@ class Exchange:
         """Answer as the API server does when it refuses."""
         self.answer(failure(status, reason, **parts), status)
 
-    async def send(self, *pieces: bytes | Mapping[str, Any]) -> None:
+    async def send(self, *pieces: bytes | Mapping[str, Any], **headers: str) -> None:
         """Send pieces of a watch, each on its own; a dict is an event on its line."""
         for piece in pieces:
             raw = piece if isinstance(piece, bytes) else json.dumps(piece).encode() + b"\n"
-            await (await self._begun()).write(raw)
+            await (await self._begun(headers)).write(raw)
             # Let the client read what there is before more is sent.
             await asyncio.sleep(0)
 
@@ -64,9 +64,10 @@ class Exchange:
         self._request.transport.abort()
         self.finished.cancel()
 
-    async def _begun(self) -> web.StreamResponse:
+    async def _begun(self, headers: Mapping[str, str] | None = None) -> web.StreamResponse:
         if self._stream is None:
-            self._stream = web.StreamResponse(headers={"Content-Type": "application/json"})
+            told = {"Content-Type": "application/json", **(headers or {})}
+            self._stream = web.StreamResponse(headers=told)
             await self._stream.prepare(self._request)
         return self._stream
 

@@ -53,9 +53,10 @@ TYPES = {
         _type("networking.k8s.io", "networkpolicies", "NetworkPolicy"),
         _type(RBAC, "roles", "Role"),
         _type(RBAC, "rolebindings", "RoleBinding"),
+        _type("resource.k8s.io", "resourceclaims", "ResourceClaim"),
         _type("storage.k8s.io", "csistoragecapacities", "CSIStorageCapacity"),
         _cluster("", "namespaces", "Namespace"),
-        _cluster("", "nodes", "Node"),
+        ResourceType("", "nodes", "Node", False, ServingPolicy.SHARED),
         _cluster("", "persistentvolumes", "PersistentVolume"),
         _cluster(RBAC, "clusterroles", "ClusterRole"),
         _cluster(RBAC, "clusterrolebindings", "ClusterRoleBinding"),
@@ -78,6 +79,7 @@ TYPES = {
             "validatingadmissionpolicybindings",
             "ValidatingAdmissionPolicyBinding",
         ),
+        _cluster("resource.k8s.io", "resourceslices", "ResourceSlice"),
         _cluster("certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest"),
         _cluster("flowcontrol.apiserver.k8s.io", "flowschemas", "FlowSchema"),
         ResourceType("networking.k8s.io", "ipaddresses", "IPAddress", False, ServingPolicy.SHARED),
@@ -93,6 +95,7 @@ ACME = View(
         GroupResource("storage.k8s.io", "storageclasses"): frozenset({"standard"}),
     },
     webhook_route=ROUTE,
+    namespaces=frozenset({"acme-default", "acme-prod"}),
 )
 LABEL = ACME.tenant_label
 

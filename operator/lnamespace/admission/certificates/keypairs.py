@@ -58,7 +58,7 @@ class CertificateSpec:
 
     @classmethod
     def of_options(cls, names: tuple[str, ...], hours: int, settle_seconds: int) -> Self:
-        """Return what the options ask for; a certificate is always valid for localhost too."""
+        """Return the specification of the options; localhost is always among its names."""
         every = tuple(dict.fromkeys((*names, "localhost", "127.0.0.1", "::1")))
         return cls(every, timedelta(hours=hours), timedelta(seconds=settle_seconds))
 
@@ -142,7 +142,7 @@ def _issued(certificate: x509.Certificate, ca: x509.Certificate) -> bool:
 
 @lru_cache(maxsize=256)
 def certificates_of(pem: bytes) -> tuple[x509.Certificate, ...]:
-    """Return all certificates of a PEM bundle; none if it is not one."""
+    """Return all certificates of a PEM bundle; empty if it cannot be read as one."""
     try:
         return tuple(x509.load_pem_x509_certificates(pem))
     except ValueError:

@@ -24,7 +24,7 @@ class SecretReference:
 
 
 def state_of(secret: Manifest) -> SharedState:
-    """Return what a Secret holds; a part that cannot be decoded counts as absent."""
+    """Decode the pairs of a Secret; a pair that cannot be decoded counts as absent."""
     data = secret.get("data")
     if not isinstance(data, dict):
         return SharedState()

@@ -198,7 +198,7 @@ class GeneratedCertificate:
 
 
 def bundles_of(found: Manifest) -> tuple[bytes, ...]:
-    """Return the caBundle of every webhook in an object; empty where it has none yet."""
+    """Return the caBundle of every webhook in an object; empty for a webhook that has none yet."""
     return tuple(decode_base64(config.get("caBundle")) for config in _client_configs(found))
 
 

@@ -63,6 +63,13 @@ class LClusterCache:
         """Return the LCluster if it is of our class, or None."""
         return cached.lcluster if cached and cached.of_class(self._names.class_name) else None
 
+    def needs_slot(self, name: str) -> bool:
+        """Return whether the LCluster of that name is limited and not admitted yet."""
+        cached = self.get(name)
+        return bool(
+            cached and self.limits.any_limited and not self._entry(cached.lcluster).admitted
+        )
+
     def exceeded(self, name: str) -> str:
         """Return why an LCluster has to wait; empty if it need not, and then it never has to.
 
@@ -113,7 +120,7 @@ class LClusterCache:
         return self.share_quotas.get((namespace, SHARE_QUOTA)) is not None
 
     def wish(self, key: TenantCluster, namespace: str, refusal: ShareRefusal) -> None:
-        """Take in that a request was refused because the share of a namespace is too small."""
+        """Note that a request was refused because the share of a namespace is too small."""
         self.wishes.note(namespace, refusal)
         self._enqueue(key)
 
@@ -157,7 +164,7 @@ class LClusterCache:
         return None
 
     def namespace_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
-        """Take in a change of any Namespace."""
+        """Update the Namespaces of LClusters after a change of any Namespace."""
         seen = new or old
         tenant = tenant_of_name(seen.key[1]) if seen else ""
         if seen is None or not tenant:

@@ -1,4 +1,4 @@
-"""What LClusters cost, by reports that the platform puts into a directory.
+"""Costs of LClusters, by reports that the platform puts into a directory.
 
 A report is what ``lnamespace ledger costs --by lcluster -o json`` prints, in a file that is named
 by its month: ``2026-10.json``. So neither the controller nor the gateway needs the database or the
@@ -40,7 +40,7 @@ _rows = msgspec.json.Decoder(list[_Row])
 
 @dataclass(frozen=True, order=True)
 class LClusterCost:
-    """What one LCluster cost one payer in a month."""
+    """The cost of one LCluster to one payer in a month."""
 
     month: str
     cost_center: str
@@ -61,7 +61,7 @@ class CostReports:
     _months: dict[str, Costs] = field(default_factory=dict)
 
     def of(self, uid: str) -> tuple[LClusterCost, ...]:
-        """Return what an LCluster cost, the latest month first."""
+        """Return the costs of an LCluster, the latest month first."""
         months = (self._months[month] for month in sorted(self._months, reverse=True))
         return tuple(cost for costs in months for cost in costs.get(uid, ()))
 

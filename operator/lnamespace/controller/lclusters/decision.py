@@ -31,7 +31,7 @@ from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING
 
 @dataclass(frozen=True)
 class LClusterDecision:
-    """What is to be done about one LCluster first.
+    """The first step of a reconcile of one LCluster.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class LClusterDecision:
 
 
 def decide_lcluster(observation: LClusterObservation, now: datetime) -> LClusterDecision:
-    """Return what is to be done first.
+    """Decide the first step of a reconcile of an LCluster.
 
     An LCluster that is gone loses its grants. Of one that is terminating the Namespaces are
     deleted, and its account keeps its grants until nothing is left; of one that is gone they stay,

@@ -21,7 +21,7 @@ class SharedNamespace:
     terminating: bool = False
 
     def holding(self, resource: str) -> Holding:
-        """Return what it has of one total."""
+        """Return the part of one total that this Namespace has."""
         limit = parse_amounts(self.share.limits).get(resource, 0)
         reserved = parse_amounts(self.share.returning).get(resource, limit)
         quota = self.quota
@@ -69,7 +69,7 @@ def shared_namespaces(
 
 
 def totals_of(lcluster: LCluster) -> Amounts:
-    """Return what all namespaces of an LCluster may have together."""
+    """Return the limits that hold for all namespaces of an LCluster together."""
     return parse_amounts(lcluster.spec.quota, up=False)
 
 

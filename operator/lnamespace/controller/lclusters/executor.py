@@ -9,7 +9,6 @@ import msgspec
 from lnamespace.access.conventions import Conventions, lcluster_resource
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.lclusters.api_service import TenantApiService
-from lnamespace.controller.lclusters.bill import TenantBill
 from lnamespace.controller.lclusters.charges import TenantCharges
 from lnamespace.controller.lclusters.decision import (
     LClusterDecision,
@@ -21,6 +20,7 @@ from lnamespace.controller.lclusters.observer import LClusterObserver
 from lnamespace.controller.lclusters.resource import read_lcluster
 from lnamespace.controller.lclusters.sharing import ShareWriter
 from lnamespace.controller.lclusters.status import LClusterResult
+from lnamespace.controller.lclusters.tenant_info import TenantInfo
 from lnamespace.controller.observation import Lifecycle
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.apply import Applier
@@ -29,7 +29,7 @@ from lnamespace.kube.prefixed import PrefixedObjects
 from lnamespace.model.lcluster import LCluster
 
 Executed = tuple[LClusterObservation, LClusterResult]
-"""What is known after the last write, and what came of the writes."""
+"""The observation after the last write, and the result of the writes."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class LClusterExecutor:
     objects: PrefixedObjects
     charges: TenantCharges
     api_service: TenantApiService
-    bill: TenantBill
+    info: TenantInfo
     conventions: Conventions
     swept: set[str] = field(default_factory=set)
 
@@ -78,21 +78,21 @@ class LClusterExecutor:
             seen = self.observer.renew(seen)
         seen, unshared = await self.shares.share(seen)
         failures += unshared
-        more, unserved, charges, unbilled = await asyncio.gather(
+        more, unserved, charges, uninformed = await asyncio.gather(
             self.applier.apply(decide_cluster_grants(seen, self.cache.lclusters.has_share)),
             self._serve(seen),
             self.charges.record(seen.lcluster, seen.own, decision.now),
-            self.bill.ensure(seen.lcluster, seen.own),
+            self.info.ensure(seen.lcluster, seen.own),
         )
         failures += (*more, *unserved)
         result = replace(
-            result, failures=tuple(failures), charges=charges, unbilled=tuple(unbilled)
+            result, failures=tuple(failures), charges=charges, uninformed=tuple(uninformed)
         )
         return self.observer.renew(seen), result
 
     @cached_property
     def shares(self) -> ShareWriter:
-        """Return what divides the totals of LClusters."""
+        """Return the writer of the Namespaces' shares of the totals."""
         return ShareWriter(self.client, self.cache.lclusters, self.conventions)
 
     async def _serve(self, seen: LClusterObservation) -> list[ClusterError]:
@@ -113,7 +113,7 @@ class LClusterExecutor:
             return seen, LClusterResult(failures=tuple(failures))
         for namespace in seen.own:
             self.api_service.forget(namespace.uid)
-            self.bill.forget(namespace.uid)
+            self.info.forget(namespace.uid)
         seen = self.observer.renew(seen)
         remaining, more = await self._sweep(seen)
         failures += more

@@ -1,7 +1,22 @@
 """Where people reach the gateway, which the status of each LCluster tells them."""
 
+import asyncio
 import base64
-from dataclasses import dataclass
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from lnamespace.errors import ClusterError
+from lnamespace.kube import answers
+from lnamespace.kube.client import Client
+from lnamespace.kube.resources import CONFIG_MAP
+
+_UNKNOWN_SECONDS, _KNOWN_SECONDS = 2.0, 60.0
+"""How often to ask for the CA of a gateway that has just been installed, and for another one."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -27,3 +42,50 @@ class GatewayLocation:
     def ca_bundle(self) -> str:
         """Return the CAs as Kubernetes writes bytes in JSON: in base64."""
         return base64.b64encode(self.authorities.encode()).decode() if self.url else ""
+
+
+class _CAConfigMap(msgspec.Struct, frozen=True):
+    data: dict[str, str] = {}
+
+
+_config_map = msgspec.json.Decoder(_CAConfigMap)
+
+
+class GatewayLocator:
+    """Find the address of the gateway, and the CA of the certificate that it made for itself.
+
+    Parameters
+    ----------
+    config_map
+        NAMESPACE/NAME of the ConfigMap with that CA; empty: it has made none.
+    """
+
+    def __init__(self, client: Client, location: GatewayLocation, config_map: str = "") -> None:
+        self._client = client
+        self._location = location
+        self._config_map = config_map if location.url else ""
+        self.current: GatewayLocation | None = None if self._config_map else location
+        """None until the CA is known: nobody is led to what they cannot verify."""
+
+    async def keep(self, changed: Callable[[], Awaitable[None]]) -> None:
+        """Follow the ConfigMap for ever; await ``changed`` when the CA is another one."""
+        while self._config_map:
+            before = self.current
+            await self.refresh()
+            if self.current != before:
+                await changed()
+            await asyncio.sleep(_KNOWN_SECONDS if self.current else _UNKNOWN_SECONDS)
+
+    async def refresh(self) -> None:
+        """Read the CA; what is known stays where it cannot be read."""
+        if not self._config_map:
+            return
+        namespace, _, name = self._config_map.partition("/")
+        try:
+            body = await self._client.get(CONFIG_MAP.path(name, namespace))
+            read = answers.decode(_config_map, body).data.get("ca.crt", "")
+        except ClusterError as error:
+            log.warning("the CA of the gateway cannot be read", extra={"error": str(error)})
+            return
+        if read:
+            self.current = replace(self._location, authorities=read)

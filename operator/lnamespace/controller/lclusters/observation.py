@@ -1,4 +1,4 @@
-"""What is known of one LCluster at one moment: the input of a decision. Pure."""
+"""The observation of one LCluster at one moment, from which it is decided. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

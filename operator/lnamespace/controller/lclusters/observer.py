@@ -44,6 +44,8 @@ class LClusterObserver:
             seen = await self._with_name_problem(seen)
         if seen.name_problem or seen.failures:
             return seen
+        if self.cache.lclusters.needs_slot(name):
+            await self.cache.counted.wait()
         return dataclasses.replace(seen, limit_exceeded=self.cache.lclusters.exceeded(name))
 
     def renew(self, before: LClusterObservation) -> LClusterObservation:

@@ -9,7 +9,6 @@ from lnamespace.access.conventions import Conventions, lcluster_resource
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.lclusters.api_service import TenantApiService
-from lnamespace.controller.lclusters.bill import TenantBill
 from lnamespace.controller.lclusters.charges import TenantCharges
 from lnamespace.controller.lclusters.cost_reports import CostReports
 from lnamespace.controller.lclusters.decision import LClusterDecision, decide_lcluster
@@ -26,6 +25,7 @@ from lnamespace.controller.lclusters.status import (
     build_unreadable_lcluster_status,
 )
 from lnamespace.controller.lclusters.taken_names import TakenNames
+from lnamespace.controller.lclusters.tenant_info import TenantInfo
 from lnamespace.controller.observation import Lifecycle
 from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.outcome import PATIENCE, Outcome
@@ -48,7 +48,7 @@ class LClusterReconciler:
     Parameters
     ----------
     location
-        Where people reach the gateway.
+        Where people reach the gateway; None while it is not known.
     reports
         What LClusters cost.
     """
@@ -58,7 +58,7 @@ class LClusterReconciler:
     applier: Applier
     outbox: BillingRecorder
     conventions: Conventions
-    location: GatewayLocation = field(default_factory=GatewayLocation)
+    location: Callable[[], GatewayLocation | None] = GatewayLocation
     endpoints: GatewayEndpoints = field(default_factory=GatewayEndpoints)
     reports: CostReports = field(default_factory=CostReports)
     clock: Callable[[], datetime] = utc_now
@@ -95,9 +95,9 @@ class LClusterReconciler:
             case Lifecycle.ACTIVE:
                 changes_at = decision.entries.changes_at
                 if failed_before < PATIENCE and failures and all(f.retryable for f in failures):
-                    return Outcome([*failures, *result.unbilled], changes_at)
-                new = build_lcluster_status(seen, result, self.location, second)
-        failures += (*await self._write(seen.lcluster, new), *result.unbilled)
+                    return Outcome([*failures, *result.uninformed], changes_at)
+                new = build_lcluster_status(seen, result, self.location(), second)
+        failures += (*await self._write(seen.lcluster, new), *result.uninformed)
         return Outcome(failures, changes_at)
 
     async def _write(self, lcluster: LCluster, new: LClusterStatus) -> list[ClusterError]:
@@ -140,12 +140,12 @@ class LClusterReconciler:
             self._objects,
             TenantCharges(self.outbox),
             TenantApiService(self.client, self.endpoints),
-            TenantBill(self.client, self.reports),
+            TenantInfo(self.client, self.reports, self.conventions.content_limits),
             self.conventions,
         )
 
 
 def _inputs(cached: CachedLCluster) -> tuple[LClusterSpec, tuple[str, ...], bool]:
-    """Return what a reconcile goes by, besides the status that it writes itself."""
+    """Return the inputs of a reconcile, without the status that it writes itself."""
     meta = cached.lcluster.metadata
     return cached.lcluster.spec, meta.finalizers, cached.terminating

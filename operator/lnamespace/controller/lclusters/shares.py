@@ -21,7 +21,7 @@ IN_ADVANCE = 10
 
 @dataclass(frozen=True)
 class Holding:
-    """What one namespace has of one total.
+    """The part that one namespace has of one total.
 
     Parameters
     ----------
@@ -58,7 +58,10 @@ class Holding:
 
     @property
     def held(self) -> int:
-        """Return what nobody else can have."""
+        """Return the amount reserved for this namespace.
+
+        A limit that was lowered counts until it is in force in the ResourceQuota.
+        """
         return max(self.reserved, self.used or 0)
 
     @property
@@ -68,7 +71,7 @@ class Holding:
 
     @property
     def idle(self) -> int:
-        """Return what could be taken back."""
+        """Return how much of the limit is neither used nor wanted and can be taken back."""
         return max(self.limit - max(self.used or 0, self.wanted), 0) if self.open else 0
 
     def settled(self) -> "Holding":
@@ -85,11 +88,11 @@ class Holding:
 
 
 Holdings = Mapping[str, Holding]
-"""What each namespace has of one total."""
+"""The part of one total by namespace."""
 
 
 def divide(total: int, holdings: Holdings) -> dict[str, Holding]:
-    """Return what each namespace is to have next of a total."""
+    """Divide a total among namespaces; return the next holding of each."""
     found = {name: each.settled() for name, each in holdings.items()}
     free = total - sum(each.held for each in found.values())
     missing = 0

@@ -25,7 +25,7 @@ from lnamespace.model.lcluster import LCluster, NamespaceShare
 from lnamespace.model.names import SHARE_QUOTA
 
 Shared = tuple[LClusterObservation, list[ClusterError]]
-"""What is known after the shares were written, and what failed."""
+"""The observation after the shares were written, and the failures."""
 
 
 @dataclass(frozen=True)

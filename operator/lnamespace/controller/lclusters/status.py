@@ -37,7 +37,7 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class LClusterResult:
-    """What a reconcile came to.
+    """The result of a reconcile.
 
     Parameters
     ----------
@@ -47,8 +47,9 @@ class LClusterResult:
         What the ledger knows; None where nothing was recorded.
     remaining
         What has yet to go of a tenant whose LCluster is being deleted.
-    unbilled
-        Why the tenant does not read its bill: it is tried again, and the cluster can be used.
+    uninformed
+        Why the tenant does not read its payer and its limits: it is tried again, and the cluster
+        can be used.
     """
 
     entries: ActiveEntries = NOBODY
@@ -56,13 +57,22 @@ class LClusterResult:
     failures: tuple[ClusterError, ...] = ()
     charges: ChargeResult | None = None
     remaining: tuple[str, ...] = ()
-    unbilled: tuple[ClusterError, ...] = ()
+    uninformed: tuple[ClusterError, ...] = ()
 
 
 def build_lcluster_status(
-    seen: LClusterObservation, result: LClusterResult, location: GatewayLocation, now: datetime
+    seen: LClusterObservation,
+    result: LClusterResult,
+    location: GatewayLocation | None,
+    now: datetime,
 ) -> LClusterStatus:
-    """Return the status; equal to the present one if nothing but the time has changed."""
+    """Return the status; equal to the present one if nothing but the time has changed.
+
+    Parameters
+    ----------
+    location
+        None: it is not known yet, and the status goes on saying what it says.
+    """
     lcluster, refused = seen.lcluster, _refused(result)
     namespaces = refused or _namespaces(seen, result)
     access = refused or _access(result)
@@ -75,13 +85,18 @@ def build_lcluster_status(
         BILLING_RECORDED: billing,
     }
     recorded = Recorded(newest_generation(lcluster))
+    address, ca_bundle = lcluster.status.address, lcluster.status.ca_bundle
+    if refused:
+        address = ca_bundle = ""
+    elif location:
+        address, ca_bundle = location.address(lcluster.name), location.ca_bundle
     return LClusterStatus(
         observed_generation=lcluster.metadata.generation,
         counts=count_entries(result.entries),
         recorded=recorded if billing.holds else lcluster.status.recorded,
         conditions=_conditions(lcluster, verdicts, now),
-        address="" if refused else location.address(lcluster.name),
-        ca_bundle="" if refused else location.ca_bundle,
+        address=address,
+        ca_bundle=ca_bundle,
         namespaces=0 if refused else len(seen.own),
         charged=_charged(lcluster, result),
         shares=lcluster.status.shares,

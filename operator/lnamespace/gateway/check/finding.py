@@ -1,4 +1,4 @@
-"""What a finding is, and the words that findings have in common."""
+"""Findings of the check, and the words that they have in common."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Severity(StrEnum):
     WARNING = "warning"
     """Somebody should look at it and decide."""
     NOTE = "note"
-    """What people of LClusters will see, or not have."""
+    """Something that people of LClusters will see, or not have."""
 
 
 @dataclass(frozen=True)

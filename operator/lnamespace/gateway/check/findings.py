@@ -283,7 +283,7 @@ _RULES: tuple[Callable[[PlatformState], Iterable[CheckFinding]], ...] = (
 
 
 def _named(found: ClusterObject) -> str:
-    """Return what must not begin with a tenant's prefix: the name; of a definition, its group."""
+    """Return the name that must not begin with a tenant's prefix; of a definition, its group."""
     if found.resource is CUSTOM_RESOURCE_DEFINITION:
         return group_of(found)
     return found.metadata.name

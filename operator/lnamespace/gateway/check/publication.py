@@ -37,7 +37,7 @@ def judge_publication(state: PlatformState) -> Iterator[CheckFinding]:
 
 
 def _without_kubernetes_roles(published: Published) -> Published:
-    """Return what is published, but for the ClusterRoles that every Kubernetes has."""
+    """Return the published objects without the ClusterRoles that every Kubernetes has."""
     roles = GroupResource(CLUSTER_ROLE.group, CLUSTER_ROLE.plural)
     objects = dict(published.objects)
     if roles in objects:

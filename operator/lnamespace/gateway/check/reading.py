@@ -166,7 +166,7 @@ class PlatformReader:
         )
 
     async def _read(self, what: str, work: Coroutine[Any, Any, T], otherwise: T) -> T:
-        """Return what was read; note what the caller may not read."""
+        """Return the result of a read; if it is forbidden, note that and return ``otherwise``."""
         try:
             return await work
         except Forbidden:

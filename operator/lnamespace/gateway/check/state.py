@@ -1,4 +1,4 @@
-"""What was read of the platform's cluster."""
+"""The state of the platform's cluster that the check reads."""
 
 from dataclasses import dataclass, field
 
@@ -25,7 +25,7 @@ class GroupBinding:
 
 @dataclass(frozen=True)
 class PlatformState:
-    """What was read of the platform's cluster.
+    """The state of the platform's cluster, as it was read.
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ import logging
 import ssl
 import time
 from collections import deque
+from http import HTTPStatus
 from typing import Protocol, cast
 
 import httptools
@@ -14,12 +15,15 @@ from lnamespace.gateway.http.flow import PART, Chunks, WriteGate
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
 from lnamespace.kube.sockets import CLIENT, has_hung_up, keep_alive
+from lnamespace.translate.status import ApiStatus
 
 log = logging.getLogger(__name__)
 
 
 _HEADER = 32
 """What keeping a header costs besides its bytes, so that there are not very many empty ones."""
+_LINGER = 0.5
+"""Seconds that a connection stays open after a refusal, as net/http has it."""
 
 
 class Host(Protocol):
@@ -45,7 +49,7 @@ class Host(Protocol):
 class ClientConnection(asyncio.Protocol):
     """Parse one client's requests and have them answered in their order.
 
-    What is not HTTP/1.1, or larger than the limits, is answered once and the connection closed.
+    What is no HTTP/1, or larger than the limits, is answered by a Status and the connection closed.
     """
 
     transport: asyncio.Transport
@@ -68,6 +72,8 @@ class ClientConnection(asyncio.Protocol):
         """When the request that arrives began, or the rest since the last one."""
         self.owner = ""
         """Whose the last request was, as far as that was found out."""
+        self._refused = False
+        """Whether the client was refused, and what it still sends is dropped."""
         self.peer = self.server_name = ""
         self.certificate = b""
         self._reset()
@@ -118,7 +124,7 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what arrives, or keep it while a request is being answered."""
-        if self.transport.is_closing():
+        if self._refused or self.transport.is_closing():
             return  # TLS still reads, and who was refused may go on sending.
         if self._tunnel:
             self._tunnel.put(data)
@@ -162,9 +168,10 @@ class ClientConnection(asyncio.Protocol):
         self._untold = 0
         self._body_size += len(part)
         if self._body_size > self._limits.body:
-            raise _TooLarge(413, "the body is too large")
+            why = f"Request entity too large: limit is {self._limits.body}"
+            raise _TooLarge(413, "RequestEntityTooLarge", why)
         if not self._server.hold(self, len(part)):
-            raise _TooLarge(503, "too many bodies are arriving; try again")
+            raise _TooLarge(503, "ServiceUnavailable", "too many bodies are arriving; try again")
         self._body.append(part)
 
     def on_message_complete(self) -> None:
@@ -177,6 +184,7 @@ class ClientConnection(asyncio.Protocol):
                 tuple(self._headers),
                 b"".join(self._body),
                 self._parser.should_upgrade(),
+                self._parser.get_http_version(),
             )
         )
         self._reset()
@@ -188,11 +196,11 @@ class ClientConnection(asyncio.Protocol):
     def _grow(self, size: int) -> None:
         self._head_size += size
         if self._head_size > self._limits.head:
-            raise _TooLarge(431, "the headers are too large")
+            raise _headers_too_large()
 
     def _confirm_progress(self) -> None:
         if self._untold > self._limits.head:
-            raise _TooLarge(431, "the headers are too large")
+            raise _headers_too_large()
 
     def _parse(self, data: bytes) -> None:
         self._untold += len(data)
@@ -206,18 +214,29 @@ class ClientConnection(asyncio.Protocol):
         except httptools.HttpParserError as error:
             cause = error.__context__
             if isinstance(cause, _TooLarge):
-                self._refuse(cause.status, str(cause))
+                self._refuse(cause.status)
             else:
-                self._refuse(400, "this is not a request of HTTP/1.1")
+                self._refuse(ApiStatus(400, "BadRequest", "this is not a request of HTTP/1.1"))
         except _TooLarge as error:
-            self._refuse(error.status, str(error))
+            self._refuse(error.status)
 
-    def _refuse(self, status: int, text: str) -> None:
-        log.warning("refused", extra={"code": status, "reason": text})
-        body = f"{text}\n".encode()
-        headers = (("Content-Length", str(len(body))), ("Connection", "close"))
-        self.transport.write(encode_response_head(status, headers) + body)
-        self.transport.close()
+    def _refuse(self, status: ApiStatus) -> None:
+        """Answer by a Status, and close when the client has had time to read it.
+
+        Whoever is sending a body reads no answer before it is sent; a connection that is closed
+        with something unread in it is reset, and the answer is lost.
+        """
+        log.warning("refused", extra={"code": status.code, "reason": status.message})
+        body = status.encode()
+        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+        if status.code == HTTPStatus.SERVICE_UNAVAILABLE:
+            headers.append(("Retry-After", "1"))
+        head = encode_response_head(status.code, (*headers, ("Connection", "close")))
+        self.transport.write(head + body)
+        self._refused = True
+        self._reset()
+        self.release(self.held)
+        asyncio.get_running_loop().call_later(_LINGER, self.transport.close)
 
     async def _work(self) -> None:
         """Answer what has arrived."""
@@ -251,6 +270,8 @@ class ClientConnection(asyncio.Protocol):
         steadily would be cut off for not having taken all of it within the minute for a part. After
         each, others may run.
         """
+        if self._refused:
+            raise ConnectionAbortedError("what came after this request was refused")
         if len(data) <= PART:
             self.transport.write(data)
             await self.gate.passed()
@@ -303,10 +324,14 @@ class ClientConnection(asyncio.Protocol):
 
 
 class _TooLarge(Exception):
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status = ApiStatus(code, reason, message)
+
+
+def _headers_too_large() -> _TooLarge:
+    return _TooLarge(431, "RequestHeaderFieldsTooLarge", "the headers are too large")
 
 
 def _keeps(request: HttpRequest) -> bool:
-    return "close" not in request.value("connection").lower()
+    return request.chunks and "close" not in request.value("connection").lower()

@@ -79,18 +79,20 @@ class Exchange:
         """Begin an answer whose length is not known."""
         self.status, self.streamed = status, True
         self.forget_body()
-        chunked = (*headers, ("Transfer-Encoding", "chunked"))
+        ends = ("Transfer-Encoding", "chunked") if self.request.chunks else ("Connection", "close")
         self._tell_stream()
-        await self.connection.write(encode_response_head(status, chunked))
+        await self.connection.write(encode_response_head(status, (*headers, ends)))
 
     async def send(self, data: bytes) -> None:
         """Send a part of an answer that was started."""
         if data:
-            await self.connection.write(b"%x\r\n%b\r\n" % (len(data), data))
+            chunks = self.request.chunks
+            await self.connection.write(b"%x\r\n%b\r\n" % (len(data), data) if chunks else data)
 
     async def end(self) -> None:
         """End an answer that was started."""
-        await self.connection.write(b"0\r\n\r\n")
+        if self.request.chunks:
+            await self.connection.write(b"0\r\n\r\n")
 
     async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
         """Answer 101 and return the connection's transport and what the client sends from now."""

@@ -19,6 +19,12 @@ class HttpRequest:
     headers: Headers
     body: bytes = b""
     upgrade: bool = False
+    version: str = "1.1"
+
+    @property
+    def chunks(self) -> bool:
+        """Return whether the client reads an answer in chunks: before HTTP/1.1 none did."""
+        return self.version == "1.1"
 
     def values(self, name: str) -> list[str]:
         """Return all values of a header."""
@@ -26,7 +32,10 @@ class HttpRequest:
 
     def value(self, name: str) -> str:
         """Return the first value of a header; empty without one."""
-        return next((value for key, value in self.headers if key == name), "")
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return ""
 
 
 def encode_response_head(status: int, headers: Iterable[tuple[str, str]]) -> bytes:
@@ -40,7 +49,7 @@ def encode_request_head(method: str, target: str, headers: Iterable[tuple[str, s
 
 
 def _encode(first: str, headers: Iterable[tuple[str, str]]) -> bytes:
-    lines = [first, *(f"{name}: {value}" for name, value in headers), "", ""]
+    lines = [first, *[f"{name}: {value}" for name, value in headers], "", ""]
     head = "\r\n".join(lines)
     # A value with a line break would be a header, or a request, of its author's choice.
     if head.count("\n") != len(lines) - 1 or "\r" in head.replace("\r\n", ""):

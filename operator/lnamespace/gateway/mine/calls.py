@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lnamespace.gateway.answer_encodings import AnswerEncoding, answer_encoding
+from lnamespace.gateway.empty_answers import current_version
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
-from lnamespace.gateway.merging import read_page
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.spans import part_target
 from lnamespace.gateway.mine.visitors import Visitor
@@ -22,10 +22,9 @@ from lnamespace.translate.request import Query, ResourceRequest
 WITHOUT_ANY = (
     ("Warning", '299 - "no LNamespace gives you rights: ask a manager for `kubectl lns grant`"'),
 )
-"""What somebody is told to whom nothing can be shown."""
+"""The answer to people who have no rights in any namespace."""
 
 _FRESH_SECONDS = 3.0
-_VERSION = "/api/v1/namespaces?limit=1"
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,7 @@ class Platform:
 
     async def version(self) -> str:
         """Return the resource version of now."""
-        found = read_page(await self.own.read(_VERSION, Acting()))
-        return found.metadata.resource_version
+        return await current_version(self.own)
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,8 @@ class MineCall:
     ----------
     accept
         What of the client's header Accept the API server is asked for.
+    heads
+        The headers of the answers that a list is made of.
     """
 
     exchange: Exchange
@@ -67,6 +67,7 @@ class MineCall:
     accept: str
     encoding: AnswerEncoding
     share: Share = field(default_factory=Share)
+    heads: list[Headers] = field(default_factory=list)
 
     @classmethod
     def of(

@@ -5,16 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lnamespace.gateway.answers import UpstreamRefused
+from lnamespace.gateway.empty_answers import empty_list
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.merging import merge_pages, read_page
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
-from lnamespace.gateway.mine.spans import empty_list
 from lnamespace.gateway.sealing import TokenSealer
+from lnamespace.translate.headers import merged_headers
 from lnamespace.translate.numbers import parse_number
 from lnamespace.translate.status import bad_request
 
 _PAUSE = 0.05
+_TOLD = frozenset({"audit-id", "cache-control", "warning"})
+"""Headers of answers of the API server that are the same of one list made of several."""
 _END_SECONDS = 0.5
 """How long a list waits to learn that rights have ended where it was refused."""
 
@@ -57,6 +60,8 @@ class MineLister:
                 continue
             break
         body = body or empty_list(call.request, call.accept, await call.platform.version())
+        if call.heads and not headers:
+            headers = tuple(each for each in merged_headers(call.heads) if each[0] in _TOLD)
         version = read_page(body).metadata.resource_version
         call.rights.listed(call.visitor.subjects, version, began)
         encoded = await call.encoding.encode(body)
@@ -98,6 +103,7 @@ class MineLister:
             body = await response.read(call.share.hold)
             call.share.charge_besides(0.0, len(body))
             if response.status == 200:
+                call.heads.append(response.headers)
                 return body
             if response.status != 403 or not call.fresh(page.namespace):
                 break

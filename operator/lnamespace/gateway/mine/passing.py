@@ -13,7 +13,7 @@ from lnamespace.translate.headers import HOP_BY_HOP
 
 _OF_CONNECTION = HOP_BY_HOP | {"content-length", "expect", "host"}
 _OF_PROXIES = ("x-remote-", "x-forwarded-", "forwarded", "x-real-ip")
-"""What headers begin with that only a proxy may say, whom the API server may trust."""
+"""The beginnings of headers that only a proxy which the API server trusts may send."""
 _BODILESS = frozenset({204, 304})
 
 

@@ -46,7 +46,7 @@ class _Ended:
 
 @dataclass(frozen=True)
 class Resumption:
-    """What a client that goes on at a resource version does not know.
+    """The changes of rights that a client missed which resumes from a resource version.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Resumption:
 
 
 class NamespaceRights:
-    """Who has rights in which namespaces."""
+    """The subjects that have rights, by namespace."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -78,7 +78,7 @@ class NamespaceRights:
         self._floor = max(self._floor, version)
 
     def take(self, old: WatchedObject | None, new: WatchedObject | None, told: int) -> None:
-        """Take in a change of a RoleBinding.
+        """Update the rights after a change of a RoleBinding.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class NamespaceRights:
         return self._clock()
 
     def resumption(self, subjects: Subjects, version: str) -> Resumption:
-        """Return what a client does not know that goes on at a version.
+        """Return the events that a client missed which resumes from a version.
 
         Where we did not answer the list ourselves, it may have been made a little before we, or
         another replica, learned of a right: what is told twice harms nobody.
@@ -187,7 +187,7 @@ class NamespaceRights:
 
 
 def _bound(item: WatchedObject | None) -> frozenset[Subject]:
-    """Return the subjects of a RoleBinding; none where it cannot be read."""
+    """Return the subjects of a RoleBinding; empty if it cannot be read."""
     if item is None:
         return frozenset()
     try:

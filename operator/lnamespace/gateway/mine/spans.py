@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from lnamespace.errors import ModelError
+from lnamespace.gateway.empty_answers import accepted_form
 from lnamespace.gateway.parts import with_parameters
 from lnamespace.translate.discovery import NAMESPACED, DiscoveredGroup
-from lnamespace.translate.list_options import INITIAL_EVENTS_END
-from lnamespace.translate.negotiation import accept_clauses
 from lnamespace.translate.percent import encode_query, encode_segment
 from lnamespace.translate.policies import BUILT_IN_GROUPS
 from lnamespace.translate.request import PathRequest, Query, ResourceRequest, parse_request
@@ -54,7 +53,7 @@ def _types(groups: Iterable[DiscoveredGroup]) -> Iterator[ResourceType]:
 def parse_platform_request(
     method: str, target: str, table: ResourceTable
 ) -> ResourceRequest | PathRequest | None:
-    """Return what is asked of the platform's cluster; None where the API server has to judge."""
+    """Parse a request to the platform's cluster; None if only the API server can judge it."""
     try:
         return parse_request(method, target, table, "")
     except (Refused, ModelError):
@@ -92,31 +91,9 @@ def part_target(request: ResourceRequest, namespace: str, parameters: Query) -> 
     return f"{path}?{encode_query(query)}" if query else path
 
 
-def empty_list(request: ResourceRequest, accept: str, version: str) -> bytes:
-    """Return a list of nothing, in the form that is accepted."""
-    kind, api_version = _form(request, accept, "List")
-    found: dict[str, object] = {"kind": kind, "apiVersion": api_version}
-    found["metadata"] = {"resourceVersion": version}
-    if kind == "Table":
-        return msgspec.json.encode(found | {"columnDefinitions": [], "rows": []})
-    return msgspec.json.encode(found | {"items": []})
-
-
-def empty_replay(request: ResourceRequest, accept: str, version: str) -> bytes:
-    """Return the BOOKMARK by which a watch says that there was nothing to begin with."""
-    kind, api_version = _form(request, accept, "")
-    metadata = {
-        "resourceVersion": version,
-        "creationTimestamp": None,
-        "annotations": {INITIAL_EVENTS_END: "true"},
-    }
-    found = {"kind": kind, "apiVersion": api_version, "metadata": metadata}
-    return msgspec.json.encode({"type": "BOOKMARK", "object": found})
-
-
 def gone_namespace(name: str, accept: str) -> bytes:
-    """Return what is known of a Namespace that is gone, in the form that is accepted."""
-    kind, api_version = _form_of(accept) or ("Namespace", "v1")
+    """Return a Namespace that is gone by its name alone, in the form that is accepted."""
+    kind, api_version = accepted_form(accept) or ("Namespace", "v1")
     found: dict[str, object] = {"kind": kind, "apiVersion": api_version}
     if kind != "Table":
         return msgspec.json.encode(found | {"metadata": {"name": name}})
@@ -138,22 +115,3 @@ def deleted_event(found: bytes, version: str) -> bytes:
     for row in told.get("rows") or ():
         (row.get("object") or {}).get("metadata", {})["resourceVersion"] = version
     return msgspec.json.encode({"type": "DELETED", "object": told})
-
-
-def _form(request: ResourceRequest, accept: str, suffix: str) -> tuple[str, str]:
-    """Return kind and apiVersion of what is accepted of a resource."""
-    if form := _form_of(accept):
-        kind, api_version = form
-        return (kind if kind == "Table" else kind.removesuffix("List") + suffix), api_version
-    resource = request.resource
-    group = f"{resource.group}/" if resource.group else ""
-    return resource.kind + suffix, f"{group}{request.version}"
-
-
-def _form_of(accept: str) -> tuple[str, str] | None:
-    """Return kind and apiVersion of the form that is preferred; None if it is the object's own."""
-    first = next(iter(accept_clauses(accept)), None)
-    transforms = first.transforms if first else {}
-    if not transforms.get("as"):
-        return None
-    return transforms["as"], f"meta.k8s.io/{transforms.get('v', 'v1')}"

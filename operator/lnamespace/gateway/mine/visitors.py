@@ -37,7 +37,7 @@ class Visitor:
 
     @property
     def owner(self) -> str:
-        """Return what tells visitors apart by what they may see."""
+        """Return a key that differs for visitors who may see different things."""
         subjects = sorted((each.kind.value, each.namespace, each.name) for each in self.subjects)
         return msgspec.json.encode(["mine", self.user, subjects]).decode()
 

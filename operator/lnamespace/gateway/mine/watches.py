@@ -9,6 +9,7 @@ import msgspec
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.answers import send_events
+from lnamespace.gateway.empty_answers import empty_replay
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamResponse
 from lnamespace.gateway.in_flight import WatchCount, WatchCounts
@@ -16,7 +17,7 @@ from lnamespace.gateway.merged_watches import MemberRequest, MergedWatch, WatchR
 from lnamespace.gateway.merging import ResumeLog, read_page
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
 from lnamespace.gateway.mine.rights import Resumption
-from lnamespace.gateway.mine.spans import deleted_event, empty_replay, gone_namespace
+from lnamespace.gateway.mine.spans import deleted_event, gone_namespace
 from lnamespace.gateway.upstream import Acting
 from lnamespace.translate.headers import USER_AGENT
 from lnamespace.translate.media_types import JSON
@@ -35,7 +36,7 @@ _AS_LIST: Query = (
     ("allowWatchBookmarks", ""),
     ("sendInitialEvents", ""),
 )
-"""What a list is asked without that a watch is asked with."""
+"""Parameters of a watch that are left out of the list before it."""
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _ENDED = "too old resource version: your rights in a namespace have ended"
 _UNKNOWN = "too old resource version: your rights in a namespace may have ended since"
@@ -153,7 +154,10 @@ class _SpanningWatch:
         self._resumption = self._resumed(request, log) if resumes else Resumption()
 
     def _resumed(self, request: WatchRequest, log: ResumeLog) -> Resumption:
-        """Return what the client does not know: by what we told it, else by versions."""
+        """Return the namespaces whose events the client must be sent again.
+
+        The log of what was sent says it; after a restart, resource versions do.
+        """
         rights, subjects = self._call.rights, self._call.visitor.subjects
         reached = log.reached(request.key, request.version)
         if reached is None:

@@ -49,7 +49,7 @@ Cluster = tuple[str, str, str]
 
 
 class Payer(NamedTuple):
-    """Who pays, as the ledger has it, and for which LCluster, as the cluster has it."""
+    """The payer by the ledger, and the LCluster by the cluster."""
 
     cost_center: str
     owner: str = ""
@@ -136,7 +136,7 @@ PARTS: Mapping[str, tuple[tuple[str, ...], _Part]] = {
     ),
     "day": (("day",), lambda _, __, day: (day,)),
 }
-"""What a report can be broken down by: the names of the columns, and their values."""
+"""The columns by which a report can be broken down, and how to get their values."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ _EITHER = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")
 """Amounts such as 1.234, which are a thousand or have three decimals, by the country."""
 
 _DIGITS, _DECIMALS = 20, 60
-"""The most digits before and after the point: so many can be summed exactly."""
+"""The most digits before and after the point. Numbers of this size can be summed exactly."""
 
 _INSTANT = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?(?:UTC|Z)|[+-]\d\d:?\d\d)?"

@@ -21,7 +21,7 @@ class BilledLCluster:
 
     @classmethod
     def of(cls, lcluster: LCluster) -> "BilledLCluster":
-        """Return what the bill needs of an LCluster."""
+        """Return the name, UID and creation time of an LCluster."""
         created = datetime.fromisoformat(lcluster.metadata.creation_timestamp or "1970-01-01T00Z")
         return cls(lcluster.name, lcluster.uid, microseconds(created))
 

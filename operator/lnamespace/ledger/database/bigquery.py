@@ -46,7 +46,7 @@ class BoundedClient(bigquery.Client):
 
 
 def client(project: str, location: str) -> bigquery.Client:
-    """Return a client with the pod's own credentials, or with none for an emulator."""
+    """Return a client with the pod's own credentials, or without credentials for an emulator."""
     options: dict[str, Any] = {"project": project or None, "location": location or None}
     if endpoint := os.environ.get(EMULATOR):
         options["credentials"] = AnonymousCredentials()  # type: ignore[no-untyped-call]

@@ -94,7 +94,7 @@ def preview(history: Sequence[Row], made: Sequence[Row]) -> list[Row]:
 
 
 def history_of(ledger: Ledger, event_id: str) -> list[Row]:
-    """Return all events of the namespace of an event; none if there is no such event."""
+    """Return all events of the namespace of an event; empty if there is no such event."""
     events = ledger.events().subquery("events")
     found = ledger.read(sa.select(events).where(events.c.event_id == event_id))
     if not found:

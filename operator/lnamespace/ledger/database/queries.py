@@ -27,7 +27,7 @@ _DEFAULT_GROUP = Names().group
 def insertion(
     target: sa.Table, columns: tuple[str, ...], rows: int, bounded: bool = False
 ) -> sa.Insert:
-    """Return the INSERT of so many rows, except those whose event is in the table. Idempotent.
+    """Return an idempotent INSERT of rows that leaves out those whose event is in the table.
 
     The values are parameters, named by :func:`parameter`. A batch must not have an event twice.
     Statements are cached: to build one takes longer than sqlite takes for the rows.

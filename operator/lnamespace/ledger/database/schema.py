@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 def columns_of(connection: sa.Connection, source: sa.Table) -> list[str]:
-    """Return the columns of a table or view; none if it does not exist.
+    """Return the columns of a table or view; empty if it does not exist.
 
     By a query without rows: each dialect reflects types in its own way.
     """

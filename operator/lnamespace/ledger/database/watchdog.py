@@ -56,7 +56,7 @@ class Watchdog:
             self._in_use.pop(driver, None)
 
     def _cut_late(self) -> None:
-        """Cut the connections that are late, until none is in use."""
+        """Cut the connections that are late, until no connection is in use."""
         while True:
             time.sleep(min(1.0, self._limit / 4))
             with self._lock:

@@ -48,7 +48,7 @@ Text = Annotated[str, Meta(max_length=16384)]
 
 
 class BillingRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """Who pays for a namespace from a moment on, or that from then on nobody does."""
+    """The payer of a namespace from a moment on, or the end of payment."""
 
     event_id: Annotated[
         str,
@@ -138,7 +138,7 @@ def records_since(lns: LNamespace, generation: int, now: datetime) -> tuple[Bill
 
 
 def newest_generation(lns: LNamespace | LCluster) -> int:
-    """Return what ``status.recorded.generation`` is when no record is pending."""
+    """Return the ``status.recorded.generation`` of an object without pending records."""
     origin = lns.spec.billing.provenance
     return origin.generation if isinstance(origin, Provenance) else lns.metadata.generation
 
@@ -248,7 +248,7 @@ def as_deleted(pending: BillingRecord, gone: datetime | None = None) -> BillingR
 
 
 def deletion_id(uid: str, retractions: int = 0) -> str:
-    """Return the id of the deletion of an LNamespace, of which so many were taken back before."""
+    """Return the id of the deletion of an LNamespace, after a number of retractions."""
     return f"{uid}/{BillingOperation.DELETE}" + (f"/{retractions}" if retractions else "")
 
 

@@ -45,7 +45,7 @@ def as_lnamespace(lcluster: LCluster, namespace: ChargedNamespace, recorded: int
 
 
 def charged_lnamespaces(lcluster: LCluster) -> tuple[LNamespace, ...]:
-    """Return what the ledger knows to be charged for a tenant, as LNamespaces."""
+    """Return the Namespaces that are charged to a tenant in the ledger, as LNamespaces."""
     recorded = lcluster.status.recorded.generation
     return tuple(as_lnamespace(lcluster, each, recorded) for each in lcluster.status.charged)
 

@@ -59,7 +59,7 @@ class Backlog:
             self._aside.pop(old.key, None)
 
     def take(self, most: int) -> list[QueuedRecord]:
-        """Return the next records to write, at most so many; each is taken once.
+        """Return the next records to write, ``most`` at most; each is taken once.
 
         A record counts as in the backlog until its object is deleted.
         """

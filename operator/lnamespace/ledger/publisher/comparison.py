@@ -32,7 +32,7 @@ COMPARED_COLUMNS = (*BILLING_TEXTS.values(), "labels")
 
 
 LEAST_ENDS = 20
-"""A comparison may end so many LNamespaces, however few are open."""
+"""The number of LNamespaces that a comparison may end however few are open."""
 
 SHARE_OF_ENDS = 0.1
 """A comparison may end this share of the open LNamespaces. More look like another cluster of these
@@ -86,7 +86,7 @@ class Differences:
 
     @property
     def suspicion(self) -> str:
-        """Why deletions were withheld; empty if none was."""
+        """Return why deletions were withheld; empty if all were made."""
         if not self.withheld:
             return ""
         return (
@@ -97,7 +97,7 @@ class Differences:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """What the cluster has.
+    """The LNamespaces and charges of the cluster.
 
     Attributes
     ----------
@@ -231,7 +231,7 @@ def _deletion_of(row: Mapping[str, Any], now: datetime) -> BillingRecord:
 
 
 def labels_of(text: str | None) -> dict[str, str]:
-    """Return the labels of a row; none if they are not JSON, for others may write there too."""
+    """Return the labels of a row; empty if they are not JSON, for others may write there too."""
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, str])
     except msgspec.DecodeError:

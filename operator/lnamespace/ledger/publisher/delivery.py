@@ -36,7 +36,7 @@ class Delivery:
 
     @property
     def all_refused(self) -> bool:
-        """Whether so many rows were refused, and none written, that the rest was not tried."""
+        """Return whether the rest was not tried because all of the first rows were refused."""
         return len(self.refused) >= REFUSED_MAX and not self.delivered
 
     def __add__(self, other: "Delivery") -> "Delivery":

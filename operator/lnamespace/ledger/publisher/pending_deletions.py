@@ -44,7 +44,7 @@ LastKnown = Callable[[str], Metadata | None]
 
 
 class DeletionOutcome(Enum):
-    """What became of a request to delete an LNamespace."""
+    """The outcome of a request to delete an LNamespace."""
 
     UNDECIDED = "it exists, and the request may still succeed"
     TERMINATING = "it or its Namespace is being deleted"
@@ -166,7 +166,7 @@ class PendingDeletions:
                     del self._open[uid]
 
     async def run(self) -> NoReturn:
-        """Check the pending deletions until cancelled; none waits for another."""
+        """Check the pending deletions until cancelled, each without waiting for the others."""
         try:
             while True:
                 await asyncio.sleep(POLL_SECONDS)

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """What an administrator allows a comparison to do.
+    """The limits that an administrator sets to a comparison.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ async def list_cluster(client: Client, names: Names) -> ClusterState:
 
 
 async def _tenant_namespaces(client: Client, names: Names) -> AsyncIterator[LNamespace]:
-    """Get the charged namespaces of all LClusters; none where there is no such kind."""
+    """Get the charged namespaces of all LClusters; empty if the kind does not exist."""
     try:
         async for raw in list_all(client, lcluster_resource(names)):
             try:

@@ -26,9 +26,18 @@ from lnamespace.translate.confinement.kinds import (
     confine,
     confine_patch,
     confines,
+    prefixes_items,
     restore,
 )
 from lnamespace.translate.confinement.operations import confine_operations
 from lnamespace.translate.confinement.rules import Form
 
-__all__ = ["Form", "confine", "confine_operations", "confine_patch", "confines", "restore"]
+__all__ = [
+    "Form",
+    "confine",
+    "confine_operations",
+    "confine_patch",
+    "confines",
+    "prefixes_items",
+    "restore",
+]

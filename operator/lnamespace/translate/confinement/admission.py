@@ -29,7 +29,7 @@ _OF_THE_PLATFORM = (
     "|| request.resource.resource == 'pods' "
     "&& has(request.subResource) && request.subResource in ['binding', 'status']"
 )
-"""What Kubernetes' own controllers, schedulers and nodes, and ours, write without being judged."""
+"""CEL for the requests of Kubernetes' and our own components that no policy judges."""
 
 DIRECTIVES = "$setElementOrder/matchConditions"
 _RETAIN = "$retainKeys"
@@ -197,7 +197,12 @@ class ConfinedPolicy:
         if not isinstance(kind, dict):
             return
         version = kind.get("apiVersion")
-        own = isinstance(version, str) and version.startswith(subject.view.prefix)
+        view = subject.view
+        own = isinstance(version, str) and version.startswith(view.prefix)
+        if own and _is_clusterwide(view, str(version), kind.get("kind")):
+            raise subject.refuse(
+                "spec.paramKind", "parameters are of kinds that stand in namespaces"
+            )
         if not own and (version, kind.get("kind")) not in PARAMETER_KINDS:
             raise subject.refuse(
                 "spec.paramKind", "parameters are ConfigMaps, Secrets and custom resources"
@@ -209,6 +214,17 @@ class ConfinedPolicy:
             constraints = spec.get("matchConstraints")
             holder = constraints if isinstance(constraints, dict) else {}
             restore_matching(holder, spec, "namespaceSelector", subject.view)
+
+
+def _is_clusterwide(view: View, version: str, kind: Any) -> bool:
+    """Tell whether a kind in upstream spelling is a cluster-scoped one of the tenant's.
+
+    A binding names parameters, and does not say of which kind: whether the name has the prefix
+    could not be known there, and a policy that finds no parameters lets everything pass.
+    """
+    group = view.api_version_down(version).partition("/")[0]
+    found = view.resources.by_kind(group, kind) if isinstance(kind, str) else None
+    return found is not None and not found.namespaced
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from lnamespace.translate.confinement.rules import (
 from lnamespace.translate.view import View
 
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
-"""Who signs certificates that log in to the tenant's own cluster."""
+"""The signer of certificates that log in to the tenant's own cluster."""
 
 OWN_CLIENT_SIGNER = OWN_PREFIX + "kube-apiserver-client"
 """The same upstream, where only the tenant's own certificate authority signs for it."""

@@ -12,7 +12,7 @@ _SYSTEM = "system-"
 
 @dataclass(frozen=True)
 class PriorityBounds:
-    """What the API server refuses of PriorityClasses, by the name that the tenant writes."""
+    """The API server's rules for PriorityClasses, by the name that the tenant writes."""
 
     @property
     def paths(self) -> tuple[Path, ...]:

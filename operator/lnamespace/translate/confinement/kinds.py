@@ -26,6 +26,7 @@ from lnamespace.translate.confinement.rules import (
     ConfinedBody,
     ForbiddenField,
     Form,
+    Mapped,
     Object,
     Path,
     Pinned,
@@ -121,6 +122,12 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[Rule, ...]] = {
 def rules_of(resource: ResourceType) -> tuple[Rule, ...]:
     """Return the rules of a resource; a tenant's own resources have none."""
     return () if resource.custom else _BY_RESOURCE.get(resource.group_resource, ())
+
+
+def prefixes_items(resource: ResourceType) -> bool:
+    """Return whether items of a list, told apart by their names, have the prefix in them."""
+    mapped = (each for each in rules_of(resource) if isinstance(each, Mapped))
+    return any("*" in each.path for each in mapped)
 
 
 def confines(resource: ResourceType) -> bool:

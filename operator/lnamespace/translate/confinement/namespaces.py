@@ -51,7 +51,7 @@ class PodSecurity:
         return _stricter(found.get(key), subject.view.allowances.pod_security)
 
     def restore(self, subject: ConfinedBody) -> None:
-        """Show the labels that the tenant wrote, and none if it wrote none."""
+        """Show the labels that the tenant wrote, and no others."""
         found = labels(subject.body)
         for key in (ENFORCE, ENFORCE_VERSION):
             found.pop(key, None)

@@ -17,7 +17,7 @@ from lnamespace.translate.resources import ResourceType
 
 @dataclass(frozen=True)
 class FieldApplier:
-    """Who applies: one manager of the fields of one subresource."""
+    """The manager of an apply: one manager of the fields of one subresource."""
 
     manager: str
     subresource: str = ""
@@ -64,7 +64,7 @@ def unwritten_fields(resource: ResourceType, stored: Object) -> frozenset[str]:
 
 
 def written_fields(resource: ResourceType) -> Mapping[str, str]:
-    """Return what the tenant wrote by what the gateway keeps it in, as conflicts name both."""
+    """Return the tenant's fields by the fields that keep them upstream, as conflicts name them."""
     fields = {}
     for rule in rules_of(resource):
         if isinstance(rule, Pinned):

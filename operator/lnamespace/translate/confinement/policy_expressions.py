@@ -21,9 +21,9 @@ _NAMESPACES = (
     "namespaceObject.metadata.name",
     *(f"{each}.metadata.namespace" for each in _OBJECTS),
 )
-"""What is a namespace, and so has the prefix."""
+"""Expressions that are a namespace, and so have the prefix."""
 _NAMES = ("request.name", *(f"{each}.metadata.name" for each in _OBJECTS))
-"""What has the prefix if the object is cluster-scoped."""
+"""Expressions that have the prefix if the object is cluster-scoped."""
 
 _READS = FieldReads((*_NAMESPACES, *_NAMES))
 _OF_OTHERS = re.compile(r"\bserviceAccount(\s|//[^\n]*\n)*\(")

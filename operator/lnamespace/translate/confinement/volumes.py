@@ -45,7 +45,7 @@ KNOWN = SOURCES | {
     "volumeAttributesClassName",
     "volumeMode",
 }
-"""All fields of a PersistentVolume's specification; a source that is new is none of them."""
+"""All fields of a PersistentVolume's specification. Sources of later versions are missing."""
 
 PROVISIONER_ANNOTATIONS = ForbiddenKeys(
     "annotations",

@@ -6,6 +6,7 @@ from lnamespace.kube.resources import RBAC
 from lnamespace.translate.fields.workloads import CONDITIONS
 from lnamespace.translate.json_text import JsonText
 from lnamespace.translate.labels import TenantSelector
+from lnamespace.translate.match_rules import MatchRulePlan
 from lnamespace.translate.metadata import AnnotationRules
 from lnamespace.translate.paths import plan_at
 from lnamespace.translate.plans import ListPlan, ObjectPlan
@@ -49,8 +50,8 @@ ACCESS: Mapping[tuple[str, str], ObjectPlan] = {
 _MATCHED = plan_at(
     {
         "namespaceSelector": TenantSelector(),
-        "resourceRules[].apiGroups[]": GROUP,
-        "excludeResourceRules[].apiGroups[]": GROUP,
+        "resourceRules[]": MatchRulePlan(),
+        "excludeResourceRules[]": MatchRulePlan(),
     }
 )
 _POLICY = plan_at(

@@ -13,6 +13,7 @@ from lnamespace.translate.spellings import (
     CLUSTER_TRUST_BUNDLE,
     DEVICE_CLASS,
     DRIVER,
+    GROUP,
     NAMESPACE,
     PRIORITY_CLASS,
     RUNTIME_CLASS,
@@ -30,6 +31,8 @@ _AFFINITY = plan_at(
     }
 )
 _RESOURCES = plan_at({"limits": RESOURCE_KEYS, "requests": RESOURCE_KEYS})
+# A selector that is not there selects nothing, whoever signs.
+_TRUST = plan_at({"name": CLUSTER_TRUST_BUNDLE, "labelSelector": TenantSelector(namespaces=False)})
 POD_SPEC = plan_at(
     {
         "containers[].resources": _RESOURCES,
@@ -41,7 +44,7 @@ POD_SPEC = plan_at(
         "affinity.podAntiAffinity": _AFFINITY,
         "volumes[].csi.driver": DRIVER,
         "volumes[].ephemeral.volumeClaimTemplate": CLAIM_TEMPLATE,
-        "volumes[].projected.sources[].clusterTrustBundle.name": CLUSTER_TRUST_BUNDLE,
+        "volumes[].projected.sources[].clusterTrustBundle": _TRUST,
         "volumes[].storageos.volumeNamespace": NAMESPACE,
     }
 )
@@ -58,6 +61,8 @@ _CONTAINERS = plan_at(
         "state": _CONTAINER_STATE,
         "lastState": _CONTAINER_STATE,
         "allocatedResources": RESOURCE_KEYS,
+        "allocatedResourcesStatus[].name": RESOURCE_NAME,
+        "allocatedResourcesStatus[].resources[].message": TEXT,
         "resources": _RESOURCES,
     }
 )
@@ -105,6 +110,7 @@ WORKLOADS: Mapping[tuple[str, str], ObjectPlan] = {
             "spec.devices.requests[].firstAvailable[].deviceClassName": DEVICE_CLASS,
             "spec.devices.requests[].deviceClassName": DEVICE_CLASS,
             "status.devices[].conditions[].message": TEXT,
+            "status.reservedFor[].apiGroup": GROUP,
         }
     ),
     ("resource.k8s.io", "resourceclaimtemplates"): plan_at(

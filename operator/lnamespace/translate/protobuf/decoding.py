@@ -159,7 +159,7 @@ def _put_scalar_or_omit(name: str) -> PutValue:
 
 
 def _put_message(name: str, template: Any) -> PutValue:
-    """Return what puts a message once; no writer of Kubernetes' has one in two parts."""
+    """Return a function that sets a message. A second part is refused: Kubernetes writes none."""
 
     def put(target: JsonObject, value: Any) -> None:
         if target.get(name, template) is not template:
@@ -170,7 +170,7 @@ def _put_message(name: str, template: Any) -> PutValue:
 
 
 def _putter(field: FieldSchema, template: JsonObject) -> PutValue:
-    """Return what puts a value into the object, by the field's shape."""
+    """Return the function that sets a value in the object, by the field's shape."""
     if field.shape == "[]":
         return _put_list(field.name)
     if field.shape == "map:":

@@ -53,7 +53,7 @@ SCALARS: Final[Mapping[str, tuple[int, EncodeValue]]] = {
     "float64": (FIXED64, _encode_double),
 }
 ITEMS_OF_STEP: Final = 32
-"""How many objects of a list are written at once: so many pods take some milliseconds."""
+"""The number of objects of a list that are written at once. 32 pods take some milliseconds."""
 NUMBER_ZEROS: Final = {VARINT: b"\0", FIXED64: bytes(8), DELIMITED: b""}
 
 
@@ -91,7 +91,7 @@ def _zero(type_name: str) -> bytes:
 
 
 def _writer(number: int, field: FieldSchema) -> WriteField:
-    """Return what writes one value with its tag; null is written as the empty value."""
+    """Return a function that writes one value with its tag; null is written as the empty value."""
     encode, wire_type = _encoder(field), _wire_type(field.type_name)
     start = tag(number, wire_type)
 
@@ -139,7 +139,7 @@ def _field_writer(field: FieldSchema) -> WriteField:
 
 
 def _empty_field(field: FieldSchema) -> bytes:
-    """Return what is written for a field that JSON lacks."""
+    """Return the bytes that are written for a field that JSON lacks."""
     if field.shape or field.type_name in {"bytes", "raw"}:
         return b""
     written = bytearray()

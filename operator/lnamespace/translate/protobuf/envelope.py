@@ -133,7 +133,7 @@ def watch_frame(event: bytes) -> bytes:
 
 
 def open_envelope(body: bytes) -> Envelope:
-    """Return what an envelope holds; raise ProtobufError or IndexError if it is none."""
+    """Decode an envelope; raise ProtobufError or IndexError if the body is not an envelope."""
     if not body:
         raise ProtobufError("empty data")
     if not body.startswith(PREFIX):

@@ -18,7 +18,7 @@ MAX_MESSAGES: Final = 50_000
 """How many messages one body may have: an empty one takes two bytes here and hundreds as JSON."""
 
 MAX_VALUES: Final = 200_000
-"""How many values one body may have: so many take a tenth of a second."""
+"""The most values of one body. Decoding them takes a tenth of a second."""
 
 UNEXPECTED_END: Final = "unexpected EOF"
 _SMALL: Final = tuple(bytes([value]) for value in range(128))
@@ -53,7 +53,7 @@ class ReadingBounds:
             raise ProtobufError(f"more than {MAX_MESSAGES} messages in one body")
 
     def leave(self, values: int) -> None:
-        """Count a message that ends and had so many values."""
+        """Leave a message that had a number of values, and count them."""
         self.depth -= 1
         self.values_left -= values
         if self.values_left <= 1:

@@ -10,16 +10,17 @@ from typing import Any
 import msgspec
 import pytest
 from lnamespace.access.conventions import Conventions
-from lnamespace.controller.lclusters.bill import TenantBill, bill_data
+from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.controller.lclusters.cost_reports import CostReports, LClusterCost, decode_report
+from lnamespace.controller.lclusters.tenant_info import TenantInfo, info_data
 from lnamespace.kube.state import ObservedObject, read_observed
-from lnamespace.model.lcluster import LCluster, LClusterSpec
+from lnamespace.model.lcluster import LCluster, LClusterLimits, LClusterSpec
 from lnamespace.model.lnamespace import Billing, BillingSource, Metadata, Provenance
 
 from tests.unit.support.cluster import cluster
 from tests.unit.support.server import client_of
 
-BILL = "/api/v1/namespaces/acme-kube-public/configmaps/lcluster-bill"
+INFO = "/api/v1/namespaces/acme-kube-public/configmaps/lcluster-info"
 SINCE = datetime(2026, 10, 1, 12, tzinfo=UTC)
 ORIGIN = Provenance(1, SINCE, BillingSource.GROUP, "the-admin", "all@example.com")
 PAID = LCluster(
@@ -58,7 +59,7 @@ def costs(found: Iterable[LClusterCost]) -> list[tuple[str, str, Decimal]]:
 
 
 def test_a_bill_says_who_pays_and_since_when_and_not_who_made_it_so() -> None:
-    assert bill_data(PAID, ()) == {
+    assert info_data(PAID, (), ContentLimits()) == {
         "costCenter": "4711",
         "team": "payments",
         "since": "2026-10-01T12:00:00Z",
@@ -66,7 +67,9 @@ def test_a_bill_says_who_pays_and_since_when_and_not_who_made_it_so() -> None:
 
 
 def test_amounts_keep_all_their_digits(tmp_path: Path) -> None:
-    text = bill_data(PAID, reports(tmp_path, m2026_10=REPORT).of("uid-a"))["costs.json"]
+    text = info_data(PAID, reports(tmp_path, m2026_10=REPORT).of("uid-a"), ContentLimits())[
+        "costs.json"
+    ]
     assert text == (
         "[\n"
         '  {"month":"2026-10","costCenter":"0815","currency":"CAD","cost":2.50},\n'
@@ -133,53 +136,64 @@ def test_other_files_and_a_missing_folder_are_no_reports(tmp_path: Path) -> None
 async def test_a_bill_is_written_only_when_it_says_something_else(tmp_path: Path) -> None:
     async with cluster() as server, client_of(server.url) as client:
         found = reports(tmp_path)
-        bill = TenantBill(client, found)
+        bill = TenantInfo(client, found)
         assert await bill.ensure(PAID, public()) == []
-        assert server.objects[BILL]["data"]["costCenter"] == "4711"
+        assert server.objects[INFO]["data"]["costCenter"] == "4711"
         server.written()
         assert await bill.ensure(PAID, public()) == []
         assert server.written() == []
         (tmp_path / "2026-10.json").write_text(REPORT)
         assert found.refresh()
         assert await bill.ensure(PAID, public()) == []
-        assert "2.50" in server.objects[BILL]["data"]["costs.json"]
+        assert "2.50" in server.objects[INFO]["data"]["costs.json"]
 
 
 async def test_another_controller_reads_the_bill_and_does_not_write_it() -> None:
     async with cluster() as server, client_of(server.url) as client:
-        assert await TenantBill(client).ensure(PAID, public()) == []
+        assert await TenantInfo(client).ensure(PAID, public()) == []
         server.written()
-        assert await TenantBill(client).ensure(PAID, public()) == []
+        assert await TenantInfo(client).ensure(PAID, public()) == []
         assert [verb for verb, _ in server.written()] == ["GET"]
+
+
+def test_limits_are_told_where_there_are_any_and_an_lclusters_own_go_first() -> None:
+    limits = ContentLimits(namespaces=200, definitions=0)
+    assert info_data(PAID, (), limits)["limits.namespaces"] == "200"
+    assert "limits.customResourceDefinitions" not in info_data(PAID, (), limits)
+    own = LClusterLimits(namespaces=5, custom_resource_definitions=7)
+    spec = msgspec.structs.replace(PAID.spec, limits=own)
+    found = info_data(PAID, (), limits.of(msgspec.structs.replace(PAID, spec=spec)))
+    assert found["limits.namespaces"] == "5"
+    assert found["limits.customResourceDefinitions"] == "7"
 
 
 async def test_what_a_bill_says_no_more_is_taken_out() -> None:
     other = msgspec.structs.replace(PAID, spec=LClusterSpec(billing=Billing(cost_center="1")))
     async with cluster() as server, client_of(server.url) as client:
-        assert await TenantBill(client).ensure(PAID, public()) == []
-        assert await TenantBill(client).ensure(other, public()) == []
-        assert server.objects[BILL]["data"] == {"costCenter": "1"}
+        assert await TenantInfo(client).ensure(PAID, public()) == []
+        assert await TenantInfo(client).ensure(other, public()) == []
+        assert server.objects[INFO]["data"] == {"costCenter": "1"}
 
 
 async def test_a_bill_is_made_anew_in_a_new_namespace_and_not_in_one_that_ends() -> None:
     async with cluster() as server, client_of(server.url) as client:
-        bill = TenantBill(client)
+        bill = TenantInfo(client)
         ends = public(deletionTimestamp="2026-01-01T00:00:00Z")
         assert await bill.ensure(PAID, ends) == []
         assert await bill.ensure(PAID, ()) == []
         assert server.objects == {}
         assert await bill.ensure(PAID, public("u-1")) == []
-        del server.objects[BILL]
+        del server.objects[INFO]
         assert await bill.ensure(PAID, public("u-2")) == []
-        assert BILL in server.objects
+        assert INFO in server.objects
 
 
 async def test_a_failure_is_told_and_tried_again() -> None:
     async with cluster() as server, client_of(server.url) as client:
-        server.refusals["POST", BILL.rpartition("/")[0]] = 403
-        bill = TenantBill(client)
+        server.refusals["POST", INFO.rpartition("/")[0]] = 403
+        bill = TenantInfo(client)
         (error,) = await bill.ensure(PAID, public())
         assert error.status == 403
         server.refusals.clear()
         assert await bill.ensure(PAID, public()) == []
-        assert BILL in server.objects
+        assert INFO in server.objects

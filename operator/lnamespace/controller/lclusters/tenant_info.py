@@ -1,4 +1,4 @@
-"""The ConfigMap in which the people of an LCluster read who pays for it, and what it cost.
+"""The ConfigMap in which the people of an LCluster read who pays for it, its cost and its limits.
 
 It is in the LCluster's namespace ``kube-public``, so every client reads and watches it. It is read
 once and then written only when it is to say something else.
@@ -9,13 +9,14 @@ from typing import Any
 
 import msgspec
 
+from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.controller.lclusters.cost_reports import CostReports, LClusterCost
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.state import ObservedObject
-from lnamespace.model.lcluster import BILL, BILL_NAMESPACE, LCluster
+from lnamespace.model.lcluster import INFO, INFO_NAMESPACE, LCluster
 from lnamespace.model.lnamespace import Provenance
 
 CONFIG_MAP = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
@@ -31,25 +32,29 @@ _found = msgspec.json.Decoder(_BillData)
 
 
 @dataclass(frozen=True)
-class TenantBill:
-    """Writes the bills of LClusters.
+class TenantInfo:
+    """Write what the people of LClusters read of the platform.
 
-    ``known`` is what the bill in each Namespace says, by the Namespace's UID.
+    Parameters
+    ----------
+    known
+        What the ConfigMap in each Namespace says, by the Namespace's UID.
     """
 
     client: Client
     reports: CostReports = field(default_factory=CostReports)
+    limits: ContentLimits = field(default_factory=ContentLimits)
     known: dict[str, Data] = field(default_factory=dict)
 
     async def ensure(
         self, lcluster: LCluster, namespaces: tuple[ObservedObject, ...]
     ) -> list[ClusterError]:
-        """Make the bill of an LCluster say what is so; return the failure."""
-        place = lcluster.prefix + BILL_NAMESPACE
+        """Make the ConfigMap of an LCluster say what is so; return the failure."""
+        place = lcluster.prefix + INFO_NAMESPACE
         found = next((each for each in namespaces if each.key[1] == place), None)
         if found is None or found.terminating:
             return []
-        data = bill_data(lcluster, self.reports.of(lcluster.uid))
+        data = info_data(lcluster, self.reports.of(lcluster.uid), self.limits.of(lcluster))
         if self.known.get(found.uid) == data:
             return []
         try:
@@ -65,11 +70,11 @@ class TenantBill:
         self.known.pop(uid, None)
 
     async def _write(self, namespace: str, data: Data) -> None:
-        path = CONFIG_MAP.path(BILL, namespace)
+        path = CONFIG_MAP.path(INFO, namespace)
         try:
             present = answers.decode(_found, await self.client.get(path)).data
         except NotFound:
-            body: Any = {"metadata": {"name": BILL}, "data": data}
+            body: Any = {"metadata": {"name": INFO}, "data": data}
             await self.client.create(
                 CONFIG_MAP.path(namespace=namespace), msgspec.json.encode(body)
             )
@@ -79,8 +84,11 @@ class TenantBill:
             await self.client.patch(path, msgspec.json.encode({"data": data | gone}))
 
 
-def bill_data(lcluster: LCluster, costs: tuple[LClusterCost, ...]) -> Data:
-    """Return what a bill says. Who changed it is nothing that programs in pods need to know."""
+def info_data(lcluster: LCluster, costs: tuple[LClusterCost, ...], limits: ContentLimits) -> Data:
+    """Return the data of the ConfigMap.
+
+    It does not say who changed the payer: that is nothing that programs in pods need to know.
+    """
     billing = lcluster.spec.billing
     origin = billing.provenance
     since = origin.effective_at.isoformat() if isinstance(origin, Provenance) else ""
@@ -91,7 +99,12 @@ def bill_data(lcluster: LCluster, costs: tuple[LClusterCost, ...]) -> Data:
         "environment": billing.environment,
         "since": since.replace("+00:00", "Z"),
     }
+    most = {
+        "limits.namespaces": limits.namespaces,
+        "limits.customResourceDefinitions": limits.definitions,
+    }
     said = {key: value for key, value in payer.items() if value}
+    said |= {key: str(value) for key, value in most.items() if value}
     return said | ({"costs.json": _costs_text(costs)} if costs else {})
 
 

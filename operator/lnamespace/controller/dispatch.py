@@ -1,0 +1,129 @@
+"""Hand each key of the queue to the reconciler of its kind."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from lnamespace.access.conventions import Conventions
+from lnamespace.access.person import Person
+from lnamespace.access.profiles import ProfileSet
+from lnamespace.controller.accounts import Accounts
+from lnamespace.controller.cache import Cache, Tenant, WorkKey
+from lnamespace.controller.deletion import DeletionReconciler
+from lnamespace.controller.events import EventRecorder
+from lnamespace.controller.instrumentation import Instrumentation
+from lnamespace.controller.lclusters.cache import TenantCluster
+from lnamespace.controller.lclusters.cost_reports import CostReports
+from lnamespace.controller.lclusters.gateway_endpoints import GatewayEndpoints
+from lnamespace.controller.lclusters.location import GatewayLocation
+from lnamespace.controller.lclusters.reconciler import LClusterReconciler
+from lnamespace.controller.outbox import BillingRecorder, Departed
+from lnamespace.controller.outcome import Outcome
+from lnamespace.controller.person import PersonReconciler
+from lnamespace.controller.reconciler import LNamespaceReconciler
+from lnamespace.controller.resource import lnamespaces
+from lnamespace.kube.apply import Applier
+from lnamespace.kube.client import Client
+from lnamespace.settings import Settings
+
+
+@dataclass(frozen=True)
+class Dispatcher:
+    """Make the reconcilers, and reconcile by the kind of a key.
+
+    Parameters
+    ----------
+    profiles
+        Returns the profiles that are in force.
+    location
+        Returns where people reach the gateway; None while it is not known.
+    endpoints
+        Where pods of LClusters reach it.
+    reports
+        What LClusters cost.
+    """
+
+    client: Client
+    cache: Cache
+    conventions: Conventions
+    settings: Settings
+    instrumentation: Instrumentation
+    profiles: Callable[[], ProfileSet]
+    location: Callable[[], GatewayLocation | None]
+    endpoints: GatewayEndpoints
+    reports: CostReports
+    enqueue: Callable[[WorkKey], None]
+
+    async def reconcile(self, key: WorkKey, failed_before: int) -> Outcome:
+        """Reconcile what the key names; ``failed_before`` times it failed in a row."""
+        if isinstance(key, Departed):
+            return await self._deletions.reconcile(key)
+        if isinstance(key, TenantCluster):
+            return await self._lclusters.reconcile(key.name, failed_before)
+        if isinstance(key, Person):
+            return await self._people.reconcile(key, failed_before)
+        return await self._tenants.reconcile(key.name, failed_before)
+
+    @cached_property
+    def _lclusters(self) -> LClusterReconciler:
+        return LClusterReconciler(
+            self.client,
+            self.cache,
+            self._applier,
+            self._outbox,
+            self.conventions,
+            self.location,
+            self.endpoints,
+            self.reports,
+        )
+
+    @cached_property
+    def _tenants(self) -> LNamespaceReconciler:
+        return LNamespaceReconciler(
+            self.client,
+            self.cache,
+            self._applier,
+            EventRecorder(self.client, lnamespaces(self.conventions)),
+            self._outbox,
+            self.conventions,
+            self.settings.reserved,
+            self.instrumentation,
+            profiles=self.profiles,
+        )
+
+    @cached_property
+    def _people(self) -> PersonReconciler:
+        return PersonReconciler(
+            self.cache,
+            Accounts(self.client, self.cache, self.conventions),
+            self._new_applier(self._people_concurrency),
+            self.conventions,
+            lambda name: self.enqueue(Tenant(name)),
+        )
+
+    @cached_property
+    def _deletions(self) -> DeletionReconciler:
+        return DeletionReconciler(
+            self.cache, self._outbox, self.conventions, self.settings.reserved
+        )
+
+    @cached_property
+    def _outbox(self) -> BillingRecorder:
+        return BillingRecorder(self.client, self.conventions.names)
+
+    @cached_property
+    def _applier(self) -> Applier:
+        """Return the applier that LNamespaces and LClusters share."""
+        return self._new_applier(max(1, self.settings.concurrency - self._people_concurrency))
+
+    @property
+    def _people_concurrency(self) -> int:
+        """Return how many writes for people may be under way.
+
+        One LNamespace may list 50 sudoers: what is made for them leaves room for all else.
+        """
+        return max(1, self.settings.concurrency // 4)
+
+    def _new_applier(self, concurrency: int) -> Applier:
+        metadata = self.conventions.managed_metadata
+        return Applier(self.client, self.cache.objects, metadata, concurrency)

@@ -1,0 +1,113 @@
+"""A tenant's requests through the forwarding part of the gateway, on real sockets.
+
+The test is the API server (:mod:`tests.unit.support.server`); it answers each request itself.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from lnamespace.gateway.answer_encodings import answer_encoding
+from lnamespace.gateway.answers import refuse
+from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.forwarding import Forwarder
+from lnamespace.gateway.http.exchange import Exchange
+from lnamespace.gateway.http.limits import ServerLimits
+from lnamespace.gateway.http.server import HttpServer
+from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool, UpstreamResponse
+from lnamespace.gateway.listing import Lister
+from lnamespace.gateway.merging import ResumeLog
+from lnamespace.gateway.namespaces import TenantNamespaces
+from lnamespace.gateway.sealing import TokenSealer
+from lnamespace.gateway.upstream import Upstream
+from lnamespace.gateway.watching import Watcher
+from lnamespace.runtime.addresses import Address
+from lnamespace.translate.encodings import encoding_of
+from lnamespace.translate.headers import headers_up
+from lnamespace.translate.request import ResourceRequest, parse_request
+from lnamespace.translate.status import Refused
+from lnamespace.translate.view import View
+
+from tests.unit.support import server
+from tests.unit.support.translation import ACME
+
+
+async def _no_token() -> str:
+    return ""
+
+
+@dataclass
+class Tenant:
+    """A tenant's client, the API server of the platform, and what the gateway knows.
+
+    Parameters
+    ----------
+    platform
+        What comes in at the API server.
+    other_resources
+        Is set when the tenant is served other resources.
+    namespaces
+        Those of the tenant, in upstream spelling.
+    """
+
+    platform: server.Server
+    namespaces: TenantNamespaces
+    client: UpstreamPool
+    other_resources: asyncio.Event
+
+    def open(self, *names: str) -> None:
+        """Let the tenant have namespaces."""
+        for each in names:
+            self.namespaces.add(each)
+            self.namespaces.grant(each, granted=True)
+
+    def ask(
+        self, method: str, target: str, body: bytes = b"", **headers: str
+    ) -> "asyncio.Task[UpstreamResponse]":
+        """Send a request; underscores in the names of headers are dashes."""
+        sent = tuple((name.replace("_", "-"), value) for name, value in headers.items())
+        return asyncio.create_task(self.client.send(method, target, sent, body))
+
+
+@asynccontextmanager
+async def forwarding(view: View = ACME) -> AsyncIterator[Tenant]:
+    """Serve one tenant for as long as the block lasts."""
+    namespaces, other_resources = TenantNamespaces(), asyncio.Event()
+    async with server.serving() as platform:
+        upstream = Upstream(_pool(platform.url), _no_token)
+        sealer = TokenSealer([b"k" * 32])
+        forwarder = Forwarder(upstream, Lister(upstream, sealer), Watcher(upstream, ResumeLog()))
+
+        async def handle(exchange: Exchange) -> None:
+            try:
+                call = replace(_call(exchange, view), other_resources=other_resources.wait)
+                await forwarder.forward(call, namespaces)
+            except Refused as refused:
+                await refuse(exchange, refused)
+
+        gateway = HttpServer(handle, ServerLimits(finish=0.1))
+        address = await gateway.start(Address("127.0.0.1", 0))
+        client = _pool(f"http://127.0.0.1:{address.port}")
+        try:
+            yield Tenant(platform, namespaces, client, other_resources)
+        finally:
+            client.close()
+            await gateway.stop()
+            upstream.close()
+
+
+def _pool(url: str) -> UpstreamPool:
+    address = urlsplit(url)
+    return UpstreamPool(UpstreamAddress(str(address.hostname), address.port or 0, None))
+
+
+def _call(exchange: Exchange, view: View) -> TenantCall:
+    sent = exchange.request
+    request = parse_request(sent.method, sent.target, view.resources, view.tenant)
+    assert isinstance(request, ResourceRequest)
+    encoding = encoding_of(request, ",".join(sent.values("accept")))
+    headers = headers_up(request, sent.headers, encoding.accept)
+    answer = answer_encoding(encoding.media_type)
+    return TenantCall(exchange, request, view, "ann", headers, answer)

@@ -1,0 +1,229 @@
+"""Requests of a tenant and their answers, as the gateway forwards them."""
+
+import asyncio
+import gzip
+import json
+
+import pytest
+from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.translate.list_options import INITIAL_EVENTS_END
+from lnamespace.translate.patches import APPLY_PATCH
+
+from tests.unit.support.forwarded import Tenant, forwarding
+from tests.unit.support.server import DEADLINE
+from tests.unit.support.translation import LABEL
+
+NAMESPACES = "/api/v1/namespaces"
+DEPRECATED = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
+NO_ENDPOINTS = {"kind": "EndpointsList", "metadata": {"resourceVersion": "7"}, "items": []}
+
+
+async def answer_version(tenant: Tenant) -> None:
+    """Answer the gateway's own question for the resource version of now."""
+    asked = await tenant.platform.next("GET", limit="1")
+    assert asked.path == NAMESPACES
+    asked.answer({"kind": "NamespaceList", "metadata": {"resourceVersion": "77"}, "items": []})
+
+
+def warned(response: UpstreamResponse) -> list[str]:
+    return [value for name, value in response.headers if name == "warning"]
+
+
+def named(name: str) -> bytes:
+    return json.dumps({"metadata": {"name": name}}).encode()
+
+
+async def test_a_dry_run_of_a_namespace_does_not_wait_for_rights_in_it() -> None:
+    """The gateway waited 10 s to be let in where nothing had been made."""
+    async with forwarding() as tenant:
+        began = asyncio.get_running_loop().time()
+        asked = tenant.ask("POST", f"{NAMESPACES}?dryRun=All", named("new"))
+        sent = await tenant.platform.next("POST", dryRun="All")
+        made = {"name": "acme-new", "labels": {LABEL: "acme"}}
+        sent.answer({"kind": "Namespace", "metadata": made}, 201)
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+        assert answered.status == 201
+        assert asyncio.get_running_loop().time() - began < 9
+
+
+@pytest.mark.parametrize("query", ["", "?limit=5"])
+async def test_a_list_over_all_namespaces_warns_once_of_what_each_part_warns_of(query: str) -> None:
+    async with forwarding() as tenant:
+        tenant.open("acme-a", "acme-b")
+        asked = tenant.ask("GET", f"/api/v1/endpoints{query}")
+        for _ in range(2):
+            part = await tenant.platform.next("GET")
+            told = {"Warning": DEPRECATED, "Cache-Control": "no-cache, private", "Audit-Id": "i"}
+            part.answer(NO_ENDPOINTS, headers=told)
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+        assert warned(answered) == [DEPRECATED]
+        assert answered.value("cache-control") == "no-cache, private"
+        assert answered.value("audit-id") == "i"
+
+
+@pytest.mark.parametrize("path", ["/api/v1/endpoints", f"{NAMESPACES}/a/endpoints"])
+async def test_a_watch_warns_of_a_version_that_is_deprecated(path: str) -> None:
+    async with forwarding() as tenant:
+        tenant.open("acme-a", "acme-b")
+        asked = tenant.ask("GET", f"{path}?watch=1")
+        part = await tenant.platform.next("GET", watch="1")
+        await part.send({"type": "BOOKMARK", "object": NO_ENDPOINTS}, warning=DEPRECATED)
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+        assert warned(answered) == [DEPRECATED]
+        answered.close()
+
+
+async def test_what_the_gateway_answers_itself_is_kept_in_no_cache() -> None:
+    async with forwarding() as tenant:
+        asked = tenant.ask("GET", f"{NAMESPACES}/nope/configmaps/c")
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+        assert (answered.status, answered.value("cache-control")) == (404, "no-cache, private")
+
+
+@pytest.mark.parametrize(
+    "target", ["/api/v1/configmaps", "/api/v1/configmaps?limit=5", f"{NAMESPACES}/nope/configmaps"]
+)
+async def test_a_list_is_empty_where_no_namespace_is_open(target: str) -> None:
+    """In an LCluster that is being deleted it was an internal error, or refused."""
+    async with forwarding() as tenant:
+        tenant.namespaces.add("acme-last", terminating=True)
+        asked = tenant.ask("GET", target)
+        await answer_version(tenant)
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+        assert answered.status == 200
+        assert json.loads(await answered.read()) == {
+            "kind": "ConfigMapList",
+            "apiVersion": "v1",
+            "metadata": {"resourceVersion": "77"},
+            "items": [],
+        }
+
+
+async def test_a_list_is_empty_whose_last_namespace_is_closed_meanwhile() -> None:
+    async with forwarding() as tenant:
+        tenant.open("acme-last")
+        asked = tenant.ask("GET", "/api/v1/configmaps")
+        part = await tenant.platform.next("GET")
+        tenant.namespaces.add("acme-last", terminating=True)
+        tenant.namespaces.grant("acme-last", granted=False)
+        part.refuse(403, "Forbidden")
+        await answer_version(tenant)
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+        assert answered.status == 200
+        assert json.loads(await answered.read())["items"] == []
+
+
+@pytest.mark.parametrize("path", ["/api/v1/configmaps", f"{NAMESPACES}/nope/configmaps"])
+async def test_the_initial_events_end_where_no_namespace_is_open(path: str) -> None:
+    """Clients that begin so waited without an end: there was no watch that could say it."""
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1"
+    async with forwarding() as tenant:
+        asked = tenant.ask("GET", f"{path}?{query}")
+        await answer_version(tenant)
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+            told = json.loads(await answered.take())
+        assert told["type"] == "BOOKMARK"
+        assert told["object"]["metadata"]["resourceVersion"] == "77"
+        assert told["object"]["metadata"]["annotations"] == {INITIAL_EVENTS_END: "true"}
+        answered.close()
+
+
+async def test_a_watch_with_which_no_namespace_was_open_tells_of_those_that_come() -> None:
+    async with forwarding() as tenant:
+        async with asyncio.timeout(DEADLINE):
+            answered = await tenant.ask("GET", "/api/v1/configmaps?watch=1")
+        tenant.open("acme-new")
+        part = await tenant.platform.next("GET", watch="1")
+        assert part.path == f"{NAMESPACES}/acme-new/configmaps"
+        made = {"name": "c", "namespace": "acme-new", "resourceVersion": "9"}
+        await part.send({"type": "ADDED", "object": {"kind": "ConfigMap", "metadata": made}})
+        async with asyncio.timeout(DEADLINE):
+            told = json.loads(await answered.take())
+        assert told["object"]["metadata"]["namespace"] == "new"
+        answered.close()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content_type", "words"),
+    [
+        ("POST", "configmaps", "application/json", 'namespaces "nope" not found'),
+        ("PATCH", "configmaps/c", APPLY_PATCH, 'namespaces "nope" not found'),
+        ("PATCH", "configmaps/c", "application/merge-patch+json", 'configmaps "c" not found'),
+        ("POST", "pods/p/eviction", "application/json", 'namespaces "nope" not found'),
+        ("POST", "pods/p/exec", "", 'pods "p" not found'),
+        ("GET", "configmaps/c", "", 'configmaps "c" not found'),
+        ("DELETE", "configmaps/c", "", 'configmaps "c" not found'),
+    ],
+)
+async def test_what_would_be_made_in_no_namespace_is_refused_for_the_namespace(
+    method: str, path: str, content_type: str, words: str
+) -> None:
+    """kubectl apply was told that the object is not there, which it was to make."""
+    async with forwarding() as tenant:
+        target = f"{NAMESPACES}/nope/{path}"
+        async with asyncio.timeout(DEADLINE):
+            answered = await tenant.ask(method, target, named("c"), content_type=content_type)
+            told = json.loads(await answered.read())
+        assert (told["code"], told["message"]) == (404, words)
+
+
+async def test_nothing_is_deleted_of_a_namespace_that_is_not_there() -> None:
+    async with forwarding() as tenant:
+        tenant.open("acme-default")
+        target = f"{NAMESPACES}/nope/configmaps?labelSelector=a%3Db&dryRun=All"
+        asked = tenant.ask("DELETE", target)
+        found = {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": []}
+        (await tenant.platform.next("GET", labelSelector="a=b", dryRun=None)).answer(found)
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+        assert answered.status == 200
+        assert json.loads(await answered.read())["items"] == []
+
+
+async def test_a_watch_of_what_the_gateway_makes_ends_when_there_is_something_else() -> None:
+    """Nobody who watches APIServices was told of a new group."""
+    async with forwarding() as tenant:
+        path = "/apis/networking.k8s.io/v1/ipaddresses?watch=1"
+        async with asyncio.timeout(DEADLINE):
+            answered = await tenant.ask("GET", path)
+            tenant.other_resources.set()
+            assert await answered.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("accepted", "size", "compressed"),
+    [
+        ("gzip", 200_000, True),
+        ("deflate, gzip", 2_000_000, True),
+        ("gzip", 1000, False),
+        ("", 200_000, False),
+        ("gzip;q=0", 200_000, False),
+        ("br", 2_000_000, False),
+    ],
+)
+async def test_a_long_answer_is_compressed_for_who_asks_for_it(
+    accepted: str, size: int, compressed: bool
+) -> None:
+    """kube-apiserver does so above 128 KiB; lists came in eleven times as many bytes."""
+    each = {"metadata": {"name": "c", "namespace": "acme-a"}, "data": {"k": "v" * 5000}}
+    items = [each] * (size // 5000)
+    found = {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": items}
+    async with forwarding() as tenant:
+        tenant.open("acme-a")
+        path = f"{NAMESPACES}/a/configmaps"
+        asked = tenant.ask("GET", path, accept_encoding=accepted)
+        (await tenant.platform.next("GET")).answer(found)
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+            body = await answered.read()
+    assert answered.value("content-encoding") == ("gzip" if compressed else "")
+    assert answered.value("vary") == ("Accept-Encoding" if compressed else "")
+    told = json.loads(gzip.decompress(body) if compressed else body)
+    assert [item["metadata"]["namespace"] for item in told["items"]] == ["a"] * len(items)

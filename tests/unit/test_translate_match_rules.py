@@ -1,0 +1,108 @@
+"""Admission policies name objects as the tenant does, and judge those upstream."""
+
+from contextlib import nullcontext
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lnamespace.translate.bodies import request_up
+from lnamespace.translate.status import Refused
+
+from tests.unit.support.translation import ACME, asked, down, up
+
+
+def named(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}}
+
+
+NAMED_RULES: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "namespaces": ({"apiGroups": [""], "resources": ["namespaces"]}, ["acme-prod"]),
+    "a subresource": ({"apiGroups": [""], "resources": ["namespaces/status"]}, ["acme-prod"]),
+    "definitions": (
+        {
+            "apiGroups": ["apiextensions.k8s.io"],
+            "resources": ["customresourcedefinitions"],
+        },
+        ["prod"],
+    ),
+    "configmaps": ({"apiGroups": [""], "resources": ["configmaps"]}, ["prod"]),
+    "both": ({"apiGroups": [""], "resources": ["namespaces", "configmaps"]}, ["acme-prod", "prod"]),
+    "everything": ({"apiGroups": ["*"], "resources": ["*"]}, ["acme-prod", "prod"]),
+    "everything cluster-scoped": (
+        {"apiGroups": [""], "resources": ["*"], "scope": "Cluster"},
+        ["acme-prod"],
+    ),
+    "everything in namespaces": (
+        {"apiGroups": ["*"], "resources": ["*"], "scope": "Namespaced"},
+        ["prod"],
+    ),
+    "the tenant's own": ({"apiGroups": ["example.com"], "resources": ["gadgets"]}, ["acme-prod"]),
+    "what is not there yet": ({"apiGroups": ["later.com"], "resources": ["laters"]}, ["prod"]),
+}
+
+
+@pytest.mark.parametrize("what", NAMED_RULES)
+@pytest.mark.parametrize("key", ["resourceRules", "excludeResourceRules"])
+@pytest.mark.parametrize(
+    ("plural", "member"),
+    [
+        ("validatingadmissionpolicies", "matchConstraints"),
+        ("validatingadmissionpolicybindings", "matchResources"),
+    ],
+)
+def test_a_policy_judges_the_objects_that_it_names(
+    plural: str, member: str, key: str, what: str
+) -> None:
+    rule, upstream = NAMED_RULES[what]
+    own = named("p") | {"spec": {member: {key: [rule | {"resourceNames": ["prod"]}]}}}
+    sent = up(plural, own)
+    assert sent["spec"][member][key][0]["resourceNames"] == upstream
+    assert down(plural, sent)["spec"][member][key] == own["spec"][member][key]
+
+
+@given(
+    st.sampled_from(sorted(NAMED_RULES)),
+    st.lists(st.sampled_from(["a", "b", "a.b", "c.d.e"]), unique=True, min_size=1),
+)
+def test_the_names_in_a_policy_come_back(what: str, names: list[str]) -> None:
+    assert shown_names(NAMED_RULES[what][0], names) == names
+
+
+@given(
+    st.sampled_from(["configmaps", "the tenant's own", "what is not there yet"]),
+    st.lists(st.sampled_from(["a", "acme-a", "acme-acme-a"]), unique=True, min_size=1),
+)
+def test_names_that_begin_with_the_prefix_come_back(what: str, names: list[str]) -> None:
+    assert shown_names(NAMED_RULES[what][0], names) == names
+
+
+def shown_names(rule: dict[str, Any], names: list[str]) -> Any:
+    """Return what is read of the names of a rule that was written."""
+    spec = {"matchConstraints": {"resourceRules": [rule | {"resourceNames": names}]}}
+    kind = "validatingadmissionpolicies"
+    shown = down(kind, up(kind, named("p") | {"spec": spec}))["spec"]
+    return shown["matchConstraints"]["resourceRules"][0]["resourceNames"]
+
+
+def test_a_policy_has_no_parameters_of_which_a_binding_cannot_tell_how_they_are_named() -> None:
+    def kind(name: str) -> Any:
+        return named("p") | {"spec": {"paramKind": {"apiVersion": "example.com/v1", "kind": name}}}
+
+    sent = up("validatingadmissionpolicies", kind("Widget"))
+    assert sent["spec"]["paramKind"]["apiVersion"] == "acme-example.com/v1"
+    with pytest.raises(Refused, match=r"spec\.paramKind"):
+        up("validatingadmissionpolicies", kind("Gadget"))
+
+
+@pytest.mark.parametrize(
+    ("path", "refused"),
+    [("resourceNames/0", True), ("resources/-", True), ("scope", True), ("operations/0", False)],
+)
+def test_a_name_in_a_policy_is_not_patched_without_its_rule(path: str, refused: bool) -> None:
+    whole = f"/spec/matchConstraints/resourceRules/0/{path}"
+    body = msgspec.json.encode([{"op": "replace", "path": whole, "value": "a"}])
+    request = asked("validatingadmissionpolicies", "patch", name="p")
+    with pytest.raises(Refused) if refused else nullcontext():
+        request_up(request, "application/json-patch+json", body, ACME)
