@@ -108,7 +108,7 @@ class MineDoor:
                 await share.metered(self._answer(asked, request))
                 return
             with self.in_flight.counted(owner, _COUNTED):
-                async with self.in_flight.lane(owner, request or _COUNTED):
+                async with self.in_flight.lane(owner, request or _COUNTED, len(sent.body)):
                     await share.metered(self._answer(asked, request))
 
     async def _answer(self, asked: VisitorRequest, request: Request) -> None:
