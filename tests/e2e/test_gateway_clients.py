@@ -389,6 +389,18 @@ def test_a_pod_is_resized(alice: Resident, root: Api, pod: str) -> None:
     assert "pod updates may not change fields other than" in words
 
 
+def test_the_log_of_a_pod_that_has_not_started_is_empty(alice: Resident) -> None:
+    """The answer 204 had chunks, which clients took for the next answer on the connection."""
+    container = {"name": "main", "image": "example.com/main"}
+    spec = {"automountServiceAccountToken": False, "containers": [container]}
+    alice.api.create(ns_path(HERE, "pods"), {"metadata": {"name": "waits"}, "spec": spec})
+    answer = alice.api.answer("GET", ns_path(HERE, "pods", "waits/log"))
+    assert answer.status == 204
+    assert "transfer-encoding" not in answer.headers.lower()
+    assert "content-type" not in answer.headers.lower()
+    assert here(alice, "logs", "waits").err == ""
+
+
 def delete(api: Api, path: str, options: Object) -> Object:
     answer: Object = json.loads(api.send("DELETE", path, json.dumps(options).encode()))
     return answer

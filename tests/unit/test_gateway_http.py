@@ -175,6 +175,26 @@ async def test_a_client_of_http_1_0_is_answered_without_chunks_until_the_end(
     assert b"chunked" not in head
 
 
+@pytest.mark.parametrize("status", [204, 304])
+async def test_an_answer_that_has_no_body_ends_with_its_head(status: int) -> None:
+    """kubectl logs of a pod that had not started left `0` on its connection, as the next answer."""
+
+    async def empty(exchange: Exchange) -> None:
+        await exchange.start(status, ())
+        await exchange.send(b"nobody reads this")
+        await exchange.end()
+
+    async with serving(empty) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        async with asyncio.timeout(DEADLINE):
+            for _ in range(2):
+                writer.write(b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+                head = await reader.readuntil(b"\r\n\r\n")
+                assert head.startswith(f"HTTP/1.1 {status} ".encode())
+                assert b"chunked" not in head
+        writer.close()
+
+
 async def test_very_many_empty_headers_are_too_large() -> None:
     async with serving(limits=ServerLimits(head=2000, finish=0.1)) as port:
         many = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a:\r\n" * 100 + b"\r\n"

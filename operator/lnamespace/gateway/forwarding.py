@@ -160,10 +160,11 @@ class Forwarder:
         elif response.status >= 400 and response.value("content-type").startswith(JSON):
             await answer_json(call, response.status, response.headers, await response.read())
         else:
-            content_type = ("Content-Type", response.value("content-type"))
+            content_type = response.value("content-type")
+            typed = (("Content-Type", content_type),) if content_type else ()
             proxied = call.request.subresource == "proxy"
             pick = proxied_headers_down if proxied else headers_down
-            down = (content_type, *pick(response.headers, call.view, call.base))
+            down = (*typed, *pick(response.headers, call.view, call.base))
             await pass_on(call.exchange, response, down)
 
     async def _opened(self, call: TenantCall) -> UpstreamResponse:

@@ -9,6 +9,9 @@ from lnamespace.gateway.http.flow import Chunks, WriteGate
 from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
 
 _LONG = 64 * 1024
+_WITHOUT_BODY = frozenset({204, 304})
+"""Statuses whose answers end with their head (RFC 9112, 6.3), as the API server's 204 to a request
+for the log of a pod that has not started: chunks after it are taken for the next answer."""
 
 
 class RequestConnection(Protocol):
@@ -79,19 +82,21 @@ class Exchange:
         """Begin an answer whose length is not known."""
         self.status, self.streamed = status, True
         self.forget_body()
-        ends = ("Transfer-Encoding", "chunked") if self.request.chunks else ("Connection", "close")
+        ends: tuple[tuple[str, str], ...] = (("Connection", "close"),)
+        if self.request.chunks:
+            ends = () if status in _WITHOUT_BODY else (("Transfer-Encoding", "chunked"),)
         self._tell_stream()
-        await self.connection.write(encode_response_head(status, (*headers, ends)))
+        await self.connection.write(encode_response_head(status, (*headers, *ends)))
 
     async def send(self, data: bytes) -> None:
         """Send a part of an answer that was started."""
-        if data:
+        if data and self.status not in _WITHOUT_BODY:
             chunks = self.request.chunks
             await self.connection.write(b"%x\r\n%b\r\n" % (len(data), data) if chunks else data)
 
     async def end(self) -> None:
         """End an answer that was started."""
-        if self.request.chunks:
+        if self.request.chunks and self.status not in _WITHOUT_BODY:
             await self.connection.write(b"0\r\n\r\n")
 
     async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
