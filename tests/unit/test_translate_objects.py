@@ -101,7 +101,7 @@ BOTH_WAYS = [
         reference("Pod", "p", namespace="prod"),
         reference("Pod", "p", namespace="acme-prod"),
     ),
-    ("events", "involvedObject", reference("Node", "n-1"), reference("Node", "n-1")),
+    ("events", "involvedObject", reference("Node", "n-1"), reference("Node", "acme-n-1")),
     (
         "statefulsets",
         "spec.volumeClaimTemplates[].metadata.ownerReferences[]",

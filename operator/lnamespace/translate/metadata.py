@@ -14,6 +14,7 @@ from lnamespace.translate.managed_fields import ManagedFieldsPlan
 from lnamespace.translate.plans import (
     Encoded,
     FieldRule,
+    ListPlan,
     ObjectPlan,
     Scope,
     UpOnly,
@@ -21,7 +22,7 @@ from lnamespace.translate.plans import (
     text_of,
 )
 from lnamespace.translate.quotas import resource_key_down, resource_key_up
-from lnamespace.translate.references import OwnersPlan
+from lnamespace.translate.references import REFERENCE, OwnersPlan
 from lnamespace.translate.resources import ResourceType
 from lnamespace.translate.spellings import (
     CLUSTER_ROLE,
@@ -133,7 +134,7 @@ TEMPLATE_METADATA = ObjectPlan(
     {
         "labels": UpOnly(LabelsPlan()),
         "annotations": UpOnly(AnnotationsPlan()),
-        "ownerReferences": OwnersPlan(),
+        "ownerReferences": ListPlan(REFERENCE),
     }
 )
 """The metadata of a template, which is copied into the objects that are made of it."""

@@ -113,7 +113,7 @@ class View:
 
     def name_up(self, resource: ResourceType, name: str) -> str:
         """Return the name of an object of a resource in upstream spelling."""
-        if resource.namespaced or not name or resource.policy is ServingPolicy.SHARED:
+        if resource.namespaced or not name:
             return name
         if name in self.published.get(resource.group_resource, ()):
             return name
