@@ -101,20 +101,29 @@ def test_who_asks_for_little_is_never_refused_for_others() -> None:
         assert code_of(little, 100) == 429
 
 
-async def test_a_third_list_waits_for_others_of_its_tenant_alone() -> None:
+async def test_a_fifth_list_waits_for_others_of_its_tenant_alone() -> None:
     counted, begun, end = InFlight(200), list[str](), asyncio.Event()
 
-    async def ask(tenant: str, verb: str) -> None:
-        async with counted.lane(tenant, asked("secrets", verb)):
+    async def ask(tenant: str, verb: str, size: int = 0) -> None:
+        async with counted.lane(tenant, asked("secrets", verb), size):
             begun.append(f"{tenant} {verb}")
             await end.wait()
 
     tasks = [asyncio.create_task(ask("a", "list")) for _ in range(6)]
     for tenant, verb in (("a", "get"), ("a", "create"), ("a", "watch"), ("b", "list")):
         tasks.append(asyncio.create_task(ask(tenant, verb)))
+    # Sixteen of 3 MB at once held up everybody at the API server for half a second.
+    tasks += [asyncio.create_task(ask("a", "update", 3_000_000)) for _ in range(4)]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert sorted(begun) == ["a create", "a get", *["a list"] * 2, "a watch", "b list"]
+    assert sorted(begun) == [
+        "a create",
+        "a get",
+        *["a list"] * 4,
+        *["a update"] * 2,
+        "a watch",
+        "b list",
+    ]
     end.set()
     await asyncio.gather(*tasks)
     assert len(begun) == len(tasks)

@@ -39,7 +39,7 @@ from lnamespace.translate.targets import (
 )
 from lnamespace.translate.view import CRDS, NAMESPACES
 
-_MADE: Mapping[GroupResource | None, float] = {CRDS: 0.1, NAMESPACES: 0.02}
+_MADE: Mapping[GroupResource | None, float] = {CRDS: 0.1, NAMESPACES: 0.05}
 """Seconds that the API server and controllers take for what they do about a new object."""
 
 _SELECTORS = ("fieldSelector", "labelSelector")

@@ -19,8 +19,11 @@ from lnamespace.translate.status import too_many_requests
 _BODIES = 64 * 1024 * 1024
 """Bytes of bodies that one tenant may have under way: a quarter of what the listener takes of all
 (:class:`~lnamespace.gateway.http.limits.ServerLimits`)."""
-_LISTS_AT_ONCE, _AT_ONCE = 2, 16
-"""Lists, reads and writes of a tenant that are carried out at once; the others wait for these."""
+_AT_ONCE = {"list": 4, "get": 16, "write": 16, "long write": 2}
+"""What of a tenant is carried out at once of each kind; the others wait for these."""
+_LONG = 256 * 1024
+"""Bytes of a body that take the API server some milliseconds: sixteen of 3 MB at once held up
+everybody there for half a second."""
 _DELAY = 1.0
 """Seconds until a refusal is answered, which says to come again in one."""
 _DELAYED = 500
@@ -79,23 +82,28 @@ class InFlight:
 
     @asynccontextmanager
     async def lane(
-        self, tenant: str, request: ResourceRequest | PathRequest
+        self, tenant: str, request: ResourceRequest | PathRequest, size: int = 0
     ) -> AsyncIterator[None]:
-        """Wait until the tenant has less under way of this kind: lists, reads or writes.
+        """Wait until the tenant has less under way of this kind: lists, reads, writes, long writes.
 
         All tenants have the API server's processors and this process's thread together. The
         hundredth request of one at the same time would slow down the only one of another. Writes
         have a lane of their own, for a tenant's webhook may read before it answers one.
+
+        Parameters
+        ----------
+        size
+            Of the body, in bytes.
         """
         if request.verb == "watch" or _is_streamed(request):
             yield
             return
-        kind = request.verb if request.verb in {"get", "list"} else "write"
+        write = "long write" if size > _LONG else "write"
+        kind = request.verb if request.verb in {"get", "list"} else write
         key = tenant, kind
         lane = self._lanes.get(key)
         if lane is None:
-            places = asyncio.Semaphore(_LISTS_AT_ONCE if kind == "list" else _AT_ONCE)
-            lane = self._lanes[key] = _Lane(places)
+            lane = self._lanes[key] = _Lane(asyncio.Semaphore(_AT_ONCE[kind]))
         lane.users += 1
         try:
             async with lane.places:

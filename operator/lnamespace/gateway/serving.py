@@ -159,7 +159,7 @@ class Gateway:
             record.request = request = await self._parse(asked)
             exchange.verb = request.verb
             with self.in_flight.counted(tenant, request):
-                async with self.in_flight.lane(tenant, request):
+                async with self.in_flight.lane(tenant, request, len(exchange.request.body)):
                     await share.metered(self._serve_request(replace(asked, share=share), request))
 
     async def _serve_request(self, asked: Asked, request: ResourceRequest | PathRequest) -> None:

@@ -41,7 +41,7 @@ class MatchRulePlan(Leaf):
             return value
         names = list_of(rule.get("resourceNames", b"null"))
         if names:
-            named = _Named.of(rule, scope.view)
+            named = _NamedKinds.of(rule, scope.view)
             above = (named.spellings(each) for each in map(text_of, names) if each is not None)
             rule["resourceNames"] = list(dict.fromkeys(each for of in above for each in of))
         return _grouped(rule, _GROUPS.up, scope)
@@ -56,7 +56,7 @@ class MatchRulePlan(Leaf):
         rule = _grouped(rule, _GROUPS.down, scope)
         names = [text_of(each) or "" for each in list_of(rule.get("resourceNames", b"null")) or ()]
         if names:
-            rule["resourceNames"] = _Named.of(_plain(rule), scope.view).below(names)
+            rule["resourceNames"] = _NamedKinds.of(_plain(rule), scope.view).below(names)
         return rule
 
 
@@ -71,7 +71,7 @@ def _plain(rule: Encoded) -> Encoded:
 
 
 @dataclass(frozen=True)
-class _Named:
+class _NamedKinds:
     """The resources of a rule: those whose names have the prefix, and whether there are others."""
 
     view: View
@@ -79,7 +79,7 @@ class _Named:
     others: bool
 
     @classmethod
-    def of(cls, rule: Encoded, view: View) -> "_Named":
+    def of(cls, rule: Encoded, view: View) -> "_NamedKinds":
         """Read a rule in tenant spelling; of what is not known, the scope is not known either."""
         groups, resources = _texts(rule, "apiGroups"), _texts(rule, "resources")
         plurals = {each.partition("/")[0] for each in resources}

@@ -37,7 +37,7 @@ Request = ResourceRequest | PathRequest | None
 
 
 @dataclass(frozen=True)
-class Asked:
+class VisitorRequest:
     """A request of somebody who has logged in."""
 
     exchange: Exchange
@@ -103,15 +103,15 @@ class MineDoor:
             self.in_flight.holding(owner, len(sent.body)),
             self.shares.of(owner, cut) as share,
         ):
-            asked = Asked(exchange, destination, visitor, share)
+            asked = VisitorRequest(exchange, destination, visitor, share)
             if exchange.verb == "watch":
                 await share.metered(self._answer(asked, request))
                 return
             with self.in_flight.counted(owner, _COUNTED):
-                async with self.in_flight.lane(owner, request or _COUNTED):
+                async with self.in_flight.lane(owner, request or _COUNTED, len(sent.body)):
                     await share.metered(self._answer(asked, request))
 
-    async def _answer(self, asked: Asked, request: Request) -> None:
+    async def _answer(self, asked: VisitorRequest, request: Request) -> None:
         exchange, visitor = asked.exchange, asked.visitor
         if isinstance(request, ResourceRequest) and spans_namespaces(request):
             call = MineCall.of(exchange, request, visitor, self.platform, self.rights)
@@ -145,7 +145,7 @@ class MineDoor:
         mine = request.name in self.rights.held(visitor.subjects)
         return f"/api/v1/namespaces/{encode_segment(request.name)}{query}" if mine else ""
 
-    async def _pass(self, asked: Asked, request: Request) -> None:
+    async def _pass(self, asked: VisitorRequest, request: Request) -> None:
         exchange, destination = asked.exchange, asked.destination
         sent = exchange.request
         headers = headers_for_platform(sent.headers, upgrade=sent.upgrade)
@@ -162,7 +162,7 @@ class MineDoor:
             await answer
 
     async def _while_held(
-        self, asked: Asked, answer: Coroutine[Any, Any, None], namespace: str
+        self, asked: VisitorRequest, answer: Coroutine[Any, Any, None], namespace: str
     ) -> None:
         """Answer; cut a watch or a stream when rights in its namespace end that are there now."""
         if namespace not in self.rights.held(asked.visitor.subjects):
