@@ -170,6 +170,8 @@ class Stage:
         values = ["controller.deploy=false", "ledger.deploy=false", "webhook.deploy=false"]
         values.append(f"webhook.url=https://127.0.0.1:{port}")
         values += ["gateway.enabled=true", "gateway.deploy=false", "gateway.host=localhost"]
+        # No pods run here, and the policies for them refuse a CA that no gateway has told.
+        values.append("gateway.pods=false")
         self._output(["helm", "install", "lnamespace", chart, *place, "--set", ",".join(values)])
         crd = "crd/lnamespaces.tenancy.loblaw.digital"
         self._output(["kubectl", "wait", "--for=condition=Established", crd, "--timeout=30s"])
