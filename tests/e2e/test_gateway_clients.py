@@ -180,6 +180,26 @@ def test_diff_tells_what_an_apply_would_change(alice: Resident) -> None:
     assert "library" not in told.out
 
 
+def test_a_client_side_apply_is_followed_by_server_side_ones_without_a_warning(
+    alice: Resident,
+) -> None:
+    """kubectl was in conflict with itself about the annotation with what was applied last."""
+
+    def applied(value: str, *flags: str) -> Result:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": value}}
+        body |= {"metadata": {"name": "migrates", "namespace": HERE}}
+        return alice.kubectl("apply", "-f", "-", *flags, stdin=json.dumps(body))
+
+    applied("0").ok()
+    for value in ("1", "2", "3"):
+        result = applied(value, "--server-side", "--force-conflicts")
+        result.ok()
+        assert result.err == ""
+    found = alice.api.get(ns_path(HERE, "configmaps/migrates"))
+    kept = found["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"]
+    assert json.loads(kept)["metadata"]["namespace"] == HERE
+
+
 def test_a_rollout_has_a_history_and_goes_back(alice: Resident) -> None:
     one, two = "example.com/web:1", "example.com/web:2"
     here(alice, "apply", "-f", "-", stdin=json.dumps(deployment("rolled", one))).ok()

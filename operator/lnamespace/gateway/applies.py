@@ -21,7 +21,16 @@ from lnamespace.translate.confinement.ownership import (
     unwritten_fields,
 )
 from lnamespace.translate.confinement.rules import Path
+from lnamespace.translate.last_applied import LAST_APPLIED
 from lnamespace.translate.patches import APPLY_PATCH
+
+_LAST_APPLIED_MANAGER = "kubectl-last-applied"
+"""As whom kubectl writes what it has read in the annotation, after a server-side apply.
+
+The API server writes the annotation too, in upstream spelling: so what kubectl read is another
+value than what is stored, and it was in conflict with itself.
+"""
+_LAST_APPLIED_FIELD = f".metadata.annotations.{LAST_APPLIED}"
 
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -69,7 +78,11 @@ async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
     """Read the stored object for an apply to which the gateway adds fields."""
     request = call.request
     media_type = media_type_of(call.exchange.request.value("content-type"))
-    if media_type != APPLY_PATCH or not adds_fields(request.resource):
+    if media_type != APPLY_PATCH:
+        return ApplyBasis()
+    if call.parameter("fieldManager") == _LAST_APPLIED_MANAGER:
+        return ApplyBasis(unwritten=frozenset({_LAST_APPLIED_FIELD}))
+    if not adds_fields(request.resource):
         return ApplyBasis()
     response = await read_stored(upstream, call)
     body = await response.read()

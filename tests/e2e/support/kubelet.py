@@ -35,7 +35,10 @@ def node(admin: Api, folder: Path) -> Iterator[None]:
 
 def _register(admin: Api, port: int) -> None:
     admin.create("/api/v1/nodes", {"metadata": {"name": NODE}})
+    room = {"cpu": "8", "memory": "16Gi", "pods": "110"}
     status = {
+        "capacity": room,
+        "allocatable": room,
         "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
     }
