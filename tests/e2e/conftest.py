@@ -122,7 +122,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def shared(
+def shared_clusters(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SharedClusters]:
     """Return the clusters that several files share, each started by the first of them."""
@@ -132,41 +132,41 @@ def shared(
 
 
 @pytest.fixture(scope="module")
-def gateway_cluster(shared: SharedClusters) -> Iterator[GatewayCluster]:
+def gateway_cluster(shared_clusters: SharedClusters) -> Iterator[GatewayCluster]:
     """Return the cluster that files about the gateway share, as their fixture `cluster`.
 
     Each has LClusters of names of its own, and leaves the gateway as it was. To kubectl all of them
     are at one address.
     """
-    found = shared.running("gateway_cluster", GatewayCluster)
+    found = shared_clusters.running("gateway_cluster", GatewayCluster)
     yield found
     found.forget_discovery()
 
 
 @pytest.fixture(scope="module")
-def published_cluster(shared: SharedClusters) -> Iterator[GatewayCluster]:
+def published_cluster(shared_clusters: SharedClusters) -> Iterator[GatewayCluster]:
     """Return the cluster that files about what the platform publishes share, likewise."""
-    found = shared.running("published_cluster", PublishingCluster)
+    found = shared_clusters.running("published_cluster", PublishingCluster)
     yield found
     found.forget_discovery()
 
 
 @pytest.fixture(scope="module")
-def crashing_cluster(shared: SharedClusters) -> Cluster:
+def crashing_cluster(shared_clusters: SharedClusters) -> Cluster:
     """Return the cluster that files share which kill what is on it, with all of it running."""
-    return all_running(shared.running("crashing_cluster", Cluster))
+    return all_running(shared_clusters.running("crashing_cluster", Cluster))
 
 
 @pytest.fixture(scope="module")
-def crashing_gateway_cluster(shared: SharedClusters) -> GatewayCluster:
+def crashing_gateway_cluster(shared_clusters: SharedClusters) -> GatewayCluster:
     """Return the cluster with a gateway that files share which kill what is on it, likewise."""
-    return all_running(shared.running("crashing_gateway_cluster", GatewayCluster))
+    return all_running(shared_clusters.running("crashing_gateway_cluster", GatewayCluster))
 
 
 @pytest.fixture(scope="module")
-def lcluster_instance(shared: SharedClusters) -> Instance:
+def lcluster_instance(shared_clusters: SharedClusters) -> Instance:
     """Return where files about LClusters without a gateway start controllers of their own."""
-    return shared.entered("lcluster_instance", with_lclusters)
+    return shared_clusters.entered("lcluster_instance", with_lclusters)
 
 
 @pytest.fixture(scope="module")
