@@ -33,7 +33,7 @@ LIMIT = 5
 BOT = "system:serviceaccount:kube-public:bot"
 VARIABLES = {
     "LNAMESPACE_LIMIT_PER_REQUESTER": str(LIMIT),
-    "LNAMESPACE_LIMIT_EXCEPTIONS": json.dumps({"admin": 0, "system:masters": 0, BOT: 1}),
+    "LNAMESPACE_LIMIT_EXCEPTIONS": json.dumps({"lnamespace-admin": 0, BOT: 1}),
 }
 LEASE = {"LNAMESPACE_LEASE": f"{RELEASE_NAMESPACE}/lnamespace-controller"}
 REQUESTER = "tenancy.loblaw.digital/requester"

@@ -178,9 +178,10 @@ def test_a_binding_for_everybody_is_told_and_those_of_every_api_server_are_not()
             GroupBinding("some", "team", "view", team),
             GroupBinding("system:discovery", "", "system:discovery", everybody),
             GroupBinding("lnamespace:authenticated", "", "lnamespace:authenticated", everybody),
+            GroupBinding("lnamespace-gateway", "kube-public", "lnamespace-gateway", everybody),
         )
     )
-    assert len(found) == 1
+    assert len(found) == 1, found
     assert found[0].startswith("warning: clusterrolebindings all: gives view")
 
 

@@ -154,10 +154,13 @@ def _taken_names(state: PlatformState) -> Iterator[CheckFinding]:
 def _everybody(state: PlatformState) -> Iterator[CheckFinding]:
     """Tell what the platform gives to groups in which every ServiceAccount of an LCluster is."""
     groups = {*_EVERY_ACCOUNT, f"system:serviceaccounts:{state.names.clusters_namespace}"}
-    ours = {f"{state.names.prefix}:authenticated", f"{state.names.prefix}-mine"}
+    # The chart's own: to see LNamespaces, and to read where the gateway is and which CA it has.
+    ours = {("", f"{state.names.prefix}:authenticated")}
+    ours |= {("kube-public", f"{state.names.prefix}-gateway")}
     for binding in state.bindings:
         given = {each.name for each in binding.subjects if each.kind == "Group"} & groups
-        if given and binding.role not in _ROLES_OF_EVERYBODY | ours:
+        known = binding.role in _ROLES_OF_EVERYBODY or (binding.namespace, binding.role) in ours
+        if given and not known:
             yield CheckFinding(
                 Severity.WARNING,
                 str(binding),
