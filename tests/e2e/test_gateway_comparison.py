@@ -1,6 +1,7 @@
 """Requests through the gateway have the answers of a plain cluster."""
 
 import base64
+import gzip
 import json
 import time
 from functools import partial
@@ -413,6 +414,23 @@ def test_requests_have_the_answers_of_a_plain_cluster(
     inside = alice.acting("alice", "system:masters")
     ask_about_custom_resources(clusters, cluster.admin, inside)
     assert "\n".join(clusters.differences[:30]) == ""
+
+
+def test_a_long_list_is_in_gzip_for_who_asks(cluster: GatewayCluster, alice: Api) -> None:
+    """It came as it is; a short one does so everywhere."""
+    inside, asked = alice.acting("alice", "system:masters"), (("Accept-Encoding", "gzip"),)
+    for number in range(3):
+        body = {"metadata": {"name": f"long-{number}"}, "data": {"a": "b" * 60_000}}
+        inside.create(f"{NAMESPACES}/kube-public/configmaps", body)
+    for api, space in ((cluster.admin, "compared-kube-public"), (inside, "kube-public")):
+        path = f"{NAMESPACES}/{space}/configmaps"
+        answer = api.answer("GET", path, b"", asked)
+        assert "content-encoding: gzip" in answer.headers.lower()
+        assert "vary: accept-encoding" in answer.headers.lower()
+        assert len(json.loads(gzip.decompress(answer.body))["items"]) >= 3
+        short = api.answer("GET", f"{path}/long-0", b"", asked)
+        assert "content-encoding" not in short.headers.lower()
+        assert "content-encoding" not in api.answer("GET", path).headers.lower()
 
 
 def test_a_dry_run_of_a_namespace_does_not_wait_for_rights_in_it(alice: Api) -> None:

@@ -313,7 +313,10 @@ class Api:
         """Send a request; who refuses it may answer, and close, before all of it is sent."""
         if connection.sock is None:
             connection.connect()
-        connection.putrequest(method, self.address.path + path)
+        # Else the library asks for no compression first.
+        compressed = any(name == "Accept-Encoding" for name, _ in headers)
+        path = self.address.path + path
+        connection.putrequest(method, path, skip_accept_encoding=compressed)
         for name, value in headers:
             connection.putheader(name, value.encode())
         connection.putheader("Content-Length", str(len(body)))
