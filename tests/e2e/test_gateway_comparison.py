@@ -291,7 +291,7 @@ def ask_about_own_names(clusters: Comparison) -> None:
     spec = {"containers": [{"name": "c", "image": "i"}], "priorityClassName": "compared-high"}
     ask("POST", f"{HERE}/pods", {**own, "spec": spec})
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
-    named = {**rule, "resources": ["namespaces"], "resourceNames": ["compared-x", "same"]}
+    named = {**rule, "resources": ["namespaces"], "resourceNames": ["other", "same"]}
     judged = {
         "matchConstraints": {"resourceRules": [named]},
         "validations": [{"expression": "true"}],

@@ -159,9 +159,16 @@ def failed(plural: str, field: str, value: str, **details: str) -> tuple[str, st
         (
             "rolebindings",
             "roleRef",
+            '{"apiGroup":"g","kind":"ClusterRole","name":"acme-acme-r"}',
             '{"apiGroup":"g","kind":"ClusterRole","name":"acme-r"}',
-            '{"apiGroup":"g","kind":"ClusterRole","name":"r"}',
         ),
+        (
+            "rolebindings",
+            "roleRef",
+            '{"APIGroup":"g","Kind":"ClusterRole","Name":"acme-acme-r"}',
+            '{"APIGroup":"g","Kind":"ClusterRole","Name":"acme-r"}',
+        ),
+        ("pods", "spec.priorityClassName", '"acme-acme-high"', '"acme-high"'),
         (
             "rolebindings",
             "roleRef",

@@ -20,7 +20,7 @@ _AFTER = 512
 _AT_MOST = 256
 """How many names of a text are looked at: one that is made of them is not for people."""
 _BETWEEN = (
-    r"""(?:"?,\s?"name":\s?"|, namespace: [^,\s]*, name: """
+    r"""(?:"?,\s?"[nN]ame":\s?"|, namespace: [^,\s]*, name: """
     r"""|["'\])]{0,2}[\s:=/]{1,2}"""
     r"""(?:(?:object |resource )?(?:with )?named?[\s:=]{1,2})?["'`\[(]{0,2})"""
 )

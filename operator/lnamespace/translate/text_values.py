@@ -1,4 +1,8 @@
-"""Values that the API server quotes of a field: what the field is says how they are spelled."""
+"""Values that the API server quotes of a field: what the field is says how they are spelled.
+
+Whole objects are left to :mod:`~lnamespace.translate.text_names`, for which their keys are words:
+some have the keys of the schema and some those of Go, such as ``"Kind":"ClusterRole"``.
+"""
 
 import json
 import re
@@ -11,7 +15,7 @@ from msgspec.json import encode
 from lnamespace.translate.catalogue import rule_at
 from lnamespace.translate.plans import FieldRule, Foreign, Scope
 
-_OPINION = re.compile(r"(?:Invalid value|Not found|Duplicate value|Unsupported value): (?=[\"{\[])")
+_OPINION = re.compile(r"(?:Invalid value|Not found|Duplicate value|Unsupported value): (?=\")")
 _PATH = re.compile(r"(?<![\w.\]-])([A-Za-z][\w.-]*(?:\[[^\]\s]*\][\w.-]*)*): $")
 _STEP = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 _LONGEST_PATH, _LONGEST_VALUE = 300, 16384
