@@ -156,7 +156,11 @@ def test_what_it_marks_is_not_marked_for_the_platforms_operator(
     assert shown["annotations"]["tenancy.loblaw.digital/owner-uid"]
     upstream = cluster.admin.get(f"{NAMESPACES}/nested-{name}")["metadata"]
     assert upstream["labels"]["app.kubernetes.io/managed-by"] == "nested.lnamespace"
-    ours = {key for key in (*upstream["labels"], *upstream["annotations"]) if key.startswith("ten")}
+    ours = {
+        key
+        for key in (*upstream["labels"], *upstream["annotations"])
+        if key.startswith("tenancy.loblaw.digital/")
+    }
     assert ours == {"tenancy.loblaw.digital/lcluster"}
     selector = {"labelSelector": "app.kubernetes.io/managed-by=lnamespace"}
     assert "nested-" not in json.dumps(cluster.admin.get(NAMESPACES, **selector))
