@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from lnamespace.kube.prefixed import ALL_KINDS
 from lnamespace.translate.policies import resource_policy
 from lnamespace.translate.resources import GroupResource, ServingPolicy
 
@@ -66,6 +67,13 @@ def test_it_writes_the_kinds_that_lclusters_have_objects_of() -> None:
         if resource_policy(GroupResource(group, resource), namespaced=False).policy in OWN
     }
     assert written == owned - ANSWERED_BY_THE_GATEWAY
+
+
+def test_the_controller_deletes_all_kinds_that_lclusters_have_objects_of() -> None:
+    """CSINodes of an LCluster were left when it was deleted."""
+    written = {(kind["group"], resource) for kind in kinds() for resource in kind["resources"]}
+    deleted = {(each.group, each.plural) for each in ALL_KINDS}
+    assert written - {("", "namespaces")} <= deleted
 
 
 def test_a_subresource_is_one_of_a_resource_that_it_writes() -> None:

@@ -63,6 +63,7 @@ OTHER_KINDS = (
     Resource("resource.k8s.io", "v1", "ResourceSlice", "resourceslices"),
     Resource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses"),
     Resource(_STORAGE, "v1", "CSIDriver", "csidrivers"),
+    Resource(_STORAGE, "v1", "CSINode", "csinodes"),
     Resource(_STORAGE, "v1", "StorageClass", "storageclasses"),
     Resource(_STORAGE, "v1", "VolumeAttachment", "volumeattachments"),
     Resource(_STORAGE, "v1", "VolumeAttributesClass", "volumeattributesclasses"),
