@@ -80,19 +80,19 @@ async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
     media_type = media_type_of(call.exchange.request.value("content-type"))
     if media_type != APPLY_PATCH:
         return ApplyBasis()
-    if call.parameter("fieldManager") == _LAST_APPLIED_MANAGER:
-        return ApplyBasis(unwritten=frozenset({_LAST_APPLIED_FIELD}))
+    manager = call.parameter("fieldManager")
+    kept = frozenset({_LAST_APPLIED_FIELD} if manager == _LAST_APPLIED_MANAGER else ())
     if not adds_fields(request.resource):
-        return ApplyBasis()
+        return ApplyBasis(unwritten=kept)
     response = await read_stored(upstream, call)
     body = await response.read()
     if response.status != 200:
-        return ApplyBasis()  # it is not there, or the write is refused in the same words
+        return ApplyBasis(unwritten=kept)  # it is not there, or refused in the same words
     stored = _decode_object(body)
-    applier = FieldApplier(call.parameter("fieldManager"), request.subresource)
+    applier = FieldApplier(manager, request.subresource)
     return ApplyBasis(
         fields_of_others(request.resource, stored, applier),
-        unwritten_fields(request.resource, stored),
+        unwritten_fields(request.resource, stored) | kept,
     )
 
 
