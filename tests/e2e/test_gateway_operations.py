@@ -358,9 +358,7 @@ def test_a_token_that_is_revoked_is_nobody_at_once_and_others_go_on(
     grant = ("create", "rolebinding", "robots", "--clusterrole=view", "--serviceaccount")
     alice.kubectl(*grant, "default:default").ok()
     lost, kept = robot(alice, "lost"), robot(alice, "kept")
-    eventually(lambda: lost.kubectl("get", "configmaps").code == 0)
-    who = json.loads(lost.kubectl("auth", "whoami", "-o", "json").ok())["status"]["userInfo"]
-    (credential,) = who["extra"]["authentication.kubernetes.io/credential-id"]
+    credential = credential_of(lost)
     token = {"spec": {"token": lost.token}}
     reviews = "/apis/authentication.k8s.io/v1/tokenreviews"
     root = alice.api.acting("alice", "system:masters")
@@ -380,6 +378,32 @@ def test_a_token_that_is_revoked_is_nobody_at_once_and_others_go_on(
     found = [line["user"] for line in audited(cluster) if line["user"]["username"] == robots]
     ids = {each["extra"]["authentication.kubernetes.io/credential-id"][0] for each in found}
     assert credential in ids
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_watch_that_begins_while_its_token_is_revoked_ends_as_well(
+    cluster: GatewayCluster, alice: Resident, number: int
+) -> None:
+    """A busy gateway took both in at once, and the watch went on for as long as it liked."""
+    lost = robot(alice, f"watching-{number}")
+    change = {"spec": {"revokedCredentials": [credential_of(lost)]}}
+    with lost.reading("get", "configmaps", "--watch", "--no-headers") as lines:
+        assert next(lines)
+        # What kubectl has got is a list; its watch begins now.
+        cluster.gateway.hold()
+        try:
+            cluster.admin.patch(f"{LCLUSTERS}/acme", change)
+        finally:
+            cluster.gateway.release()
+        list(lines)
+
+
+def credential_of(robot: "Robot") -> str:
+    """Return the id of a token, as soon as its holder has rights."""
+    eventually(lambda: robot.kubectl("get", "configmaps").code == 0)
+    who = json.loads(robot.kubectl("auth", "whoami", "-o", "json").ok())["status"]["userInfo"]
+    (credential,) = who["extra"]["authentication.kubernetes.io/credential-id"]
+    return str(credential)
 
 
 @dataclass(frozen=True)

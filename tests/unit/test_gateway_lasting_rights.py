@@ -2,10 +2,14 @@
 
 import asyncio
 import gc
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from lnamespace.gateway.lasting_rights import answer_while_allowed
+
+from tests.unit.support.server import DEADLINE
 
 
 async def test_a_client_that_goes_while_it_is_answered_leaves_no_failure_to_nobody() -> None:
@@ -23,7 +27,7 @@ async def test_a_client_that_goes_while_it_is_answered_leaves_no_failure_to_nobo
             await asyncio.Event().wait()
         raise ConnectionResetError("the client is gone")
 
-    serving = asyncio.create_task(answer_while_allowed(answer(), changes.wait, lambda: None))
+    serving = asyncio.create_task(answer_while_allowed(answer, changes.wait, lambda: None))
     for _ in range(5):
         await asyncio.sleep(0)
     serving.cancel()
@@ -33,3 +37,54 @@ async def test_a_client_that_goes_while_it_is_answered_leaves_no_failure_to_nobo
     del serving
     gc.collect()
     assert told == []
+
+
+class Rights:
+    """A right that ends, and who waits for that."""
+
+    def __init__(self) -> None:
+        self.held = True
+        self.ending: Callable[[], None] = lambda: None
+        """What happens when somebody looks whether the right is held."""
+        self._changed = asyncio.Event()
+
+    def changed(self) -> Any:
+        """Return what waits for the next change."""
+        return self._changed.wait()
+
+    def end(self) -> None:
+        """End the right."""
+        self.held = False
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def confirm(self) -> None:
+        """Refuse who has no right."""
+        if not self.held:
+            raise ConnectionAbortedError
+        self.ending()
+
+
+async def test_a_right_that_ends_just_after_it_was_confirmed_ends_the_answer() -> None:
+    """A watch that was opened in the moment of a revocation went on for as long as it liked."""
+    rights = Rights()
+
+    def ending() -> None:
+        asyncio.get_running_loop().call_soon(rights.end)
+
+    rights.ending = ending
+    with pytest.raises(ConnectionAbortedError):
+        async with asyncio.timeout(DEADLINE):
+            await answer_while_allowed(asyncio.Event().wait, rights.changed, rights.confirm)  # type: ignore[arg-type]
+
+
+async def test_an_answer_whose_right_has_ended_before_it_is_never_begun() -> None:
+    rights, begun = Rights(), list[str]()
+    rights.end()
+
+    async def answer() -> None:
+        begun.append("begun")
+
+    with pytest.raises(ConnectionAbortedError):
+        await answer_while_allowed(answer, rights.changed, rights.confirm)
+    assert not begun

@@ -1,6 +1,7 @@
 """Who loses their rights loses what they had opened: watches, exec, port-forwards."""
 
 import asyncio
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -15,15 +16,17 @@ from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.logins import Login
 from lnamespace.gateway.merging import ResumeLog
-from lnamespace.gateway.namespaces import TenantNamespaces
+from lnamespace.gateway.namespaces import TenantNamespaces, WatchedObject, read_watched
 from lnamespace.gateway.serving import Asked, Gateway, refuse_suspended
 from lnamespace.gateway.tenant import ServedTenant
 from lnamespace.gateway.tenants import Tenants
 from lnamespace.gateway.watching import Watcher
+from lnamespace.kube.resources import RBAC
 from lnamespace.model.lcluster import LCluster, LClusterSpec, Suspension
 from lnamespace.model.lnamespace import Metadata
 from lnamespace.model.names import Names
 from lnamespace.model.subject import Member
+from lnamespace.rbac.objects import decode_role
 from lnamespace.translate.made_objects import is_made
 from lnamespace.translate.request import ResourceRequest
 from lnamespace.translate.resources import ResourceTable, ResourceType, ServingPolicy
@@ -33,11 +36,14 @@ from tests.unit.support.server import DEADLINE
 from tests.unit.support.translation import ACME, asked
 
 ANN = (Member("ann"),)
+EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+CLUSTER_ADMIN = {"metadata": {"name": "cluster-admin"}, "rules": [EVERYTHING]}
+PUBLISHED = {"cluster-admin": decode_role(json.dumps(CLUSTER_ADMIN).encode())}
 
 
 def tenant_of(**spec: Any) -> ServedTenant:
     cluster = LCluster(Metadata("acme", "uid-a", "1"), LClusterSpec(users=ANN, **spec))
-    return ServedTenant(cluster, ACME, {})
+    return ServedTenant(cluster, ACME, PUBLISHED)
 
 
 async def test_an_entry_that_expires_is_a_change() -> None:
@@ -152,40 +158,83 @@ async def test_other_resources_of_a_tenant_are_noticed_and_other_rights_are_not(
 class Endless:
     """Forward calls that never end."""
 
+    begun = False
+
     async def forward(self, *_: Any) -> None:
         """Wait for ever."""
+        self.begun = True
         await asyncio.Event().wait()
 
 
-def gateway_with(forwarder: Any) -> Gateway:
+def gateway_with(forwarder: Any, tenant: ServedTenant) -> Gateway:
     nothing = cast(Any, None)
-    return Gateway("", nothing, nothing, forwarder, *(nothing,) * 6)
+    tenants = Tenants(nothing, nothing, Names())
+    tenants._tenants["acme"] = tenant  # noqa: SLF001
+    return Gateway("", tenants, nothing, forwarder, *(nothing,) * 6)
+
+
+class Sent:
+    """A request without a word of whom its sender acts as."""
+
+    request = HttpRequest("GET", "/", ())
+
+
+def asks_of(tenant: ServedTenant, login: Login) -> Asked:
+    nothing = cast(Any, None)
+    return Asked(cast(Any, Sent()), nothing, tenant, login, nothing)
+
+
+def may_do_all(user: str) -> WatchedObject:
+    subject = {"kind": "User", "name": f"lcluster:acme:{user}", "apiGroup": RBAC}
+    binding = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "acme-all", "labels": {Names().lcluster_label: "acme"}},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [subject],
+    }
+    return read_watched(json.dumps(binding).encode())
 
 
 async def test_a_watch_whose_client_is_gone_leaves_nothing_running() -> None:
-    nothing = cast(Any, None)
-    request = asked("pods", "watch")
-    asks = Asked(nothing, nothing, tenant_of(), Login("ann"), nothing)
-    call = TenantCall(nothing, request, ACME, "ann")
+    request, tenant, endless = asked("pods", "watch"), tenant_of(), Endless()
+    tenant.put("clusterrolebindings", may_do_all("ann"))
+    asks = asks_of(tenant, Login("ann"))
+    call = TenantCall(asks.exchange, request, ACME, "ann")
+    gateway = gateway_with(endless, tenant)
     before = asyncio.all_tasks()
-    work = asyncio.create_task(gateway_with(Endless())._while_allowed(asks, request, call))  # noqa: SLF001
+    work = asyncio.create_task(gateway._while_allowed(asks, request, call))  # noqa: SLF001
     await asyncio.sleep(0.01)
+    assert endless.begun
     work.cancel()
     await asyncio.sleep(0.01)
     assert asyncio.all_tasks() == before
 
 
 async def test_a_certificate_that_ends_ends_what_was_opened_with_it() -> None:
-    nothing = cast(Any, None)
     request = asked("pods", "create", name="web", subresource="exec")
     ends = datetime.now(UTC) + timedelta(seconds=0.1)
     login = Login("ann", tenant="acme", lcluster_uid="uid-a", ends=ends)
-    asks = Asked(nothing, nothing, tenant_of(), login, nothing)
-    call = TenantCall(nothing, request, ACME, "ann")
+    tenant, endless = tenant_of(), Endless()
+    tenant.put("clusterrolebindings", may_do_all("ann"))
+    asks = asks_of(tenant, login)
+    call = TenantCall(asks.exchange, request, ACME, "ann")
     with pytest.raises(Refused) as refused:
         async with asyncio.timeout(DEADLINE):
-            await gateway_with(Endless())._while_allowed(asks, request, call)  # noqa: SLF001
+            await gateway_with(endless, tenant)._while_allowed(asks, request, call)  # noqa: SLF001
+    assert endless.begun
     assert refused.value.status.code == 401
+
+
+async def test_a_request_that_waited_while_its_sender_was_taken_off_the_list_is_refused() -> None:
+    """It was admitted before it waited for its turn, and not asked about after."""
+    request, tenant, endless = asked("pods", "get", name="web"), tenant_of(), Endless()
+    asks = asks_of(tenant, Login("ann"))
+    tenant.use(LCluster(tenant.cluster.metadata, LClusterSpec()))
+    with pytest.raises(Refused) as refused:
+        await gateway_with(endless, tenant)._serve_request(asks, request)  # noqa: SLF001
+    assert refused.value.status.code == 403
+    assert not endless.begun
 
 
 class Silent:

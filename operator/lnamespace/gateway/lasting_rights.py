@@ -9,7 +9,7 @@ def _no_end() -> float | None:
 
 
 async def answer_while_allowed(
-    answer: Awaitable[None],
+    answer: Callable[[], Awaitable[None]],
     changed: Callable[[], Awaitable[object]],
     confirm: Callable[[], None],
     seconds_left: Callable[[], float | None] = _no_end,
@@ -19,18 +19,23 @@ async def answer_while_allowed(
     Parameters
     ----------
     changed
-        Returns what waits for the next change of anybody's rights.
+        Returns what waits for the first change of anybody's rights after the call.
     confirm
-        Called after each change; raises if the right to the answer has ended.
+        Called first, and after each change; raises if the right to the answer has ended.
     seconds_left
         Returns after how long to confirm at the latest; None: only after a change.
     """
-    work = asyncio.ensure_future(answer)
-    work.add_done_callback(_retrieve)
+    work: asyncio.Future[None] | None = None
     try:
-        while not work.done():
+        while work is None or not work.done():
+            # Before it is confirmed: a watch whose right ended between the two, or while its
+            # request waited for its turn, went on until the next change, which may be in months.
             change = asyncio.ensure_future(changed())
             try:
+                confirm()
+                if work is None:
+                    work = asyncio.ensure_future(answer())
+                    work.add_done_callback(_retrieve)
                 await asyncio.wait(
                     (work, change), timeout=seconds_left(), return_when=asyncio.FIRST_COMPLETED
                 )
@@ -38,11 +43,10 @@ async def answer_while_allowed(
                 # Also where the client is gone: rights may not change for months, and each watch
                 # that ended meanwhile would leave this behind.
                 change.cancel()
-            if not work.done():
-                confirm()
         await work
     finally:
-        work.cancel()
+        if work is not None:
+            work.cancel()
 
 
 def _retrieve(work: asyncio.Future[None]) -> None:

@@ -164,7 +164,8 @@ class Gateway:
 
     async def _serve_request(self, asked: Asked, request: ResourceRequest | PathRequest) -> None:
         exchange = asked.exchange
-        asked = self._authorized(asked, request)
+        # Once more: it may have waited for its turn since it was admitted.
+        asked = self._authorized(self._still_admitted(asked), request)
         if isinstance(request, PathRequest):
             base, tenant = asked.destination.base, asked.tenant.name
             address = exchange.request.value("host")
@@ -244,29 +245,44 @@ class Gateway:
         self, asked: Asked, request: ResourceRequest, call: TenantCall
     ) -> None:
         """Forward a call; end a watch or a stream when its caller loses the right to it."""
-        forward = self.forwarder.forward(call, asked.tenant.namespaces, asked.tenant.totals)
+        tenant, login = asked.tenant, asked.login
+
+        async def forward() -> None:
+            await self.forwarder.forward(call, tenant.namespaces, tenant.totals)
+
         # A log that was followed went on after its reader was off the list: it has no upgrade.
         if request.verb != "watch" and request.subresource not in STREAMED:
-            await forward
+            await forward()
             return
-        forward = asked.share.metered(forward)  # In a task of its own.
-        tenant, login = asked.tenant, asked.login
-        confirm = partial(self._still_admitted, asked, request)
-        # A certificate of the tenant ends in between.
+
+        def confirm() -> None:
+            # Its end is all that takes a tenant's certificate back. For one of the platform streams
+            # go on, as they do at its API server.
+            if login.tenant:
+                login.confirm_lasts()
+            self._authorized(self._still_admitted(asked), request)
+
+        # In a task of its own. A certificate of the tenant ends in between.
         await answer_while_allowed(
-            forward, tenant.changed, confirm, lambda: login.left if login.tenant else None
+            lambda: asked.share.metered(forward()),
+            tenant.changed,
+            confirm,
+            lambda: login.left if login.tenant else None,
         )
 
-    def _still_admitted(self, asked: Asked, request: ResourceRequest) -> None:
-        # Its end is all that takes a tenant's certificate back. For one of the platform streams go
-        # on, as they do at its API server.
-        if asked.login.tenant:
-            asked.login.confirm_lasts()
+    def _still_admitted(self, asked: Asked) -> Asked:
+        """Return what is asked as who its sender is in the LCluster as it is now.
+
+        Raises
+        ------
+        Refused
+            They are nobody in it any more.
+        """
         tenant = self.tenants.get(asked.tenant.name)
         user = _user(asked.login, tenant) if tenant else None
         if tenant is not asked.tenant or user is None:
             raise _not_listed(asked.login, asked.tenant.name)
-        self._authorized(replace(asked, user=user), request)
+        return replace(asked, user=user)
 
 
 def _user(login: Login, tenant: ServedTenant) -> User | None:

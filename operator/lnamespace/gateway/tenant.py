@@ -1,10 +1,11 @@
 """One tenant: its LCluster, its names, its namespaces, and what its people may do."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from lnamespace.access.entries import ActiveEntries, active_entries
 from lnamespace.gateway.namespaces import TenantNamespaces, WatchedObject
@@ -89,13 +90,12 @@ class ServedTenant:
         self._roles.remove(plural, key)
         self._wake()
 
-    async def changed(self) -> None:
-        """Return after the next change of what anybody may do, or when an entry expires."""
-        expires = self.entries().changes_at
-        left = (expires - datetime.now(UTC)).total_seconds() if expires else None
-        with suppress(TimeoutError):
-            async with asyncio.timeout(left):
-                await self._changed.wait()
+    def changed(self) -> Coroutine[Any, Any, None]:
+        """Return what waits until what anybody may do changes, or an entry expires.
+
+        It is about the time after this call, and not after it is first waited for.
+        """
+        return _set_or_time(self._changed, self.entries().changes_at)
 
     async def other_resources(self, resources: ResourceTable) -> None:
         """Return when the tenant is served other resources than these."""
@@ -105,3 +105,11 @@ class ServedTenant:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+async def _set_or_time(event: asyncio.Event, at: datetime | None) -> None:
+    """Return when an event is set, or at a time if there is one."""
+    left = (at - datetime.now(UTC)).total_seconds() if at else None
+    with suppress(TimeoutError):
+        async with asyncio.timeout(left):
+            await event.wait()

@@ -50,19 +50,16 @@ class Told:
     def disordered(self, uids: set[str]) -> list[object]:
         """Which of these objects it was first told of in another order than it happened.
 
-        After a watch went on, a client may be told again what it was told before it.
+        After a watch went on, a client may be told again what it was told before it: client-go's
+        informer, which has the object then, tells of the first version as a change of it.
         """
-        told = {uid: self.events.get(uid, []) for uid in uids}
-        first = {uid: list(dict.fromkeys(events)) for uid, events in told.items()}
-        return [(uid, each) for uid, each in first.items() if each != sorted(each, key=_version)]
+        told = {uid: [version for _, version in self.events.get(uid, [])] for uid in uids}
+        first = {uid: list(dict.fromkeys(versions)) for uid, versions in told.items()}
+        return [(uid, self.events[uid]) for uid, each in first.items() if each != sorted(each)]
 
     def repeated(self) -> int:
         """How many events it was told again."""
         return sum(len(told) - len(set(told)) for told in self.events.values())
-
-
-def _version(event: tuple[str, int]) -> int:
-    return event[1]
 
 
 class Informer(Protocol):

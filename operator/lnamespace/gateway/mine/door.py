@@ -1,8 +1,9 @@
 """One request at the door ``mine``, from who asks to the answer."""
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from lnamespace.gateway.answers import UpstreamRefused
@@ -150,23 +151,26 @@ class MineDoor:
         sent = exchange.request
         headers = headers_for_platform(sent.headers, upgrade=sent.upgrade)
         passing = Passing(exchange, destination.target, destination.base, asked.share)
-        answer = passing.answer(self.platform.theirs, headers)
+        answer = partial(passing.answer, self.platform.theirs, headers)
         if not isinstance(request, ResourceRequest):
-            await answer
+            await answer()
         elif request.verb == "watch":
             with self.watcher.counts.counted(asked.visitor.user):
                 await self._while_held(asked, answer, request.authorization_namespace)
         elif request.subresource in STREAMED:
             await self._while_held(asked, answer, request.authorization_namespace)
         else:
-            await answer
+            await answer()
 
     async def _while_held(
-        self, asked: VisitorRequest, answer: Coroutine[Any, Any, None], namespace: str
+        self,
+        asked: VisitorRequest,
+        answer: Callable[[], Coroutine[Any, Any, None]],
+        namespace: str,
     ) -> None:
         """Answer; cut a watch or a stream when rights in its namespace end that are there now."""
         if namespace not in self.rights.held(asked.visitor.subjects):
-            await answer
+            await answer()
             return
         changed = asyncio.Event()
         stop = self.rights.listen(asked.visitor.subjects, changed.set)
@@ -181,6 +185,7 @@ class MineDoor:
 
         try:
             # In a task of its own, whose time counts for the visitor too.
-            await answer_while_allowed(asked.share.metered(answer), next_change, confirm)
+            metered = asked.share.metered
+            await answer_while_allowed(lambda: metered(answer()), next_change, confirm)
         finally:
             stop()
