@@ -102,7 +102,7 @@ protobuf-schema: ## Write the table of Kubernetes' protobuf messages from its Go
 	@mkdir -p build
 	@cd hack/controlplane && CGO_ENABLED=0 GOFLAGS=-mod=readonly GOTOOLCHAIN=local GOWORK=off \
 		go run -trimpath ./protobufschema > ../../build/schema.json
-	@mv build/schema.json operator/lnamespace/translate/protobuf/schema.json
+	@mv build/schema.json operator/lnamespace/translate/protocol/protobuf/schema.json
 
 reference: $(VENV) ## Write docs/reference from the code and the chart
 	@PYTHONPATH=hack $(BIN)/python -m docsite docs/reference

@@ -10,17 +10,17 @@ from uuid import uuid4
 
 import pytest
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.discovery import DiscoveryDocuments, DocumentAnswer, DocumentRequest
-from lnamespace.gateway.documents import fetch
+from lnamespace.gateway.discovery.documents import fetch
+from lnamespace.gateway.discovery.paths import DiscoveryDocuments, DocumentAnswer, DocumentRequest
 from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
-from lnamespace.gateway.upstream import Upstream
+from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.connection import Access, connect
-from lnamespace.translate.discovery_formats import AGGREGATED as FORMAT
-from lnamespace.translate.openapi_v2_protobuf import CONTENT_TYPE
-from lnamespace.translate.published import Published
-from lnamespace.translate.request import PathRequest
-from lnamespace.translate.service_paths import service_path
-from lnamespace.translate.status import Refused
+from lnamespace.translate.discovery.openapi_v2_protobuf import CONTENT_TYPE
+from lnamespace.translate.discovery.published import Published
+from lnamespace.translate.discovery.service_paths import service_path
+from lnamespace.translate.protocol.discovery_formats import AGGREGATED as FORMAT
+from lnamespace.translate.protocol.request import PathRequest
+from lnamespace.translate.protocol.status import Refused
 
 from tests.e2e.support.api import Api, Object
 from tests.e2e.support.cluster import Cluster

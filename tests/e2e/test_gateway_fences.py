@@ -16,10 +16,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from lnamespace.model.lcluster import RESERVED_TENANTS
-from lnamespace.translate.confinement import confine
-from lnamespace.translate.resources import ResourceType
-from lnamespace.translate.view import View
-from lnamespace.translate.webhook_routes import GatewayService, WebhookRoute
+from lnamespace.translate.names.view import View
+from lnamespace.translate.names.webhook_routes import GatewayService, WebhookRoute
+from lnamespace.translate.objects.confinement import confine
+from lnamespace.translate.protocol.resources import ResourceType
 
 from tests.e2e.support.api import (
     APPLY,

@@ -19,7 +19,7 @@ from lnamespace.rbac.objects import AccessRule
 from lnamespace.rbac.pinning import encoded_anew, pinned_body
 from lnamespace.rbac.secondary import confirm_connection, confirm_existing
 from lnamespace.rbac.store import RoleStore
-from lnamespace.translate.status import Refused
+from lnamespace.translate.protocol.status import Refused
 
 from tests.e2e.support.api import (
     APPLY,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 from lnamespace.kube.prefixed import ALL_KINDS
-from lnamespace.translate.policies import resource_policy
-from lnamespace.translate.resources import GroupResource, ServingPolicy
+from lnamespace.translate.protocol.policies import resource_policy
+from lnamespace.translate.protocol.resources import GroupResource, ServingPolicy
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = (ROOT / "charts" / "lnamespace" / "templates" / "gateway-rbac.yaml").read_text()

@@ -8,17 +8,17 @@ from typing import Any, cast
 
 import pytest
 from lnamespace.gateway.audit import AuditLog, RequestRecord
+from lnamespace.gateway.authentication.logins import Login
 from lnamespace.gateway.http.connection import ClientConnection
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import HttpRequest
-from lnamespace.gateway.logins import Login
 from lnamespace.model.lcluster import LCluster
 from lnamespace.model.lnamespace import Metadata
 from lnamespace.model.names import Names
 from lnamespace.rbac.attributes import User
 from lnamespace.runtime.lines import LineWriter
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.status import forbidden
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.status import forbidden
 
 from tests.unit.support.translation import asked
 

@@ -14,7 +14,7 @@ from lnamespace.kube.prefixed import ALL_KINDS, ClusterObject
 from lnamespace.kube.resources import CLUSTER_ROLE, CUSTOM_RESOURCE_DEFINITION, NAMESPACE, Resource
 from lnamespace.model.names import Names
 from lnamespace.runtime.tables import print_table
-from lnamespace.translate.published import decode_published
+from lnamespace.translate.discovery.published import decode_published
 from rich.console import Console
 
 NAMES = Names()

@@ -10,17 +10,17 @@ from typing import Any, cast
 
 import pytest
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.discovery import DiscoveryDocuments, DocumentAnswer, DocumentRequest
-from lnamespace.gateway.documents import DocumentCache, FreshDocument, TaggedDocument
+from lnamespace.gateway.discovery.documents import DocumentCache, FreshDocument, TaggedDocument
+from lnamespace.gateway.discovery.paths import DiscoveryDocuments, DocumentAnswer, DocumentRequest
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.upstream import Acting, Upstream
-from lnamespace.translate.discovery_formats import AGGREGATED as FORMAT
-from lnamespace.translate.openapi_v2_protobuf import ACCEPTED, CONTENT_TYPE
-from lnamespace.translate.protobuf.wire import delimited
-from lnamespace.translate.published import Published
-from lnamespace.translate.request import PathRequest
-from lnamespace.translate.service_paths import service_path
-from lnamespace.translate.status import Refused
+from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.translate.discovery.openapi_v2_protobuf import ACCEPTED, CONTENT_TYPE
+from lnamespace.translate.discovery.published import Published
+from lnamespace.translate.discovery.service_paths import service_path
+from lnamespace.translate.protocol.discovery_formats import AGGREGATED as FORMAT
+from lnamespace.translate.protocol.protobuf.wire import delimited
+from lnamespace.translate.protocol.request import PathRequest
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.upstream import recorded
 

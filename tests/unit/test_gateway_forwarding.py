@@ -5,9 +5,9 @@ import gzip
 import json
 
 import pytest
-from lnamespace.gateway.http.upstream import UpstreamResponse
-from lnamespace.translate.list_options import INITIAL_EVENTS_END
-from lnamespace.translate.patches import APPLY_PATCH
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.translate.bodies.patches import APPLY_PATCH
+from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
 
 from tests.unit.support.forwarded import Tenant, forwarding
 from tests.unit.support.server import DEADLINE

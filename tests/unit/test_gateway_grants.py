@@ -5,9 +5,9 @@ from typing import cast
 
 import msgspec
 import pytest
-from lnamespace.gateway.grants import send_until_granted
-from lnamespace.gateway.http.upstream import UpstreamResponse
-from lnamespace.gateway.upstream import ACCOUNT_PREFIX
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.upstream.grants import send_until_granted
+from lnamespace.gateway.upstream.requests import ACCOUNT_PREFIX
 
 WORDS = f'secrets is forbidden: User "{ACCOUNT_PREFIX}acme" cannot create resource "secrets"'
 NAMED = WORDS.replace("secrets is", 'secrets "x" is')

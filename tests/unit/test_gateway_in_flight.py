@@ -3,11 +3,11 @@
 from contextlib import ExitStack
 
 import pytest
+from lnamespace.gateway.fairness.in_flight import InFlight
 from lnamespace.gateway.http.limits import ServerLimits
-from lnamespace.gateway.in_flight import InFlight
-from lnamespace.translate.request import PathRequest, ResourceRequest
-from lnamespace.translate.resources import ResourceType
-from lnamespace.translate.status import Refused
+from lnamespace.translate.protocol.request import PathRequest, ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import Refused
 
 PODS = ResourceType("", "pods", "Pod", namespaced=True)
 GET = ResourceRequest("get", PODS, "v1", "default", "web")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from lnamespace.gateway.lasting_rights import answer_while_allowed
+from lnamespace.gateway.authorization.lasting_rights import answer_while_allowed
 
 from tests.unit.support.server import DEADLINE
 

@@ -1,9 +1,9 @@
 """Lists as the gateway answers them."""
 
 import msgspec
-from lnamespace.gateway.sealing import TokenSealer
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.resources import ResourceType
+from lnamespace.gateway.lists.sealing import TokenSealer
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceType
 
 
 def test_a_list_that_became_too_old_goes_on_by_a_token_of_ours() -> None:

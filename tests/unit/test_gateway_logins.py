@@ -8,13 +8,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from lnamespace.gateway.authorities import TenantIdentity, make_root
-from lnamespace.gateway.certificates import ClientCertificates
+from lnamespace.gateway.authentication.logins import Authenticator, Login
+from lnamespace.gateway.certificates.authorities import TenantIdentity, make_root
+from lnamespace.gateway.certificates.signing_requests import decode_request, signed_status
+from lnamespace.gateway.certificates.tls import ClientCertificates
 from lnamespace.gateway.http.messages import HttpRequest
-from lnamespace.gateway.logins import Authenticator, Login
-from lnamespace.gateway.signing_requests import decode_request, signed_status
-from lnamespace.translate.confinement.certificates import OWN_CLIENT_SIGNER
-from lnamespace.translate.status import Refused
+from lnamespace.translate.objects.confinement.certificates import OWN_CLIENT_SIGNER
+from lnamespace.translate.protocol.status import Refused
 from msgspec import json
 
 ACME = TenantIdentity("acme", "uid-1")

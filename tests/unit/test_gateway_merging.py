@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lnamespace.errors import Forbidden, Unreachable
-from lnamespace.gateway.answers import UpstreamRefused
-from lnamespace.gateway.http.upstream import UpstreamResponse
-from lnamespace.gateway.merged_lists import PageRequest, list_all, list_page
-from lnamespace.gateway.merged_watches import MemberRequest, MergedWatch, WatchRequest
-from lnamespace.gateway.merging import ResumeLog, ToldOrder, merge_pages, read_page
-from lnamespace.gateway.shares import Share
-from lnamespace.translate.continuation import ListPosition
-from lnamespace.translate.status import Refused, expired
+from lnamespace.gateway.fairness.shares import Share
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.lists.merged_lists import PageRequest, list_all, list_page
+from lnamespace.gateway.lists.pages import merge_pages, read_page
+from lnamespace.gateway.requests.answers import UpstreamRefused
+from lnamespace.gateway.watches.merged_watches import MergedWatch
+from lnamespace.gateway.watches.resuming import ResumeLog, ToldOrder
+from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
+from lnamespace.translate.protocol.status import Refused, expired
+from lnamespace.translate.requests.continuation import ListPosition
 
 from tests.unit.support.server import DEADLINE
 

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from lnamespace.gateway.answers import UpstreamRefused
-from lnamespace.gateway.empty_answers import empty_list, empty_replay
 from lnamespace.gateway.http.messages import HttpRequest
+from lnamespace.gateway.lists.empty_answers import empty_list, empty_replay
+from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.passing import headers_for_platform
@@ -21,13 +21,13 @@ from lnamespace.gateway.mine.spans import (
     spans_namespaces,
 )
 from lnamespace.gateway.mine.visitors import Visitor
-from lnamespace.gateway.namespaces import WatchedObject, read_watched
-from lnamespace.gateway.sealing import TokenSealer
+from lnamespace.gateway.requests.answers import UpstreamRefused
+from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.model.subject import Subject, SubjectKind
-from lnamespace.translate.discovery import DiscoveredGroup
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.resources import ResourceTable
-from lnamespace.translate.status import Refused
+from lnamespace.translate.discovery.groups import DiscoveredGroup
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceTable
+from lnamespace.translate.protocol.status import Refused
 
 TABLE_FORM = "application/json;as=Table;g=meta.k8s.io;v=v1"
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from lnamespace.gateway.namespaces import TenantNamespaces, read_watched
+from lnamespace.gateway.tenants.namespaces import TenantNamespaces, read_watched
 
 
 @pytest.fixture

@@ -15,16 +15,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from lnamespace.errors import SettingsError
-from lnamespace.gateway.authorities import TenantIdentity, make_root
-from lnamespace.gateway.certificates import own_context
+from lnamespace.gateway.certificates.authorities import TenantIdentity, make_root
+from lnamespace.gateway.certificates.signer import publish_root
+from lnamespace.gateway.certificates.signing_requests import decode_request, signed_status
+from lnamespace.gateway.certificates.tls import own_context
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.server import HttpServer
 from lnamespace.gateway.pods import API_SERVER_NAMES, certified_hosts
-from lnamespace.gateway.signer import publish_root
-from lnamespace.gateway.signing_requests import decode_request, signed_status
 from lnamespace.runtime.addresses import Address
 from lnamespace.runtime.certificates import key_pem
-from lnamespace.translate.confinement.certificates import OWN_CLIENT_SIGNER
+from lnamespace.translate.objects.confinement.certificates import OWN_CLIENT_SIGNER
 
 from tests.unit.support.server import client_of, serving
 

@@ -5,11 +5,11 @@ import json
 import struct
 
 import pytest
-from lnamespace.gateway.answer_encodings import ProtobufEncoding
-from lnamespace.translate import protobuf
-from lnamespace.translate.protobuf.encoding import ITEMS_OF_STEP
-from lnamespace.translate.resources import GroupResource
-from lnamespace.translate.status import Refused, not_found
+from lnamespace.gateway.requests.answer_encodings import ProtobufEncoding
+from lnamespace.translate.protocol import protobuf
+from lnamespace.translate.protocol.protobuf.encoding import ITEMS_OF_STEP
+from lnamespace.translate.protocol.resources import GroupResource
+from lnamespace.translate.protocol.status import Refused, not_found
 
 STEPS = 5
 

@@ -7,30 +7,31 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
-from lnamespace.gateway.answer_encodings import JsonEncoding
-from lnamespace.gateway.answers import answer_json
 from lnamespace.gateway.audit import RequestRecord
-from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.authentication.logins import Login
 from lnamespace.gateway.doors import Destination
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.messages import HttpRequest
-from lnamespace.gateway.logins import Login
-from lnamespace.gateway.merging import ResumeLog
-from lnamespace.gateway.namespaces import TenantNamespaces, WatchedObject, read_watched
-from lnamespace.gateway.serving import Asked, Gateway, refuse_suspended
-from lnamespace.gateway.tenant import ServedTenant
-from lnamespace.gateway.tenants import Tenants
-from lnamespace.gateway.watching import Watcher
+from lnamespace.gateway.refusals import refuse_suspended
+from lnamespace.gateway.requests.answer_encodings import JsonEncoding
+from lnamespace.gateway.requests.answers import answer_json
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.serving import Asked, Gateway
+from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.namespaces import TenantNamespaces, WatchedObject, read_watched
+from lnamespace.gateway.tenants.tenant import ServedTenant
+from lnamespace.gateway.watches.resuming import ResumeLog
+from lnamespace.gateway.watches.watching import Watcher
 from lnamespace.kube.resources import RBAC
 from lnamespace.model.lcluster import LCluster, LClusterSpec, Suspension
 from lnamespace.model.lnamespace import Metadata
 from lnamespace.model.names import Names
 from lnamespace.model.subject import Member
 from lnamespace.rbac.objects import decode_role
-from lnamespace.translate.made_objects import is_made
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.resources import ResourceTable, ResourceType, ServingPolicy
-from lnamespace.translate.status import Refused
+from lnamespace.translate.objects.made_objects import is_made
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceTable, ResourceType, ServingPolicy
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.server import DEADLINE
 from tests.unit.support.translation import ACME, asked

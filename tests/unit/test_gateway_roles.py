@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lnamespace.access.entries import ActiveEntries
-from lnamespace.gateway.logins import Login
-from lnamespace.gateway.namespaces import WatchedObject, read_watched
-from lnamespace.gateway.people import audited_name, user_of
-from lnamespace.gateway.roles import TenantRoles
+from lnamespace.gateway.authentication.logins import Login
+from lnamespace.gateway.authentication.people import audited_name, user_of
+from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
+from lnamespace.gateway.tenants.roles import TenantRoles
 from lnamespace.kube.resources import RBAC
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.objects import decode_role, role_of_groups
 from lnamespace.rbac.store import RoleStore
-from lnamespace.translate.resources import ResourceTable, ResourceType, ServingPolicy
-from lnamespace.translate.view import View
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol.resources import ResourceTable, ResourceType, ServingPolicy
 
 from tests.unit.support.rbac import JANE, asks
 

@@ -4,15 +4,15 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from lnamespace.gateway import secondary_checks
-from lnamespace.gateway.calls import TenantCall
+from lnamespace.gateway.authorization import secondary_checks
+from lnamespace.gateway.authorization.secondary_checks import confirm_secondary
 from lnamespace.gateway.http.messages import HttpRequest
-from lnamespace.gateway.secondary_checks import confirm_secondary
+from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.rbac.attributes import AccessDecision, Attributes, User, request_attributes
 from lnamespace.rbac.authorizer import Authorizer
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.resources import ResourceType
-from lnamespace.translate.status import Refused
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.translation import ACME
 

@@ -9,9 +9,14 @@ import pytest
 from cryptography import x509
 from cryptography.x509.verification import PolicyBuilder, Store
 from lnamespace.errors import SettingsError
-from lnamespace.gateway.authorities import make_root
-from lnamespace.gateway.certificates import ServerContext
-from lnamespace.gateway.serving_pairs import IssuedPair, MountedPair, gateway_hosts, serving_pair
+from lnamespace.gateway.certificates.authorities import make_root
+from lnamespace.gateway.certificates.serving_pairs import (
+    IssuedPair,
+    MountedPair,
+    gateway_hosts,
+    serving_pair,
+)
+from lnamespace.gateway.certificates.tls import ServerContext
 from lnamespace.settings import Settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

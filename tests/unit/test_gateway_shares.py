@@ -6,17 +6,22 @@ from contextlib import ExitStack, suppress
 from functools import partial
 
 import pytest
-from lnamespace.gateway import in_flight
-from lnamespace.gateway.answer_encodings import JsonEncoding
-from lnamespace.gateway.answers import send_events
+from lnamespace.gateway.fairness import in_flight
+from lnamespace.gateway.fairness.in_flight import InFlight, WatchCounts
+from lnamespace.gateway.fairness.shares import Share, ShareLimits, Shares
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import HttpRequest
-from lnamespace.gateway.http.upstream import UpstreamResponse
-from lnamespace.gateway.in_flight import InFlight, WatchCounts
-from lnamespace.gateway.shares import Share, ShareLimits, Shares
-from lnamespace.gateway.watch_events import OpeningPlace, ToldEvent, WaitingEvents, event_lines
-from lnamespace.translate.request import PathRequest
-from lnamespace.translate.status import Refused
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.requests.answer_encodings import JsonEncoding
+from lnamespace.gateway.requests.answers import send_events
+from lnamespace.gateway.watches.watch_events import (
+    OpeningPlace,
+    ToldEvent,
+    WaitingEvents,
+    event_lines,
+)
+from lnamespace.translate.protocol.request import PathRequest
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.translation import asked
 

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 from lnamespace.errors import ClusterError, Invalid, Unreachable
-from lnamespace.gateway import signer as module
-from lnamespace.gateway.namespaces import WatchedObject
-from lnamespace.gateway.signer import Signer
+from lnamespace.gateway.certificates import signer as module
+from lnamespace.gateway.certificates.signer import Signer
+from lnamespace.gateway.tenants.namespaces import WatchedObject
 
 from tests.unit.support.reviews import DEADLINE, until
 

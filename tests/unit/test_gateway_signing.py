@@ -11,17 +11,21 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from lnamespace.gateway import signing_requests
-from lnamespace.gateway.authorities import (
+from lnamespace.gateway.certificates import signing_requests
+from lnamespace.gateway.certificates.authorities import (
     RootAuthority,
     TenantIdentity,
     make_root,
     read_root,
 )
-from lnamespace.gateway.signing_requests import SigningRequest, decode_request, signed_status
+from lnamespace.gateway.certificates.signing_requests import (
+    SigningRequest,
+    decode_request,
+    signed_status,
+)
 from lnamespace.runtime.certificates import key_pem
-from lnamespace.translate.confinement.certificates import OWN_CLIENT_SIGNER
-from lnamespace.translate.status import Refused
+from lnamespace.translate.objects.confinement.certificates import OWN_CLIENT_SIGNER
+from lnamespace.translate.protocol.status import Refused
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 ROOT = make_root(NOW)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
-from lnamespace.gateway.turns import TurnLimits, Turns
+from lnamespace.gateway.fairness.turns import TurnLimits, Turns
 
 LIMITS = TurnLimits(free=0.1, burst=0.5, most=1.0, busy=0.5, longest=4.0, recent=10.0)
 

@@ -10,14 +10,14 @@ from typing import Any, cast
 import pytest
 from lnamespace.errors import Forbidden, Unreachable
 from lnamespace.gateway.http.server import HttpServer
-from lnamespace.gateway.object_counts import ObjectCounter, count_of, counted_paths
-from lnamespace.gateway.tenants import Tenants
-from lnamespace.gateway.upstream import Acting, Upstream
-from lnamespace.gateway.usage import TenantUsage, expose_usage
-from lnamespace.gateway.volume_sizes import VolumeSizes, read_volume
+from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.object_counts import ObjectCounter, count_of, counted_paths
+from lnamespace.gateway.tenants.usage import TenantUsage, expose_usage
+from lnamespace.gateway.tenants.volume_sizes import VolumeSizes, read_volume
+from lnamespace.gateway.upstream.requests import Acting, Upstream
 from lnamespace.metrics.gateway import GatewayMetrics
-from lnamespace.translate.resources import ResourceTable, ResourceType
-from lnamespace.translate.view import View
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
 
 LIST = frozenset({"get", "list"})
 

@@ -6,14 +6,14 @@ from urllib.parse import unquote
 
 import msgspec
 import pytest
-from lnamespace.gateway.calls import TenantCall
-from lnamespace.gateway.parts import cluster_parts
-from lnamespace.gateway.upstream import Upstream
-from lnamespace.gateway.volume_sizes import VolumeSizes, read_volume
-from lnamespace.gateway.volumes import confirm_own_volume
-from lnamespace.translate.labels import CLAIMED_BY
-from lnamespace.translate.status import Refused
-from lnamespace.translate.targets import ListedObjects
+from lnamespace.gateway.lists.parts import cluster_parts
+from lnamespace.gateway.objects.volumes import confirm_own_volume
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.tenants.volume_sizes import VolumeSizes, read_volume
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.translate.objects.labels import CLAIMED_BY
+from lnamespace.translate.protocol.status import Refused
+from lnamespace.translate.requests.targets import ListedObjects
 
 from tests.unit.support.translation import ACME, asked
 

@@ -16,7 +16,7 @@ from lnamespace.controller.lclusters.share_quotas import (
     is_news,
     read_share_quota,
 )
-from lnamespace.gateway.totals import TenantTotals, read_used
+from lnamespace.gateway.tenants.totals import TenantTotals, read_used
 from lnamespace.model.lcluster import NamespaceShare
 from lnamespace.model.names import Names
 from lnamespace.model.quantities import format_amount, parse_amount, parse_amounts

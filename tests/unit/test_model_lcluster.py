@@ -17,7 +17,7 @@ from lnamespace.model.lcluster import (
 )
 from lnamespace.model.lcluster_crd import build_lcluster_crd
 from lnamespace.model.names import Names
-from lnamespace.translate.view import View
+from lnamespace.translate.names.view import View
 
 from tests.unit.support import cel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lnamespace.gateway import serving
+from lnamespace.gateway import refusals
 from lnamespace.plugins.base_path import UNNAMED
 from lnamespace.plugins.kubectl import Kubectl
 
@@ -123,5 +123,5 @@ esac
 
 
 def test_the_gateway_says_the_words_that_are_waited_for() -> None:
-    refused = serving._no_tenant("gateway.example.com")  # noqa: SLF001 - made on no public way
+    refused = refusals.no_tenant("gateway.example.com")
     assert UNNAMED in str(refused)

@@ -17,9 +17,9 @@ from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.base import base_access
 from lnamespace.rbac.objects import RbacRole, decode_role
 from lnamespace.rbac.store import RoleStore
-from lnamespace.translate.quoting import go_quote, go_quote_all
-from lnamespace.translate.request import PathRequest, ResourceRequest
-from lnamespace.translate.resources import ResourceTable, ResourceType, ServingPolicy
+from lnamespace.translate.protocol.quoting import go_quote, go_quote_all
+from lnamespace.translate.protocol.request import PathRequest, ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceTable, ResourceType, ServingPolicy
 
 from tests.unit.support.rbac import JANE, asks, binding, role, rule
 

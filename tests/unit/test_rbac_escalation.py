@@ -14,7 +14,7 @@ from lnamespace.rbac.objects import AccessRule, RbacBinding, RbacRole
 from lnamespace.rbac.pinning import encoded_anew, pinned_body
 from lnamespace.rbac.rules import rule_allows
 from lnamespace.rbac.store import RoleStore
-from lnamespace.translate.status import Refused
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.rbac import JANE, binding, role, rule
 

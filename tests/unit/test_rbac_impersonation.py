@@ -5,7 +5,7 @@ from lnamespace.rbac.attributes import User, path_attributes, person
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.impersonation import impersonated_user, wanted_user
 from lnamespace.rbac.store import RoleStore
-from lnamespace.translate.status import Refused
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.rbac import JANE, asks, binding, role, rule
 

@@ -9,9 +9,9 @@ from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.reviews import ReviewAnswers
 from lnamespace.rbac.store import RoleStore
 from lnamespace.rbac.token_reviews import token_review_down
-from lnamespace.translate.resources import GroupResource
-from lnamespace.translate.status import Refused
-from lnamespace.translate.view import View
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol.resources import GroupResource
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.rbac import JANE, binding, role, rule
 

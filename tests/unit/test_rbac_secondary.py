@@ -13,7 +13,7 @@ from lnamespace.rbac.secondary import (
     needs_signer,
 )
 from lnamespace.rbac.store import RoleStore
-from lnamespace.translate.status import Refused
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.rbac import JANE, asks, binding, role, rule
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from lnamespace.translate.discovery import DiscoveredGroup, TenantGroups, resource_table
-from lnamespace.translate.discovery_documents import tenant_discovery
-from lnamespace.translate.request import ResourceRequest, parse_request
-from lnamespace.translate.status import Refused
+from lnamespace.translate.discovery.documents import tenant_discovery
+from lnamespace.translate.discovery.groups import DiscoveredGroup, TenantGroups, resource_table
+from lnamespace.translate.protocol.request import ResourceRequest, parse_request
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.upstream import discovered
 

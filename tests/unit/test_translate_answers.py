@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 from lnamespace.model.quantities import ShownTotals
-from lnamespace.translate.bodies import answer_down, event_down
-from lnamespace.translate.status import Refused
+from lnamespace.translate.bodies.encoded import answer_down, event_down
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.translation import (
     ACME,

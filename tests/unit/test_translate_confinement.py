@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.errors import SettingsError
 from lnamespace.model.lcluster import RESERVED_TENANTS
-from lnamespace.translate.allowances import Allowances, decode_allowances
-from lnamespace.translate.confinement import (
+from lnamespace.translate.names.allowances import Allowances, decode_allowances
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement import (
     Form,
     confine,
     confine_operations,
@@ -20,21 +21,20 @@ from lnamespace.translate.confinement import (
     confines,
     restore,
 )
-from lnamespace.translate.confinement.admission import CONDITION, expression
-from lnamespace.translate.confinement.certificates import (
+from lnamespace.translate.objects.confinement.admission import CONDITION, expression
+from lnamespace.translate.objects.confinement.certificates import (
     REQUESTER,
     signer_down,
     signer_up,
 )
-from lnamespace.translate.confinement.namespaces import kept_as
-from lnamespace.translate.confinement.ownership import (
+from lnamespace.translate.objects.confinement.namespaces import kept_as
+from lnamespace.translate.objects.confinement.ownership import (
     FieldApplier,
     fields_of_others,
     unwritten_fields,
 )
-from lnamespace.translate.resources import ResourceType
-from lnamespace.translate.status import Refused
-from lnamespace.translate.view import View
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.webhook_routes import ROUTE
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.continuation import (
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.status import Refused
+from lnamespace.translate.requests.continuation import (
     MAX_AGE,
     ListPosition,
     list_binding,
     seal,
     unseal,
 )
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.status import Refused
 
 from tests.unit.support.served import DEPLOYMENTS, PODS
 

@@ -1,10 +1,10 @@
 """What one tenant is served of the platform's aggregated discovery."""
 
 import pytest
-from lnamespace.translate.discovery import TenantGroups, parse_discovery, resource_table
-from lnamespace.translate.policies import READ_VERBS
-from lnamespace.translate.published import Published, PublishedObjects
-from lnamespace.translate.resources import GroupResource, ResourceType, ServingPolicy
+from lnamespace.translate.discovery.groups import TenantGroups, parse_discovery, resource_table
+from lnamespace.translate.discovery.published import Published, PublishedObjects
+from lnamespace.translate.protocol.policies import READ_VERBS
+from lnamespace.translate.protocol.resources import GroupResource, ResourceType, ServingPolicy
 
 from tests.unit.support.upstream import discovered
 

@@ -4,8 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from lnamespace.translate.discovery import TenantGroups, parse_discovery, resource_table
-from lnamespace.translate.discovery_documents import (
+from lnamespace.translate.discovery.documents import (
     aggregated_discovery,
     api_versions,
     group_document,
@@ -15,6 +14,7 @@ from lnamespace.translate.discovery_documents import (
     storage_version_hash,
     tenant_discovery,
 )
+from lnamespace.translate.discovery.groups import TenantGroups, parse_discovery, resource_table
 
 from tests.unit.support.upstream import discovered, recorded
 

@@ -1,11 +1,11 @@
 """Which encoding a client is answered in."""
 
 import pytest
-from lnamespace.translate.encodings import Encoding, encoding_of
-from lnamespace.translate.media_types import JSON
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.resources import ResourceType
-from lnamespace.translate.status import Refused
+from lnamespace.translate.protocol.encodings import Encoding, encoding_of
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import Refused
 
 PODS = ResourceType("", "pods", "Pod", namespaced=True)
 WIDGETS = ResourceType("example.com", "widgets", "Widget", namespaced=True, custom=True)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from lnamespace.translate.bodies import answer_down, event_down, request_up
-from lnamespace.translate.protobuf.schema import schema_file
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.resources import GroupResource, ResourceTable, ResourceType
-from lnamespace.translate.status import Refused
-from lnamespace.translate.view import View
+from lnamespace.translate.bodies.encoded import answer_down, event_down, request_up
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol.protobuf.schema import schema_file
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import GroupResource, ResourceTable, ResourceType
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.schema_objects import objects_of
 from tests.unit.support.translation import GADGETS, JSON, RBAC, WIDGETS

@@ -3,7 +3,11 @@
 from base64 import urlsafe_b64encode
 
 import pytest
-from lnamespace.translate.headers import (
+from lnamespace.translate.protocol.impersonation import ImpersonationHeaders, impersonation_of
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.status import Refused
+from lnamespace.translate.protocol.websocket import websocket_token
+from lnamespace.translate.requests.headers import (
     STREAM_ACCEPT,
     USER_AGENT,
     Headers,
@@ -13,10 +17,6 @@ from lnamespace.translate.headers import (
     merged_headers,
     proxied_headers_down,
 )
-from lnamespace.translate.impersonation import ImpersonationHeaders, impersonation_of
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.status import Refused
-from lnamespace.translate.websocket import websocket_token
 
 from tests.unit.support.served import ACME, PODS
 

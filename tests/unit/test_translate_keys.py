@@ -3,14 +3,14 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.keys import (
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.keys import (
     key_down,
     manager_down,
     manager_up,
     own_key_up,
     role_key_up,
 )
-from lnamespace.translate.view import View
 
 ACME = View("acme")
 DOMAINS = st.sampled_from(

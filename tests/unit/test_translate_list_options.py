@@ -1,10 +1,10 @@
 """Options of lists and watches that do not go together, in the words of the API server."""
 
 import pytest
-from lnamespace.translate.list_options import begins_with_everything, confirm_list_options
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.resources import ResourceType
-from lnamespace.translate.status import Refused
+from lnamespace.translate.protocol.list_options import begins_with_everything, confirm_list_options
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import Refused
 
 PODS = ResourceType("", "pods", "Pod", namespaced=True)
 NOT_OLDER = "NotOlderThan"

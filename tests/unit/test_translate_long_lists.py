@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 from lnamespace.kube.nesting import at_any_depth
-from lnamespace.translate.bodies import answer_down
-from lnamespace.translate.long_lists import LONG, answer_down_in_steps
-from lnamespace.translate.request import ResourceRequest
+from lnamespace.translate.bodies.encoded import answer_down
+from lnamespace.translate.bodies.long_lists import LONG, answer_down_in_steps
+from lnamespace.translate.protocol.request import ResourceRequest
 
 from tests.unit.support.translation import ACME, JSON, LABEL, asked
 

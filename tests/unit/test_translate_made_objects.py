@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from lnamespace.translate.discovery import resource_table
-from lnamespace.translate.made_objects import MadeObjects, is_made, made_of
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.status import Refused
-from lnamespace.translate.view import View
+from lnamespace.translate.discovery.groups import resource_table
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.made_objects import MadeObjects, is_made, made_of
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.upstream import discovered
 

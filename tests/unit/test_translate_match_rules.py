@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.bodies import request_up
-from lnamespace.translate.status import Refused
+from lnamespace.translate.bodies.encoded import request_up
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.translation import ACME, asked, down, up
 

@@ -1,10 +1,14 @@
 """Which representation is answered to which header Accept."""
 
 import pytest
-from lnamespace.translate.discovery_formats import AGGREGATED, DiscoveryFormat, discovery_format
-from lnamespace.translate.media_types import JSON, PROTOBUF, YAML
-from lnamespace.translate.negotiation import accept_clauses, acceptable, wants_indentation
-from lnamespace.translate.status import Refused
+from lnamespace.translate.protocol.discovery_formats import (
+    AGGREGATED,
+    DiscoveryFormat,
+    discovery_format,
+)
+from lnamespace.translate.protocol.media_types import JSON, PROTOBUF, YAML
+from lnamespace.translate.protocol.negotiation import accept_clauses, acceptable, wants_indentation
+from lnamespace.translate.protocol.status import Refused
 
 V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 V2BETA1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"

@@ -1,8 +1,8 @@
 """Numbers in a query are read as the API server reads them."""
 
 import pytest
-from lnamespace.translate.numbers import parse_number
-from lnamespace.translate.status import Refused
+from lnamespace.translate.protocol.numbers import parse_number
+from lnamespace.translate.protocol.status import Refused
 
 
 @pytest.mark.parametrize("number", ["0", "500", "-1", "+7", "9223372036854775807"])

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from lnamespace.translate.object_names import refuse_names
-from lnamespace.translate.plans import object_of
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.resources import ResourceTable, ResourceType
-from lnamespace.translate.status import ApiStatus, Refused
-from lnamespace.translate.view import View
+from lnamespace.translate.bodies.object_names import refuse_names
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.plans import object_of
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
+from lnamespace.translate.protocol.status import ApiStatus, Refused
 
 from tests.unit.support.translation import ACME, TYPES
 

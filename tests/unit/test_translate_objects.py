@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 from lnamespace.kube.objects import MANAGED_BY
-from lnamespace.translate.bodies import answer_down, request_up
-from lnamespace.translate.status import Refused
+from lnamespace.translate.bodies.encoded import answer_down, request_up
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.translation import ACME, JSON, LABEL, asked, down, up
 from tests.unit.support.webhook_routes import ROUTE

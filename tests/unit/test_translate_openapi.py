@@ -6,19 +6,28 @@ from typing import Any
 
 import msgspec
 import pytest
-from lnamespace.translate.discovery import TenantGroups, resource_table
-from lnamespace.translate.openapi_names import GroupRenaming, operation_group, schema_name_down
-from lnamespace.translate.openapi_paths import ServedPaths
-from lnamespace.translate.openapi_v2 import (
+from lnamespace.translate.discovery.groups import TenantGroups, resource_table
+from lnamespace.translate.discovery.openapi_names import (
+    GroupRenaming,
+    operation_group,
+    schema_name_down,
+)
+from lnamespace.translate.discovery.openapi_paths import ServedPaths
+from lnamespace.translate.discovery.openapi_v2 import (
     SwaggerPart,
     parse_swagger,
     platform_part,
     swagger_down,
     tenant_part,
 )
-from lnamespace.translate.openapi_v3 import document_down, index_down, parse_index, path_up
-from lnamespace.translate.published import Published
-from lnamespace.translate.resources import GroupResource
+from lnamespace.translate.discovery.openapi_v3 import (
+    document_down,
+    index_down,
+    parse_index,
+    path_up,
+)
+from lnamespace.translate.discovery.published import Published
+from lnamespace.translate.protocol.resources import GroupResource
 
 from tests.unit.support.upstream import discovered, recorded
 

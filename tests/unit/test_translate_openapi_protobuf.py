@@ -1,11 +1,11 @@
 """OpenAPI v2 as protobuf: filtered and renamed field by field, by what the JSON says is kept."""
 
 import pytest
-from lnamespace.translate.discovery import TenantGroups, resource_table
-from lnamespace.translate.openapi_paths import ServedPaths
-from lnamespace.translate.openapi_v2 import parse_swagger, platform_part
-from lnamespace.translate.openapi_v2_protobuf import swagger_protobuf_down
-from lnamespace.translate.protobuf.wire import ProtobufError, delimited, tag, varint
+from lnamespace.translate.discovery.groups import TenantGroups, resource_table
+from lnamespace.translate.discovery.openapi_paths import ServedPaths
+from lnamespace.translate.discovery.openapi_v2 import parse_swagger, platform_part
+from lnamespace.translate.discovery.openapi_v2_protobuf import swagger_protobuf_down
+from lnamespace.translate.protocol.protobuf.wire import ProtobufError, delimited, tag, varint
 
 from tests.unit.support.upstream import discovered, recorded
 

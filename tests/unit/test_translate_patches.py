@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.bodies import request_up
-from lnamespace.translate.json_patch import MAX_OPERATIONS
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.status import Refused
+from lnamespace.translate.bodies.encoded import request_up
+from lnamespace.translate.bodies.json_patch import MAX_OPERATIONS
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.translation import ACME, TYPES
 

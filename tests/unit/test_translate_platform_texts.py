@@ -1,7 +1,7 @@
 """Refusals of the platform's policies and webhooks name none of its parts."""
 
 import pytest
-from lnamespace.translate.texts import text_down
+from lnamespace.translate.objects.texts import text_down
 
 from tests.unit.support.translation import ACME
 from tests.unit.support.webhook_routes import ROUTE

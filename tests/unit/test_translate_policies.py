@@ -4,21 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.errors import SettingsError
-from lnamespace.translate.policies import (
-    READ_VERBS,
-    allowed_verbs,
-    is_reserved_group,
-    resource_policy,
-    subresource_policy,
-)
-from lnamespace.translate.published import (
+from lnamespace.translate.discovery.published import (
     DEFAULT_OBJECTS,
     Published,
     PublishedObjects,
     decode_published,
     is_global_default,
 )
-from lnamespace.translate.resources import GroupResource, ServingPolicy
+from lnamespace.translate.protocol.policies import (
+    READ_VERBS,
+    allowed_verbs,
+    is_reserved_group,
+    resource_policy,
+    subresource_policy,
+)
+from lnamespace.translate.protocol.resources import GroupResource, ServingPolicy
 
 from tests.unit.support.upstream import discovered
 

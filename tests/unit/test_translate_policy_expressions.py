@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.confinement.policy_expressions import (
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement.policy_expressions import (
     policy_expression_down,
     policy_expression_up,
 )
-from lnamespace.translate.texts import text_down
-from lnamespace.translate.view import View
+from lnamespace.translate.objects.texts import text_down
 
 VIEW = View("acme")
 NAMESPACE = (

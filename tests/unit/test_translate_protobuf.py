@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate import protobuf
-from lnamespace.translate.protobuf.encoding import ITEMS_OF_STEP
-from lnamespace.translate.protobuf.envelope import PREFIX, open_envelope
-from lnamespace.translate.protobuf.schema import schema_file
-from lnamespace.translate.protobuf.wire import (
+from lnamespace.translate.protocol import protobuf
+from lnamespace.translate.protocol.protobuf.encoding import ITEMS_OF_STEP
+from lnamespace.translate.protocol.protobuf.envelope import PREFIX, open_envelope
+from lnamespace.translate.protocol.protobuf.schema import schema_file
+from lnamespace.translate.protocol.protobuf.wire import (
     MAX_DEPTH,
     MAX_MESSAGES,
     MAX_VALUES,
     delimited,
     varint,
 )
-from lnamespace.translate.status import Refused
+from lnamespace.translate.protocol.status import Refused
 
 # Written by Kubernetes 1.36.3: the samples of k8s.io/api/testdata, in which every field is set,
 # and objects with the fewest fields that there can be.

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from lnamespace.translate import protobuf
-from lnamespace.translate.protobuf.decoding import SCALAR_ZEROS
-from lnamespace.translate.protobuf.schema import message_schema, schema_file
+from lnamespace.translate.protocol import protobuf
+from lnamespace.translate.protocol.protobuf.decoding import SCALAR_ZEROS
+from lnamespace.translate.protocol.protobuf.schema import message_schema, schema_file
 
 from tests.unit.support.schema_objects import UNIONS, VALUES, objects_of
 

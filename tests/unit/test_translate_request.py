@@ -6,10 +6,10 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.request import PathRequest, ResourceRequest, parse_request
-from lnamespace.translate.resources import ResourceTable, Subresource
-from lnamespace.translate.status import Refused
-from lnamespace.translate.targets import upstream_target
+from lnamespace.translate.protocol.request import PathRequest, ResourceRequest, parse_request
+from lnamespace.translate.protocol.resources import ResourceTable, Subresource
+from lnamespace.translate.protocol.status import Refused
+from lnamespace.translate.requests.targets import upstream_target
 
 from tests.unit.support.served import (
     ACME,

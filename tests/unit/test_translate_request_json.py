@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from lnamespace.translate import protobuf
-from lnamespace.translate.bodies import request_up
-from lnamespace.translate.protobuf.envelope import PREFIX
-from lnamespace.translate.protobuf.wire import delimited
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.resources import ResourceType
-from lnamespace.translate.status import Refused
-from lnamespace.translate.view import View
+from lnamespace.translate.bodies.encoded import request_up
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol import protobuf
+from lnamespace.translate.protocol.protobuf.envelope import PREFIX
+from lnamespace.translate.protocol.protobuf.wire import delimited
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import Refused
 
 CONFIG_MAPS = ResourceType("", "configmaps", "ConfigMap", namespaced=True)
 WIDGETS = ResourceType("example.com", "widgets", "Widget", namespaced=True, custom=True)

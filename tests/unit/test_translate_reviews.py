@@ -5,17 +5,17 @@ import json
 from typing import Any
 
 import pytest
-from lnamespace.gateway.upstream import acting_value
+from lnamespace.gateway.upstream.requests import acting_value
 from lnamespace.rbac.attributes import User
-from lnamespace.translate.acting_users import ACTING_EXTRA, extra_value, user_info_down
-from lnamespace.translate.admission_reviews import AdmissionReview, read_admission_review
-from lnamespace.translate.conversion_reviews import (
+from lnamespace.translate.names.acting_users import ACTING_EXTRA, extra_value, user_info_down
+from lnamespace.translate.objects.plans import Foreign
+from lnamespace.translate.protocol.status import Refused
+from lnamespace.translate.webhooks.admission_reviews import AdmissionReview, read_admission_review
+from lnamespace.translate.webhooks.conversion_reviews import (
     as_without_webhook,
     conversion_down,
     converted_up,
 )
-from lnamespace.translate.plans import Foreign
-from lnamespace.translate.status import Refused
 
 from tests.unit.support.translation import ACME, LABEL
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.bodies import answer_down, request_up
+from lnamespace.translate.bodies.encoded import answer_down, request_up
 
 from tests.unit.support.translation import ACME, JSON, LABEL, asked
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.selectors import (
+from lnamespace.translate.protocol.selectors import (
     FieldTerm,
     LabelTerm,
     Operator,
@@ -12,7 +12,7 @@ from lnamespace.translate.selectors import (
     render_field_selector,
     render_label_selector,
 )
-from lnamespace.translate.status import Refused
+from lnamespace.translate.protocol.status import Refused
 
 
 @pytest.mark.parametrize(

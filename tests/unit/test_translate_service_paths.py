@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.service_paths import (
+from lnamespace.translate.discovery.service_paths import (
     PathKind,
     ServicePath,
     forwarded_paths,
@@ -13,7 +13,7 @@ from lnamespace.translate.service_paths import (
     issuer_down,
     service_path,
 )
-from lnamespace.translate.status import Refused
+from lnamespace.translate.protocol.status import Refused
 
 
 @pytest.mark.parametrize(

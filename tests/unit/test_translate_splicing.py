@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.answers import AnswerTranslator
-from lnamespace.translate.plans import Foreign
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.view import View
+from lnamespace.translate.bodies.answers import AnswerTranslator
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.plans import Foreign
+from lnamespace.translate.protocol.request import ResourceRequest
 
 from tests.unit.support.translation import ACME, LABEL, TYPES, asked
 

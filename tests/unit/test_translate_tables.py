@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from lnamespace.translate.cells import PRINTED_NAMES
-from lnamespace.translate.confinement.kinds import rules_of
-from lnamespace.translate.confinement.rules import Mapped
+from lnamespace.translate.bodies.cells import PRINTED_NAMES
+from lnamespace.translate.objects.confinement.kinds import rules_of
+from lnamespace.translate.objects.confinement.rules import Mapped
 
 from tests.unit.test_translate_every_kind import KINDS
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 from urllib.parse import parse_qsl, quote
 
 import pytest
-from lnamespace.translate.request import ResourceRequest, parse_request
-from lnamespace.translate.resources import ResourceType, ServingPolicy
-from lnamespace.translate.selection import residual_fields
-from lnamespace.translate.status import Refused
-from lnamespace.translate.targets import (
+from lnamespace.translate.protocol.request import ResourceRequest, parse_request
+from lnamespace.translate.protocol.resources import ResourceType, ServingPolicy
+from lnamespace.translate.protocol.status import Refused
+from lnamespace.translate.requests.selection import residual_fields
+from lnamespace.translate.requests.targets import (
     ListedObjects,
     is_dynamic_volume,
     manager_of,

@@ -5,7 +5,7 @@ import time
 
 import pytest
 from hypothesis import given, strategies
-from lnamespace.translate.texts import text_down
+from lnamespace.translate.objects.texts import text_down
 
 from tests.unit.support.translation import ACME, TYPES, down
 

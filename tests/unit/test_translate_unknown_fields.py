@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from lnamespace.translate.protobuf.strictness import unknown_fields
+from lnamespace.translate.protocol.protobuf.strictness import unknown_fields
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.confinement.clients import confine_client, restore_client
-from lnamespace.translate.confinement.rules import ConfinedBody, Form
-from lnamespace.translate.resources import ResourceType
-from lnamespace.translate.status import Refused
-from lnamespace.translate.view import View
-from lnamespace.translate.webhook_routes import GatewayService, TenantWebhook, WebhookPath
+from lnamespace.translate.names.view import View
+from lnamespace.translate.names.webhook_routes import GatewayService, TenantWebhook, WebhookPath
+from lnamespace.translate.objects.confinement.clients import confine_client, restore_client
+from lnamespace.translate.objects.confinement.rules import ConfinedBody, Form
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.webhook_routes import ROUTE
 

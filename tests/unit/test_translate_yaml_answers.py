@@ -7,8 +7,8 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.yaml_answers import yaml_lines
-from lnamespace.translate.yaml_bodies import to_json
+from lnamespace.translate.protocol.yaml_answers import yaml_lines
+from lnamespace.translate.protocol.yaml_bodies import to_json
 
 LEAVES = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=8)
 WORDS = st.sampled_from(["y", "No", "1e3", "0x1", "~", ".inf", "a: b", "- a", "#", "2020-01-01"])

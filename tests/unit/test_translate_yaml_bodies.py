@@ -7,8 +7,8 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.status import Refused
-from lnamespace.translate.yaml_bodies import MAX_ALIASED, MAX_DEPTH, MAX_NODES, to_json
+from lnamespace.translate.protocol.status import Refused
+from lnamespace.translate.protocol.yaml_bodies import MAX_ALIASED, MAX_DEPTH, MAX_NODES, to_json
 
 
 def read(text: str) -> object:

@@ -122,7 +122,7 @@ spec:
   authorizer.group(request.resource.group).resource(request.resource.resource).check(verb).allowed())
 {{- end }}
 
-{{/* CEL: the API server asks the gateway instead of a webhook of the LCluster, as in translate/confinement/clients.py. */}}
+{{/* CEL: the API server asks the gateway instead of a webhook of the LCluster, as in translate/objects/confinement/clients.py. */}}
 {{- define "lnamespace.gatewayAsks" -}}
 !has({{ .client }}.url) && has({{ .client }}.service)
           && {{ .client }}.service.namespace == '{{ .root.Release.Namespace }}' && {{ .client }}.service.name == '{{ .root.Values.gateway.name }}-webhooks'

@@ -2,7 +2,7 @@
 //
 // It reads the Go types by reflection, for only they have it all: the generated.proto files know
 // neither the names in JSON, nor which fields JSON leaves out, nor which are pointers. The gateway
-// reads what this prints: operator/lnamespace/translate/protobuf/schema.json. Write it anew by
+// reads what this prints: operator/lnamespace/translate/protocol/protobuf/schema.json. Write it anew by
 //
 //	make protobuf-schema
 //

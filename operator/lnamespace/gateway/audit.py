@@ -12,17 +12,17 @@ from uuid import uuid4
 
 import msgspec
 
-from lnamespace.gateway.calls import STREAMED
+from lnamespace.gateway.authentication.logins import Login
+from lnamespace.gateway.authentication.people import audited_name
 from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.logins import Login
-from lnamespace.gateway.people import audited_name
 from lnamespace.model.lcluster import LCluster
 from lnamespace.model.names import Names
 from lnamespace.rbac.attributes import User
 from lnamespace.rbac.token_reviews import CREDENTIAL_ID
 from lnamespace.runtime.lines import LineWriter
-from lnamespace.translate.request import PathRequest, ResourceRequest
-from lnamespace.translate.status import ApiStatus
+from lnamespace.translate.protocol.request import PathRequest, ResourceRequest
+from lnamespace.translate.protocol.status import ApiStatus
+from lnamespace.translate.requests.targets import CONNECTIONS
 
 STARTED = "ResponseStarted"
 COMPLETE = "ResponseComplete"
@@ -224,7 +224,7 @@ def _annotations(names: Names, record: RequestRecord) -> dict[str, str]:
 def _is_long(request: ResourceRequest | PathRequest | None) -> bool:
     if not isinstance(request, ResourceRequest):
         return False
-    return request.verb == "watch" or request.subresource in STREAMED
+    return request.verb == "watch" or request.subresource in CONNECTIONS
 
 
 def _instant(moment: datetime) -> str:

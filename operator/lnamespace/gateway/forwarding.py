@@ -6,38 +6,39 @@ from functools import partial
 
 import msgspec
 
-from lnamespace.gateway.answers import answer_json
-from lnamespace.gateway.applies import ApplyBasis, apply_basis, by_force
-from lnamespace.gateway.calls import STREAMED, TenantCall
-from lnamespace.gateway.content import makes
-from lnamespace.gateway.grants import send_until_granted
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.upstream import UpstreamResponse
-from lnamespace.gateway.listing import Lister
-from lnamespace.gateway.made import answer_made
-from lnamespace.gateway.namespaces import TenantNamespaces
-from lnamespace.gateway.requesters import kept_requester, with_requester
-from lnamespace.gateway.streams import pass_on, splice
-from lnamespace.gateway.totals import Answer, TenantTotals, send_within_total
-from lnamespace.gateway.upstream import Upstream
-from lnamespace.gateway.volumes import confirm_own_volume
-from lnamespace.gateway.watching import Watcher
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.lists.listing import Lister
+from lnamespace.gateway.objects.applies import ApplyBasis, apply_basis, by_force
+from lnamespace.gateway.objects.content import makes
+from lnamespace.gateway.objects.made import answer_made
+from lnamespace.gateway.objects.requesters import kept_requester, with_requester
+from lnamespace.gateway.objects.streams import pass_on, splice
+from lnamespace.gateway.objects.volumes import confirm_own_volume
+from lnamespace.gateway.requests.answers import answer_json
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.tenants.namespaces import TenantNamespaces
+from lnamespace.gateway.tenants.totals import Answer, TenantTotals, send_within_total
+from lnamespace.gateway.upstream.grants import send_until_granted
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.gateway.watches.watching import Watcher
 from lnamespace.rbac.pinning import pinned_body
-from lnamespace.translate.bodies import media_type_of, request_up
-from lnamespace.translate.headers import headers_down, proxied_headers_down
-from lnamespace.translate.list_options import confirm_list_options
-from lnamespace.translate.made_objects import is_made
-from lnamespace.translate.media_types import JSON
-from lnamespace.translate.resources import GroupResource
-from lnamespace.translate.status import not_found
-from lnamespace.translate.targets import (
+from lnamespace.translate.bodies.encoded import media_type_of, request_up
+from lnamespace.translate.names.view import CRDS, NAMESPACES
+from lnamespace.translate.objects.made_objects import is_made
+from lnamespace.translate.protocol.list_options import confirm_list_options
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.protocol.resources import GroupResource
+from lnamespace.translate.protocol.status import not_found
+from lnamespace.translate.requests.headers import headers_down, proxied_headers_down
+from lnamespace.translate.requests.targets import (
+    CONNECTIONS,
     LISTING_VERBS,
     READ_VERBS,
     manager_of,
     refuse_foreign_write,
     upstream_target,
 )
-from lnamespace.translate.view import CRDS, NAMESPACES
 
 _MADE: Mapping[GroupResource | None, float] = {CRDS: 0.1, NAMESPACES: 0.05}
 """Seconds that the API server and controllers take for what they do about a new object."""
@@ -90,7 +91,7 @@ class Forwarder:
             await self.lister.answer(_as_list(call), namespaces)
         else:
             await self._await_namespace(call, namespaces)
-            if request.subresource in STREAMED:
+            if request.subresource in CONNECTIONS:
                 await self._stream(call)
             else:
                 await self._plain(call, namespaces, totals or TenantTotals())
@@ -99,7 +100,7 @@ class Forwarder:
         """Wait until the tenant may act in a namespace that is new; refuse one that is not."""
         request = call.request
         if not _has_namespace(call, namespaces):
-            if makes(call) or (request.verb == "create" and request.subresource not in STREAMED):
+            if makes(call) or (request.verb == "create" and request.subresource not in CONNECTIONS):
                 raise not_found(NAMESPACES, request.namespace)
             raise not_found(request.resource.group_resource, request.name)
         if request.resource.namespaced:

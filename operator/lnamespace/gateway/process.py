@@ -11,44 +11,45 @@ from functools import cached_property, partial
 from lnamespace.access.lcluster_content import content_limits
 from lnamespace.errors import SettingsError
 from lnamespace.gateway.audit import AuditLog
-from lnamespace.gateway.authorities import RootAuthority
-from lnamespace.gateway.certificates import (
+from lnamespace.gateway.authentication.logins import Authenticator
+from lnamespace.gateway.authorization.reviewing import Reviewer
+from lnamespace.gateway.authorization.role_writes import RoleWriteGuard
+from lnamespace.gateway.certificates.authorities import RootAuthority
+from lnamespace.gateway.certificates.serving_pairs import serving_pair
+from lnamespace.gateway.certificates.signer import Signer, publish_root, shared_root
+from lnamespace.gateway.certificates.tls import (
     ClientCertificates,
     ServerContext,
+    keep_certificate,
     own_context,
     platform_authorities,
 )
-from lnamespace.gateway.content import ContentQuota
-from lnamespace.gateway.discovery import DiscoveryDocuments
+from lnamespace.gateway.discovery.paths import DiscoveryDocuments
+from lnamespace.gateway.fairness.in_flight import InFlight
+from lnamespace.gateway.fairness.shares import Shares
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.server import HttpServer
 from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
-from lnamespace.gateway.in_flight import InFlight
-from lnamespace.gateway.listing import Lister
-from lnamespace.gateway.logins import Authenticator
-from lnamespace.gateway.merging import ResumeLog
+from lnamespace.gateway.lists.listing import Lister
+from lnamespace.gateway.lists.sealing import TokenSealer, derive_key
 from lnamespace.gateway.mine.calls import Platform
 from lnamespace.gateway.mine.door import MineDoor, PlatformResources
 from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.visitors import Visitors
 from lnamespace.gateway.mine.watches import MineWatcher
-from lnamespace.gateway.object_counts import ObjectCounter
+from lnamespace.gateway.objects.content import ContentQuota
+from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marked
 from lnamespace.gateway.pods import certified_hosts
-from lnamespace.gateway.reviewing import Reviewer
-from lnamespace.gateway.role_writes import RoleWriteGuard
-from lnamespace.gateway.sealing import TokenSealer, derive_key
 from lnamespace.gateway.serving import Gateway
-from lnamespace.gateway.serving_pairs import serving_pair
-from lnamespace.gateway.shares import Shares
-from lnamespace.gateway.signer import Signer, publish_root, shared_root
-from lnamespace.gateway.tenants import Tenants
-from lnamespace.gateway.upstream import Upstream
-from lnamespace.gateway.usage import TenantUsage, expose_usage
-from lnamespace.gateway.volume_sizes import VolumeSizes
-from lnamespace.gateway.volumes import MarkedVolumes, no_volume_is_marked
-from lnamespace.gateway.watching import Watcher
+from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.object_counts import ObjectCounter
+from lnamespace.gateway.tenants.usage import TenantUsage, expose_usage
+from lnamespace.gateway.tenants.volume_sizes import VolumeSizes
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.gateway.watches.resuming import ResumeLog
+from lnamespace.gateway.watches.watching import Watcher
 from lnamespace.gateway.webhooks import LIMITS, WebhookHandler, webhook_route
 from lnamespace.kube.client import Client
 from lnamespace.kube.connection import Access, connect
@@ -63,11 +64,10 @@ from lnamespace.runtime.open_files import raise_open_files
 from lnamespace.runtime.probes import Probes, serve_probes
 from lnamespace.runtime.signals import stop_event
 from lnamespace.settings import Settings
-from lnamespace.translate.allowances import decode_allowances
-from lnamespace.translate.published import Published, decode_published
-from lnamespace.translate.webhook_routes import GatewayService
+from lnamespace.translate.discovery.published import Published, decode_published
+from lnamespace.translate.names.allowances import decode_allowances
+from lnamespace.translate.names.webhook_routes import GatewayService
 
-_CERTIFICATE_SECONDS = 10.0
 _CERTIFIED = (
     "--gateway-mine: the gateway logs in to the API server by a client certificate, which would "
     "stand for everybody: give it a token"
@@ -115,7 +115,7 @@ async def _serve(settings: Settings, answer: Answering, lock: int | None) -> Non
         measure = partial(expose_usage, usage, server, process.metrics)
         probes = Probes(partial(_problem, tenants, server), measure)
         await stack.enter_async_context(answer(probes))
-        await stack.enter_async_context(running(_keep_certificate(context)))
+        await stack.enter_async_context(running(keep_certificate(context)))
         await stack.enter_async_context(running(keep_giving_back()))
         search_garbage_rarely()
         await serve_until_stopped(stop, settings.drain_seconds, *servers)
@@ -159,7 +159,8 @@ class _Process:
         platform = _platform(settings, client)
         stack.callback(platform.own.close)
         await platform.own.find_account()
-        root = await _root(settings, client)
+        secret = settings.gateway_signer_secret
+        root = await shared_root(client, secret) if secret else None
         context = ServerContext(serving_pair(settings, root))
         authenticator = Authenticator(platform.own)
         clients = ClientCertificates(await platform_authorities(settings, client), root)
@@ -339,16 +340,6 @@ async def _nobody() -> str:
     return ""
 
 
-async def _keep_certificate(context: ServerContext) -> None:
-    """Serve a renewed certificate soon after it is there."""
-    while True:
-        await asyncio.sleep(_CERTIFICATE_SECONDS)
-        try:
-            context.reload()
-        except SettingsError as error:
-            log.warning("the certificate cannot be read", extra={"error": str(error)})
-
-
 async def _listen(
     server: HttpServer, option: str, settings: Settings, context: ssl.SSLContext
 ) -> str:
@@ -356,9 +347,3 @@ async def _listen(
     flag = f"--{option.replace('_', '-')}"
     start = partial(server.start, context=context, shared=settings.gateway_workers > 1)
     return str(await listen_at(flag, getattr(settings, option), start))
-
-
-async def _root(settings: Settings, client: Client) -> RootAuthority | None:
-    """Return the CA that signs the certificates of LClusters; None if there is none."""
-    secret = settings.gateway_signer_secret
-    return await shared_root(client, secret) if secret else None

@@ -7,40 +7,39 @@ from functools import partial
 from http.client import TOO_MANY_REQUESTS
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.answer_encodings import answer_encoding
-from lnamespace.gateway.answers import UpstreamRefused, answer_json, refuse
 from lnamespace.gateway.audit import AuditLog, RequestRecord
-from lnamespace.gateway.calls import STREAMED, TenantCall
-from lnamespace.gateway.content import ContentQuota, refuse_new_content
-from lnamespace.gateway.discovery import DiscoveryDocuments
+from lnamespace.gateway.authentication.impersonating import acting_user
+from lnamespace.gateway.authentication.logins import Authenticator, Login
+from lnamespace.gateway.authentication.people import audited_name, tenant_of_account, user_of
+from lnamespace.gateway.authorization.lasting_rights import answer_while_allowed
+from lnamespace.gateway.authorization.reviewing import Reviewer
+from lnamespace.gateway.authorization.role_writes import RoleWriteGuard
+from lnamespace.gateway.discovery.paths import DiscoveryDocuments
 from lnamespace.gateway.doors import MINE, Destination, find_destination
+from lnamespace.gateway.fairness.in_flight import InFlight
+from lnamespace.gateway.fairness.shares import Share, Shares
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.impersonating import acting_user
-from lnamespace.gateway.in_flight import InFlight
-from lnamespace.gateway.lasting_rights import answer_while_allowed
-from lnamespace.gateway.logins import Authenticator, Login
 from lnamespace.gateway.mine.door import MineDoor
-from lnamespace.gateway.people import audited_name, tenant_of_account, user_of
-from lnamespace.gateway.reviewing import REVIEW_GROUPS, Reviewer
-from lnamespace.gateway.role_writes import RoleWriteGuard
-from lnamespace.gateway.shares import Share, Shares
-from lnamespace.gateway.tenant import ServedTenant
-from lnamespace.gateway.tenants import Tenants
+from lnamespace.gateway.objects.content import ContentQuota, refuse_new_content
+from lnamespace.gateway.refusals import no_tenant, not_listed, refuse_suspended, unavailable
+from lnamespace.gateway.requests.answer_encodings import answer_encoding
+from lnamespace.gateway.requests.answers import UpstreamRefused, answer_json, refuse
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.metrics.gateway import GatewayMetrics
-from lnamespace.model.lcluster import Suspension
 from lnamespace.rbac.attributes import User, access_denied, request_attributes
-from lnamespace.translate.encodings import encoding_of
-from lnamespace.translate.headers import headers_up
-from lnamespace.translate.negotiation import wants_indentation
-from lnamespace.translate.request import PathRequest, ResourceRequest, parse_request
-from lnamespace.translate.status import ApiStatus, Refused, internal_error
-from lnamespace.translate.targets import CONNECTIONS, RESOURCE_QUOTAS
-from lnamespace.translate.websocket import websocket_token
+from lnamespace.translate.protocol.encodings import encoding_of
+from lnamespace.translate.protocol.negotiation import wants_indentation
+from lnamespace.translate.protocol.request import PathRequest, ResourceRequest, parse_request
+from lnamespace.translate.protocol.status import Refused, internal_error
+from lnamespace.translate.protocol.websocket import websocket_token
+from lnamespace.translate.requests.headers import headers_up
+from lnamespace.translate.requests.targets import CONNECTIONS, READ_VERBS, RESOURCE_QUOTAS
 
-_READ = frozenset({"get", "list", "watch"})
-_VERBS = _READ | {"create", "update", "patch", "delete", "deletecollection"}
+_VERBS = READ_VERBS | {"create", "update", "patch", "delete", "deletecollection"}
 
 _HANDSHAKE = 0.002
 """Seconds of the thread that a TLS handshake takes."""
@@ -127,7 +126,7 @@ class Gateway:
             log.warning("the API server failed", extra={"error": str(error)})
             if exchange.answered:
                 raise ConnectionAbortedError from error
-            await refuse(exchange, _unavailable())
+            await refuse(exchange, unavailable())
         except ConnectionError:
             raise  # the client has gone
         except Exception as error:
@@ -141,7 +140,7 @@ class Gateway:
         destination = find_destination(server_name, target, self.host)
         if destination.tenant == MINE:
             if self.mine is None:
-                raise _no_tenant(self.host)
+                raise no_tenant(self.host)
             record.audited = (
                 False  # There people are themselves upstream: the platform's log has it.
             )
@@ -200,12 +199,12 @@ class Gateway:
         )
         name = destination.tenant or login.tenant or tenant_of_account(login)
         if not name:
-            raise _no_tenant(self.host)
+            raise no_tenant(self.host)
         tenant = self.tenants.get(name)
         user = _user(login, tenant) if tenant else None
         if tenant is None or user is None:
             # The same words whether there is such an LCluster or not.
-            raise _not_listed(login, name)
+            raise not_listed(login, name)
         record.lcluster, record.user, record.target = tenant.cluster, user, destination.target
         return Asked(exchange, destination, tenant, login, user, record)
 
@@ -251,7 +250,7 @@ class Gateway:
             await self.forwarder.forward(call, tenant.namespaces, tenant.totals)
 
         # A log that was followed went on after its reader was off the list: it has no upgrade.
-        if request.verb != "watch" and request.subresource not in STREAMED:
+        if request.verb != "watch" and request.subresource not in CONNECTIONS:
             await forward()
             return
 
@@ -281,7 +280,7 @@ class Gateway:
         tenant = self.tenants.get(asked.tenant.name)
         user = _user(asked.login, tenant) if tenant else None
         if tenant is not asked.tenant or user is None:
-            raise _not_listed(asked.login, asked.tenant.name)
+            raise not_listed(asked.login, asked.tenant.name)
         return replace(asked, user=user)
 
 
@@ -319,55 +318,3 @@ def _call(asked: Asked, request: ResourceRequest) -> TenantCall:
 def _audit_header(record: RequestRecord) -> Headers:
     """Return what gives the lines of the platform's audit log the id of ours."""
     return (("audit-id", record.audit_id),) if record.audit_id else ()
-
-
-def _no_tenant(host: str) -> Refused:
-    message = (
-        "the server could not find the requested resource: no LCluster is named by the host or the "
-        f"path; use https://NAME.{host or 'HOST'} or https://{host or 'HOST'}/clusters/NAME"
-    )
-    return Refused(ApiStatus(404, "NotFound", message, {}))
-
-
-def _not_listed(login: Login, tenant: str) -> Refused:
-    advice = (
-        f"ask one of its managers to add you, by `kubectl lns grant lc/{tenant}` on the platform's "
-        "cluster"
-    )
-    if login.tenant:
-        # Nobody can add the holder of a certificate that another LCluster issued.
-        advice = (
-            "the client certificate was issued in another LCluster, or in an earlier one of this "
-            "name: ask for one of this LCluster"
-        )
-    who = f'User "{login.user}" is not listed in the users of LCluster "{tenant}"'
-    message = f"forbidden: {who}: {advice}"
-    return Refused(ApiStatus(403, "Forbidden", message, {}))
-
-
-def refuse_suspended(tenant: ServedTenant, request: ResourceRequest | PathRequest) -> None:
-    """Refuse what a suspended LCluster does not answer.
-
-    Raises
-    ------
-    Refused
-        It is closed, or it is only read and the request is more than a read.
-    """
-    suspended = tenant.cluster.spec.suspend
-    reads = request.verb in _READ
-    if isinstance(request, ResourceRequest):
-        # A WebSocket opens by GET what changes a container as well.
-        reads = reads and request.subresource not in CONNECTIONS - {"log"}
-        reads = reads or request.resource.group in REVIEW_GROUPS
-    if suspended is Suspension.CLOSED:
-        message = f'LCluster "{tenant.name}" is closed: ask the platform team to open it'
-        raise Refused(ApiStatus(403, "Forbidden", message, {}))
-    if suspended is Suspension.READ_ONLY and not reads:
-        message = f'LCluster "{tenant.name}" is suspended: it can be read, and not written'
-        raise Refused(ApiStatus(403, "Forbidden", message, {}))
-
-
-def _unavailable() -> Refused:
-    message = "the platform's API server does not answer; try again"
-    details = {"retryAfterSeconds": 1}
-    return Refused(ApiStatus(503, "ServiceUnavailable", message, details))

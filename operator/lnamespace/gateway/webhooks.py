@@ -14,40 +14,40 @@ from http import HTTPStatus
 import msgspec
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.answers import refuse
-from lnamespace.gateway.authorities import RootAuthority, TenantIdentity
+from lnamespace.gateway.certificates.authorities import RootAuthority, TenantIdentity
+from lnamespace.gateway.fairness.in_flight import InFlight
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.limits import ServerLimits
-from lnamespace.gateway.http.upstream import UpstreamResponse
-from lnamespace.gateway.in_flight import InFlight
-from lnamespace.gateway.tenant import ServedTenant
-from lnamespace.gateway.tenants import Tenants
-from lnamespace.gateway.upstream import Acting, Upstream
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.requests.answers import refuse
+from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.tenant import ServedTenant
+from lnamespace.gateway.upstream.requests import Acting, Upstream
 from lnamespace.model.lcluster import LCluster
-from lnamespace.translate.acting_users import WEBHOOK_CALLER
-from lnamespace.translate.admission_reviews import read_admission_review
-from lnamespace.translate.conversion_reviews import (
-    as_without_webhook,
-    conversion_down,
-    converted_up,
+from lnamespace.translate.names.acting_users import WEBHOOK_CALLER
+from lnamespace.translate.names.view import View
+from lnamespace.translate.names.webhook_routes import (
+    GatewayService,
+    TenantWebhook,
+    WebhookPath,
+    WebhookRoute,
 )
-from lnamespace.translate.media_types import JSON
-from lnamespace.translate.percent import encode_segment
-from lnamespace.translate.plans import Foreign
-from lnamespace.translate.request import PathRequest
-from lnamespace.translate.status import (
+from lnamespace.translate.objects.plans import Foreign
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.protocol.percent import encode_segment
+from lnamespace.translate.protocol.request import PathRequest
+from lnamespace.translate.protocol.status import (
     ApiStatus,
     Refused,
     internal_error,
     method_not_allowed,
     no_such_path,
 )
-from lnamespace.translate.view import View
-from lnamespace.translate.webhook_routes import (
-    GatewayService,
-    TenantWebhook,
-    WebhookPath,
-    WebhookRoute,
+from lnamespace.translate.webhooks.admission_reviews import read_admission_review
+from lnamespace.translate.webhooks.conversion_reviews import (
+    as_without_webhook,
+    conversion_down,
+    converted_up,
 )
 
 _SECONDS = 30.0

@@ -16,5 +16,5 @@ All names are in tenant spelling: the caller translates. Nothing here waits, rea
 - :mod:`~lnamespace.rbac.impersonation`: ``--as``.
 - :mod:`~lnamespace.rbac.reviews`, :mod:`~lnamespace.rbac.token_reviews`: the kinds by which clients
   ask such questions, with :mod:`~lnamespace.rbac.selectors` and in the words of Go
-  (:mod:`~lnamespace.translate.quoting`).
+  (:mod:`~lnamespace.translate.protocol.quoting`).
 """

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from lnamespace.translate.quoting import go_quote
-from lnamespace.translate.request import PathRequest, Query, ResourceRequest
-from lnamespace.translate.resources import GroupResource
-from lnamespace.translate.status import ApiStatus, Refused
+from lnamespace.translate.protocol.quoting import go_quote
+from lnamespace.translate.protocol.request import PathRequest, Query, ResourceRequest
+from lnamespace.translate.protocol.resources import GroupResource
+from lnamespace.translate.protocol.status import ApiStatus, Refused
 
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"

@@ -12,7 +12,7 @@ from lnamespace.rbac.attributes import MASTERS, AccessDecision, Attributes, User
 from lnamespace.rbac.objects import AccessRule, BindingSubject, RbacBinding, RoleReference, Strings
 from lnamespace.rbac.rules import rule_matches
 from lnamespace.rbac.store import NOTHING, RoleStore
-from lnamespace.translate.quoting import go_quote
+from lnamespace.translate.protocol.quoting import go_quote
 
 ANYTHING = AccessDecision(allowed=True)
 SUDO = AccessDecision(allowed=True, reason="allowed by the sudoers of the LCluster")

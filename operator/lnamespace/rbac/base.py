@@ -6,7 +6,7 @@ from lnamespace.rbac.aggregation import Rules
 from lnamespace.rbac.attributes import AUTHENTICATED, LCLUSTER_USERS, MASTERS, SERVICE_ACCOUNTS
 from lnamespace.rbac.objects import AccessRule, BindingSubject, RbacBinding, RoleReference, Strings
 from lnamespace.rbac.store import BaseAccess, BindingSet
-from lnamespace.translate.resources import ResourceTable, ResourceType, ServingPolicy
+from lnamespace.translate.protocol.resources import ResourceTable, ResourceType, ServingPolicy
 
 _ISSUER_DISCOVERY = "system:service-account-issuer-discovery"
 _READ = ("get", "list", "watch")

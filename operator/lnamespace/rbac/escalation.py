@@ -21,10 +21,10 @@ from lnamespace.rbac.objects import (
     binding_value,
     role_value,
 )
-from lnamespace.translate.encodings import UNREADABLE
-from lnamespace.translate.quoting import go_quote, go_quote_all
-from lnamespace.translate.resources import GroupResource
-from lnamespace.translate.status import (
+from lnamespace.translate.protocol.encodings import UNREADABLE
+from lnamespace.translate.protocol.quoting import go_quote, go_quote_all
+from lnamespace.translate.protocol.resources import GroupResource
+from lnamespace.translate.protocol.status import (
     Refused,
     bad_request,
     forbidden,

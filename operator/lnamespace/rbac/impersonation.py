@@ -22,8 +22,8 @@ from lnamespace.rbac.attributes import (
     access_denied,
 )
 from lnamespace.rbac.authorizer import Authorizer
-from lnamespace.translate.quoting import go_quote, go_quote_all
-from lnamespace.translate.status import Refused, bad_request
+from lnamespace.translate.protocol.quoting import go_quote, go_quote_all
+from lnamespace.translate.protocol.status import Refused, bad_request
 
 PREFIX = "impersonate-"
 _EXTRA = "impersonate-extra-"

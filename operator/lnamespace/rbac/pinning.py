@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from lnamespace.translate.encodings import UNREADABLE
-from lnamespace.translate.status import bad_request
+from lnamespace.translate.protocol.encodings import UNREADABLE
+from lnamespace.translate.protocol.status import bad_request
 
 JSON_PATCH = "application/json-patch+json"
 _DIRECTIVES = frozenset({"$patch", "$retainKeys"})

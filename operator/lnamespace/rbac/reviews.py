@@ -14,9 +14,9 @@ from lnamespace.rbac.attributes import Attributes, User, path_attributes
 from lnamespace.rbac.authorizer import Authorizer, aggregate_error, role_not_found
 from lnamespace.rbac.objects import AccessRule
 from lnamespace.rbac.selectors import ReviewSelector, selector_causes, selector_error
-from lnamespace.translate.encodings import UNREADABLE
-from lnamespace.translate.resources import GroupResource
-from lnamespace.translate.status import Cause, Refused, bad_request, invalid
+from lnamespace.translate.protocol.encodings import UNREADABLE
+from lnamespace.translate.protocol.resources import GroupResource
+from lnamespace.translate.protocol.status import Cause, Refused, bad_request, invalid
 
 AUTHORIZATION = "authorization.k8s.io"
 AUTHENTICATION = "authentication.k8s.io"

@@ -2,7 +2,7 @@
 
 from lnamespace.rbac.attributes import Attributes
 from lnamespace.rbac.objects import AccessRule
-from lnamespace.translate.quoting import go_quote_all
+from lnamespace.translate.protocol.quoting import go_quote_all
 
 ALL = "*"
 

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from lnamespace.kube.resources import RBAC
 from lnamespace.rbac.attributes import Attributes, User, access_denied
 from lnamespace.rbac.authorizer import Authorizer
-from lnamespace.translate.quoting import go_quote
-from lnamespace.translate.resources import GroupResource
-from lnamespace.translate.status import bad_request, forbidden
+from lnamespace.translate.protocol.quoting import go_quote
+from lnamespace.translate.protocol.resources import GroupResource
+from lnamespace.translate.protocol.status import bad_request, forbidden
 
 _CERTIFICATES = "certificates.k8s.io"
 _CONNECTIONS = frozenset({"exec", "attach", "portforward"})

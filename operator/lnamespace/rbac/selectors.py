@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from lnamespace.translate.quoting import go_quote
-from lnamespace.translate.status import Cause
+from lnamespace.translate.protocol.quoting import go_quote
+from lnamespace.translate.protocol.status import Cause
 
 _OPERATORS_WITH_VALUES = frozenset({"In", "NotIn"})
 _OPERATORS_WITHOUT = frozenset({"Exists", "DoesNotExist"})

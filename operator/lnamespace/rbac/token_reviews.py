@@ -8,7 +8,7 @@ import msgspec
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.rbac.attributes import User, service_account
 from lnamespace.rbac.reviews import user_info
-from lnamespace.translate.view import View
+from lnamespace.translate.names.view import View
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 """The extra by which the API server tells credentials of one user apart."""

@@ -9,26 +9,27 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from lnamespace.gateway.answer_encodings import answer_encoding
-from lnamespace.gateway.answers import refuse
-from lnamespace.gateway.calls import TenantCall
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.server import HttpServer
-from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool, UpstreamResponse
-from lnamespace.gateway.listing import Lister
-from lnamespace.gateway.merging import ResumeLog
-from lnamespace.gateway.namespaces import TenantNamespaces
-from lnamespace.gateway.sealing import TokenSealer
-from lnamespace.gateway.upstream import Upstream
-from lnamespace.gateway.watching import Watcher
+from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.lists.listing import Lister
+from lnamespace.gateway.lists.sealing import TokenSealer
+from lnamespace.gateway.requests.answer_encodings import answer_encoding
+from lnamespace.gateway.requests.answers import refuse
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.tenants.namespaces import TenantNamespaces
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.gateway.watches.resuming import ResumeLog
+from lnamespace.gateway.watches.watching import Watcher
 from lnamespace.runtime.addresses import Address
-from lnamespace.translate.encodings import encoding_of
-from lnamespace.translate.headers import headers_up
-from lnamespace.translate.request import ResourceRequest, parse_request
-from lnamespace.translate.status import Refused
-from lnamespace.translate.view import View
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol.encodings import encoding_of
+from lnamespace.translate.protocol.request import ResourceRequest, parse_request
+from lnamespace.translate.protocol.status import Refused
+from lnamespace.translate.requests.headers import headers_up
 
 from tests.unit.support import server
 from tests.unit.support.translation import ACME

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
-from lnamespace.translate.protobuf.schema import INLINE, FieldSchema, message_schema
+from lnamespace.translate.protocol.protobuf.schema import INLINE, FieldSchema, message_schema
 
 WORDS = (
     "prod",

@@ -1,12 +1,12 @@
 """Resources that the tests of the translation are served."""
 
-from lnamespace.translate.resources import (
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol.resources import (
     GroupResource,
     ResourceTable,
     ResourceType,
     ServingPolicy,
 )
-from lnamespace.translate.view import View
 
 from tests.unit.support.webhook_routes import ROUTE
 

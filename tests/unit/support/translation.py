@@ -3,15 +3,15 @@
 from typing import Any
 
 import msgspec
-from lnamespace.translate.bodies import answer_down, event_down, request_up
-from lnamespace.translate.request import ResourceRequest
-from lnamespace.translate.resources import (
+from lnamespace.translate.bodies.encoded import answer_down, event_down, request_up
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import (
     GroupResource,
     ResourceTable,
     ResourceType,
     ServingPolicy,
 )
-from lnamespace.translate.view import View
 
 from tests.unit.support.webhook_routes import ROUTE
 

@@ -6,7 +6,7 @@ Tenants acme and beta have one CustomResourceDefinition each there, and so has t
 
 from pathlib import Path
 
-from lnamespace.translate.discovery import DiscoveredGroup, parse_discovery
+from lnamespace.translate.discovery.groups import DiscoveredGroup, parse_discovery
 
 FOLDER = Path(__file__).resolve().parents[1] / "upstream"
 

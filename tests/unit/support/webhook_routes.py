@@ -1,6 +1,6 @@
 """How the API server reaches the webhooks of LCluster ``acme`` in tests."""
 
-from lnamespace.translate.webhook_routes import GatewayService, WebhookRoute
+from lnamespace.translate.names.webhook_routes import GatewayService, WebhookRoute
 
 ROUTE = WebhookRoute(
     GatewayService("lnamespace-system", "lnamespace-gateway-webhooks", 443),

@@ -16,7 +16,7 @@ from lnamespace.kube.connection import Access, connect
 from lnamespace.model.names import Names
 from lnamespace.runtime.tables import print_table
 from lnamespace.settings import Settings
-from lnamespace.translate.published import Published, decode_published
+from lnamespace.translate.discovery.published import Published, decode_published
 
 _STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
 _COLUMNS = ("", "WHAT", "FOUND", "DO")

@@ -8,8 +8,8 @@ from lnamespace.gateway.check.state import PlatformState
 from lnamespace.kube.prefixed import ClusterObject
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.model.lcluster import RESERVED_TENANTS, tenant_of_name
-from lnamespace.translate.policies import BUILT_IN_GROUPS
-from lnamespace.translate.protobuf.schema import schema_file
+from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
+from lnamespace.translate.protocol.protobuf.schema import schema_file
 
 _OLDEST = (1, 30)
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from lnamespace.gateway.check.finding import CheckFinding, Severity, group_of, name_some
 from lnamespace.gateway.check.state import PlatformState
 from lnamespace.kube.resources import CLUSTER_ROLE, CUSTOM_RESOURCE_DEFINITION
-from lnamespace.translate.published import WILDCARD, Published, PublishedObjects
-from lnamespace.translate.resources import GroupResource
+from lnamespace.translate.discovery.published import WILDCARD, Published, PublishedObjects
+from lnamespace.translate.protocol.resources import GroupResource
 
 
 def judge_publication(state: PlatformState) -> Iterator[CheckFinding]:

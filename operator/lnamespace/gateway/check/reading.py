@@ -31,8 +31,8 @@ from lnamespace.kube.resources import (
     Resource,
 )
 from lnamespace.model.names import Names
-from lnamespace.translate.policies import BUILT_IN_GROUPS
-from lnamespace.translate.published import Published
+from lnamespace.translate.discovery.published import Published
+from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
 
 _API_SERVICE = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservices")
 _STORAGE_CLASS = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses")

@@ -8,9 +8,9 @@ from lnamespace.kube.prefixed import ALL_KINDS
 from lnamespace.kube.resources import NAMESPACE, RBAC, RESOURCE_QUOTA
 from lnamespace.model import lcluster
 from lnamespace.model.names import Names
-from lnamespace.translate.acting_users import ACTING_EXTRA, PERSON_EXTRA
-from lnamespace.translate.policies import READ_VERBS
-from lnamespace.translate.published import Published
+from lnamespace.translate.discovery.published import Published
+from lnamespace.translate.names.acting_users import ACTING_EXTRA, PERSON_EXTRA
+from lnamespace.translate.protocol.policies import READ_VERBS
 
 _WATCHED = ("list", "watch")
 _WRITTEN = (*_WATCHED, "create", "update", "patch", "delete")

@@ -6,7 +6,7 @@ from lnamespace.gateway.check.rights import AccountRight
 from lnamespace.kube.objects import RbacSubject
 from lnamespace.kube.prefixed import ClusterObject
 from lnamespace.model.names import Names
-from lnamespace.translate.published import Published
+from lnamespace.translate.discovery.published import Published
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from lnamespace.gateway.http.flow import PART, Chunks, WriteGate
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
 from lnamespace.kube.sockets import CLIENT, has_hung_up, keep_alive
-from lnamespace.translate.status import ApiStatus
+from lnamespace.translate.protocol.status import ApiStatus
 
 log = logging.getLogger(__name__)
 

@@ -4,20 +4,20 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lnamespace.gateway.answer_encodings import AnswerEncoding, answer_encoding
-from lnamespace.gateway.empty_answers import current_version
+from lnamespace.gateway.fairness.shares import Share
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.upstream import UpstreamResponse
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.lists.empty_answers import current_version
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.spans import part_target
 from lnamespace.gateway.mine.visitors import Visitor
-from lnamespace.gateway.shares import Share
-from lnamespace.gateway.upstream import Acting, Upstream
-from lnamespace.translate.encodings import encoding_of
-from lnamespace.translate.headers import USER_AGENT
-from lnamespace.translate.negotiation import wants_indentation
-from lnamespace.translate.request import Query, ResourceRequest
+from lnamespace.gateway.requests.answer_encodings import AnswerEncoding, answer_encoding
+from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.translate.protocol.encodings import encoding_of
+from lnamespace.translate.protocol.negotiation import wants_indentation
+from lnamespace.translate.protocol.request import Query, ResourceRequest
+from lnamespace.translate.requests.headers import USER_AGENT
 
 WITHOUT_ANY = (
     ("Warning", '299 - "no LNamespace gives you rights: ask a manager for `kubectl lns grant`"'),

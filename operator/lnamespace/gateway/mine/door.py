@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from lnamespace.gateway.answers import UpstreamRefused
-from lnamespace.gateway.calls import STREAMED
+from lnamespace.gateway.authorization.lasting_rights import answer_while_allowed
+from lnamespace.gateway.discovery.upstream_discovery import UpstreamDiscovery
 from lnamespace.gateway.doors import Destination
+from lnamespace.gateway.fairness.in_flight import InFlight
+from lnamespace.gateway.fairness.shares import Share, Shares
 from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.in_flight import InFlight
-from lnamespace.gateway.lasting_rights import answer_while_allowed
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.passing import Passing, headers_for_platform
@@ -23,13 +23,13 @@ from lnamespace.gateway.mine.spans import (
 )
 from lnamespace.gateway.mine.visitors import Visitor, Visitors
 from lnamespace.gateway.mine.watches import MineWatcher
-from lnamespace.gateway.shares import Share, Shares
-from lnamespace.gateway.upstream_discovery import UpstreamDiscovery
-from lnamespace.translate.discovery import DiscoveredGroup
-from lnamespace.translate.percent import encode_query, encode_segment
-from lnamespace.translate.request import VERBS, PathRequest, ResourceRequest
-from lnamespace.translate.resources import ResourceTable
-from lnamespace.translate.view import NAMESPACES
+from lnamespace.gateway.requests.answers import UpstreamRefused
+from lnamespace.translate.discovery.groups import DiscoveredGroup
+from lnamespace.translate.names.view import NAMESPACES
+from lnamespace.translate.protocol.percent import encode_query, encode_segment
+from lnamespace.translate.protocol.request import VERBS, PathRequest, ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceTable
+from lnamespace.translate.requests.targets import CONNECTIONS
 
 _DISCOVERY = ("/api", "/apis", "/openapi", "/version")
 _COUNTED = PathRequest("get", "/")
@@ -157,7 +157,7 @@ class MineDoor:
         elif request.verb == "watch":
             with self.watcher.counts.counted(asked.visitor.user):
                 await self._while_held(asked, answer, request.authorization_namespace)
-        elif request.subresource in STREAMED:
+        elif request.subresource in CONNECTIONS:
             await self._while_held(asked, answer, request.authorization_namespace)
         else:
             await answer()

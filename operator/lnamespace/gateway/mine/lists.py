@@ -4,16 +4,16 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lnamespace.gateway.answers import UpstreamRefused
-from lnamespace.gateway.empty_answers import empty_list
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.merged_lists import PageRequest, list_all, list_page
-from lnamespace.gateway.merging import merge_pages, read_page
+from lnamespace.gateway.lists.empty_answers import empty_list
+from lnamespace.gateway.lists.merged_lists import PageRequest, list_all, list_page
+from lnamespace.gateway.lists.pages import merge_pages, read_page
+from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
-from lnamespace.gateway.sealing import TokenSealer
-from lnamespace.translate.headers import merged_headers
-from lnamespace.translate.numbers import parse_number
-from lnamespace.translate.status import bad_request
+from lnamespace.gateway.requests.answers import UpstreamRefused
+from lnamespace.translate.protocol.numbers import parse_number
+from lnamespace.translate.protocol.status import bad_request
+from lnamespace.translate.requests.headers import merged_headers
 
 _PAUSE = 0.05
 _TOLD = frozenset({"audit-id", "cache-control", "warning"})

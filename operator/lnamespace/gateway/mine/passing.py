@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lnamespace.gateway.fairness.shares import Share
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.upstream import UpstreamResponse
-from lnamespace.gateway.shares import Share
-from lnamespace.gateway.streams import pass_on, splice
-from lnamespace.gateway.upstream import Acting, Upstream
-from lnamespace.translate.headers import HOP_BY_HOP
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.objects.streams import pass_on, splice
+from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.translate.requests.headers import HOP_BY_HOP
 
 _OF_CONNECTION = HOP_BY_HOP | {"content-length", "expect", "host"}
 _OF_PROXIES = ("x-remote-", "x-forwarded-", "forwarded", "x-real-ip")

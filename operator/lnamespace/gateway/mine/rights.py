@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from lnamespace.gateway.namespaces import WatchedObject
+from lnamespace.gateway.tenants.namespaces import WatchedObject
 from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING, USERS_BINDING
 from lnamespace.model.subject import Subject, SubjectKind
 from lnamespace.rbac.objects import decode_binding

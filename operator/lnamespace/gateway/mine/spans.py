@@ -9,20 +9,20 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from lnamespace.errors import ModelError
-from lnamespace.gateway.empty_answers import accepted_form
-from lnamespace.gateway.parts import with_parameters
-from lnamespace.translate.discovery import NAMESPACED, DiscoveredGroup
-from lnamespace.translate.percent import encode_query, encode_segment
-from lnamespace.translate.policies import BUILT_IN_GROUPS
-from lnamespace.translate.request import PathRequest, Query, ResourceRequest, parse_request
-from lnamespace.translate.resources import ResourceTable, ResourceType
-from lnamespace.translate.selectors import (
+from lnamespace.gateway.lists.empty_answers import accepted_form
+from lnamespace.gateway.lists.parts import with_parameters
+from lnamespace.translate.discovery.groups import NAMESPACED, DiscoveredGroup
+from lnamespace.translate.names.view import NAMESPACES
+from lnamespace.translate.protocol.percent import encode_query, encode_segment
+from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
+from lnamespace.translate.protocol.request import PathRequest, Query, ResourceRequest, parse_request
+from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
+from lnamespace.translate.protocol.selectors import (
     FieldTerm,
     parse_field_selector,
     render_field_selector,
 )
-from lnamespace.translate.status import Refused
-from lnamespace.translate.view import NAMESPACES
+from lnamespace.translate.protocol.status import Refused
 
 _SPANNING = frozenset({"list", "watch"})
 

@@ -4,16 +4,16 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from lnamespace.gateway.answers import UpstreamRefused
+from lnamespace.gateway.authentication.logins import Authenticator, Login
+from lnamespace.gateway.authentication.people import login_subjects, tenant_of_account
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.logins import Authenticator, Login
-from lnamespace.gateway.people import login_subjects, tenant_of_account
-from lnamespace.gateway.tenants import Tenants
-from lnamespace.gateway.upstream import Upstream, read_self_review
+from lnamespace.gateway.requests.answers import UpstreamRefused
+from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.upstream.requests import Upstream, read_self_review
 from lnamespace.model.subject import Subject
-from lnamespace.translate.status import ApiStatus, Refused
-from lnamespace.translate.websocket import websocket_token
+from lnamespace.translate.protocol.status import ApiStatus, Refused
+from lnamespace.translate.protocol.websocket import websocket_token
 
 _IMPERSONATION = "impersonate-"
 

@@ -8,22 +8,24 @@ from functools import partial
 import msgspec
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.answers import send_events
-from lnamespace.gateway.empty_answers import empty_replay
+from lnamespace.gateway.fairness.in_flight import WatchCount, WatchCounts
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.upstream import UpstreamResponse
-from lnamespace.gateway.in_flight import WatchCount, WatchCounts
-from lnamespace.gateway.merged_watches import MemberRequest, MergedWatch, WatchRequest
-from lnamespace.gateway.merging import ResumeLog, read_page
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.lists.empty_answers import empty_replay
+from lnamespace.gateway.lists.pages import read_page
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
 from lnamespace.gateway.mine.rights import Resumption
 from lnamespace.gateway.mine.spans import deleted_event, gone_namespace
-from lnamespace.gateway.upstream import Acting
-from lnamespace.translate.headers import USER_AGENT
-from lnamespace.translate.media_types import JSON
-from lnamespace.translate.percent import encode_segment
-from lnamespace.translate.request import Query
-from lnamespace.translate.status import ApiStatus, Refused, expired
+from lnamespace.gateway.requests.answers import send_events
+from lnamespace.gateway.upstream.requests import Acting
+from lnamespace.gateway.watches.merged_watches import MergedWatch
+from lnamespace.gateway.watches.resuming import ResumeLog
+from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.protocol.percent import encode_segment
+from lnamespace.translate.protocol.request import Query
+from lnamespace.translate.protocol.status import ApiStatus, Refused, expired
+from lnamespace.translate.requests.headers import USER_AGENT
 
 _AT_A_TIME = 8
 _LONGEST = 3600

@@ -1,0 +1,86 @@
+"""Who somebody is inside a tenant's cluster; pure."""
+
+from collections.abc import Container
+
+from lnamespace.access.entries import ActiveEntries
+from lnamespace.gateway.authentication.logins import Login
+from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Subject, SubjectKind
+from lnamespace.rbac.attributes import AUTHENTICATED, LCLUSTER_USERS, MASTERS, User, person
+from lnamespace.rbac.token_reviews import CREDENTIAL_ID, KEPT_EXTRA
+from lnamespace.translate.names.view import View
+
+
+def user_of(
+    login: Login, entries: ActiveEntries, view: View, namespaces: Container[str]
+) -> User | None:
+    """Return who a login is inside a tenant's cluster; None if it has no access there.
+
+    Parameters
+    ----------
+    namespaces
+        The tenant's, in upstream spelling: a namespace of the platform may begin as theirs do.
+    """
+    if login.tenant:
+        return _holder_of_certificate(login) if login.tenant == view.tenant else None
+    if account_namespace(login.user) in namespaces:
+        return _service_account(login, view)
+    return _listed(login, entries)
+
+
+def account_namespace(user: str) -> str:
+    """Return the namespace of a ServiceAccount by its user name; empty for anybody else."""
+    if not user.startswith(SERVICE_ACCOUNT_PREFIX):
+        return ""
+    return user.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")[0]
+
+
+def tenant_of_account(login: Login) -> str:
+    """Return the tenant in whose namespace a ServiceAccount may be; empty for anybody else."""
+    if login.tenant or not login.user.startswith(SERVICE_ACCOUNT_PREFIX):
+        return ""
+    tenant, dash, _ = login.user.removeprefix(SERVICE_ACCOUNT_PREFIX).partition("-")
+    return tenant if dash and ":" not in tenant else ""
+
+
+def audited_name(login: Login) -> str:
+    """Return who the platform's audit log says made a request, whomever they act as.
+
+    A tenant gives its own certificates any name: it has the tenant before it.
+    """
+    return f"lcluster:{login.tenant}:{login.user}" if login.tenant else login.user
+
+
+def _holder_of_certificate(login: Login) -> User:
+    # The one group is given by the LCluster's lists alone; Kubernetes lets nobody have the other in
+    # a certificate of this signer (the admission plugin CertificateSubjectRestriction).
+    groups = (each for each in login.groups if each not in (LCLUSTER_USERS, MASTERS))
+    extra = {CREDENTIAL_ID: (login.credential,)} if login.credential else {}
+    return User(login.user, groups=(*groups, AUTHENTICATED), extra=extra)
+
+
+def _service_account(login: Login, view: View) -> User | None:
+    name = view.user_down(login.user)
+    if not name:
+        return None
+    groups = (view.user_group_down(each) or each for each in login.groups)
+    kept = tuple(each for each in groups if each.startswith("system:"))
+    extra = {key: values for key, values in login.extra if key in KEPT_EXTRA}
+    return User(name, login.uid, kept, extra)
+
+
+def _listed(login: Login, entries: ActiveEntries) -> User | None:
+    subjects = login_subjects(login)
+    sudoer = any(each in entries.sudoers for each in subjects)
+    if not sudoer and not any(each in entries.users for each in subjects):
+        return None
+    return person(login.user, login.groups, sudoer=sudoer)
+
+
+def login_subjects(login: Login) -> tuple[Subject, ...]:
+    """Return every subject of a list that a login is."""
+    if login.user.startswith(SERVICE_ACCOUNT_PREFIX):
+        namespace, _, name = login.user.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
+        own = Subject(SubjectKind.SERVICE_ACCOUNT, name, namespace)
+    else:
+        own = Subject(SubjectKind.USER, login.user)
+    return (own, *(Subject(SubjectKind.GROUP, group) for group in login.groups))

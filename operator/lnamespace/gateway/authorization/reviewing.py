@@ -1,0 +1,101 @@
+"""Answer access reviews and token reviews for a tenant's own world."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import msgspec
+
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.requests.answers import answer_encoded, answer_json
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.tenants.tenant import ServedTenant
+from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.rbac.attributes import User
+from lnamespace.rbac.reviews import AUTHENTICATION, AUTHORIZATION, ReviewAnswers
+from lnamespace.rbac.token_reviews import token_review_down
+from lnamespace.translate.bodies.encoded import media_type_of
+from lnamespace.translate.protocol.create_options import confirm_create_options
+from lnamespace.translate.protocol.encodings import UNREADABLE
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.protocol.protobuf.strictness import unknown_fields
+from lnamespace.translate.protocol.quoting import go_quote
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.request_json import json_of_body
+from lnamespace.translate.protocol.resources import GroupResource
+from lnamespace.translate.protocol.status import bad_request
+
+TOKEN_REVIEWS = GroupResource(AUTHENTICATION, "tokenreviews")
+REVIEW_GROUPS = (AUTHENTICATION, AUTHORIZATION)
+_REVIEWS_PATH = "/apis/authentication.k8s.io/v1/tokenreviews?fieldValidation=Ignore"
+
+
+@dataclass(frozen=True)
+class Reviewer:
+    """Answer the kinds by which clients ask who somebody is and what they may do."""
+
+    upstream: Upstream
+
+    async def answer(self, call: TenantCall, tenant: ServedTenant, user: User) -> bool:
+        """Answer a review; return whether the call was one."""
+        request, sent = call.request, call.exchange.request
+        resource = request.resource.group_resource
+        if request.verb != "create" or request.subresource or resource.group not in REVIEW_GROUPS:
+            return False
+        confirm_create_options(request)
+        media_type = media_type_of(sent.value("content-type"))
+        body = json_of_body(request, media_type, sent.body)
+        warnings = _warnings(request, body)
+        if resource == TOKEN_REVIEWS:
+            await self._review_token(call, body, tenant, warnings)
+            return True
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        found = ReviewAnswers(tenant.authorizer, user, now).answer(
+            resource, request.namespace, body
+        )
+        if found is None:
+            return False
+        await answer_encoded(call, 201, warnings, found)
+        return True
+
+    async def _review_token(
+        self, call: TenantCall, body: bytes, tenant: ServedTenant, warnings: Headers
+    ) -> None:
+        headers = (*call.headers, ("content-type", JSON))
+        response = await self.upstream.send("POST", _REVIEWS_PATH, Acting(), headers, body)
+        answer = await response.read()
+        if response.status != 201:
+            await answer_json(call, response.status, response.headers, answer)
+            return
+        down = token_review_down(
+            answer, call.view, tenant.namespaces, tenant.cluster.spec.revoked_credentials
+        )
+        await answer_encoded(call, 201, (*response.headers, *warnings), down)
+
+
+def _warnings(request: ResourceRequest, body: bytes) -> Headers:
+    """Return a warning for each field of a review that its kind does not have.
+
+    Raises
+    ------
+    Refused
+        BadRequest: there are such fields, and the client wants none.
+    """
+    validation = request.parameter("fieldValidation") or "Warn"
+    if validation not in ("Strict", "Warn"):
+        return ()
+    resource = request.resource
+    try:
+        subject = msgspec.json.decode(body)
+    except UNREADABLE:
+        return ()  # who reads it refuses it
+    api_version = f"{resource.group}/{request.version}"
+    texts = [
+        f"unknown field {go_quote(each)}"
+        for each in unknown_fields(api_version, resource.kind, subject)
+    ]
+    if texts and validation == "Strict":
+        raise bad_request(
+            f'{resource.kind} in version "{request.version}" cannot be handled as a '
+            f"{resource.kind}: strict decoding error: {', '.join(texts)}"
+        )
+    return tuple(("warning", f"299 - {go_quote(each)}") for each in texts)

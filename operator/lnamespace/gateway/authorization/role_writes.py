@@ -1,0 +1,71 @@
+"""Writes of a tenant's Roles and bindings: nobody grants what they do not have."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from lnamespace.gateway.authorization.secondary_checks import (
+    confirm_secondary,
+    identity_of,
+    stored_object,
+)
+from lnamespace.gateway.requests.answers import UpstreamRefused
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.rbac.attributes import MASTERS, Attributes, User
+from lnamespace.rbac.authorizer import Authorizer
+from lnamespace.rbac.escalation import confirm_no_escalation, is_rbac_write
+from lnamespace.translate.bodies.encoded import answer_down, request_up
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.requests.targets import manager_of, upstream_target
+
+
+@dataclass(frozen=True)
+class RoleWriteGuard:
+    """Find out what a write would store, and refuse it if it grants more than its writer has.
+
+    The platform's API server cannot: there, the tenant's account may grant everything in the
+    tenant's namespaces.
+    """
+
+    upstream: Upstream
+
+    async def confirm(
+        self, call: TenantCall, authorizer: Authorizer, user: User, attributes: Attributes
+    ) -> Mapping[str, str]:
+        """Return the metadata that pins the write to the object that was checked; often empty.
+
+        Raises
+        ------
+        Refused
+            The write would grant what the user does not have.
+        UpstreamRefused
+            The API server would refuse it.
+        """
+        pin = await confirm_secondary(self.upstream, call, authorizer, user, attributes)
+        if not is_rbac_write(attributes) or MASTERS in user.groups:
+            return pin
+        old = b"" if attributes.verb == "create" else await stored_object(self.upstream, call)
+        new = await self._dry_run(call)
+        confirm_no_escalation(authorizer, user, attributes, new, old or None)
+        return {"resourceVersion": identity_of(old).resource_version} if old else {}
+
+    async def _dry_run(self, call: TenantCall) -> bytes:
+        sent = call.exchange.request
+        kept = tuple(each for each in call.request.query if each[0] != "dryRun")
+        request = replace(call.request, query=(*kept, ("dryRun", "All")))
+        content_type = sent.value("content-type")
+        content_type, body = request_up(request, content_type, sent.body, call.view)
+        manager = manager_of(sent.value("user-agent"), content_type)
+        target = upstream_target(request, call.view, default_manager=manager)
+        headers = (*call.headers, ("content-type", content_type))
+        response = await self.upstream.send(sent.method, target, call.acting, headers, body)
+        answer = await response.read()
+        if response.status not in (200, 201):
+            raise UpstreamRefused(response.status, response.headers, answer)
+        return self._down(call, request, response.status, answer)
+
+    def _down(self, call: TenantCall, request: ResourceRequest, status: int, body: bytes) -> bytes:
+        if status not in (200, 201):
+            raise UpstreamRefused(status, (), body)
+        return answer_down(request, JSON, body, call.view)

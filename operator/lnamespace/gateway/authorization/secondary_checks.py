@@ -1,0 +1,91 @@
+"""What the API server asks its authorizer besides the request, asked for a tenant's people."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from lnamespace.gateway.requests.answers import UpstreamRefused
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.requests.stored import read_request, read_stored
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.rbac.attributes import Attributes, User
+from lnamespace.rbac.authorizer import Authorizer
+from lnamespace.rbac.secondary import (
+    confirm_connection,
+    confirm_existing,
+    confirm_signer,
+    may_create,
+    needs_signer,
+)
+from lnamespace.translate.bodies.encoded import answer_down, media_type_of
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.protocol.status import not_found
+
+
+class ObjectIdentity(msgspec.Struct, frozen=True, rename="camel"):
+    """The members of metadata that say which object it is, and which version of it."""
+
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Identified(msgspec.Struct, frozen=True):
+    metadata: ObjectIdentity = ObjectIdentity()
+
+
+async def confirm_secondary(
+    upstream: Upstream, call: TenantCall, authorizer: Authorizer, user: User, attributes: Attributes
+) -> Mapping[str, str]:
+    """Refuse what needs a further right that a user does not have.
+
+    Returns
+    -------
+    Mapping[str, str]
+        What pins a write to the object that is there: if its writer may create none, or if it is
+        its signer that they may approve for.
+
+    Raises
+    ------
+    Refused
+        The user does not have it.
+    UpstreamRefused
+        The object that it depends on cannot be read.
+    """
+    confirm_connection(authorizer, user, attributes)
+    media_type = media_type_of(call.exchange.request.value("content-type"))
+    pin = {}
+    if not may_create(authorizer, user, attributes, media_type):
+        there = await stored_object(upstream, call)
+        confirm_existing(authorizer, user, attributes, exists=bool(there))
+        pin = {"uid": identity_of(there).uid}
+    if needs_signer(attributes):
+        stored = await stored_object(upstream, call)
+        if not stored:
+            # One that comes now would be approved unseen.
+            raise not_found(call.request.resource.group_resource, call.request.name)
+        confirm_signer(authorizer, user, attributes, stored)
+        # One of the same name that is made anew may be for another signer.
+        pin = {"uid": identity_of(stored).uid}
+    return pin
+
+
+async def stored_object(upstream: Upstream, call: TenantCall) -> bytes:
+    """Return the object that a call is about in tenant spelling; empty if there is none.
+
+    Raises
+    ------
+    UpstreamRefused
+        It cannot be read.
+    """
+    response = await read_stored(upstream, call)
+    body = await response.read()
+    if response.status == 404:
+        return b""
+    if response.status != 200:
+        raise UpstreamRefused(response.status, (), body)
+    return answer_down(read_request(call), JSON, body, call.view)
+
+
+def identity_of(body: bytes) -> ObjectIdentity:
+    """Return which object and which version an object in JSON is."""
+    return msgspec.json.decode(body, type=_Identified).metadata

@@ -1,0 +1,143 @@
+"""The OpenAPI documents of all tenants, made when they are asked for."""
+
+from asyncio import gather
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+from lnamespace.gateway.discovery.documents import (
+    DocumentCache,
+    FreshDocument,
+    TaggedDocument,
+    UpstreamDocument,
+    fetch,
+)
+from lnamespace.gateway.discovery.served_apis import ServedApi
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.kube.answers import error_of
+from lnamespace.translate.discovery.openapi_v2 import (
+    SwaggerDocument,
+    SwaggerPart,
+    parse_swagger,
+    platform_part,
+    swagger_down,
+    tenant_part,
+)
+from lnamespace.translate.discovery.openapi_v2_protobuf import ACCEPTED, swagger_protobuf_down
+from lnamespace.translate.discovery.openapi_v3 import (
+    ROOT,
+    OpenApiIndex,
+    document_down,
+    document_hash,
+    index_down,
+    parse_index,
+    path_up,
+)
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.protocol.status import no_such_path
+
+_MEMORY = 32 * 1024 * 1024
+"""Bytes of documents that are remembered; one of OpenAPI v2 has two million."""
+_INDEXES = 256
+"""Indexes that are remembered; each has ten thousand bytes."""
+_JSON = (("accept", JSON),)
+
+
+@dataclass(frozen=True)
+class DocumentLocation:
+    """Where a document of OpenAPI v3 is upstream, and its hash for the tenant."""
+
+    upstream: str
+    hash: str
+
+
+class OpenApiDocuments:
+    """Translate the platform's OpenAPI documents, and remember some of what was made."""
+
+    def __init__(self, upstream: Upstream, memory: int = _MEMORY) -> None:
+        self._upstream = upstream
+        self._swagger = FreshDocument(upstream, "/openapi/v2")
+        self._swagger_protobuf = FreshDocument(upstream, "/openapi/v2", ACCEPTED[1])
+        self._index = FreshDocument(upstream, "/openapi/v3")
+        self._cache = DocumentCache(memory)
+        self._parsed_swagger: tuple[UpstreamDocument, SwaggerDocument, SwaggerPart] | None = None
+        self._made_indexes: dict[tuple[str, str, str], bytes] = {}
+        self._parsed_index: tuple[UpstreamDocument, OpenApiIndex] | None = None
+
+    async def swagger(self, serving: Awaitable[ServedApi]) -> TaggedDocument:
+        """Return the document of OpenAPI v2 of a tenant.
+
+        Parameters
+        ----------
+        serving
+            Returns what the tenant is served; waited for while the document is read.
+        """
+        document, served = await gather(self._swagger.read(), serving)
+        key = ("v2", served.version, document.etag)
+        known = self._cache.get(key)
+        if known is None:
+            swagger, platform = self._parts(document, served)
+            body = swagger_down(swagger, platform, tenant_part(swagger, served.paths))
+            known = self._cache.put(key, TaggedDocument.of(body))
+        return known
+
+    async def swagger_protobuf(self, serving: Awaitable[ServedApi]) -> TaggedDocument:
+        """Return the document of OpenAPI v2 of a tenant as protobuf."""
+        document, encoded, served = await gather(
+            self._swagger.read(), self._swagger_protobuf.read(), serving
+        )
+        key = ("v2 protobuf", served.version, document.etag, encoded.etag)
+        known = self._cache.get(key)
+        if known is None:
+            swagger, platform = self._parts(document, served)
+            body = swagger_protobuf_down(encoded.body, swagger, platform, served.paths)
+            known = self._cache.put(key, TaggedDocument.of(body))
+        return known
+
+    def _parts(
+        self, document: UpstreamDocument, served: ServedApi
+    ) -> tuple[SwaggerDocument, SwaggerPart]:
+        parsed = self._parsed_swagger
+        if parsed is None or parsed[0] is not document:
+            swagger = parse_swagger(document.body)
+            parsed = (document, swagger, platform_part(swagger, served.paths))
+            self._parsed_swagger = parsed
+        return parsed[1:]
+
+    async def index(self, served: ServedApi) -> tuple[bytes, str]:
+        """Return the index of OpenAPI v3 of a tenant, and its media type."""
+        index, document = await self._current_index()
+        made = self._made_indexes.get(served.version)
+        if made is None:
+            made = self._made_indexes[served.version] = index_down(index, served.paths)
+        return made, document.value("content-type")
+
+    async def location(self, path: str, served: ServedApi) -> DocumentLocation | None:
+        """Return where the document at a tenant's path is; None if the tenant has no such."""
+        index, _ = await self._current_index()
+        upstream = path_up(path, index, served.paths)
+        if upstream is None:
+            return None
+        return DocumentLocation(upstream, document_hash(upstream, index, served.paths))
+
+    async def document(self, location: DocumentLocation, served: ServedApi) -> TaggedDocument:
+        """Return a document of OpenAPI v3 of a tenant."""
+        key = ("v3", location)
+        known = self._cache.get(key)
+        if known is None:
+            found = await fetch(self._upstream, ROOT + location.upstream, _JSON)
+            if found.status == 404:
+                raise no_such_path()  # The last definition of the group went just now.
+            if found.status != 200:
+                raise error_of(found.status, found.body, found.value("retry-after"))
+            body = document_down(found.body, location.upstream, served.paths)
+            known = self._cache.put(key, TaggedDocument(body, f'"{location.hash}"'))
+        return known
+
+    async def _current_index(self) -> tuple[OpenApiIndex, UpstreamDocument]:
+        document = await self._index.read()
+        if self._parsed_index is None or self._parsed_index[0] is not document:
+            self._parsed_index = (document, parse_index(document.body))
+            self._made_indexes.clear()
+        elif len(self._made_indexes) > _INDEXES:
+            self._made_indexes.clear()
+        return self._parsed_index[1], document

@@ -1,0 +1,62 @@
+"""What the platform's API server serves, kept current."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+from lnamespace.errors import ClusterError
+from lnamespace.gateway.discovery.documents import FreshDocument, UpstreamDocument
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.translate.discovery.groups import DiscoveredGroup, parse_discovery
+from lnamespace.translate.protocol.discovery_formats import AGGREGATED
+
+_EVERY = 30.0
+_PAUSE = 0.2
+"""Seconds after a hint; a CustomResourceDefinition changes several times when it is created."""
+
+log = logging.getLogger(__name__)
+
+
+class UpstreamDiscovery:
+    """The API groups that are served upstream; ``changed`` is called when they are others."""
+
+    def __init__(self, upstream: Upstream, changed: Callable[[], object]) -> None:
+        accept = AGGREGATED.content_type
+        self._documents = [FreshDocument(upstream, path, accept) for path in ("/api", "/apis")]
+        self._known: list[UpstreamDocument] = []
+        self._changed = changed
+        self._due = asyncio.Event()
+        self.groups: tuple[DiscoveredGroup, ...] = ()
+
+    def hint(self) -> None:
+        """Note that something may have changed."""
+        self._due.set()
+
+    async def refresh(self) -> None:
+        """Ask anew; what has not changed costs no body.
+
+        Raises
+        ------
+        ClusterError
+            The API server does not answer.
+        """
+        found = [await document.read() for document in self._documents]
+        if self._known and all(new is old for new, old in zip(found, self._known, strict=True)):
+            return
+        self.groups = tuple(group for each in found for group in parse_discovery(each.body))
+        self._known = found
+        self._changed()
+
+    async def keep(self) -> None:
+        """Ask every half minute, and soon after a hint."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_EVERY):
+                    await self._due.wait()
+            self._due.clear()
+            try:
+                await asyncio.sleep(_PAUSE)
+                await self.refresh()
+            except (ClusterError, ValueError) as error:
+                log.warning("discovery failed", extra={"error": str(error)})

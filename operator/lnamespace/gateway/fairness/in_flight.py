@@ -1,0 +1,234 @@
+"""How much one tenant may ask at once: without a bound, one would take the gateway from all."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import (
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
+from dataclasses import dataclass, field
+
+from lnamespace.gateway.http.exchange import Exchange
+from lnamespace.translate.protocol.request import PathRequest, ResourceRequest
+from lnamespace.translate.protocol.status import too_many_requests
+from lnamespace.translate.requests.targets import CONNECTIONS
+
+_BODIES = 64 * 1024 * 1024
+"""Bytes of bodies that one tenant may have under way: a quarter of what the listener takes of all
+(:class:`~lnamespace.gateway.http.limits.ServerLimits`)."""
+_AT_ONCE = {"list": 4, "get": 16, "write": 16, "long write": 2}
+"""What of a tenant is carried out at once of each kind; the others wait for these."""
+_LONG = 256 * 1024
+"""Bytes of a body that take the API server some milliseconds: sixteen of 3 MB at once held up
+everybody there for half a second."""
+_DELAY = 1.0
+"""Seconds until a refusal is answered, which says to come again in one."""
+_DELAYED = 500
+"""Refusals of one tenant that wait; the connection of one more is cut."""
+_OPENING = 4
+"""Watches of a tenant that are being sent what was there. Until all of it has been taken each has a
+place among the requests that the API server works on, which all tenants have together."""
+_WATCHES = 1000
+"""Watches upstream that one tenant or visitor may have: each is a connection, with its buffers."""
+
+
+class InFlight:
+    """Count what is under way of each tenant: requests, and streams such as `kubectl exec`.
+
+    Watches are counted by what they open upstream (:class:`WatchCounts`).
+
+    Parameters
+    ----------
+    most
+        How many requests, and as many streams, one tenant may have under way here.
+    who
+        Who is counted, in the words of a refusal.
+    """
+
+    def __init__(self, most: int, who: str = "this LCluster has") -> None:
+        self._most = most
+        self._who = who
+        self._running: Counter[tuple[str, bool]] = Counter()
+        self._bodies: Counter[str] = Counter()
+        self._delayed: Counter[str] = Counter()
+        self._lanes: dict[tuple[str, str], _Lane] = {}
+
+    @contextmanager
+    def counted(self, tenant: str, request: ResourceRequest | PathRequest) -> Iterator[None]:
+        """Count a request for as long as it is under way.
+
+        Raises
+        ------
+        Refused
+            TooManyRequests; clients try again a second later.
+        """
+        if request.verb == "watch":
+            yield
+            return
+        key = tenant, _is_streamed(request)
+        if self._running[key] >= self._most:
+            what = "streams open" if key[1] else "requests under way"
+            raise too_many_requests(f"{self._who} too many {what}")
+        self._running[key] += 1
+        try:
+            yield
+        finally:
+            self._running[key] -= 1
+            if not self._running[key]:
+                del self._running[key]
+
+    @asynccontextmanager
+    async def lane(
+        self, tenant: str, request: ResourceRequest | PathRequest, size: int = 0
+    ) -> AsyncIterator[None]:
+        """Wait until the tenant has less under way of this kind: lists, reads, writes, long writes.
+
+        All tenants have the API server's processors and this process's thread together. The
+        hundredth request of one at the same time would slow down the only one of another. Writes
+        have a lane of their own, for a tenant's webhook may read before it answers one.
+
+        Parameters
+        ----------
+        size
+            Of the body, in bytes.
+        """
+        if request.verb == "watch" or _is_streamed(request):
+            yield
+            return
+        write = "long write" if size > _LONG else "write"
+        kind = request.verb if request.verb in {"get", "list"} else write
+        key = tenant, kind
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = _Lane(asyncio.Semaphore(_AT_ONCE[kind]))
+        lane.users += 1
+        try:
+            async with lane.places:
+                yield
+        finally:
+            lane.users -= 1
+            if not lane.users:
+                del self._lanes[key]
+
+    async def delay(self, exchange: Exchange) -> None:
+        """Wait before a client is told that it asked too much.
+
+        Clients that ask again at once would have all of the thread for refusals.
+
+        Raises
+        ------
+        ConnectionAbortedError
+            Too many wait already.
+        """
+        owner = exchange.connection.owner
+        exchange.forget_body()
+        if self._delayed[owner] >= _DELAYED:
+            raise ConnectionAbortedError
+        self._delayed[owner] += 1
+        try:
+            await asyncio.sleep(_DELAY)
+        finally:
+            self._delayed[owner] -= 1
+            if not self._delayed[owner]:
+                del self._delayed[owner]
+
+    def holding(self, tenant: str, size: int) -> AbstractContextManager[None]:
+        """Count the body of a request for as long as the request is under way.
+
+        The longest are those for a tenant's own Services and webhooks, which may take their time:
+        with enough of them one tenant would leave no room for the body of anybody else.
+
+        Raises
+        ------
+        Refused
+            TooManyRequests.
+        """
+        return self._holding(tenant, size) if size else nullcontext()
+
+    @contextmanager
+    def _holding(self, tenant: str, size: int) -> Iterator[None]:
+        if self._bodies[tenant] + size > _BODIES:
+            raise too_many_requests(f"{self._who} sent too much at once")
+        self._bodies[tenant] += size
+        try:
+            yield
+        finally:
+            self._bodies[tenant] -= size
+            if not self._bodies[tenant]:
+                del self._bodies[tenant]
+
+
+@dataclass
+class _Lane:
+    """Who waits for a place, and who has one."""
+
+    places: asyncio.Semaphore
+    users: int = 0
+
+
+def _is_streamed(request: ResourceRequest | PathRequest) -> bool:
+    return isinstance(request, ResourceRequest) and request.subresource in CONNECTIONS
+
+
+class WatchCounts:
+    """Count the watches upstream of each tenant or visitor.
+
+    Parameters
+    ----------
+    who
+        Who has them, in the words of a refusal.
+    """
+
+    def __init__(self, who: str = "this LCluster has") -> None:
+        self._who = who
+        self.running: Counter[str] = Counter()
+        self._opening: dict[str, asyncio.Semaphore] = {}
+
+    @contextmanager
+    def counted(self, owner: str, size: int = 1) -> Iterator["WatchCount"]:
+        """Count so many watches for as long as they are open, and those that join them.
+
+        Raises
+        ------
+        Refused
+            TooManyRequests.
+        """
+        opening = self._opening.setdefault(owner, asyncio.Semaphore(_OPENING))
+        count = WatchCount(self.running, owner, opening)
+        if not count.has_room(size):
+            raise too_many_requests(f"{self._who} too many watches open", 5)
+        count.add(size)
+        try:
+            yield count
+        finally:
+            self.running[owner] -= count.size
+            if not self.running[owner]:
+                del self.running[owner], self._opening[owner]
+
+
+@dataclass
+class WatchCount:
+    """How many watches upstream one watch of a client is made of.
+
+    Parameters
+    ----------
+    opening
+        Places of its owner for watches whose client has not caught up.
+    """
+
+    running: Counter[str]
+    owner: str
+    opening: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_OPENING))
+    size: int = 0
+
+    def has_room(self, size: int = 1) -> bool:
+        """Return whether its owner may have so many watches more."""
+        return self.running[self.owner] + size <= _WATCHES
+
+    def add(self, size: int = 1) -> None:
+        """Count so many watches more."""
+        self.size += size
+        self.running[self.owner] += size

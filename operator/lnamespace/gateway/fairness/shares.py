@@ -1,0 +1,149 @@
+"""What one tenant may take of what all share: memory for answers, and time of the one thread."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from lnamespace.gateway.fairness.turns import Turns
+from lnamespace.translate.protocol.status import ApiStatus, Refused, too_many_requests
+
+_MIB = 1024 * 1024
+_SMALL = 256 * 1024
+"""Bytes of each answer that do not count: whoever asks for little is not refused for others."""
+
+_UPSTREAM = 12e-9
+"""Seconds that the API server takes for a byte of JSON, to read it or to write it."""
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class ShareLimits:
+    """Bound the answers under way, in bytes as they come from the API server.
+
+    Translated and encoded, an answer takes about three times as much for a moment.
+
+    Parameters
+    ----------
+    owner
+        Of one tenant or visitor.
+    all
+        Of all together.
+    """
+
+    owner: int = 64 * _MIB
+    all: int = 192 * _MIB
+
+
+class Shares:
+    """Know what each tenant has of what all share."""
+
+    def __init__(self, limits: ShareLimits | None = None) -> None:
+        self.limits = limits or ShareLimits()
+        self.turns = Turns()
+        self._open: dict[str, list[Share]] = {}
+
+    @contextmanager
+    def of(self, owner: str, cut: Callable[[], object]) -> Iterator["Share"]:
+        """Give a request its share for as long as it is under way.
+
+        Parameters
+        ----------
+        cut
+            Ends the request at once: its answer has to make room.
+        """
+        share = Share(owner, self, cut)
+        shares = self._open.setdefault(owner, [])
+        shares.append(share)
+        try:
+            yield share
+        finally:
+            shares.remove(share)
+            if not shares:
+                del self._open[owner]
+
+    def held(self, owner: str) -> int:
+        """Return how many bytes an owner's answers take."""
+        return sum(each.counted for each in self._open.get(owner, ()))
+
+    def make_room(self, share: "Share", size: int) -> None:
+        """Make room for so many bytes more of a share.
+
+        Where all together have too much, the answers of whoever has most make room, the oldest
+        first: somebody who takes theirs slowly holds up nobody who has less.
+
+        Raises
+        ------
+        Refused
+            TooManyRequests, or that the answer is too large for anybody.
+        """
+        mine = self.held(share.owner)
+        if mine + size > self.limits.owner:
+            if mine > share.counted:
+                raise too_many_requests("too many long answers are under way for this LCluster")
+            raise _too_large()
+        while sum(map(self.held, self._open)) + size > self.limits.all:
+            most = max(self._open, key=self.held)
+            if self.held(most) <= mine + size:
+                raise too_many_requests("too many long answers are under way")
+            victim = next(each for each in self._open[most] if each.counted)
+            victim.size = 0
+            victim.cut()
+
+
+@dataclass(eq=False)
+class Share:
+    """What one request has of what all share."""
+
+    owner: str = ""
+    shares: Shares = field(default_factory=Shares)
+    cut: Callable[[], object] = bool
+    size: int = 0
+
+    @property
+    def counted(self) -> int:
+        """Return how many bytes of it count."""
+        return max(self.size - _SMALL, 0)
+
+    def hold(self, size: int) -> None:
+        """Count so many bytes more.
+
+        Raises
+        ------
+        Refused
+            There is no room for them.
+        """
+        more = max(self.size + size - _SMALL, 0) - self.counted
+        if more:
+            self.shares.make_room(self, more)
+        self.size += size
+
+    def release(self, size: int) -> None:
+        """Count so many bytes no longer."""
+        self.size = max(self.size - size, 0)
+
+    def charge_besides(self, seconds: float, size: int = 0) -> None:
+        """Count what else the request costs: so long, and so many bytes at the API server."""
+        self.shares.turns.charge_besides(self.owner, seconds + size * _UPSTREAM)
+
+    async def metered(self, work: Awaitable[R]) -> R:
+        """Return what a task for the request comes to; its time counts for the owner."""
+        return await self.shares.turns.metered(self.owner, work)
+
+
+async def in_steps(steps: Generator[None, None, R]) -> R:
+    """Return what steps come to; others may run after each."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: R = end.value
+            return found
+        await asyncio.sleep(0)
+
+
+def _too_large() -> Refused:
+    message = "the answer is too large for the gateway: ask for it in pages, by the parameter limit"
+    return Refused(ApiStatus(413, "RequestEntityTooLarge", message, {}))

@@ -1,0 +1,266 @@
+"""One connection to the platform's API server, and an answer that comes by it."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Protocol, cast
+
+import httptools
+
+from lnamespace.errors import Unreachable
+from lnamespace.gateway.http.flow import PART, Chunks, WriteGate
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.kube.sockets import API_SERVER, keep_alive
+
+
+class ConnectionPool(Protocol):
+    """What keeps connections."""
+
+    def put_back(self, connection: "UpstreamConnection") -> None:
+        """Keep a connection for the next request."""
+
+    def lost(self, connection: "UpstreamConnection") -> None:
+        """Forget a connection that is closed."""
+
+
+class UpstreamResponse:
+    """An answer whose head has arrived."""
+
+    def __init__(self, connection: "UpstreamConnection", status: int, headers: Headers) -> None:
+        self._connection = connection
+        self._chunks = connection.chunks
+        self._closed = False
+        self._body: bytes | None = None
+        self.status = status
+        self.headers = headers
+
+    def value(self, name: str) -> str:
+        """Return the first value of a header; empty without one."""
+        return next((value for key, value in self.headers if key == name), "")
+
+    async def take(self) -> bytes:
+        """Return what has arrived of the body; empty at its end.
+
+        Raises
+        ------
+        Unreachable
+            The connection broke.
+        """
+        try:
+            data = await self._chunks.take()
+        except ConnectionError as error:
+            raise Unreachable(str(error)) from error
+        if not data:
+            self.close()
+        return data
+
+    async def read(self, hold: Callable[[int], None] | None = None) -> bytes:
+        """Return the whole body; it may be read again.
+
+        Parameters
+        ----------
+        hold
+            Counts bytes before they are kept; what it raises ends the reading.
+
+        Raises
+        ------
+        Unreachable
+            The connection broke.
+        """
+        if self._body is None:
+            try:
+                self._body = await self._read(hold or _uncounted)
+            except BaseException:
+                # Whoever was to read it is gone: a connection that is paused meanwhile would never
+                # learn that the API server has closed it, and be open for ever.
+                self.close()
+                raise
+        return self._body
+
+    async def _read(self, hold: Callable[[int], None]) -> bytes:
+        first = await self.take()
+        hold(len(first))
+        if not first or self._chunks.ended:
+            rest = await self.take() if first else b""
+            return first + rest if rest else first
+        parts = [first]
+        while data := await self.take():
+            hold(len(data))
+            parts.append(data)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Let go of the connection: it is used again if the answer has arrived in whole.
+
+        Only once: afterwards it may carry another answer.
+        """
+        if not self._closed:
+            self._closed = True
+            self._connection.release()
+
+    @property
+    def tunnel(self) -> tuple[asyncio.Transport, Chunks, WriteGate]:
+        """Return the connection as it is, after an answer 101."""
+        return self._connection.transport, self._chunks, self._connection.gate
+
+
+def _uncounted(size: int) -> None:
+    del size
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """Send requests and parse answers, one at a time."""
+
+    transport: asyncio.Transport
+    chunks: Chunks
+
+    def __init__(self, pool: ConnectionPool) -> None:
+        self._pool = pool
+        self.gate = WriteGate()
+        self.since = time.monotonic()
+        self.lost = self.last = False
+        self._head: asyncio.Future[UpstreamResponse] | None = None
+        self._parser: httptools.HttpResponseParser | None = None
+        self._headers: list[tuple[str, str]] = []
+        self._reusable = self._switched = False
+        self._interim = self._writing = False
+        self._complete = True
+        """Whether nothing is expected from the API server now."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Note the transport."""
+        self.transport = cast(asyncio.Transport, transport)
+        keep_alive(transport.get_extra_info("socket"), API_SERVER)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let what waits fail."""
+        self.lost = True
+        error = ConnectionResetError(f"connection to the API server lost: {exc}")
+        self.gate.break_(error)
+        if self._head and not self._head.done():
+            self._head.set_exception(error)
+        elif hasattr(self, "chunks") and not self.chunks.ended:
+            self.chunks.end(None if self._switched else error)
+        self._pool.lost(self)
+        # Each knows this one: else an answer that nobody wants waits for the garbage collector.
+        self._head = self._parser = None
+
+    def pause_writing(self) -> None:
+        """Wait before more is written."""
+        self.gate.pause()
+
+    def resume_writing(self) -> None:
+        """Write on."""
+        self.gate.resume()
+
+    async def exchange(self, head: bytes, body: bytes, *, bodiless: bool) -> UpstreamResponse:
+        """Send a request; return when the head of the answer has arrived.
+
+        ``bodiless``: the answer to HEAD has no body, whatever its headers say.
+        """
+        self._parser = httptools.HttpResponseParser(self)
+        self._bodiless = bodiless
+        self._headers = []
+        self._reusable = self._switched = False
+        self._interim = self._complete = self._writing = False
+        self.chunks = Chunks(self.transport)
+        answered: asyncio.Future[UpstreamResponse] = asyncio.get_running_loop().create_future()
+        self._head = answered
+        if len(body) > PART:
+            await self._write(head, body)
+        else:
+            self.transport.write(head + body if body else head)
+            await self.gate.passed()
+        return await answered
+
+    async def _write(self, head: bytes, body: bytes) -> None:
+        """Write a long request in parts, between which others may run.
+
+        It may be answered before it is whole: then nobody reads the rest.
+        """
+        self._writing = True
+        self.transport.write(head)
+        parts = memoryview(body)
+        for start in range(0, len(body), PART):
+            if self._complete:
+                return
+            self.transport.write(parts[start : start + PART])
+            await self.gate.passed()
+            await asyncio.sleep(0)
+        self._writing = False
+
+    def data_received(self, data: bytes) -> None:
+        """Parse an answer, or pass on what comes through a tunnel."""
+        if self._switched:
+            self.chunks.put(data)
+            return
+        if self._complete or self._parser is None:
+            # Whoever had the connection next would take it for the answer to another question.
+            self.transport.abort()
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._switched = True
+            if rest := data[upgrade.args[0] :]:
+                self.chunks.put(rest)
+        except httptools.HttpParserError:
+            self.transport.abort()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header in."""
+        self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
+
+    def on_headers_complete(self) -> None:
+        """Wake who waits for the answer.
+
+        An interim answer (RFC 9110, 15.2) is not it. A pod sends one by way of the API server's
+        proxy: its real answer was read as that to somebody else's request.
+        """
+        if self._parser is None:
+            return
+        status = self._parser.get_status_code()
+        if status == HTTPStatus.SWITCHING_PROTOCOLS:
+            self._switched = True
+        elif status < HTTPStatus.OK:
+            self._interim = True
+            self._headers = []
+            return
+        if self._complete:
+            self.transport.abort()
+            return
+        if self._head and not self._head.done():
+            self._head.set_result(UpstreamResponse(self, status, tuple(self._headers)))
+        if self._bodiless:
+            self.chunks.end()
+
+    def on_body(self, part: bytes) -> None:
+        """Take a part of the body in."""
+        if not self._complete:
+            self.chunks.put(part)
+
+    def on_message_complete(self) -> None:
+        """Note that the answer is whole."""
+        if self._interim:
+            self._interim = False
+        elif self._parser and not self._switched and not self._complete:
+            self._complete = True
+            lasts = self._parser.should_keep_alive() and not self.last and not self._writing
+            self._reusable = lasts and not self._bodiless
+            self.chunks.end()
+
+    def release(self) -> None:
+        """Go back to the pool, or close if an answer is unread.
+
+        That may have arrived in whole: as much as waits pauses the connection, and whoever had it
+        next would wait for an answer that nobody reads.
+        """
+        open_ = not self.lost and not self.transport.is_closing()
+        if self._reusable and open_ and self.transport.is_reading():
+            self._reusable = False
+            self._head = None
+            self.since = time.monotonic()
+            self._pool.put_back(self)
+        elif self._head is not None:
+            self.transport.abort()

@@ -1,0 +1,106 @@
+"""Lists over all namespaces of a tenant: one list of each, all at one resource version."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from lnamespace.gateway.fairness.shares import Share
+from lnamespace.gateway.lists.pages import ListedPart, merge_pages, read_page
+from lnamespace.translate.protocol.request import Query
+from lnamespace.translate.requests.continuation import ListPosition
+
+_AT_A_TIME = 8
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """One list of one namespace.
+
+    Parameters
+    ----------
+    version
+        The resource version that the list must have exactly; empty: as the client asked.
+    limit
+        The most items; 0: all.
+    continue_
+        The API server's own token, where the list of this namespace goes on.
+    """
+
+    namespace: str
+    version: str = ""
+    limit: int = 0
+    continue_: str = ""
+
+    @property
+    def parameters(self) -> Query:
+        """Return the parameters in which this list differs from what the client asked for."""
+        exact: Query = ()
+        if self.version:
+            exact = (("resourceVersion", self.version), ("resourceVersionMatch", "Exact"))
+        limit = (("limit", str(self.limit)),) if self.limit else ()
+        return (*exact, *limit, ("continue", ""))
+
+
+Fetch = Callable[[PageRequest], Awaitable[bytes]]
+"""Return one list as JSON; raises what ends the whole."""
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first failure of several; the others came of it or would be answered alike."""
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
+
+
+async def list_all(fetch: Fetch, namespaces: Sequence[str], share: Share) -> bytes:
+    """Return everything, at the version of the first namespace's list; raises what fetch raises."""
+    first = read_page(await fetch(PageRequest(namespaces[0])))
+    turns = asyncio.Semaphore(_AT_A_TIME)
+
+    async def one(namespace: str) -> ListedPart:
+        async with turns:
+            request = PageRequest(namespace, first.metadata.resource_version)
+            return read_page(await fetch(request))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(share.metered(one(namespace))) for namespace in namespaces[1:]
+            ]
+    except BaseExceptionGroup as failed:
+        # As it is: whoever asks knows failures of the API server, and no groups of them.
+        raise _first(failed) from None
+    return merge_pages([first, *(task.result() for task in tasks)])
+
+
+async def list_page(
+    fetch: Fetch, namespaces: Sequence[str], limit: int, start: ListPosition | None
+) -> tuple[list[ListedPart], ListPosition | None]:
+    """Return the next items, and where the rest begins; None if it is empty.
+
+    Parameters
+    ----------
+    limit
+        The most items; 0: all.
+    """
+    pages: list[ListedPart] = []
+    remaining = [each for each in namespaces if start is None or each >= start.part]
+    version = start.version if start else ""
+    # Of a namespace that is gone the token is good for no other: it would leave out what is there.
+    goes_on = start is not None and remaining[:1] == [start.part]
+    continue_ = start.upstream if start and goes_on else ""
+    left = limit
+    for index, namespace in enumerate(remaining):
+        # A token of the API server has its version in itself and takes no other.
+        exact = "" if continue_ else version
+        page = read_page(await fetch(PageRequest(namespace, exact, left, continue_)))
+        pages.append(page)
+        version = version or page.metadata.resource_version
+        continue_ = page.metadata.continue_
+        left -= page.count if limit else 0
+        if continue_:
+            return pages, ListPosition(namespace, continue_, version)
+        if limit and left <= 0 and index + 1 < len(remaining):
+            return pages, ListPosition(remaining[index + 1], "", version)
+    return pages, None

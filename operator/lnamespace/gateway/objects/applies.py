@@ -1,0 +1,102 @@
+"""Server-side applies of kinds to which the gateway adds fields: namespaces, for one.
+
+What other managers have of these fields is read first. Between the reading and the write somebody
+may take them away: the platform's admission policies refuse what then lacks them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.requests.stored import read_stored
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.translate.bodies.encoded import media_type_of
+from lnamespace.translate.bodies.patches import APPLY_PATCH
+from lnamespace.translate.objects.confinement.ownership import (
+    FieldApplier,
+    adds_fields,
+    fields_of_others,
+    unwritten_fields,
+)
+from lnamespace.translate.objects.confinement.rules import Path
+from lnamespace.translate.objects.last_applied import LAST_APPLIED
+
+_LAST_APPLIED_MANAGER = "kubectl-last-applied"
+"""As whom kubectl writes what it has read in the annotation, after a server-side apply.
+
+The API server writes the annotation too, in upstream spelling: so what kubectl read is another
+value than what is stored, and it was in conflict with itself.
+"""
+_LAST_APPLIED_FIELD = f".metadata.annotations.{LAST_APPLIED}"
+
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+@dataclass(frozen=True)
+class ApplyBasis:
+    """The stored state on which a write depends.
+
+    Parameters
+    ----------
+    settled
+        Fields that the gateway would add, and that another manager has.
+    unwritten
+        Fields that the gateway added before and nobody wrote, as conflicts name them. A conflict
+        about these alone is resolved by applying with force.
+    requester
+        Who asked for a certificate; empty for other kinds.
+    """
+
+    settled: frozenset[Path] = frozenset()
+    unwritten: frozenset[str] = frozenset()
+    requester: str = ""
+
+    def is_conflict_with_nobody(self, status: int, answer: bytes) -> bool:
+        """Return whether a refusal names nothing but fields that nobody wrote."""
+        if status != 409 or not self.unwritten:
+            return False
+        causes = msgspec.json.decode(answer, type=_ApplyConflict).details.causes
+        return bool(causes) and all(each.field in self.unwritten for each in causes)
+
+
+class _ApplyCause(msgspec.Struct, frozen=True):
+    field: str = ""
+
+
+class _ApplyDetails(msgspec.Struct, frozen=True):
+    causes: Sequence[_ApplyCause] = ()
+
+
+class _ApplyConflict(msgspec.Struct, frozen=True):
+    details: _ApplyDetails = _ApplyDetails()
+
+
+async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
+    """Read the stored object for an apply to which the gateway adds fields."""
+    request = call.request
+    media_type = media_type_of(call.exchange.request.value("content-type"))
+    if media_type != APPLY_PATCH:
+        return ApplyBasis()
+    manager = call.parameter("fieldManager")
+    kept = frozenset({_LAST_APPLIED_FIELD} if manager == _LAST_APPLIED_MANAGER else ())
+    if not adds_fields(request.resource):
+        return ApplyBasis(unwritten=kept)
+    response = await read_stored(upstream, call)
+    body = await response.read()
+    if response.status != 200:
+        return ApplyBasis(unwritten=kept)  # it is not there, or refused in the same words
+    stored = _decode_object(body)
+    applier = FieldApplier(manager, request.subresource)
+    return ApplyBasis(
+        fields_of_others(request.resource, stored, applier),
+        unwritten_fields(request.resource, stored) | kept,
+    )
+
+
+def by_force(call: TenantCall) -> TenantCall:
+    """Return an apply that wins all conflicts."""
+    query = tuple(each for each in call.request.query if each[0] != "force")
+    return replace(call, request=replace(call.request, query=(*query, ("force", "true"))))

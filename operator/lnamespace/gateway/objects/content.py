@@ -1,0 +1,126 @@
+"""What may be made in an LCluster: nothing while it is being deleted, and no more than its limits.
+
+Without limits one tenant would slow down the API server for all others, by namespaces and
+CustomResourceDefinitions as fast as it can make them.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from lnamespace.access.lcluster_content import ContentLimits
+from lnamespace.gateway.authorization.reviewing import REVIEW_GROUPS
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.tenants.namespaces import TenantNamespaces
+from lnamespace.gateway.tenants.tenant import ServedTenant
+from lnamespace.translate.bodies.patches import APPLY_PATCH
+from lnamespace.translate.names.view import CRDS, NAMESPACES
+from lnamespace.translate.protocol.resources import GroupResource
+from lnamespace.translate.protocol.status import Refused, forbidden
+
+_SEEN_SECONDS = 0.5
+"""How long after its answer something new counts as under way, until watches have told of it."""
+
+_LIMITED = frozenset({NAMESPACES, CRDS})
+
+
+def makes(call: TenantCall) -> bool:
+    """Return whether a request may make an object: applies do where there is none."""
+    request = call.request
+    if request.subresource:
+        return False
+    applies = call.exchange.request.value("content-type").startswith(APPLY_PATCH)
+    return request.verb == "create" or (request.verb == "patch" and applies)
+
+
+def refuse_new_content(call: TenantCall, tenant: ServedTenant) -> None:
+    """Refuse to make anything in an LCluster that is being deleted: it would never be empty.
+
+    Raises
+    ------
+    Refused
+        Forbidden, as in a Namespace that is being deleted.
+    """
+    resource = call.request.resource
+    if tenant.terminating and resource.group not in REVIEW_GROUPS and makes(call):
+        why = f'unable to create new content in LCluster "{tenant.name}": it is being deleted'
+        raise forbidden(resource.group_resource, call.request.name, why)
+
+
+class ContentQuota:
+    """Refuse what an LCluster would have too many of.
+
+    Replicas do not count together. Of what slips through between them, the controller gives no
+    namespace to the tenant (:mod:`lnamespace.controller.lclusters.decision`).
+
+    Parameters
+    ----------
+    limits
+        What the platform allows each LCluster.
+    definitions
+        Returns the names upstream of the CustomResourceDefinitions of a tenant.
+    """
+
+    def __init__(self, limits: ContentLimits, definitions: Callable[[str], frozenset[str]]) -> None:
+        self._limits = limits
+        self._definitions = definitions
+        self._making: Counter[tuple[str, GroupResource]] = Counter()
+        self._settled = asyncio.Event()
+
+    def counts(self, call: TenantCall) -> bool:
+        """Return whether a request is about what is limited."""
+        return call.request.resource.group_resource in _LIMITED and makes(call)
+
+    @asynccontextmanager
+    async def counted(self, call: TenantCall, tenant: ServedTenant) -> AsyncIterator[None]:
+        """Count what a request makes, for as long as it is not known otherwise.
+
+        Raises
+        ------
+        Refused
+            Forbidden, in the words of a ResourceQuota.
+        """
+        request = call.request
+        key = tenant.name, request.resource.group_resource
+        applied = call.view.name_up(request.resource, request.name)
+        limit = self._limit(tenant, request.resource.group_resource)
+        while limit:
+            there = self._there(tenant, request.resource.group_resource)
+            if request.verb == "patch" and applied in there:
+                break
+            if len(there) >= limit:
+                raise _exceeded(call, len(there), limit)
+            if len(there) + self._making[key] < limit:
+                break
+            await self._settled.wait()  # Those under way may fail, and leave room.
+        self._making[key] += 1
+        try:
+            yield
+        finally:
+            asyncio.get_running_loop().call_later(_SEEN_SECONDS, self._settle, key)
+
+    def _settle(self, key: tuple[str, GroupResource]) -> None:
+        self._making[key] -= 1
+        if not self._making[key]:
+            del self._making[key]
+        self._settled.set()
+        self._settled = asyncio.Event()
+
+    def _limit(self, tenant: ServedTenant, resource: GroupResource) -> int:
+        limits = self._limits.of(tenant.cluster)
+        return limits.namespaces if resource == NAMESPACES else limits.definitions
+
+    def _there(
+        self, tenant: ServedTenant, resource: GroupResource
+    ) -> TenantNamespaces | frozenset[str]:
+        """Return the upstream names of a tenant's Namespaces or definitions."""
+        return tenant.namespaces if resource == NAMESPACES else self._definitions(tenant.name)
+
+
+def _exceeded(call: TenantCall, used: int, limit: int) -> Refused:
+    """Return a refusal in the words of the API server's own quotas."""
+    resource = call.request.resource.group_resource
+    what = f"count/{resource}="
+    counts = f"requested: {what}1, used: {what}{used}, limited: {what}{limit}"
+    return forbidden(resource, call.request.name, f"exceeded quota: lcluster, {counts}")

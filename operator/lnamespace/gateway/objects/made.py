@@ -1,0 +1,60 @@
+"""Answer requests for objects that the gateway makes itself: nodes, addresses, APIServices."""
+
+import asyncio
+import random
+from contextlib import suppress
+
+from lnamespace.gateway.requests.answers import answer_encoded
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.translate.objects.made_objects import MadeObjects, made_of
+from lnamespace.translate.protocol.status import forbidden
+from lnamespace.translate.requests.headers import NOT_CACHED
+from lnamespace.translate.requests.targets import READ_VERBS
+
+_WATCH_SECONDS = 1800
+"""The shortest watch of a client that names no time, as of kube-apiserver."""
+
+
+async def answer_made(call: TenantCall) -> None:
+    """Answer a request for objects that the gateway makes itself.
+
+    Raises
+    ------
+    Refused
+        There is no such object, the options cannot be read, or the request would write.
+    """
+    request = call.request
+    if request.verb not in READ_VERBS:
+        why = "it is published by the platform and read-only"
+        raise forbidden(request.resource.group_resource, request.name, why)
+    if not request.name:
+        for each in ("limit", "timeoutSeconds"):
+            call.number(each)
+    accept = ",".join(call.exchange.request.values("accept"))
+    objects = made_of(request, call.view, accept)
+    if request.verb == "watch":
+        await _watch(call, objects)
+    else:
+        await answer_encoded(call, 200, (), objects.one() if request.name else objects.all())
+
+
+async def _watch(call: TenantCall, objects: MadeObjects) -> None:
+    """Send the first events; nothing else happens until the client's time is over.
+
+    Or until there are other objects: the client goes on from the version that it has, which is then
+    too old, and lists again.
+    """
+    encoding, exchange = call.encoding, call.exchange
+    events = list(objects.events())
+    await exchange.start(200, (("Content-Type", encoding.stream_content_type), NOT_CACHED))
+    for event in events:
+        await exchange.send(encoding.encode_event(event))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_seconds(call.parameter("timeoutSeconds"))):
+            await call.other_resources()
+    await exchange.end()
+
+
+def _seconds(asked: str) -> float:
+    known = int(asked[:9]) if asked.isdecimal() else 0
+    return known or _WATCH_SECONDS * (1 + random.random())

@@ -1,0 +1,52 @@
+"""Who asked for a certificate: upstream, the gateway asks for everybody."""
+
+from typing import Any
+
+import msgspec
+
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.requests.stored import read_stored
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.rbac.reviews import user_info
+from lnamespace.translate.bodies.encoded import media_type_of
+from lnamespace.translate.bodies.patches import APPLY_PATCH
+from lnamespace.translate.objects.confinement.certificates import REQUESTER
+from lnamespace.translate.objects.confinement.rules import annotations
+from lnamespace.translate.protocol.resources import GroupResource
+
+REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+async def kept_requester(upstream: Upstream, call: TenantCall) -> str:
+    """Return who asked, as a write of a certificate's request has to say it again.
+
+    It is empty for a call that keeps what is there, as most patches do.
+    """
+    request = call.request
+    media_type = media_type_of(call.exchange.request.value("content-type"))
+    applies = request.verb == "patch" and media_type == APPLY_PATCH
+    if request.resource.group_resource != REQUESTS:
+        return ""
+    if request.verb == "update" or applies:
+        found = await _stored(upstream, call)
+        if found is not None:
+            return str(annotations(found).get(REQUESTER, ""))
+    if request.verb == "create" or applies:
+        return msgspec.json.encode(user_info(call.user)).decode() if call.user else ""
+    return ""
+
+
+def with_requester(body: bytes, requester: str) -> bytes:
+    """Return a request in upstream spelling that says who asked."""
+    if not requester:
+        return body
+    subject = _decode_object(body)
+    annotations(subject, make=True)[REQUESTER] = requester
+    return msgspec.json.encode(subject)
+
+
+async def _stored(upstream: Upstream, call: TenantCall) -> dict[str, Any] | None:
+    response = await read_stored(upstream, call)
+    body = await response.read()
+    return _decode_object(body) if response.status == 200 else None

@@ -1,0 +1,42 @@
+"""PersistentVolumes that a provisioner made, for the tenant whose claim they are.
+
+Their names are the same upstream and do not say whose they are, so that the account by which the
+gateway reads and writes cluster-scoped objects could write everybody's, and has to look at
+everybody's where no policy of the platform marks them.
+"""
+
+from collections.abc import Callable
+
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.requests.stored import read_request, read_stored
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.translate.bodies.encoded import answer_down
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.protocol.status import not_found
+from lnamespace.translate.requests.targets import READ_VERBS, is_dynamic_volume
+
+MarkedVolumes = Callable[[str], bool]
+"""Return whether all volumes that provisioners made for a tenant's claims bear its mark."""
+
+
+def no_volume_is_marked(_tenant: str) -> bool:
+    """Return false: nothing marks volumes."""
+    return False
+
+
+async def confirm_own_volume(upstream: Upstream, call: TenantCall) -> None:
+    """Let a call pass unless it writes the volume of somebody else.
+
+    Raises
+    ------
+    Refused
+        Not found, as for a volume that is not there.
+    """
+    request = call.request
+    if request.verb in READ_VERBS or not is_dynamic_volume(request):
+        return
+    response = await read_stored(upstream, call)
+    body = await response.read()
+    if response.status != 200:
+        raise not_found(request.resource.group_resource, request.name)
+    answer_down(read_request(call), JSON, body, call.view)

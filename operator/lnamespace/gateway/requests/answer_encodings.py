@@ -1,0 +1,129 @@
+"""How a client is answered: by JSON as the API server wrote it, by protobuf, or by YAML."""
+
+import asyncio
+from collections.abc import Generator, Mapping
+from typing import Protocol
+
+import msgspec
+
+from lnamespace.translate.protocol.media_types import JSON, PROTOBUF, YAML
+from lnamespace.translate.protocol.protobuf.envelope import from_json_in_steps, watch_frame
+from lnamespace.translate.protocol.status import not_acceptable
+from lnamespace.translate.protocol.yaml_answers import yaml_lines
+
+_LINES_AT_ONCE = 500
+"""Lines of YAML that are written before others may run."""
+
+
+class AnswerEncoding(Protocol):
+    """How a client wants to be answered: by JSON, or by protobuf."""
+
+    content_type: str
+    stream_content_type: str
+
+    async def encode(self, answer: bytes) -> bytes:
+        """Return an answer, given as JSON."""
+
+    def steps(self, answer: bytes) -> Generator[None, None, bytes]:
+        """Return an answer, given as JSON; pause where others may run if it is a long list."""
+
+    def encode_event(self, event: bytes) -> bytes:
+        """Return an event of a watch, given as JSON, with what ends it."""
+
+
+class ProtobufEncoding:
+    """Answer by Kubernetes' protobuf."""
+
+    content_type = PROTOBUF
+    stream_content_type = f"{PROTOBUF};stream=watch"
+
+    async def encode(self, answer: bytes) -> bytes:
+        """Return an answer in its envelope; let others run meanwhile if it is a long list."""
+        return await _run(self.steps(answer))
+
+    def steps(self, answer: bytes) -> Generator[None, None, bytes]:
+        """Return an answer in its envelope; pause after every few objects of a list."""
+        return from_json_in_steps(answer)
+
+    def encode_event(self, event: bytes) -> bytes:
+        """Return an event with its length before it."""
+        return watch_frame(event)
+
+
+class JsonEncoding:
+    """Answer by JSON, as the API server did."""
+
+    content_type = JSON
+    stream_content_type = JSON
+
+    async def encode(self, answer: bytes) -> bytes:
+        """Return an answer as it is."""
+        return answer
+
+    def steps(self, answer: bytes) -> Generator[None, None, bytes]:
+        """Return an answer as it is."""
+        yield from ()
+        return answer
+
+    def encode_event(self, event: bytes) -> bytes:
+        """Return an event as a line."""
+        return event + b"\n"
+
+
+class IndentedJsonEncoding(JsonEncoding):
+    """Answer by JSON for people; a watch has an event on each line all the same."""
+
+    async def encode(self, answer: bytes) -> bytes:
+        """Return an answer with a line for each of its values."""
+        return indented_json(answer) if answer else answer
+
+
+def indented_json(answer: bytes) -> bytes:
+    """Return an answer for people; as it is, if it is nested too deeply."""
+    try:
+        return msgspec.json.format(answer.rstrip(b"\n"), indent=2) + b"\n"
+    except RecursionError:
+        return answer
+
+
+class YamlEncoding(JsonEncoding):
+    """Answer by YAML; watches have none."""
+
+    content_type = YAML
+
+    async def encode(self, answer: bytes) -> bytes:
+        """Return an answer; let others run meanwhile if it is a long list."""
+        return await _run(self.steps(answer))
+
+    def steps(self, answer: bytes) -> Generator[None, None, bytes]:
+        """Return an answer; pause after every few lines."""
+        written: list[str] = []
+        try:
+            for line in yaml_lines(answer):
+                written.append(line)
+                if not len(written) % _LINES_AT_ONCE:
+                    yield
+        except RecursionError as error:
+            raise not_acceptable("the object is nested too deeply for YAML") from error
+        return "".join(written).encode()
+
+
+async def _run(steps: Generator[None, None, bytes]) -> bytes:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return bytes(end.value)
+        await asyncio.sleep(0)
+
+
+_ENCODINGS: Mapping[str, type[AnswerEncoding]] = {
+    PROTOBUF: ProtobufEncoding,
+    YAML: YamlEncoding,
+}
+
+
+def answer_encoding(media_type: str, *, indented: bool = False) -> AnswerEncoding:
+    """Return how a client is answered in a media type; ``indented``: JSON is for people."""
+    plain = IndentedJsonEncoding if indented else JsonEncoding
+    return _ENCODINGS.get(media_type, plain)()

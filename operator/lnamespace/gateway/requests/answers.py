@@ -1,0 +1,131 @@
+"""Answer a client: with what the API server answered, or with a refusal of the gateway's own."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from http import HTTPStatus
+from http.client import responses
+
+import msgspec
+
+from lnamespace.errors import ClusterError
+from lnamespace.gateway.fairness.shares import in_steps
+from lnamespace.gateway.http.exchange import Exchange
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.requests.answer_encodings import AnswerEncoding
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.requests.compression import GZIPPED, LARGE, accepts_gzip, gzip_steps
+from lnamespace.translate.bodies.encoded import answer_down
+from lnamespace.translate.bodies.long_lists import LONG, answer_down_in_steps
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.protocol.status import ApiStatus, Refused, too_many_requests
+from lnamespace.translate.requests.headers import NOT_CACHED, headers_down
+
+_STEP = 16 * 1024
+"""Bytes of events that are translated before others may run: a millisecond or two."""
+
+
+class UpstreamRefused(Exception):
+    """The API server answered a request of ours by an error, which is the client's answer."""
+
+    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
+        super().__init__(f"answered {status}")
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+async def answer_json(call: TenantCall, status: int, headers: Headers, body: bytes) -> None:
+    """Answer with JSON of the API server, in tenant spelling and the client's encoding."""
+    if status >= 400 and not _is_json(headers):
+        body = _status_of(status)
+    translated = body
+    if len(body) > LONG:
+        translated = await in_steps(answer_down_in_steps(call.request, body, call.view))
+    elif body:
+        translated = answer_down(call.request, JSON, body, call.view)
+    del body
+    if status == HTTPStatus.CREATED:
+        call.exchange.created = translated
+    await answer_encoded(call, status, headers, translated)
+
+
+def _is_json(headers: Headers) -> bool:
+    types = [value for name, value in headers if name == "content-type"]
+    return not types or types[0].startswith(JSON)
+
+
+def _status_of(status: int) -> bytes:
+    """Return a Status instead of a text: priority and fairness refuses by text, for one.
+
+    The text may be of anything between here and the API server: nobody can translate it.
+    """
+    phrase = responses.get(status, "Unknown Error")
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return too_many_requests("too many requests, please try again later").status.encode()
+    return ApiStatus(status, phrase.replace(" ", ""), f"the API server answered: {phrase}").encode()
+
+
+async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: bytes) -> None:
+    """Answer with JSON in tenant spelling, in the client's encoding."""
+    if len(body) > LONG:
+        encoded = await in_steps(call.encoding.steps(body))
+    else:
+        encoded = await call.encoding.encode(body)
+    content_type = ("Content-Type", call.encoding.content_type)
+    down = headers_down(headers, call.view, call.base)
+    if not any(name == "cache-control" for name, _ in down):
+        down = (*down, NOT_CACHED)  # an answer of the gateway's own
+    if len(encoded) > LARGE and accepts_gzip(call.exchange.request.value("accept-encoding")):
+        encoded = await in_steps(gzip_steps(encoded))
+        down = (*down, *GZIPPED)
+    await call.exchange.answer(status, (content_type, *down), encoded)
+
+
+async def send_events(
+    exchange: Exchange,
+    encoding: AnswerEncoding,
+    lines: AsyncIterator[bytes],
+    translate: Callable[[bytes], bytes | None],
+) -> None:
+    """Send the events of a watch as they come, and by an ERROR event what ends it early.
+
+    Others may run after every few of them: a watch that begins sends all that is there.
+
+    Parameters
+    ----------
+    translate
+        From an event of the API server to that for the client; None: it is not told.
+    """
+    told = 0
+    try:
+        async with aclosing(lines) as open_lines:  # type: ignore[type-var]
+            async for line in open_lines:
+                told += len(line)
+                if told > _STEP:
+                    told = len(line)
+                    await asyncio.sleep(0)
+                event = translate(line)
+                if event is not None:
+                    await exchange.send(encoding.encode_event(event))
+    except Refused as refused:
+        await exchange.send(encoding.encode_event(_error_event(refused.status)))
+    except (ClusterError, UpstreamRefused):
+        # As the API server ends a watch when it stops: the client goes on at its place.
+        pass
+    await exchange.end()
+
+
+def _error_event(status: ApiStatus) -> bytes:
+    return msgspec.json.encode({"type": "ERROR", "object": msgspec.Raw(status.encode())})
+
+
+async def refuse(exchange: Exchange, refused: Refused) -> None:
+    """Answer with a refusal in Kubernetes' words."""
+    headers = [("Content-Type", JSON), NOT_CACHED]
+    patience = (refused.status.details or {}).get("retryAfterSeconds")
+    if patience:
+        headers.append(("Retry-After", str(patience)))
+    if refused.status.code == 401:
+        headers.append(("WWW-Authenticate", 'Bearer realm="kubernetes"'))
+    await exchange.answer(refused.status.code, headers, refused.status.encode())

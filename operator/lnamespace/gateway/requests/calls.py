@@ -1,0 +1,93 @@
+"""One request of a tenant on its way through the gateway."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from lnamespace.gateway.fairness.shares import Share
+from lnamespace.gateway.http.exchange import Exchange
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.requests.answer_encodings import AnswerEncoding, JsonEncoding
+from lnamespace.gateway.upstream.requests import Acting
+from lnamespace.rbac.attributes import User
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol.numbers import parse_number
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.requests.targets import CONNECTIONS, READ_VERBS
+
+
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
+@dataclass(frozen=True)
+class TenantCall:
+    """A request in tenant spelling that was authorized.
+
+    Parameters
+    ----------
+    person
+        Who made the request, for the platform's audit log; not whom they act as.
+    headers
+        What goes upstream of the client's headers.
+    base
+        What the paths of this cluster begin with at the address that the client uses.
+    pin
+        Of the metadata of the one object that a write may meet, its resource version or its uid;
+        empty: any.
+    user
+        Whom they act as inside the tenant's cluster.
+    share
+        What the request has of what all tenants share.
+    other_resources
+        Returns when the tenant is served other resources than in this view.
+    """
+
+    exchange: Exchange
+    request: ResourceRequest
+    view: View
+    person: str
+    headers: Headers = ()
+    encoding: AnswerEncoding = field(default_factory=JsonEncoding)
+    base: str = ""
+    pin: Mapping[str, str] = field(default_factory=dict)
+    user: User | None = None
+    share: Share = field(default_factory=Share)
+    other_resources: Callable[[], Awaitable[object]] = _never
+
+    @property
+    def acting(self) -> Acting:
+        """Return who acts upstream: for what RBAC gives to the tenant's account that, else us.
+
+        That are its namespaces and its own API groups. No webhook is asked about a read.
+        """
+        request = self.request
+        reads = request.verb in READ_VERBS and request.subresource not in CONNECTIONS
+        user = None if reads else self.user
+        if request.resource.namespaced or request.resource.custom:
+            return Acting(self.view.tenant, self.person, user)
+        return Acting("", self.person, user)
+
+    @property
+    def over_namespaces(self) -> bool:
+        """Return whether objects of all the tenant's namespaces are asked for."""
+        return self.request.resource.namespaced and not self.request.namespace
+
+    @property
+    def accept(self) -> str:
+        """Return what of the client's header Accept the API server is asked for."""
+        return next((value for name, value in self.headers if name == "accept"), "")
+
+    def parameter(self, name: str) -> str:
+        """Return a parameter of the query; empty without it."""
+        return next((value for key, value in self.request.query if key == name), "")
+
+    def number(self, name: str) -> int:
+        """Return a parameter of the query that is a number; 0 without it.
+
+        Raises
+        ------
+        Refused
+            BadRequest: it is none, in the words of the API server.
+        """
+        return parse_number(self.parameter(name) or "0")

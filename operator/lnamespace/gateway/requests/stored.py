@@ -1,0 +1,29 @@
+"""The object that a call is about, as the API server stores it now."""
+
+from dataclasses import replace
+
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.requests.targets import upstream_target
+
+
+def read_request(call: TenantCall) -> ResourceRequest:
+    """Return the request that reads the object that a call is about."""
+    return replace(call.request, verb="get", subresource="", query=())
+
+
+async def read_stored(upstream: Upstream, call: TenantCall) -> UpstreamResponse:
+    """Return the answer to that request, as JSON in upstream spelling.
+
+    Raises
+    ------
+    Unreachable
+        There is no answer.
+    """
+    target = upstream_target(read_request(call), call.view)
+    # The client of a write may have asked for a table, or for a stream.
+    kept = (each for each in call.headers if each[0] != "accept")
+    return await upstream.send("GET", target, call.acting, (*kept, ("accept", JSON)))

@@ -1,0 +1,297 @@
+"""All tenants, kept current by watches of the platform's cluster."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from lnamespace.errors import ModelError
+from lnamespace.gateway.discovery.upstream_discovery import UpstreamDiscovery
+from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
+from lnamespace.gateway.tenants.tenant import ServedTenant
+from lnamespace.gateway.tenants.totals import read_used
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.kube.client import Client
+from lnamespace.kube.reflector import Reflector
+from lnamespace.kube.resources import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    CUSTOM_RESOURCE_DEFINITION,
+    NAMESPACE,
+    RBAC,
+    RESOURCE_QUOTA,
+    ROLE,
+    ROLE_BINDING,
+    Resource,
+)
+from lnamespace.kube.store import Store
+from lnamespace.model import lcluster
+from lnamespace.model.lcluster import LCluster, decode_lcluster
+from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, SHARE_QUOTA, Names
+from lnamespace.rbac.objects import RbacRole, decode_role, role_of_groups
+from lnamespace.translate.discovery.groups import DiscoveredGroup, TenantGroups, resource_table
+from lnamespace.translate.discovery.published import Published, is_global_default
+from lnamespace.translate.names.allowances import Allowances
+from lnamespace.translate.names.view import View
+from lnamespace.translate.names.webhook_routes import WebhookRoute
+from lnamespace.translate.protocol.resources import GroupResource, ResourceTable
+
+STORAGE_CLASS = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses")
+INGRESS_CLASS = Resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses")
+PRIORITY_CLASS = Resource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses")
+_CLASSES = (
+    CLUSTER_ROLE,
+    STORAGE_CLASS,
+    INGRESS_CLASS,
+    PRIORITY_CLASS,
+    Resource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses"),
+    Resource("resource.k8s.io", "v1", "DeviceClass", "deviceclasses"),
+    Resource("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses"),
+)
+"""Kubernetes' own kinds of which the platform may publish objects."""
+_RBAC = (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
+
+Changed = Callable[[WatchedObject | None, WatchedObject | None], None]
+BindingListener = Callable[[WatchedObject | None, WatchedObject | None, int], None]
+"""Called with a RoleBinding as it was and is, and the newest version of any that is known."""
+
+log = logging.getLogger(__name__)
+
+
+class Tenants:
+    """Every LCluster's tenant by its name."""
+
+    def __init__(
+        self,
+        client: Client,
+        upstream: Upstream,
+        names: Names,
+        allowances: Allowances | None = None,
+        route: Callable[[LCluster], WebhookRoute] | None = None,
+        bindings: BindingListener | None = None,
+        published: Published | None = None,
+    ) -> None:
+        self._names = names
+        self._route = route
+        self._bindings = bindings
+        self._allowances = allowances or Allowances()
+        self._published = published or Published()
+        self._tenants: dict[str, ServedTenant] = {}
+        self._roles: Mapping[str, RbacRole] = {}
+        self._tables: dict[tuple[DiscoveredGroup, ...], ResourceTable] = {}
+        self._shown: Mapping[GroupResource, frozenset[str]] = {}
+        self._stale = False
+        self.discovery = UpstreamDiscovery(upstream, self._renew_views)
+        self._stores: dict[str, Store[WatchedObject]] = {}
+        self._reflectors = list(self._reflect(client))
+
+    def __iter__(self) -> Iterator[ServedTenant]:
+        return iter(list(self._tenants.values()))
+
+    def __len__(self) -> int:
+        return len(self._tenants)
+
+    def get(self, name: str) -> ServedTenant | None:
+        """Return the tenant of an LCluster, or None."""
+        return self._tenants.get(name)
+
+    def definitions_of(self, name: str) -> frozenset[str]:
+        """Return the names upstream of the CustomResourceDefinitions of a tenant."""
+        label, found = self._names.lcluster_label, self._stores[CUSTOM_RESOURCE_DEFINITION.plural]
+        return frozenset(each.name for each in found if each.labels.get(label) == name)
+
+    async def run(self) -> None:
+        """Keep everything current."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.discovery.keep())
+            for reflector in self._reflectors:
+                group.create_task(reflector.run())
+
+    async def synced(self) -> None:
+        """Return when everything is known."""
+        await self.discovery.refresh()
+        for reflector in self._reflectors:
+            await reflector.synced.wait()
+
+    @property
+    def bindings_version(self) -> int:
+        """Return the newest version of any RoleBinding that is known."""
+        return self._stores[ROLE_BINDING.plural].told
+
+    @property
+    def current(self) -> bool:
+        """Return whether everything is known."""
+        return all(reflector.synced.is_set() for reflector in self._reflectors)
+
+    def _reflect(self, client: Client) -> Iterator[Reflector[WatchedObject]]:
+        clusters = Resource(self._names.group, lcluster.VERSION, lcluster.KIND, lcluster.PLURAL)
+        yield self._reflector(client, clusters, self._cluster_changed)
+        yield self._reflector(
+            client, NAMESPACE, self._namespace_changed, self._names.lcluster_label
+        )
+        yield self._reflector(
+            client, RESOURCE_QUOTA, self._share_changed, self._names.lcluster_label
+        )
+        yield self._reflector(client, CUSTOM_RESOURCE_DEFINITION, self._definition_changed)
+        for resource in _RBAC:
+            changed = partial(self._rbac_changed, resource.plural)
+            yield self._reflector(client, resource, changed)
+        for resource in _CLASSES[1:]:
+            # The default PriorityClass is published whatever its name is.
+            if resource == PRIORITY_CLASS or _named(resource) in self._published.objects:
+                yield self._reflector(client, resource, self._class_changed)
+
+    def _reflector(
+        self, client: Client, resource: Resource, changed: Changed, selector: str = ""
+    ) -> Reflector[WatchedObject]:
+        store = Store[WatchedObject](changed)
+        self._stores[resource.plural] = store
+        return Reflector(client, resource, store, read_watched, selector)
+
+    # What the watches tell.
+
+    def _cluster_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
+        name = (new or old).name  # type: ignore[union-attr]
+        try:
+            cluster = decode_lcluster(new.raw) if new else None
+        except ModelError as error:
+            log.warning("an LCluster cannot be read", extra={"lcluster": name, "error": str(error)})
+            cluster = None
+        known = self._tenants.get(name)
+        if cluster is None or (known and known.cluster.uid != cluster.uid):
+            if gone := self._tenants.pop(name, None):
+                gone.end()
+            known = None
+        if cluster and known:
+            known.use(cluster)
+        elif cluster:
+            self._tenants[name] = tenant = ServedTenant(cluster, self._view(cluster), self._roles)
+            self._fill(tenant)
+
+    def _fill(self, tenant: ServedTenant) -> None:
+        """Give a new tenant what is known of it already."""
+        for namespace in self._stores[NAMESPACE.plural]:
+            self._namespace_changed(None, namespace)
+        for share in self._stores[RESOURCE_QUOTA.plural]:
+            self._share_changed(None, share)
+        for resource in _RBAC:
+            for item in self._stores[resource.plural]:
+                if _tenant_of(item) == tenant.name:
+                    self._rbac_changed(resource.plural, None, item)
+
+    def _namespace_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
+        label = self._names.lcluster_label
+        if new and (tenant := self._tenants.get(new.labels.get(label, ""))):
+            if new.name.startswith(tenant.view.prefix):
+                tenant.namespaces.add(new.name, terminating=new.terminating)
+        elif old and (tenant := self._tenants.get(old.labels.get(label, ""))):
+            tenant.namespaces.remove(old.name)
+
+    def _share_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
+        item = new or old
+        tenant = self._tenants.get(_tenant_of(item)) if item else None
+        if item is None or tenant is None or item.name != SHARE_QUOTA:
+            return
+        if new:
+            tenant.totals.used[item.namespace] = read_used(new.raw)
+        else:
+            tenant.totals.used.pop(item.namespace, None)
+
+    def _definition_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
+        del old, new
+        self.discovery.hint()
+
+    def _rbac_changed(
+        self, plural: str, old: WatchedObject | None, new: WatchedObject | None
+    ) -> None:
+        item = new or old
+        if item is None:
+            return
+        if self._bindings and plural == ROLE_BINDING.plural:
+            self._bindings(old, new, self.bindings_version)
+        tenant = self._tenants.get(_tenant_of(item))
+        if tenant is None:
+            self._class_changed(old, new)
+        elif item.name == CLUSTER_ACCOUNT_BINDING and item.namespace:
+            tenant.namespaces.grant(item.namespace, granted=new is not None)
+        elif new:
+            tenant.put(plural, new)
+        else:
+            tenant.remove(plural, item.key)
+
+    def _class_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
+        item = new or old
+        if item and not item.namespace and self._names.lcluster_label not in item.labels:
+            # A list brings all at once: the views are made anew once, after it.
+            if not self._stale:
+                asyncio.get_running_loop().call_soon(self._renew_views)
+            self._stale = True
+
+    # What follows from it.
+
+    def _renew_views(self) -> None:
+        self._stale = False
+        self._shown = self._published_names()
+        roles = self._published_roles()
+        if roles != self._roles:
+            # Otherwise a definition of one tenant had every watch of all others confirmed anew.
+            self._roles = roles
+        self._tables = {}
+        for tenant in self._tenants.values():
+            tenant.see(self._view(tenant.cluster), self._roles)
+
+    def _published_roles(self) -> Mapping[str, RbacRole]:
+        store = self._stores.get(CLUSTER_ROLE.plural)
+        names = self._shown.get(GroupResource(RBAC, CLUSTER_ROLE.plural), frozenset())
+        found = (decode_role(item.raw) for item in store or () if item.name in names)
+        of_all = TenantGroups("", self._published)
+        served = {
+            each.name for each in self.discovery.groups if of_all.is_of_the_platform(each.name)
+        }
+        return {role.name: role_of_groups(role, served) for role in found}
+
+    def _published_names(self) -> dict[GroupResource, frozenset[str]]:
+        label = self._names.lcluster_label
+        found = dict(self._published.custom_names)
+        for resource in _CLASSES:
+            objects = ((item.name, item.labels) for item in self._stores.get(resource.plural, ()))
+            found[_named(resource)] = self._published.names(_named(resource), objects, label)
+        found[_named(PRIORITY_CLASS)] |= self._default_priorities()
+        return found
+
+    def _default_priorities(self) -> frozenset[str]:
+        """Return the names of the platform's PriorityClasses that pods are given by default."""
+        return frozenset(
+            item.name
+            for item in self._stores.get(PRIORITY_CLASS.plural, ())
+            if self._names.lcluster_label not in item.labels and is_global_default(item.raw)
+        )
+
+    def _view(self, cluster: LCluster) -> View:
+        name = cluster.name
+        groups = TenantGroups(name, self._published)
+        mine = tuple(each for each in self.discovery.groups if groups.down(each.name) is not None)
+        table = self._tables.get(mine)
+        if table is None:
+            table = self._tables[mine] = resource_table(mine, name, self._published)
+        own = {self._names.lcluster_annotation: cluster.uid}
+        return View(
+            name,
+            table,
+            self._shown,
+            self._names.lcluster_label,
+            allowances=self._allowances,
+            namespace_annotations=own,
+            webhook_route=self._route(cluster) if self._route else None,
+            platform_groups=self._published.groups,
+        )
+
+
+def _named(resource: Resource) -> GroupResource:
+    return GroupResource(resource.group, resource.plural)
+
+
+def _tenant_of(item: WatchedObject) -> str:
+    """Return the tenant whose prefix an RBAC object's namespace, or its own name, begins with."""
+    tenant, dash, _ = (item.namespace or item.name).partition("-")
+    return tenant if dash else ""

@@ -1,0 +1,146 @@
+"""How many objects each tenant has, counted a few requests a second.
+
+The API server says how many objects a list would have beside its first one. So a count is a list
+of one object for each kind and namespace, as the tenant, which costs the same for ten objects and
+for ten thousand. No more than some requests are sent in a second, however many tenants there are:
+with more of them each is counted more seldom.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import msgspec
+
+from lnamespace.errors import ClusterError, Forbidden, NotFound
+from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.tenant import ServedTenant
+from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.kube.answers import decode
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol.resources import ResourceType
+
+PAUSE = 0.1
+"""Seconds between two requests."""
+LEAST_SECONDS = 600.0
+"""Between two counts of one tenant."""
+
+_LOOK_SECONDS = 1.0
+_PERSON = "lnamespace-gateway"
+_HEADERS = (("accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"),)
+_TWICE = frozenset({"events.k8s.io"})
+"""Groups whose objects the core group has too."""
+
+log = logging.getLogger(__name__)
+
+
+class _PageMeta(msgspec.Struct, frozen=True, rename="camel"):
+    remaining_item_count: int = 0
+
+
+class _FirstPage(msgspec.Struct, frozen=True):
+    metadata: _PageMeta = _PageMeta()
+    items: list[msgspec.Raw] | None = None
+
+
+_page = msgspec.json.Decoder(_FirstPage)
+
+
+@dataclass(frozen=True)
+class ObjectCount:
+    """How many objects an LCluster had, by its UID, and when by the monotonic clock."""
+
+    uid: str
+    objects: int
+    at: float
+
+
+@dataclass(frozen=True)
+class ObjectCounter:
+    """Counts the objects of all tenants, one tenant after the other."""
+
+    upstream: Upstream
+    tenants: Tenants
+    pause: float = PAUSE
+    least: float = LEAST_SECONDS
+    _known: dict[str, ObjectCount] = field(default_factory=dict)
+
+    def objects_of(self, tenant: ServedTenant) -> int | None:
+        """Return how many objects a tenant had; None if they have not been counted yet."""
+        known = self._known.get(tenant.name)
+        return known.objects if known and known.uid == tenant.cluster.uid else None
+
+    async def run(self) -> None:
+        """Count for ever."""
+        while True:
+            for tenant in self._due():
+                try:
+                    await self._count(tenant)
+                except ClusterError as error:
+                    about = {"lcluster": tenant.name, "error": str(error)}
+                    log.info("the objects of an LCluster were not counted", extra=about)
+                    await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _due(self) -> Iterator[ServedTenant]:
+        """Yield the tenants that are to be counted, those first that never were."""
+        for name in self._known.keys() - {each.name for each in self.tenants}:
+            del self._known[name]
+        now = time.monotonic()
+        counted = [(self._counted(each), each) for each in self.tenants]
+        for at, tenant in sorted(counted, key=lambda each: each[0]):
+            if at + self.least <= now and self.tenants.get(tenant.name) is tenant:
+                yield tenant
+
+    def _counted(self, tenant: ServedTenant) -> float:
+        known = self._known.get(tenant.name)
+        return known.at if known and known.uid == tenant.cluster.uid else float("-inf")
+
+    async def _count(self, tenant: ServedTenant) -> None:
+        objects, acting = 0, Acting(tenant.name, _PERSON)
+        for path in list(counted_paths(tenant.view, tenant.namespaces.all())):
+            with suppress(Forbidden, NotFound):  # the namespace or the kind has just gone
+                objects += count_of(await self.upstream.read(path, acting, _HEADERS))
+            await asyncio.sleep(self.pause)
+        found = ObjectCount(tenant.cluster.uid, objects, time.monotonic())
+        self._known[tenant.name] = found
+
+
+def count_of(page: bytes) -> int:
+    """Return how many objects there are, by a list of the first one, whatever is in that.
+
+    Raises
+    ------
+    ClusterError
+        It is no list.
+    """
+    found = decode(_page, page)
+    return len(found.items or ()) + found.metadata.remaining_item_count
+
+
+def counted_paths(view: View, namespaces: list[str]) -> Iterator[str]:
+    """Yield the lists, of one object each, that together count what a tenant's account reaches.
+
+    That are the objects in its namespaces, and its own cluster-scoped custom resources.
+
+    Parameters
+    ----------
+    namespaces
+        In upstream spelling.
+    """
+    for each in view.resources.types:
+        if each.group in _TWICE or not each.versions or not each.serves_verb("list"):
+            continue
+        if each.namespaced:
+            yield from (_path(view, each, f"namespaces/{namespace}/") for namespace in namespaces)
+        elif each.custom:
+            yield _path(view, each)
+
+
+def _path(view: View, resource: ResourceType, within: str = "") -> str:
+    version = resource.versions[0] if resource.versions else ""
+    group = f"apis/{view.group_up(resource.group)}" if resource.group else "api"
+    return f"/{group}/{version}/{within}{resource.plural}?limit=1"

@@ -1,0 +1,118 @@
+"""The Roles and bindings of one tenant, as the watches tell of them; pure.
+
+What changes is translated and decoded when somebody asks next, and nothing else: a tenant's other
+objects and their indexes stay.
+"""
+
+import logging
+from collections.abc import Mapping
+
+from lnamespace.gateway.tenants.namespaces import WatchedObject
+from lnamespace.kube.nesting import at_any_depth
+from lnamespace.kube.objects import Key
+from lnamespace.kube.resources import RBAC
+from lnamespace.rbac.authorizer import Authorizer
+from lnamespace.rbac.base import base_access
+from lnamespace.rbac.objects import RbacBinding, RbacRole, decode_binding, decode_role
+from lnamespace.rbac.store import RoleStore
+from lnamespace.translate.bodies.encoded import answer_down
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol.encodings import UNREADABLE
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.status import Refused
+
+_ROLES = frozenset({"roles", "clusterroles"})
+_MANY = 32
+"""With this many changes or more, all indexes are rebuilt at once."""
+
+_Value = RbacRole | RbacBinding
+_Id = tuple[str, Key]
+
+log = logging.getLogger(__name__)
+
+
+class TenantRoles:
+    """Keep an authorizer of one tenant current."""
+
+    def __init__(self, view: View, published: Mapping[str, RbacRole]) -> None:
+        self._view = view
+        self._published = published
+        self._items: dict[_Id, WatchedObject] = {}
+        self._values: dict[_Id, _Value] = {}
+        self._changed: set[_Id] = set()
+        self._authorizer = self._anew()
+
+    def see(self, view: View, published: Mapping[str, RbacRole]) -> None:
+        """Use other names and published ClusterRoles; everything is read again."""
+        self._view, self._published = view, published
+        self._values = {}
+        self._changed = set(self._items)
+        self._authorizer = self._anew()
+
+    def put(self, plural: str, item: WatchedObject) -> None:
+        """Update a Role or a binding."""
+        self._items[plural, item.key] = item
+        self._changed.add((plural, item.key))
+
+    def remove(self, plural: str, key: Key) -> None:
+        """Forget a Role or a binding."""
+        self._items.pop((plural, key), None)
+        self._changed.add((plural, key))
+
+    @property
+    def authorizer(self) -> Authorizer:
+        """Return the authorizer with the present roles and bindings."""
+        if self._changed:
+            changes, self._changed = self._changed, set()
+            self._authorizer = self._updated(changes)
+        return self._authorizer
+
+    def _updated(self, changes: set[_Id]) -> Authorizer:
+        store = self._authorizer.store
+        for each in changes:
+            old, new = self._values.pop(each, None), self._value(each)
+            if new is not None:
+                self._values[each] = new
+            if len(changes) < _MANY:
+                store = _without(store, old) if new is None else _with(store, new)
+        return Authorizer(store) if len(changes) < _MANY else self._anew()
+
+    def _anew(self) -> Authorizer:
+        values = self._values.values()
+        roles = (each for each in values if isinstance(each, RbacRole))
+        bindings = (each for each in values if isinstance(each, RbacBinding))
+        base = base_access(self._view.resources)
+        return Authorizer(RoleStore.of(roles, bindings, self._published, base))
+
+    def _value(self, of: _Id) -> _Value | None:
+        """Return an object in tenant spelling; None if there is none, or not of this tenant."""
+        plural, item = of[0], self._items.get(of)
+        resource = self._view.resources.by_plural(RBAC, plural)
+        if item is None or resource is None or not self._owns(item):
+            return None
+        request = ResourceRequest("get", resource, "v1")
+        try:
+            body = answer_down(request, JSON, item.raw, self._view)
+            if plural in _ROLES:
+                return at_any_depth(decode_role, body)
+            return at_any_depth(decode_binding, body)
+        except (Refused, *UNREADABLE) as error:
+            # It gives nobody anything, and takes nothing away from others.
+            about = {"kind": plural, "object": item.name, "error": str(error)}
+            log.warning("an RBAC object of a tenant cannot be read", extra=about)
+            return None
+
+    def _owns(self, item: WatchedObject) -> bool:
+        """Return whether an object is the tenant's: its name alone does not say so."""
+        return bool(item.namespace) or item.labels.get(self._view.tenant_label) == self._view.tenant
+
+
+def _with(store: RoleStore, value: _Value) -> RoleStore:
+    return store.with_role(value) if isinstance(value, RbacRole) else store.with_binding(value)
+
+
+def _without(store: RoleStore, value: _Value | None) -> RoleStore:
+    if isinstance(value, RbacRole):
+        return store.without_role(value.namespace, value.name)
+    return store.without_binding(value.namespace, value.name) if value else store

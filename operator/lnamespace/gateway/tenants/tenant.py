@@ -1,0 +1,115 @@
+"""One tenant: its LCluster, its names, its namespaces, and what its people may do."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from lnamespace.access.entries import ActiveEntries, active_entries
+from lnamespace.gateway.tenants.namespaces import TenantNamespaces, WatchedObject
+from lnamespace.gateway.tenants.roles import TenantRoles
+from lnamespace.gateway.tenants.totals import TenantTotals
+from lnamespace.kube.objects import Key
+from lnamespace.model.lcluster import LCluster
+from lnamespace.model.quantities import parse_amounts
+from lnamespace.rbac.authorizer import Authorizer
+from lnamespace.rbac.objects import RbacRole
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol.resources import ResourceTable
+
+
+class ServedTenant:
+    """One tenant, as the gateway knows it from its watches."""
+
+    def __init__(self, cluster: LCluster, view: View, published: Mapping[str, RbacRole]) -> None:
+        self.namespaces = TenantNamespaces()
+        self.totals = TenantTotals(parse_amounts(cluster.spec.quota, up=False))
+        self.cluster = cluster
+        self._view = replace(view, namespaces=self.namespaces)
+        self._published = published
+        self._roles = TenantRoles(view, published)
+        self._entries: ActiveEntries | None = None
+        self._changed = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        """Return the name of the LCluster."""
+        return self.cluster.name
+
+    @property
+    def terminating(self) -> bool:
+        """Return whether the LCluster is being deleted."""
+        return bool(self.cluster.metadata.deletion_timestamp)
+
+    @property
+    def view(self) -> View:
+        """Return the names of the tenant."""
+        return self._view
+
+    def entries(self) -> ActiveEntries:
+        """Return who is listed now."""
+        now = datetime.now(UTC)
+        known = self._entries
+        if known is None or (known.changes_at and known.changes_at <= now):
+            known = self._entries = active_entries(self.cluster.spec, now)
+        return known
+
+    @property
+    def authorizer(self) -> Authorizer:
+        """Return the authorizer with the tenant's present roles and bindings."""
+        return self._roles.authorizer
+
+    def use(self, cluster: LCluster) -> None:
+        """Update the LCluster."""
+        self.cluster = cluster
+        self.totals.totals = parse_amounts(cluster.spec.quota, up=False)
+        self._entries = None
+        self._wake()
+
+    def end(self) -> None:
+        """Let everybody's watches and streams end: the LCluster is gone."""
+        self._wake()
+
+    def see(self, view: View, published: Mapping[str, RbacRole]) -> None:
+        """Update the names, after a CustomResourceDefinition came or went."""
+        if view != self._view or published is not self._published:
+            self._view = replace(view, namespaces=self.namespaces)
+            self._published = published
+            self._roles.see(view, published)
+            self._wake()
+
+    def put(self, plural: str, item: WatchedObject) -> None:
+        """Update a Role or a binding."""
+        self._roles.put(plural, item)
+        self._wake()
+
+    def remove(self, plural: str, key: Key) -> None:
+        """Forget a Role or a binding."""
+        self._roles.remove(plural, key)
+        self._wake()
+
+    def changed(self) -> Coroutine[Any, Any, None]:
+        """Return what waits until what anybody may do changes, or an entry expires.
+
+        It is about the time after this call, and not after it is first waited for.
+        """
+        return _set_or_time(self._changed, self.entries().changes_at)
+
+    async def other_resources(self, resources: ResourceTable) -> None:
+        """Return when the tenant is served other resources than these."""
+        while self._view.resources == resources:
+            await self._changed.wait()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+async def _set_or_time(event: asyncio.Event, at: datetime | None) -> None:
+    """Return when an event is set, or at a time if there is one."""
+    left = (at - datetime.now(UTC)).total_seconds() if at else None
+    with suppress(TimeoutError):
+        async with asyncio.timeout(left):
+            await event.wait()

@@ -1,0 +1,167 @@
+"""What is over the share of a namespace: ask the controller for more, and try again for a moment.
+
+A namespace has a share of each total of ``spec.quota``, and the API server knows nothing else. What
+it refuses may be within the total: an Event tells the controller, which moves what others do not
+use. What is over the total is refused at once, in the words of the total.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import msgspec
+
+from lnamespace.access.quota_refusals import REFUSAL_REASON, ShareRefusal, read_refusal
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.kube import answers
+from lnamespace.kube.resources import EVENT, RESOURCE_QUOTA
+from lnamespace.model.names import SHARE_QUOTA
+from lnamespace.model.quantities import (
+    Amounts,
+    ShownTotals,
+    format_amount,
+    format_amounts,
+    parse_amounts,
+)
+from lnamespace.translate.protocol.media_types import JSON
+
+_PAUSE = 0.1
+_SECONDS = 5.0
+"""How long a request waits for a share. Moving one takes the controller some tenths of a second."""
+
+Answer = tuple[UpstreamResponse, bytes]
+
+
+@dataclass
+class TenantTotals:
+    """The totals of one tenant, and what each of its namespaces uses of them.
+
+    Parameters
+    ----------
+    totals
+        From ``spec.quota``; empty where the tenant has none.
+    used
+        What the ResourceQuotas of the shares say, by namespace in upstream spelling.
+    """
+
+    totals: Amounts = field(default_factory=dict)
+    used: dict[str, Amounts] = field(default_factory=dict)
+
+    def used_of(self, resource: str) -> int:
+        """Return how much of a total all namespaces use together."""
+        return sum(each.get(resource, 0) for each in self.used.values())
+
+    def shown(self) -> ShownTotals:
+        """Return the totals and their use as quantities."""
+        used = {each: self.used_of(each) for each in self.totals}
+        return ShownTotals(format_amounts(self.totals), format_amounts(used))
+
+    def has_room(self, refusal: ShareRefusal) -> bool:
+        """Return whether what was refused would be within the totals."""
+        return all(
+            resource in self.totals and self.used_of(resource) + requested <= self.totals[resource]
+            for resource, requested in refusal.requested.items()
+        )
+
+    def told(self, message: str, refusal: ShareRefusal) -> str:
+        """Return a refusal of a share in the words of the totals."""
+        parts = {
+            "requested": refusal.requested,
+            "used": {each: self.used_of(each) for each in refusal.requested},
+            "limited": {each: self.totals.get(each, 0) for each in refusal.requested},
+        }
+        counts = ", ".join(f"{word}: {_listed(amounts)}" for word, amounts in parts.items())
+        head = message.partition(f"exceeded quota: {SHARE_QUOTA}")[0]
+        why = " (moving what other namespaces do not use: try again)"
+        return f"{head}exceeded quota: {SHARE_QUOTA}, {counts}" + (
+            why if self.has_room(refusal) else ""
+        )
+
+
+def _listed(amounts: Amounts) -> str:
+    return ",".join(f"{each}={format_amount(each, amounts[each])}" for each in sorted(amounts))
+
+
+class _RefusedBody(msgspec.Struct, frozen=True):
+    message: str = ""
+
+
+class _UsedStatus(msgspec.Struct, frozen=True):
+    used: dict[str, str] = {}
+
+
+class _UsedQuota(msgspec.Struct, frozen=True):
+    status: _UsedStatus = _UsedStatus()
+
+
+_used = msgspec.json.Decoder(_UsedQuota)
+
+
+def read_used(raw: bytes) -> Amounts:
+    """Decode the used amounts of a ResourceQuota."""
+    return parse_amounts(answers.decode(_used, raw).status.used)
+
+
+async def send_within_total(
+    upstream: Upstream,
+    call: TenantCall,
+    totals: TenantTotals,
+    send: Callable[[], Awaitable[UpstreamResponse]],
+) -> Answer:
+    """Send a request; while its share is too small and the total is not, send it again.
+
+    Raises
+    ------
+    ClusterError
+        The API server does not answer.
+    """
+    until, asked = time.monotonic() + _SECONDS, False
+    while True:
+        response = await send()
+        body = await response.read(call.share.hold)
+        message = _message(response, body) if totals.totals else ""
+        refusal = read_refusal(message)
+        if refusal is None:
+            return response, body
+        if not totals.has_room(refusal) or time.monotonic() > until:
+            answer = msgspec.json.decode(body)
+            answer["message"] = totals.told(message, refusal)
+            return response, msgspec.json.encode(answer)
+        if not asked:
+            await _ask(upstream, call, message)
+            asked = True
+        await asyncio.sleep(_PAUSE)
+
+
+def _message(response: UpstreamResponse, body: bytes) -> str:
+    if response.status != 403:
+        return ""
+    try:
+        return msgspec.json.decode(body, type=_RefusedBody).message
+    except msgspec.DecodeError:
+        return ""
+
+
+async def _ask(upstream: Upstream, call: TenantCall, message: str) -> None:
+    """Tell the controller what was refused, as Kubernetes' own controllers tell it."""
+    namespace = call.view.namespace_up(call.request.namespace)
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    quota = {"apiVersion": "v1", "kind": RESOURCE_QUOTA.kind, "name": SHARE_QUOTA}
+    event = {
+        "metadata": {"generateName": f"{SHARE_QUOTA}.", "namespace": namespace},
+        "involvedObject": quota | {"namespace": namespace},
+        "reason": REFUSAL_REASON,
+        "message": message[:1024],
+        "type": "Warning",
+        "source": {"component": "lcluster-gateway"},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
+    path, headers = EVENT.path(namespace=namespace), (("content-type", JSON), ("accept", JSON))
+    response = await upstream.send("POST", path, call.acting, headers, msgspec.json.encode(event))
+    await response.read()

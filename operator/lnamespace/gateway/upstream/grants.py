@@ -1,0 +1,56 @@
+"""Ask again where the API server does not know yet of a RoleBinding that the gateway has seen."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.upstream.requests import ACCOUNT_PREFIX
+
+_PAUSE = 0.05
+_OF_AUTHORIZER = re.compile(
+    rf'[^\s"]+( "[^\s"]*")? is forbidden: User "{re.escape(ACCOUNT_PREFIX)}[a-z0-9]+" cannot '
+)
+
+
+class _Refusal(msgspec.Struct, frozen=True):
+    message: str = ""
+
+
+async def send_until_granted(
+    send: Callable[[], Awaitable[UpstreamResponse]], fresh: Callable[[], bool]
+) -> UpstreamResponse:
+    """Return an answer; send again what the API server refuses for a right that is new.
+
+    The API server's authorizer learns of a RoleBinding by a watch of its own, which may be later
+    than ours: ``helm install --create-namespace`` was refused its first Secret on a busy machine. A
+    request that the authorizer refuses has done nothing, so it can be sent again.
+
+    Parameters
+    ----------
+    fresh
+        Whether the binding is so new that the API server may not know of it.
+    """
+    while True:
+        response = await send()
+        if response.status != 403:
+            return response
+        refusal = await response.read()
+        if not (fresh() and _lacks_rights(refusal)):
+            return response
+        await asyncio.sleep(_PAUSE)
+
+
+def _lacks_rights(refusal: bytes) -> bool:
+    """Return whether the authorizer refused: admission begins otherwise.
+
+    Tenants word what their webhooks and policies refuse: by the words anywhere in it they would
+    have each request sent two hundred times.
+    """
+    try:
+        message = msgspec.json.decode(refusal, type=_Refusal).message
+    except msgspec.MsgspecError:
+        return False
+    return _OF_AUTHORIZER.match(message) is not None

@@ -1,0 +1,179 @@
+"""Requests to the platform's API server: as a tenant, or as the gateway itself."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.http.upstream import UpstreamPool
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.kube.answers import error_of
+from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
+from lnamespace.rbac.attributes import User
+from lnamespace.translate.names.acting_users import ACTING_EXTRA, PERSON_EXTRA, extra_value
+from lnamespace.translate.protocol.media_types import JSON
+
+_SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_SELF_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+
+ACCOUNTS_NAMESPACE = "lnamespace-clusters"
+"""The namespace of the accounts that tenants act as. No such account exists."""
+
+ACCOUNT_PREFIX = f"system:serviceaccount:{ACCOUNTS_NAMESPACE}:"
+
+
+@dataclass(frozen=True)
+class Acting:
+    """The account that acts upstream: a tenant in its namespaces, or the gateway.
+
+    Parameters
+    ----------
+    tenant
+        Empty: the gateway's own account, for cluster-scoped objects.
+    person
+        The name of whoever made the request, for the audit log.
+    user
+        Whom they act as inside the tenant's cluster, for its webhooks; None for a read, about
+        which no webhook is asked.
+    """
+
+    tenant: str = ""
+    person: str = ""
+    user: User | None = None
+
+    def headers(self, account: str) -> Headers:
+        """Return the headers that tell the API server who acts.
+
+        Parameters
+        ----------
+        account
+            The gateway's own ServiceAccount. An extra can only be sent with an impersonation, so
+            the gateway impersonates itself. Empty if it logs in by a client certificate: then it
+            has no right to that, and requests for cluster-scoped objects carry no extra.
+        """
+        name = ACCOUNT_PREFIX + self.tenant if self.tenant else account
+        if not name or not (self.tenant or self.user):
+            return ()
+        extras = [(PERSON_EXTRA, self.person)]
+        if self.user:
+            extras.append((ACTING_EXTRA, acting_value(self.user)))
+        sent = ((f"impersonate-extra-{key}", extra_value(value)) for key, value in extras)
+        return (("impersonate-user", name), *sent)
+
+
+def acting_value(user: User) -> str:
+    """Return who acts inside a tenant's cluster, for its webhooks."""
+    info = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra}
+    return msgspec.json.encode({key: each for key, each in info.items() if each}).decode()
+
+
+class ReviewedSelf(msgspec.Struct, frozen=True):
+    """Whom the API server takes the sender of a request for."""
+
+    username: str = ""
+    groups: tuple[str, ...] = ()
+
+
+class _SelfReviewStatus(msgspec.Struct, frozen=True, rename="camel"):
+    user_info: ReviewedSelf = ReviewedSelf()
+
+
+class _SelfReview(msgspec.Struct, frozen=True):
+    status: _SelfReviewStatus = _SelfReviewStatus()
+
+
+def read_self_review(answer: bytes) -> ReviewedSelf:
+    """Decode the user of the API server's answer to a SelfSubjectReview."""
+    return msgspec.json.decode(answer, type=_SelfReview).status.user_info
+
+
+class Upstream:
+    """The platform's API server, with the gateway's own credentials.
+
+    ``token`` returns the value of the header Authorization; empty where a client certificate says
+    who the gateway is.
+    """
+
+    def __init__(self, pool: UpstreamPool, token: Callable[[], Awaitable[str]]) -> None:
+        self._pool = pool
+        self._token = token
+        self._account = ""
+
+    async def find_account(self) -> None:
+        """Find out as whom the gateway is logged in.
+
+        Raises
+        ------
+        ClusterError
+            The API server does not say.
+        """
+        response = await self.review_self()
+        body = await response.read()
+        if response.status != 201:
+            raise error_of(response.status, body, response.value("retry-after"))
+        name = read_self_review(body).username
+        self._account = name if name.startswith(SERVICE_ACCOUNT_PREFIX) else ""
+
+    async def send(
+        self,
+        method: str,
+        target: str,
+        acting: Acting,
+        headers: Headers = (),
+        body: bytes = b"",
+        *,
+        lasting: bool = False,
+    ) -> UpstreamResponse:
+        """Send a request; return when the head of the answer has arrived.
+
+        Parameters
+        ----------
+        lasting
+            See :meth:`~lnamespace.gateway.http.upstream.UpstreamPool.send`.
+
+        Raises
+        ------
+        Unreachable
+            There is no answer.
+        """
+        token = await self._token()
+        credentials = (("authorization", token),) if token else ()
+        sent = (*headers, *acting.headers(self._account), *credentials)
+        return await self._pool.send(method, target, sent, body, lasting=lasting)
+
+    async def review_self(self, credentials: Headers = ()) -> UpstreamResponse:
+        """Ask whom the API server takes us for, or who sends certain credentials; 201 answers."""
+        return await self.review(_SELF_REVIEWS, _SELF_REVIEW, credentials)
+
+    async def review(
+        self, path: str, question: Mapping[str, Any], credentials: Headers = ()
+    ) -> UpstreamResponse:
+        """Ask by an object that the API server fills in and does not keep; 201 answers.
+
+        Raises
+        ------
+        Unreachable
+            There is no answer.
+        """
+        headers = (*credentials, ("content-type", JSON), ("accept", JSON))
+        return await self.send("POST", path, Acting(), headers, msgspec.json.encode(question))
+
+    async def read(self, target: str, acting: Acting, headers: Headers = ()) -> bytes:
+        """Return the body of a GET.
+
+        Raises
+        ------
+        ClusterError
+            It was not answered, or not by 200.
+        """
+        response = await self.send("GET", target, acting, headers)
+        body = await response.read()
+        if response.status != 200:
+            raise error_of(response.status, body, response.value("retry-after"))
+        return body
+
+    def close(self) -> None:
+        """Close the connections that nobody uses."""
+        self._pool.close()

@@ -1,0 +1,191 @@
+"""Answer watches: of one namespace, of all of a tenant's, of cluster-scoped objects."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from lnamespace.gateway.fairness.in_flight import WatchCount, WatchCounts
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.lists.empty_answers import current_version, empty_replay
+from lnamespace.gateway.lists.parts import (
+    Part,
+    can_ask_nothing,
+    cluster_parts,
+    namespace_part,
+    nothing_of,
+)
+from lnamespace.gateway.objects.made import answer_made
+from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marked
+from lnamespace.gateway.requests.answers import UpstreamRefused, answer_json, send_events
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.tenants.namespaces import TenantNamespaces
+from lnamespace.gateway.upstream.grants import send_until_granted
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.gateway.watches.merged_watches import MergedWatch
+from lnamespace.gateway.watches.resuming import ResumeLog
+from lnamespace.gateway.watches.watch_events import OpeningPlace, event_lines
+from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
+from lnamespace.translate.bodies.encoded import event_down
+from lnamespace.translate.objects.made_objects import is_made
+from lnamespace.translate.protocol.list_options import asks_for_initial_events, takes_bookmarks
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.requests.headers import NOT_CACHED, headers_down
+
+
+@dataclass(frozen=True)
+class Watcher:
+    """Answer watches from as many watches upstream as they are made of."""
+
+    upstream: Upstream
+    log: ResumeLog
+    marked: MarkedVolumes = no_volume_is_marked
+    counts: WatchCounts = field(default_factory=WatchCounts)
+
+    async def watch(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
+        """Answer a watch until its time is over or the client is gone.
+
+        Raises
+        ------
+        Refused
+            The watch cannot be had; nothing has been answered.
+        ClusterError
+            The API server does not answer; nothing has been answered.
+        """
+        size = max(len(namespaces.all()), 1) if call.over_namespaces else 1
+        with self.counts.counted(call.view.tenant, size) as count:
+            if is_made(call.request):
+                await answer_made(call)
+            else:
+                marked = self.marked(call.view.tenant)
+                watch = _TenantWatch(self.upstream, self.log, call, namespaces, count, marked)
+                await watch.answer()
+
+
+@dataclass(frozen=True)
+class _TenantWatch:
+    """One watch of a client."""
+
+    upstream: Upstream
+    log: ResumeLog
+    call: TenantCall
+    namespaces: TenantNamespaces
+    count: WatchCount
+    marked: bool
+
+    async def answer(self) -> None:
+        request, view = self.call.request, self.call.view
+        namespace = view.namespace_up(request.namespace) if request.namespace else ""
+        if namespace in self.namespaces:
+            await self.namespaces.usable(namespace)
+            await self._single(Part(namespace, request))
+        elif request.resource.namespaced:
+            await self._over_namespaces(namespace)
+        elif len(parts := cluster_parts(request, marked=self.marked)) == 1:
+            await self._single(parts[0])
+        else:
+            named = {part.name: part for part in parts}
+            await self._merged(self._merged_watch(named), named)
+
+    async def _single(self, part: Part) -> None:
+        call, target = self.call, part.target(self.call.view)
+        send = partial(self.upstream.send, "GET", target, call.acting, call.headers, lasting=True)
+        fresh = partial(self.namespaces.fresh, part.name)
+        place = OpeningPlace(self.count.opening)
+        await place.take()
+        try:
+            response = await send_until_granted(send, fresh)
+            if response.status != 200:
+                place.give_back()
+                await answer_json(call, response.status, response.headers, await response.read())
+                return
+            try:
+                await self._send(response.headers, event_lines(response, call.share, place))
+            finally:
+                response.close()
+        finally:
+            place.give_back()
+
+    async def _over_namespaces(self, only: str) -> None:
+        """Answer from a watch of each namespace; ``only``: no other namespace may join."""
+        parts = self._namespace_parts(only)
+        first = b"" if parts else await self._end_of_nothing()
+        # Once more: what is in a namespace that came meanwhile may be older than that.
+        parts = parts or self._namespace_parts(only)
+        merged = self._merged_watch(parts)
+
+        def follow(namespace: str, there: bool) -> None:
+            if only and namespace != only:
+                if not can_ask_nothing(self.namespaces.all(), self.call.view):
+                    merged.leave("")
+                return
+            if not there:
+                merged.leave(namespace)
+                return
+            parts[namespace] = namespace_part(self.call.request, namespace, self.call.view)
+            if not self.count.has_room():
+                # Else the watches of few namespaces would become ever so many by new ones.
+                merged.end()
+            elif merged.join(namespace):
+                self.count.add()
+
+        stop = self.namespaces.listen(follow)
+        try:
+            await self._merged(merged, list(parts), b"" if parts else first)
+        finally:
+            stop()
+
+    async def _end_of_nothing(self) -> bytes:
+        """Return the end of the initial events where there are none; empty if it is not awaited."""
+        request = self.call.request
+        if not (asks_for_initial_events(request) and takes_bookmarks(request)):
+            return b""
+        return empty_replay(request, self.call.accept, await current_version(self.upstream))
+
+    def _namespace_parts(self, only: str) -> dict[str, Part]:
+        request, view = self.call.request, self.call.view
+        if only and not can_ask_nothing(self.namespaces.all(), view):
+            return {}
+        if only:
+            # It is not there, and may come. Until then a client waits for the first bookmark too.
+            return {"": Part("", nothing_of(request))}
+        return {each: namespace_part(request, each, view) for each in self.namespaces.all()}
+
+    def _merged_watch(self, parts: Mapping[str, Part]) -> MergedWatch:
+        call = self.call
+
+        async def open_member(member: MemberRequest) -> UpstreamResponse:
+            target = parts[member.namespace].target(call.view, member.parameters)
+            headers = call.headers
+            return await self.upstream.send("GET", target, call.acting, headers, lasting=True)
+
+        request = WatchRequest.of(call.request, call.view.tenant)
+        if not parts:
+            request = replace(request, initial_events=False)
+        return MergedWatch(request, open_member, self.log, call.share, self.count.opening)
+
+    async def _merged(self, merged: MergedWatch, names: Iterable[str], first: bytes = b"") -> None:
+        """Answer by the events of several watches; ``first`` is sent before them."""
+        try:
+            merged.begin(names)
+            await merged.begun()
+            await self._send(merged.headers, merged.lines(), first)
+        except UpstreamRefused as refused:
+            await answer_json(self.call, refused.status, refused.headers, refused.body)
+        finally:
+            merged.close()
+
+    async def _send(
+        self, headers: Headers, lines: AsyncIterator[bytes], first: bytes = b""
+    ) -> None:
+        call, encoding = self.call, self.call.encoding
+
+        def translate(line: bytes) -> bytes | None:
+            return event_down(call.request, JSON, line, call.view)
+
+        content_type = ("Content-Type", encoding.stream_content_type)
+        down = headers_down(headers, call.view, call.base)
+        await call.exchange.start(200, (content_type, *(down or (NOT_CACHED,))))
+        if first:
+            await call.exchange.send(encoding.encode_event(first))
+        await send_events(call.exchange, encoding, lines, translate)

@@ -1,0 +1,179 @@
+"""Answers and events of a watch in tenant spelling: objects, lists, tables, Status."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Raw, ValidationError
+from msgspec.json import Decoder, encode
+
+from lnamespace.kube.resources import RBAC
+from lnamespace.translate.bodies.confined import restored
+from lnamespace.translate.bodies.failures import status_down
+from lnamespace.translate.bodies.splicing import NamespaceSplice, marks_of_metadata
+from lnamespace.translate.bodies.tables import table_down
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.catalogue import OWN_BODIES, plan_of
+from lnamespace.translate.objects.confinement import confines
+from lnamespace.translate.objects.involved import object_of_member
+from lnamespace.translate.objects.last_applied import last_applied_down
+from lnamespace.translate.objects.metadata import WholePlan
+from lnamespace.translate.objects.plans import (
+    Encoded,
+    Foreign,
+    ObjectPlan,
+    Scope,
+    object_of,
+    text_of,
+)
+from lnamespace.translate.objects.spellings import API_VERSION
+from lnamespace.translate.objects.totals import totals_shown
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.selectors import FieldTerm
+from lnamespace.translate.requests.selection import residual_fields
+
+_decode_items = Decoder(list[dict[str, Raw]] | None).decode
+_decode_raw_items = Decoder(list[Raw] | None).decode
+LISTING = frozenset({"list", "watch", "deletecollection"})
+
+
+class AnswerTranslator:
+    """Translate the answers to one request."""
+
+    def __init__(self, request: ResourceRequest, view: View) -> None:
+        self._request = request
+        self._scope = Scope(view, request.resource, view.namespace_up(request.namespace))
+        self._confined = confines(request.resource) and request.subresource not in OWN_BODIES
+        self._plan: ObjectPlan = plan_of(request.resource, request.subresource)
+        self._selected = residual_fields(request, view)
+        self._splice = self._namespace_splice()
+
+    def answer(self, members: Encoded) -> Encoded:
+        """Return an answer in tenant spelling.
+
+        Raises
+        ------
+        Foreign
+            If it is one object, and not this tenant's.
+        """
+        kind = text_of(members.get("kind", b"null"))
+        version = text_of(members.get("apiVersion", b"null")) or ""
+        if kind == "Status" and version == "v1":
+            return status_down(members, self._scope, self._plan)
+        if kind == "Table" and version.startswith("meta.k8s.io/"):
+            return table_down(members, self._scope, self.item)
+        if "items" in members and self._request.verb in LISTING:
+            return self._list(members)
+        return self.item(members)
+
+    def _namespace_splice(self) -> NamespaceSplice | None:
+        """Return what translates most objects of the request; None if nothing else is enough."""
+        view, resource, plan = self._scope.view, self._scope.resource, self._plan
+        if (
+            not resource.namespaced
+            or resource.custom
+            or resource.group == RBAC
+            or self._confined
+            or self._selected
+            or view.totals
+            or not isinstance(plan, WholePlan)
+            or not plan.splices
+        ):
+            return None
+        return NamespaceSplice(view, (*marks_of_metadata(view), *plan.marks))
+
+    def spliced(self, body: bytes) -> bytes | None:
+        """Return an answer in tenant spelling if it is an object of which little changes."""
+        if self._splice is None or self._request.verb in LISTING:
+            return None
+        return self._splice.object(body)
+
+    def spliced_event(self, frame: bytes) -> bytes | None:
+        """Return an event of a watch in tenant spelling if little of its object changes."""
+        return self._splice.event(frame) if self._splice else None
+
+    def spliced_items(self, items: Sequence[Raw]) -> bytes | None:
+        """Return objects of a list, joined by commas, if little of all of them changes."""
+        return self._splice.objects(items) if self._splice else None
+
+    def event(self, event: Encoded) -> Encoded | None:
+        """Return an event of a watch in tenant spelling, or None if it is not this tenant's."""
+        members = object_of(event.get("object", b"null"))
+        if members is None:
+            return event
+        had_rows = _rows(members)
+        try:
+            event["object"] = self.answer(members)
+        except Foreign:
+            return None
+        return None if had_rows and not event["object"]["rows"] else event
+
+    def item(self, members: Encoded) -> Encoded:
+        """Return one object in tenant spelling."""
+        members = last_applied_down(members, self._scope, self.item)
+        above = restored(members, self._scope) if self._confined else members
+        below = self._plan.members_down(totals_shown(above, self._scope), self._scope)
+        if self._selected and not _is_selected(below, self._selected):
+            raise Foreign
+        return below
+
+    def _list(self, members: Encoded) -> Encoded:
+        try:
+            members["items"] = self._items(members["items"])
+        except ValidationError:
+            return members
+        if self._request.resource.custom and "apiVersion" in members:
+            members["apiVersion"] = API_VERSION.down(members["apiVersion"], self._scope)
+        metadata = object_of(members.get("metadata", b"null"))
+        if metadata is not None:
+            members["metadata"] = self._list_metadata(metadata)
+        return members
+
+    def _items(self, value: Any) -> Any:
+        raw = _decode_raw_items(value)
+        joined = self.spliced_items(raw) if raw else None
+        if joined is not None:
+            return Raw(b"[%b]" % joined)
+        items = _decode_items(value)
+        return value if items is None else self._own(items)
+
+    def _own(self, items: list[dict[str, Any]]) -> list[Encoded]:
+        own = []
+        for each in items:
+            try:
+                own.append(self.item(each))
+            except Foreign:
+                continue
+        return own
+
+    def _list_metadata(self, metadata: Encoded) -> Encoded:
+        """Return the metadata of a list; a count over several tenants' objects is left out."""
+        metadata.pop("selfLink", None)
+        if not self._request.namespace:
+            metadata.pop("remainingItemCount", None)
+        return metadata
+
+
+def _is_selected(members: Encoded, terms: tuple[FieldTerm, ...]) -> bool:
+    """Tell whether an object in tenant spelling is selected.
+
+    Metadata alone does not tell, and a bookmark of a watch is no object: it has no name.
+    """
+    is_metadata = text_of(members.get("kind", b"null")) == "PartialObjectMetadata"
+    if is_metadata or "name" not in object_of_member(members, "metadata"):
+        return True
+    found = {}
+    for term in terms:
+        member, _, key = term.field.partition(".")
+        value = object_of_member(members, member).get(key, "")
+        found[term.field] = value if isinstance(value, str) else text_of(value) or ""
+    return all(term.matches(found) for term in terms)
+
+
+def _rows(members: Encoded) -> bool:
+    return b"{" in bytes(members.get("rows", b""))
+
+
+def encoded(members: Encoded, like: bytes) -> bytes:
+    """Return an object as JSON, with a line feed at its end if ``like`` has one."""
+    body = encode(members)
+    return body + b"\n" if like.endswith(b"\n") else body

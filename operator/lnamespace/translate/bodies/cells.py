@@ -1,0 +1,149 @@
+"""Cells of printed tables: what each column of each kind names, and how that is spelled.
+
+In a watch only the first table has the names of its columns. Where they are not told, a cell is
+what the first of its kind's columns takes it for that finds a name of the tenant's in it: those
+whose cells have a form of their own come first.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from lnamespace.kube.resources import RBAC
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement.certificates import signer_down
+from lnamespace.translate.objects.confinement.volumes import empty_class
+from lnamespace.translate.objects.quotas import resource_key_down
+from lnamespace.translate.objects.references import INERT
+from lnamespace.translate.objects.spellings import CLUSTER_ROLE
+from lnamespace.translate.objects.texts import text_down
+
+Speller = Callable[[View, str], str]
+"""Returns a cell in tenant spelling."""
+
+_ROLE = f"{CLUSTER_ROLE.kind}/"
+_QUANTITY = re.compile(r"[^\s,]+(?=: )")
+_IN_LIST = re.compile(r"[^\s,]+")
+
+
+def own(view: View, text: str) -> str:
+    """Return a name that has the prefix upstream; several namespaces or objects it is none of."""
+    if text == empty_class(view):
+        return ""
+    return text if "/" in text else text.removeprefix(view.prefix)
+
+
+def _prefixed(view: View, text: str) -> str:
+    """Return a name that has the prefix upstream and may have slashes, as a controller's has."""
+    return text.removeprefix(view.prefix)
+
+
+def _object(view: View, text: str) -> str:
+    """Return ``kind/name`` or ``kind.group/name``; the kind says how the name is spelled."""
+    kind, slash, name = text.partition("/")
+    kind = kind.replace(f".{view.prefix}", ".")
+    known = kind.lower() in view.resources.prefixed_words | view.resources.prefixed_kinds
+    return f"{kind}{slash}{name.removeprefix(view.prefix) if known else name}"
+
+
+def _placed(view: View, text: str) -> str:
+    """Return ``namespace/name``, or several of them, of objects in namespaces."""
+    return _IN_LIST.sub(lambda each: _place(view, each[0]), text)
+
+
+def _place(view: View, text: str) -> str:
+    namespace, slash, name = text.partition("/")
+    return f"{namespace.removeprefix(view.prefix)}{slash}{name}" if slash else text
+
+
+def _parent(view: View, text: str) -> str:
+    """Return ``resource[.group]/namespace/name``."""
+    return text.replace(f"/{view.prefix}", "/", 1)
+
+
+def _role(view: View, text: str) -> str:
+    name = text.removeprefix(_ROLE)
+    return text if name == text else _ROLE + name.removeprefix(INERT).removeprefix(view.prefix)
+
+
+def _users(view: View, text: str) -> str:
+    """Return users in a list, or groups of users."""
+    return ", ".join(view.user_down(each) or _group(view, each) for each in text.split(", "))
+
+
+def _group(view: View, text: str) -> str:
+    return view.user_group_down(text) or text
+
+
+def _quantities(view: View, text: str) -> str:
+    """Return ``resource: used/hard`` in a list."""
+    return _QUANTITY.sub(lambda key: resource_key_down(view, key[0]), text)
+
+
+def _requester(view: View, text: str) -> str:
+    """Return a user, or nothing if it is none of this tenant."""
+    return view.user_down(text) or ""
+
+
+def _signer(view: View, text: str) -> str:
+    return signer_down(text, view)
+
+
+_ADMISSION = "admissionregistration.k8s.io"
+_EVENTS: Mapping[str, Speller] = {"Object": _object, "Message": text_down}
+_BINDINGS: Mapping[str, Speller] = {
+    "Role": _role,
+    "Users": _users,
+    "Groups": _users,
+    "ServiceAccounts": _placed,
+}
+_POLICY: Mapping[str, Speller] = {"ParamKind": View.api_version_down}
+_POLICY_BINDING: Mapping[str, Speller] = {"ParamRef": _placed, "PolicyName": own}
+PRINTED_NAMES: Mapping[tuple[str, str], Mapping[str, Speller]] = {
+    ("", "events"): _EVENTS,
+    ("", "persistentvolumeclaims"): {
+        "Volume": own,
+        "StorageClass": own,
+        "VolumeAttributesClass": own,
+    },
+    ("", "persistentvolumes"): {
+        "Claim": _placed,
+        "StorageClass": own,
+        "VolumeAttributesClass": own,
+        "Reason": text_down,
+    },
+    ("", "resourcequotas"): {"Request": _quantities, "Limit": _quantities},
+    ("apps", "controllerrevisions"): {"Controller": _object},
+    ("certificates.k8s.io", "certificatesigningrequests"): {
+        "SignerName": _signer,
+        "Requestor": _requester,
+    },
+    ("events.k8s.io", "events"): _EVENTS,
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): {"PriorityLevel": own},
+    ("networking.k8s.io", "ingressclasses"): {"Parameters": _object, "Controller": _prefixed},
+    ("networking.k8s.io", "ingresses"): {"Class": own},
+    ("networking.k8s.io", "ipaddresses"): {"ParentRef": _parent},
+    ("node.k8s.io", "runtimeclasses"): {"Handler": own},
+    ("resource.k8s.io", "resourceslices"): {"Node": own, "Driver": own},
+    ("storage.k8s.io", "csistoragecapacities"): {"StorageClassName": own},
+    ("storage.k8s.io", "storageclasses"): {"Provisioner": _prefixed},
+    ("storage.k8s.io", "volumeattachments"): {"Attacher": own, "PV": own, "Node": own},
+    ("storage.k8s.io", "volumeattributesclasses"): {"DriverName": own},
+    (RBAC, "clusterrolebindings"): _BINDINGS,
+    (RBAC, "rolebindings"): _BINDINGS,
+    **{(_ADMISSION, f"{what}admissionpolicies"): _POLICY for what in ("mutating", "validating")},
+    **{
+        (_ADMISSION, f"{what}admissionpolicybindings"): _POLICY_BINDING
+        for what in ("mutating", "validating")
+    },
+}
+"""The columns that show names, by resource; that of the object's own name is not told here."""
+
+
+def of_any_column(spellers: Mapping[str, Speller]) -> Speller:
+    """Return what spells a cell of a column that is not told."""
+
+    def spelled(view: View, text: str) -> str:
+        found = (speller(view, text) for speller in spellers.values())
+        return next((each for each in found if each != text), text)
+
+    return spelled

@@ -1,0 +1,54 @@
+"""Objects of the kinds that are confined: decoded entirely, as any field may be one of power."""
+
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Raw
+from msgspec.json import Decoder, encode
+
+from lnamespace.translate.objects.confinement import confine, confines, restore
+from lnamespace.translate.objects.metadata import is_namespaces, name_of
+from lnamespace.translate.objects.plans import Encoded, Scope, object_of
+from lnamespace.translate.protocol.status import bad_request
+
+_decode = Decoder(dict[str, Any]).decode
+_decode_members = Decoder(dict[str, Raw]).decode
+
+
+def confined_up(members: Encoded, subresource: str, scope: Scope) -> Encoded:
+    """Return an object in upstream spelling, confined to its tenant."""
+    if not confines(scope.resource):
+        return members
+    try:
+        return confine(scope.resource, subresource, _decode(encode(members)), scope.view)
+    except RecursionError as error:
+        raise bad_request("the object is nested too deeply") from error
+
+
+def restored(members: Encoded, scope: Scope) -> Encoded:
+    """Return an object of a confined kind in upstream spelling, as its tenant wrote it."""
+    if not _may_differ(members, scope):
+        return members
+    if is_namespaces(scope.resource):
+        # Of these the managed fields too have to be restored, unless somebody nested them too deep.
+        with suppress(RecursionError):
+            return _restored(members, scope)
+    metadata = object_of(members.get("metadata", b"null")) or {}
+    fields = metadata.pop("managedFields", None)  # the most of many objects, and never confined
+    if fields is None:
+        return _restored(members, scope)
+    rest = _restored(members | {"metadata": metadata}, scope)
+    whole = object_of(rest["metadata"]) or {}
+    return rest | {"metadata": Raw(encode(whole | {"managedFields": fields}))}
+
+
+def _restored(members: Encoded, scope: Scope) -> Encoded:
+    body = restore(scope.resource, _decode(encode(members)), scope.view)
+    return _decode_members(encode(body))
+
+
+def _may_differ(members: Encoded, scope: Scope) -> bool:
+    """Tell whether an object may have been confined; of claims, most name the platform's class."""
+    if scope.resource.namespaced:
+        return scope.mark in bytes(members.get("spec", b""))
+    return name_of(members) not in scope.published

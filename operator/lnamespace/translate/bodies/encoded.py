@@ -1,0 +1,182 @@
+"""Bodies of requests, answers and watches, in each encoding.
+
+The URL says which plan a body is translated by, never the body: ``kind`` and ``apiVersion`` may be
+absent from it.
+"""
+
+from dataclasses import replace
+
+from msgspec import DecodeError, Raw
+from msgspec.json import encode
+
+from lnamespace.kube.nesting import at_any_depth
+from lnamespace.translate.bodies.answers import AnswerTranslator, encoded
+from lnamespace.translate.bodies.confined import confined_up
+from lnamespace.translate.bodies.object_names import refuse_names
+from lnamespace.translate.bodies.patches import patch_up
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.catalogue import DELETE_OPTIONS, plan_of, scope_of
+from lnamespace.translate.objects.confinement import confines
+from lnamespace.translate.objects.confinement.rules import Path
+from lnamespace.translate.objects.managed_fields import leave_managed_fields
+from lnamespace.translate.objects.plans import Encoded, Foreign, ObjectPlan, object_of, text_of
+from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.translate.protocol.repeated import has_repeated_keys
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.request_json import check_text, json_of_body
+from lnamespace.translate.protocol.status import (
+    bad_request,
+    internal_error,
+    not_found,
+)
+
+STREAMS = frozenset({"log", "exec", "attach", "portforward"})
+"""Subresources whose bodies are no objects, but for a Status when they fail."""
+OPAQUE_SUBRESOURCES = STREAMS | {"proxy"}
+"""Subresources whose bodies are the data of a container."""
+_TOO_DEEP = "an answer of the platform's API server is nested too deeply"
+DELETIONS = frozenset({"delete", "deletecollection"})
+
+
+def request_up(
+    request: ResourceRequest,
+    content_type: str,
+    body: bytes,
+    view: View,
+    settled: frozenset[Path] = frozenset(),
+) -> tuple[str, bytes]:
+    """Return the content type and the body of a request in upstream spelling.
+
+    Parameters
+    ----------
+    settled
+        See :func:`~lnamespace.translate.bodies.patches.patch_up`.
+
+    Raises
+    ------
+    Refused
+        If the body cannot be read, or has in it what is not the tenant's to write.
+    """
+    if not body or request.subresource in OPAQUE_SUBRESOURCES:
+        return content_type, body
+    media_type = media_type_of(content_type)
+    if request.verb == "patch":
+        check_text(media_type, body)
+        return content_type, patch_up(request, content_type, body, view, settled)
+    as_json = json_of_body(request, media_type, body)
+    return JSON, json_up(request, as_json, view)
+
+
+def answer_down(request: ResourceRequest, content_type: str, body: bytes, view: View) -> bytes:
+    """Return the body of an answer in tenant spelling; it is an object, a list or a Status.
+
+    Raises
+    ------
+    Refused
+        Not found, if the answer is an object that is not this tenant's.
+    """
+    if not body or request.subresource == "proxy" or media_type_of(content_type) != JSON:
+        return body
+    try:
+        return at_any_depth(_body_down, request, body, view)
+    except RecursionError as error:
+        raise internal_error(_TOO_DEEP) from error
+
+
+def _body_down(request: ResourceRequest, body: bytes, view: View) -> bytes:
+    translator = AnswerTranslator(request, view)
+    spliced = translator.spliced(body)
+    if spliced is not None:
+        return spliced
+    members = _answer_members(body)
+    try:
+        return encoded(translator.answer(members), body)
+    except Foreign as foreign:
+        raise not_found(request.resource.group_resource, request.name) from foreign
+
+
+def event_down(
+    request: ResourceRequest, content_type: str, frame: bytes, view: View
+) -> bytes | None:
+    """Return one event of a watch in tenant spelling; None if it is not this tenant's.
+
+    A frame is a line of JSON without its end, or a protobuf message without its length.
+    """
+    del content_type
+    try:
+        return at_any_depth(_frame_down, request, frame, view)
+    except RecursionError as error:
+        raise internal_error(_TOO_DEEP) from error
+
+
+def _frame_down(request: ResourceRequest, frame: bytes, view: View) -> bytes | None:
+    translator = AnswerTranslator(request, view)
+    spliced = translator.spliced_event(frame)
+    if spliced is not None:
+        return spliced
+    event = translator.event(_answer_members(frame))
+    return None if event is None else encoded(event, frame)
+
+
+def media_type_of(content_type: str) -> str:
+    """Return a content type without its parameters; an empty one means JSON."""
+    return content_type.partition(";")[0].strip().lower() or JSON
+
+
+def json_up(request: ResourceRequest, body: bytes, view: View) -> bytes:
+    """Return a body in JSON in upstream spelling."""
+    members = _request_members(body)
+    deletes = request.verb in DELETIONS
+    plan: ObjectPlan = DELETE_OPTIONS if deletes else plan_of(request.resource, request.subresource)
+    if not deletes:
+        _check(request, members, view)
+    scope = scope_of(view, request.resource, request.namespace, whole=not deletes)
+    if _reports_repeated_keys(request) and has_repeated_keys(body):
+        return encode(plan.up(Raw(body), replace(scope, repeats=True)))
+    above = plan.members_up(members, scope)
+    if request.verb == "update":
+        leave_managed_fields(above, scope)
+    if not deletes:
+        above = confined_up(above, request.subresource, scope)
+    return encoded(above, body)
+
+
+def _reports_repeated_keys(request: ResourceRequest) -> bool:
+    """Tell whether the API server is to see keys that are written twice."""
+    resource = request.resource
+    written = request.verb in {"create", "update"} and resource.namespaced
+    validated = request.parameter("fieldValidation") != "Ignore"
+    return written and validated and not confines(resource)
+
+
+def _request_members(body: bytes) -> Encoded:
+    try:
+        members = object_of(body)
+    except (DecodeError, RecursionError) as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+    if members is None:
+        raise bad_request("couldn't get version/kind; json parse error: the body is no object")
+    return members
+
+
+def _answer_members(body: bytes) -> Encoded:
+    try:
+        members = object_of(body)
+    except DecodeError as error:
+        raise internal_error("an answer of the platform's API server is not JSON") from error
+    if members is None:
+        raise internal_error("an answer of the platform's API server is no object")
+    return members
+
+
+def _check(request: ResourceRequest, members: Encoded, view: View) -> None:
+    """Refuse what the API server would refuse by names that it cannot see."""
+    resource = request.resource
+    version = text_of(members.get("apiVersion", b"null"))
+    expected = f"{resource.group}/{request.version}" if resource.group else request.version
+    if resource.custom and not request.subresource and version not in {None, expected}:
+        raise bad_request(
+            f"the API version in the data ({version}) does not match "
+            f"the expected API version ({expected})"
+        )
+    refuse_names(request, members, view)

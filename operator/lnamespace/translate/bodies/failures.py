@@ -1,0 +1,145 @@
+"""Answers of kind Status: failures, and the success of a deletion."""
+
+import dataclasses
+from dataclasses import dataclass
+
+from msgspec import Raw, Struct, ValidationError
+from msgspec.json import Decoder, encode
+from msgspec.structs import replace
+
+from lnamespace.translate.bodies.text_values import values_down
+from lnamespace.translate.objects.confinement.ownership import written_fields
+from lnamespace.translate.objects.plans import (
+    Encoded,
+    ObjectPlan,
+    Scope,
+    list_of,
+    object_of,
+    text_of,
+)
+from lnamespace.translate.objects.texts import text_down
+from lnamespace.translate.protocol.resources import ResourceType
+
+
+def status_down(members: Encoded, scope: Scope, plan: ObjectPlan) -> Encoded:
+    """Translate a Status in place and return it.
+
+    Parameters
+    ----------
+    plan
+        The plan of the objects of the request, for what is said of one of their fields.
+    """
+    details = object_of(members.get("details", b"null"))
+    if details is not None and text_of(members.get("reason", b"null")) == "Conflict":
+        _name_written_fields(members, details, scope.resource)
+    texts = _Texts(scope, plan)
+    if details is not None:
+        members["details"], texts = _details_down(details, texts)
+    texts.translate(members, "message")
+    return members
+
+
+class _FieldConflict(Struct, frozen=True):
+    """A cause of a conflict between managers of fields."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+    @property
+    def with_manager(self) -> str:
+        """Return with whom the conflict is, without the verb."""
+        return self.message.removeprefix("conflict with ")
+
+
+_decode_conflicts = Decoder(list[_FieldConflict]).decode
+
+
+def _name_written_fields(members: Encoded, details: Encoded, resource: ResourceType) -> None:
+    """Name in conflicts, in place, what the tenant wrote where the gateway keeps it elsewhere."""
+    written = written_fields(resource)
+    try:
+        found = _decode_conflicts(details.get("causes", b"[]"))
+    except ValidationError:
+        return
+    if not any(each.field in written for each in found):
+        return
+    named = [replace(each, field=written.get(each.field, each.field)) for each in found]
+    causes = list(dict.fromkeys(named))
+    details["causes"] = Raw(encode(causes))
+    members["message"] = Raw(encode(_conflict_message(causes)))
+
+
+def _conflict_message(causes: list[_FieldConflict]) -> str:
+    """Return the words of the API server for conflicts between managers of fields."""
+    if len(causes) == 1:
+        return f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
+    fields: dict[str, list[str]] = {}
+    for each in causes:
+        fields.setdefault(each.with_manager, []).append(f"- {each.field}")
+    lines = [line for manager, of in fields.items() for line in (f"conflicts with {manager}:", *of)]
+    return f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Translate the texts of one Status; its details tell what they are about."""
+
+    scope: Scope
+    plan: ObjectPlan
+    group: str = ""
+    renamed: tuple[str, str] = ("", "")
+
+    def translate(self, members: Encoded, key: str, field: str = "") -> None:
+        """Translate one member in place.
+
+        Parameters
+        ----------
+        field
+            The path of the field that the text begins with saying the value of.
+        """
+        text = text_of(members.get(key, b"null"))
+        if text is None:
+            return
+        view = self.scope.view
+        if view.prefix in text:
+            text = values_down(text, self.plan, self.scope, field)
+        text = text_down(view, text, self.group, self.scope.namespace)
+        upstream, below = self.renamed
+        members[key] = text.replace(f'"{upstream}"', f'"{below}"') if upstream else text
+
+
+def _details_down(details: Encoded, texts: _Texts) -> tuple[Encoded, _Texts]:
+    """Return the details in tenant spelling, and how the texts are translated."""
+    scope = texts.scope
+    view = scope.view
+    group = view.group_down(text_of(details.get("group", b"null")) or "") or ""
+    if group:
+        details["group"] = group
+    name = text_of(details.get("name", b"null"))
+    resource = _resource(details, group, scope)
+    below = name and resource and view.name_down(resource, name)
+    if below:
+        details["name"] = below
+    texts = dataclasses.replace(texts, group=group, renamed=(name or "", below or name or ""))
+    causes = list_of(details.get("causes", b"null"))
+    if causes is not None:
+        details["causes"] = [_cause_down(each, texts) for each in causes]
+    return details, texts
+
+
+def _resource(details: Encoded, group: str, scope: Scope) -> ResourceType | None:
+    """Return the type that is told of: errors say the plural in ``kind``, deletions too."""
+    kind = text_of(details.get("kind", b"null")) or ""
+    resources = scope.view.resources
+    return resources.by_plural(group, kind) or resources.by_kind(group, kind)
+
+
+def _cause_down(value: object, texts: _Texts) -> object:
+    cause = object_of(value)
+    if cause is None:
+        return value
+    field = text_of(cause.get("field", b"null")) or ""
+    texts.translate(cause, "message", field)
+    texts.translate(cause, "field")
+    return cause

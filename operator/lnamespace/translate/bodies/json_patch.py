@@ -1,0 +1,242 @@
+"""JSON patches in upstream spelling (RFC 6902), operation by operation.
+
+A value is translated by the rule at its path. An operation that would change a part of what can
+only be judged as a whole, or carry a value to where other rules hold, is refused.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import DecodeError, Raw
+from msgspec.json import Decoder, encode
+
+from lnamespace.translate.bodies.partial_objects import keeps_originals
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.catalogue import plan_of, scope_of
+from lnamespace.translate.objects.confinement import confine_operations, confines
+from lnamespace.translate.objects.labels import TenantSelector, reserved
+from lnamespace.translate.objects.managed_fields import ManagedFieldsPlan
+from lnamespace.translate.objects.match_rules import SPELL_NAMES, MatchRulePlan
+from lnamespace.translate.objects.metadata import is_namespaces
+from lnamespace.translate.objects.plans import FieldRule, KeyPlan, Leaf, Scope, UpOnly, text_of
+from lnamespace.translate.objects.references import OwnersPlan, ReferencePlan, SubjectPlan
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.status import ApiStatus, Refused, bad_request
+
+MAX_OPERATIONS = 10_000
+"""As in kube-apiserver (CVE-2019-1002100)."""
+VALUES = frozenset({"add", "replace", "test"})
+CARRIES = frozenset({"move", "copy"})
+LABELS = ("metadata", "labels")
+ANNOTATIONS = ("metadata", "annotations")
+
+Pointer = tuple[str, ...]
+
+_decode_operations = Decoder(list[dict[str, Raw]]).decode
+_decode_plain = Decoder(list[dict[str, Any]]).decode
+
+
+def json_patch_up(request: ResourceRequest, body: bytes, view: View) -> bytes:
+    """Return a JSON patch in upstream spelling.
+
+    Raises
+    ------
+    Refused
+        If it cannot be read, is too long, or reaches for what is not the tenant's.
+    """
+    resource, subresource = request.resource, request.subresource
+    # A value that replaces a whole object, or its labels, has to have what must be there.
+    scope = scope_of(view, resource, request.namespace, whole=True)
+    patched = _PatchedObject(plan_of(resource, subresource), scope)
+    operations = [patched.operation_up(each) for each in _operations(body)]
+    if not confines(resource):
+        return encode(operations)
+    plain = _decode_plain(encode(operations))
+    return encode(confine_operations(resource, subresource, plain, view))
+
+
+def _operations(body: bytes) -> list[dict[str, Raw]]:
+    try:
+        operations = _decode_operations(body)
+    except (DecodeError, RecursionError) as error:
+        raise bad_request(f"error decoding patch: {error}") from error
+    if len(operations) > MAX_OPERATIONS:
+        raise Refused(
+            ApiStatus(
+                413,
+                "RequestEntityTooLarge",
+                "Request entity too large: The allowed maximum operations in a JSON patch is "
+                f"{MAX_OPERATIONS}, got {len(operations)}",
+            )
+        )
+    return operations
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a pointer leads.
+
+    Parameters
+    ----------
+    above
+        The pointer in upstream spelling.
+    rule
+        The rule of the value; None if it and all below it are the tenant's own data.
+    selector
+        The selector that the pointer leads into, and which ``below`` it leads to.
+    """
+
+    above: Pointer
+    rule: FieldRule | None = None
+    selector: TenantSelector | None = None
+    below: Pointer = ()
+
+
+@dataclass(frozen=True)
+class _PatchedObject:
+    plan: FieldRule
+    scope: Scope
+
+    def operation_up(self, operation: dict[str, Raw]) -> dict[str, Any]:
+        kind = _text(operation, "op")
+        tokens = _tokens(_text(operation, "path"))
+        self._refuse_whole(kind, tokens)
+        place = self._place(tokens)
+        above: dict[str, Any] = {"op": kind, "path": _pointer(place.above)}
+        if kind in VALUES:
+            value = operation.get("value", Raw(b"null"))
+            return above | {"value": self._value_up(place, value)}
+        if kind == "remove":
+            return above | self._removal(place, tokens)
+        if kind in CARRIES:
+            source = _tokens(_text(operation, "from"))
+            return above | {"from": _pointer(self._source(source, place, tokens))}
+        message = "the server rejected our request due to an error in our request"
+        raise Refused(ApiStatus(422, "Invalid", message, {}))
+
+    def _place(self, tokens: Pointer) -> _Place:
+        rule: FieldRule | None = self.plan
+        above: list[str] = []
+        for depth, key in enumerate(tokens):
+            if isinstance(rule, UpOnly):
+                rule = rule.rule
+            if isinstance(rule, TenantSelector):
+                below = tokens[depth:]
+                return _Place((*above, *below), selector=rule, below=below)
+            _refuse_part(rule, key)
+            above.append(key if rule is None else rule.key_up(key, self.scope))
+            rule = None if rule is None else rule.child(key)
+        return _Place(tuple(above), rule)
+
+    def _value_up(self, place: _Place, value: Any) -> Any:
+        if place.selector is not None:
+            return self._part_up(place.selector, place.below, value)
+        above = value if place.rule is None else place.rule.up(value, self.scope)
+        if place.above != ANNOTATIONS or not self._own_annotations:
+            return above
+        if not isinstance(above, dict):
+            raise bad_request("metadata.annotations is no object")
+        return above | self._own_annotations
+
+    @property
+    def _own_annotations(self) -> dict[str, str]:
+        """Return the annotations that the gateway keeps on an object whatever the tenant writes."""
+        own = self.scope.view.namespace_annotations if is_namespaces(self.scope.resource) else {}
+        return dict(own)
+
+    def _part_up(self, selector: TenantSelector, below: Pointer, value: Any) -> Any:
+        """Return a part of a selector, translated as if it stood alone in one."""
+        match below:
+            case ("matchLabels" | "matchExpressions" as member,):
+                return self._selector_up(selector, {member: value})[member]
+            case ("matchLabels", key) if key != self.scope.view.tenant_label:
+                return self._selector_up(selector, {"matchLabels": {key: value}})["matchLabels"][
+                    key
+                ]
+            case ("matchLabels", key):
+                raise reserved(self.scope, "label", key)
+            case ("matchExpressions", _):
+                whole = self._selector_up(selector, {"matchExpressions": [value]})
+                return whole["matchExpressions"][0]
+            case _:
+                raise _only_whole(below[:2])
+
+    def _selector_up(self, selector: TenantSelector, whole: dict[str, Any]) -> dict[str, Any]:
+        above = selector.up(encode(whole), self.scope)
+        if not isinstance(above, dict):
+            raise bad_request("the value is no part of a selector")
+        return above
+
+    def _removal(self, place: _Place, tokens: Pointer) -> dict[str, Any]:
+        """Return the members that turn a removal into a replacement where something has to stay."""
+        if place.selector is not None:
+            value = self._part_up(place.selector, place.below, Raw(b"null"))
+            return {"op": "replace", "value": value} if place.below == ("matchLabels",) else {}
+        if tokens == ANNOTATIONS and self._own_annotations:
+            return {"op": "replace", "value": self._own_annotations}
+        if tokens == LABELS and not self.scope.resource.namespaced and place.rule is not None:
+            return {"op": "replace", "value": place.rule.up(b"{}", self.scope)}
+        return {}
+
+    def _source(self, source: Pointer, place: _Place, tokens: Pointer) -> Pointer:
+        """Return where a value is carried from: where the same rule holds as where it goes."""
+        self._refuse_whole("move", source)
+        found = self._place(source)
+        maps = {source, tokens} & {LABELS, ANNOTATIONS}
+        if found.selector or place.selector or maps or found.rule != place.rule:
+            raise bad_request(f"add the value of {_pointer(tokens)} instead of carrying it there")
+        return found.above
+
+    def _refuse_whole(self, kind: str, tokens: Pointer) -> None:
+        """Refuse to replace what the gateway keeps something in."""
+        clusterwide = not self.scope.resource.namespaced
+        changes = kind != "test"
+        if changes and (
+            (kind in {"remove", *CARRIES} and tokens in {(), ("metadata",)})
+            or (clusterwide and tokens == ("metadata",))
+            or (tokens == ANNOTATIONS and keeps_originals(self.scope))
+        ):
+            raise _only_parts(tokens)
+        if self.scope.resource.plural == "clusterroles" and tokens[:1] == ("aggregationRule",):
+            raise _only_parts(tokens)
+
+
+def _refuse_part(rule: FieldRule | None, key: str) -> None:
+    """Refuse a part of what is translated as a whole, because one member decides about others."""
+    if isinstance(rule, ReferencePlan):
+        refused = key in {"kind", "name"}
+    elif isinstance(rule, MatchRulePlan):
+        refused = key in SPELL_NAMES
+    elif isinstance(rule, SubjectPlan):
+        refused = key != "namespace"
+    else:
+        known = KeyPlan | ManagedFieldsPlan | OwnersPlan
+        refused = isinstance(rule, Leaf) and not isinstance(rule, known)
+    if refused:
+        raise _only_whole((key,))
+
+
+def _only_whole(tokens: Pointer) -> Refused:
+    return bad_request(f"{tokens[-1]} cannot be patched alone: replace what it is a part of")
+
+
+def _only_parts(tokens: Pointer) -> Refused:
+    where = _pointer(tokens) or "the whole object"
+    return bad_request(f"{where} cannot be changed by a JSON patch: use a merge patch or an update")
+
+
+def _text(operation: dict[str, Raw], key: str) -> str:
+    text = text_of(operation.get(key, b"null"))
+    if text is None:
+        raise bad_request(f"an operation of a JSON patch lacks {key}")
+    return text
+
+
+def _tokens(pointer: str) -> Pointer:
+    if pointer and not pointer.startswith("/"):
+        raise bad_request("a path in a JSON patch begins with a slash")
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+
+
+def _pointer(tokens: Pointer) -> str:
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in tokens)

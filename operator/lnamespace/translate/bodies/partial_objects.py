@@ -1,0 +1,183 @@
+"""Parts of objects in merge patches: nulls, and the directives of strategic merge patches.
+
+The directives are those of k8s.io/apimachinery/pkg/util/strategicpatch. A null or a directive can
+take away what an object must have upstream: the tenant's label, a selector's bound, an original
+that is kept in an annotation. Where no patch says "all but that", it is refused.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from lnamespace.translate.objects.confinement import confines
+from lnamespace.translate.objects.confinement.certificates import MappedSigner
+from lnamespace.translate.objects.confinement.kinds import rules_of
+from lnamespace.translate.objects.confinement.rules import Pinned
+from lnamespace.translate.objects.labels import TenantSelector
+from lnamespace.translate.objects.metadata import is_namespaces
+from lnamespace.translate.objects.plans import (
+    Encoded,
+    FieldRule,
+    ObjectPlan,
+    Scope,
+    UpOnly,
+    list_of,
+    object_of,
+    text_of,
+)
+from lnamespace.translate.protocol.status import Refused, bad_request
+
+PATCH = "$patch"
+RETAIN_KEYS = "$retainKeys"
+SET_ELEMENT_ORDER = "$setElementOrder/"
+DELETE_FROM_PRIMITIVE_LIST = "$deleteFromPrimitiveList/"
+GUARDED_LISTS = frozenset({"matchConditions", "webhooks"})
+"""Lists that the gateway adds to, or whose elements are confined each."""
+MERGED_LISTS = frozenset({"volumes", "webhooks"})
+"""Lists with selectors in their elements that a strategic merge patch merges by name.
+
+In other lists an element is a whole: what it does not have is gone.
+"""
+
+
+def keeps_originals(scope: Scope) -> bool:
+    """Return whether objects have annotations of the gateway's own upstream."""
+    pinned = any(isinstance(each, Pinned | MappedSigner) for each in rules_of(scope.resource))
+    return pinned or scope.resource.plural == "clusterroles"
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The place of a value in a patch.
+
+    Parameters
+    ----------
+    guarded
+        Whether directives could take away what must stay.
+    whole
+        Whether it is in an element of a list that is there as it is to be.
+    """
+
+    guarded: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class PartialBody:
+    """Prepare a patch that is a part of an object for the translation by its plan."""
+
+    scope: Scope
+    strategic: bool = False
+
+    def replaces(self, members: Encoded) -> bool:
+        """Return whether the patch is the whole object that is to be."""
+        return self.strategic and text_of(members.get(PATCH, b"null")) == "replace"
+
+    def prepared(self, members: Encoded, plan: ObjectPlan) -> Encoded:
+        """Return the patch with its directives in upstream spelling.
+
+        Raises
+        ------
+        Refused
+            If it takes away what must stay.
+        """
+        if self.strategic and (
+            RETAIN_KEYS in members or (PATCH in members and not self.replaces(members))
+        ):
+            raise _unsupported("a directive for the whole object")
+        if not self.scope.resource.namespaced and not self.replaces(members):
+            self._refuse_emptied(members)
+        return {key: self._member(key, each, plan) for key, each in members.items()}
+
+    def _refuse_emptied(self, members: Encoded) -> None:
+        if "metadata" not in members:
+            return
+        metadata = object_of(members["metadata"])
+        if metadata is None:
+            raise _unsupported("removing metadata")
+        own = is_namespaces(self.scope.resource) and bool(self.scope.view.namespace_annotations)
+        kept = ("labels", "annotations") if own or keeps_originals(self.scope) else ("labels",)
+        for key in kept:
+            if key in metadata and object_of(metadata[key]) is None:
+                raise _unsupported(f"removing all {key} at once")
+
+    @cached_property
+    def _confined(self) -> bool:
+        return confines(self.scope.resource)
+
+    def _member(self, key: str, value: Any, plan: ObjectPlan) -> Any:
+        """Return a member at the top of the object."""
+        pinned = key == "metadata" and not self.scope.resource.namespaced
+        return self._below(key, value, plan, Inside(guarded=pinned or self._confined))
+
+    def _below(self, key: str, value: Any, rule: FieldRule | None, inside: Inside) -> Any:
+        if self.strategic and key.startswith((SET_ELEMENT_ORDER, DELETE_FROM_PRIMITIVE_LIST)):
+            if inside.guarded and key.removeprefix(DELETE_FROM_PRIMITIVE_LIST) in GUARDED_LISTS:
+                raise _unsupported("this directive")
+            child = rule and rule.child(key.partition("/")[2])
+            return child.up(value, self.scope) if child else value
+        if self.strategic and key == RETAIN_KEYS:
+            return self._retained(value, rule)
+        return self._value(key, value, rule.child(key) if rule else None, inside)
+
+    def _retained(self, value: Any, rule: FieldRule | None) -> Any:
+        keys = [text_of(each) for each in list_of(value) or ()]
+        if rule is None or None in keys:
+            return value
+        return [rule.key_up(key, self.scope) for key in keys if key is not None]
+
+    def _value(self, key: str, value: Any, rule: FieldRule | None, inside: Inside) -> Any:
+        if isinstance(rule, UpOnly):
+            rule = rule.rule
+        if rule is None and not (inside.guarded and self.strategic):
+            return value
+        members = object_of(value)
+        if members is not None:
+            return self._object(members, rule, inside)
+        items = list_of(value)
+        if items is None:
+            return value
+        if not self.strategic or key not in MERGED_LISTS:
+            inside = replace(inside, whole=True)
+        item_rule = rule.child("0") if rule else None
+        return [self._item(each, item_rule, inside) for each in items]
+
+    def _item(self, value: Any, rule: FieldRule | None, inside: Inside) -> Any:
+        """Return an item of a list, for which ``$patch`` says what becomes of the item."""
+        members = object_of(value)
+        if members is None or PATCH not in members:
+            return self._value("", value, rule, inside)
+        directive = members.pop(PATCH)
+        return self._object(members, rule, inside) | {PATCH: directive}
+
+    def _object(self, members: Encoded, rule: FieldRule | None, inside: Inside) -> Encoded:
+        if isinstance(rule, TenantSelector):
+            return self._selector(members, inside)
+        if inside.guarded and self.strategic:
+            _refuse_directives(members)
+        return {key: self._below(key, each, rule, inside) for key, each in members.items()}
+
+    def _selector(self, members: Encoded, inside: Inside) -> Encoded:
+        """Return a selector whose matchLabels are not taken away: the tenant's label is there."""
+        if self.strategic:
+            _refuse_directives(members, but="replace")
+        if "matchLabels" not in members or inside.whole:
+            return members
+        labels = object_of(members["matchLabels"])
+        if labels is None and not self.strategic:
+            raise _unsupported("removing all matchLabels at once")
+        if labels is None:
+            return members | {"matchLabels": {PATCH: "replace"}}
+        if self.strategic:
+            _refuse_directives(labels, but="replace")
+        return members
+
+
+def _refuse_directives(members: Encoded, but: str = "") -> None:
+    directive = text_of(members[PATCH]) if PATCH in members else but
+    if RETAIN_KEYS in members or directive != but:
+        raise _unsupported("this directive")
+
+
+def _unsupported(what: str) -> Refused:
+    return bad_request(f"{what} is not supported in a patch of this object: use an update instead")

@@ -1,0 +1,145 @@
+"""Patches in upstream spelling; each goes up as the kind of patch that it is.
+
+A merge patch, a strategic merge patch and an apply are parts of an object: they are translated by
+the object's own plan. What an object must have upstream cannot be taken away by any of them.
+"""
+
+from typing import Any
+
+from msgspec import DecodeError
+from msgspec.json import Decoder, encode
+
+from lnamespace.translate.bodies.answers import encoded
+from lnamespace.translate.bodies.json_patch import json_patch_up
+from lnamespace.translate.bodies.object_names import refuse_names
+from lnamespace.translate.bodies.partial_objects import PartialBody
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.catalogue import plan_of, scope_of
+from lnamespace.translate.objects.confinement import Form, confine_patch, confines
+from lnamespace.translate.objects.confinement.rules import Path
+from lnamespace.translate.objects.plans import Encoded, object_of, text_of
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.status import (
+    ApiStatus,
+    Refused,
+    bad_request,
+    unsupported_media_type,
+)
+from lnamespace.translate.protocol.yaml_bodies import to_json
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+CUSTOM_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+"""Custom resources have no strategic merge patch."""
+
+_decode = Decoder(dict[str, Any]).decode
+
+
+def patch_up(
+    request: ResourceRequest,
+    content_type: str,
+    body: bytes,
+    view: View,
+    settled: frozenset[Path] = frozenset(),
+) -> bytes:
+    """Return the body of a PATCH in upstream spelling; an apply in YAML becomes one in JSON.
+
+    Parameters
+    ----------
+    settled
+        Fields that an apply need not have although they must be there: another manager has them.
+
+    Raises
+    ------
+    Refused
+        If the type is none that is served, the body cannot be read, or it reaches for what is not
+        the tenant's.
+    """
+    media_type = content_type.partition(";")[0].strip()
+    served = CUSTOM_PATCH_TYPES if request.resource.custom else PATCH_TYPES
+    if media_type not in served:
+        raise _unsupported(request)
+    match media_type:
+        case "application/json-patch+json":
+            return json_patch_up(request, body, view)
+        case "application/merge-patch+json":
+            return _part_up(request, body, view, Form.MERGE)
+        case "application/strategic-merge-patch+json":
+            return _part_up(request, body, view, Form.STRATEGIC)
+        case _:
+            return _apply_up(request, to_json(body), view, settled)
+
+
+def _apply_up(request: ResourceRequest, body: bytes, view: View, settled: frozenset[Path]) -> bytes:
+    """Return an apply: all that its manager wants, with what must be there and is not."""
+    members = _members(body)
+    _check_version(request, members)
+    refuse_names(request, members, view)
+    return _translated(request, members, body, view, Form.APPLY, settled)
+
+
+def _part_up(request: ResourceRequest, body: bytes, view: View, form: Form) -> bytes:
+    members = _members(body)
+    scope = scope_of(view, request.resource, request.namespace, whole=False)
+    plan = plan_of(request.resource, request.subresource)
+    part = PartialBody(scope, strategic=form is Form.STRATEGIC)
+    if part.replaces(members):
+        form = Form.WHOLE
+    prepared = part.prepared(members, plan)
+    return _translated(request, _members(encode(prepared)), body, view, form)
+
+
+def _translated(
+    request: ResourceRequest,
+    members: Encoded,
+    body: bytes,
+    view: View,
+    form: Form,
+    settled: frozenset[Path] = frozenset(),
+) -> bytes:
+    resource, subresource = request.resource, request.subresource
+    scope = scope_of(view, resource, request.namespace, whole=form.complete)
+    above = plan_of(resource, subresource).members_up(members, scope)
+    if confines(resource):
+        above = confine_patch(resource, subresource, _decode(encode(above)), view, form, settled)
+    return encoded(above, body)
+
+
+def _members(body: bytes) -> Encoded:
+    try:
+        members = object_of(body)
+    except (DecodeError, RecursionError) as error:
+        raise _undecodable(str(error)) from error
+    if members is None:
+        raise _undecodable("it is no object")
+    return members
+
+
+def _undecodable(why: str) -> Refused:
+    return bad_request(f"error decoding patch: {why}")
+
+
+def _unsupported(request: ResourceRequest) -> Refused:
+    """Return the refusal of a patch's type, in the words that the API server has for the kind."""
+    if not request.resource.custom:
+        message = "415: Unsupported Media Type"
+        return Refused(ApiStatus(415, "UnsupportedMediaType", message, {}))
+    return unsupported_media_type(
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ", ".join(CUSTOM_PATCH_TYPES)
+    )
+
+
+def _check_version(request: ResourceRequest, members: Encoded) -> None:
+    """Refuse another version than the URL's: the API server's words would show the prefix."""
+    resource = request.resource
+    found = text_of(members.get("apiVersion", b"null"))
+    expected = f"{resource.group}/{request.version}"
+    if resource.custom and not request.subresource and found not in {None, expected}:
+        raise bad_request(
+            "Incorrect version specified in apply patch. "
+            f"Specified patch version: {found}, expected: {expected}"
+        )

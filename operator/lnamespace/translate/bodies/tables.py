@@ -1,0 +1,155 @@
+"""Tables, which the API server prints of objects for people.
+
+A row has its object, or the metadata of it, besides the cells: the object tells whose the row is.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Raw, ValidationError
+from msgspec.json import Decoder, encode
+
+from lnamespace.translate.bodies.cells import PRINTED_NAMES, Speller, of_any_column
+from lnamespace.translate.names.view import View, is_provisioned
+from lnamespace.translate.objects.confinement.certificates import requester_of
+from lnamespace.translate.objects.plans import Encoded, Foreign, Scope, list_of, object_of, text_of
+from lnamespace.translate.objects.spellings import PLATFORMS_ROLES
+from lnamespace.translate.objects.totals import printed_totals
+
+ItemDown = Callable[[Encoded], Encoded]
+"""Returns an object in tenant spelling; raises Foreign for another's."""
+
+_decode_rows = Decoder(list[dict[str, Raw]]).decode
+_decode_columns = Decoder(list[dict[str, Raw]]).decode
+
+NAME = "Name"
+KNOWN_COLUMNS = {
+    ("certificates.k8s.io", "certificatesigningrequests"): [NAME, "Age", "SignerName", "Requestor"],
+}
+"""The first columns of kinds that print what no tenant may see, where columns are not told."""
+_REQUESTOR = 3
+
+
+def table_down(members: Encoded, scope: Scope, item_down: ItemDown) -> Encoded:
+    """Translate a table in place, without the rows of others, and return it."""
+    try:
+        rows = _decode_rows(members["rows"])
+    except (KeyError, ValidationError):
+        return members
+    key = (scope.resource.group, scope.resource.plural)
+    cells_down = _cells_down(_column_names(members) or KNOWN_COLUMNS.get(key, []), scope)
+    if scope.resource.custom:
+        rows = [each | _printed_metadata(each, scope) for each in rows]
+    if key == ("", "resourcequotas") and scope.view.totals:
+        rows = [each | printed_totals(each, scope) for each in rows]
+    if key in KNOWN_COLUMNS:
+        rows = [each | _printed_requester(each, scope) for each in rows]
+    shown = (each for each in rows if _has_object(each) or _is_own(each, scope))
+    members["rows"] = [row for each in shown if (row := _row(each, item_down, cells_down))]
+    return members
+
+
+def _printed_metadata(row: Encoded, scope: Scope) -> Encoded:
+    """Return the cells of a custom resource, of which any may print its metadata or its version.
+
+    A cell counts as such if it is the whole value: columns of data print the data.
+    """
+    cells = list_of(row.get("cells", b"null"))
+    if cells is None or scope.mark not in bytes(row["cells"]):
+        return {}
+    item = object_of(row.get("object", b"null")) or {}
+    namespace = text_of((object_of(item.get("metadata", b"{}")) or {}).get("namespace", b"null"))
+    versions = f"{scope.view.prefix}{scope.resource.group}/"
+
+    def printed(value: Any) -> Any:
+        text = text_of(value)
+        if text is not None and text.startswith(versions):
+            return scope.view.api_version_down(text)
+        return scope.view.namespace_down(text) or text if text and text == namespace else value
+
+    return {"cells": Raw(encode([printed(each) for each in cells]))}
+
+
+def _printed_requester(row: Encoded, scope: Scope) -> Encoded:
+    """Return the cells of a request for a certificate with who asked, in upstream spelling.
+
+    The API server prints the gateway. In a table of a watch the columns are not always told.
+    """
+    item = object_of(row.get("object", b"null")) or {}
+    found = object_of((object_of(item.get("metadata", b"{}")) or {}).get("annotations", b"{}"))
+    kept = {key: text_of(each) for key, each in (found or {}).items()}
+    user = requester_of(kept, scope.view).get("username", "")
+    cells = list_of(row.get("cells", b"null"))
+    if cells is None or len(cells) <= _REQUESTOR:
+        return {}
+    return {"cells": Raw(encode([*cells[:_REQUESTOR], user, *cells[_REQUESTOR + 1 :]]))}
+
+
+def _has_object(row: Encoded) -> bool:
+    return bytes(row.get("object", b"null")) != b"null"
+
+
+def _is_own(row: Encoded, scope: Scope) -> bool:
+    """Tell by its first cell, the name of most kinds, whether a row without an object is shown."""
+    cells = list_of(row.get("cells", b"[]")) or [Raw(b"null")]
+    name = (text_of(cells[0]) or "").partition(" ")[0]
+    if scope.resource.namespaced:
+        return not name.startswith(PLATFORMS_ROLES)
+    if not name or is_provisioned(name):
+        return False
+    return scope.view.name_down(scope.resource, name) is not None
+
+
+def _column_names(members: Encoded) -> list[str]:
+    try:
+        columns = _decode_columns(members.get("columnDefinitions", b"[]"))
+    except ValidationError:
+        return []
+    return [text_of(each.get("name", b"null")) or "" for each in columns]
+
+
+def _row(row: Encoded, item_down: ItemDown, cells_down: Callable[[Any], Any]) -> Encoded | None:
+    item = object_of(row.get("object", b"null"))
+    try:
+        if item is not None:
+            row["object"] = item_down(item)
+        row["cells"] = cells_down(row.get("cells", Raw(b"[]")))
+    except Foreign:
+        return None
+    return row
+
+
+def _cells_down(columns: list[str], scope: Scope) -> Callable[[Any], Any]:
+    """Return a function that translates the cells of a row."""
+    key = (scope.resource.group, scope.resource.plural)
+    names = PRINTED_NAMES.get(key, {})
+    if not names and scope.resource.namespaced:
+        return lambda cells: cells
+    own_name = None if scope.resource.namespaced else _name_speller(scope)
+    spellers = {**names, NAME: own_name} if own_name else names
+    anything = of_any_column(names)
+
+    def printed(index: int, value: Any) -> Any:
+        column = columns[index] if index < len(columns) else "" if columns or index else NAME
+        spell = spellers.get(column) if columns or not index else anything
+        text = None if spell is None else text_of(value)
+        return value if spell is None or text is None else spell(scope.view, text)
+
+    def cells_down(value: Any) -> Any:
+        if scope.mark not in bytes(value):
+            return value
+        cells = list_of(value)
+        return value if cells is None else [printed(*each) for each in enumerate(cells)]
+
+    return cells_down
+
+
+def _name_speller(scope: Scope) -> Speller:
+    """Return what translates the name of an object, which may have a remark behind it."""
+
+    def spelled(view: View, text: str) -> str:
+        name, blank, remark = text.partition(" ")
+        below = view.name_down(scope.resource, name)
+        return f"{below or name}{blank}{remark}"
+
+    return spelled

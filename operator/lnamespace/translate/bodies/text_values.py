@@ -1,0 +1,69 @@
+"""Values that the API server quotes of a field: what the field is says how they are spelled.
+
+Whole objects are left to :mod:`~lnamespace.translate.objects.text_names`, for which their keys are
+words: some have the keys of the schema and some those of Go, such as ``"Kind":"ClusterRole"``.
+"""
+
+import json
+import re
+from itertools import islice
+from typing import Any
+
+from msgspec import DecodeError, Raw
+from msgspec.json import encode
+
+from lnamespace.translate.objects.catalogue import rule_at
+from lnamespace.translate.objects.plans import FieldRule, Foreign, Scope
+
+_OPINION = re.compile(r"(?:Invalid value|Not found|Duplicate value|Unsupported value): (?=\")")
+_PATH = re.compile(r"(?<![\w.\]-])([A-Za-z][\w.-]*(?:\[[^\]\s]*\][\w.-]*)*): $")
+_STEP = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
+_LONGEST_PATH, _LONGEST_VALUE = 300, 16384
+_AT_MOST = 100
+"""How many values of a text are looked at: who quotes texts in values makes any number."""
+_parse = json.JSONDecoder().raw_decode
+
+
+def values_down(text: str, plan: FieldRule, scope: Scope, field: str = "") -> str:
+    """Return a text with the values in tenant spelling that stand in it behind a field's path.
+
+    Parameters
+    ----------
+    plan
+        The plan of the objects that the text is about.
+    field
+        The path of the field whose value the text begins with.
+    """
+    shown, start = list[str](), 0
+    for found in islice(_OPINION.finditer(text), _AT_MOST):
+        if found.start() < start:
+            continue
+        before = text[max(0, found.start() - _LONGEST_PATH) : found.start()]
+        path = field if not before else named[1] if (named := _PATH.search(before)) else ""
+        rule = rule_at(plan, _steps(path)) if path else None
+        value = _value(text[found.end() : found.end() + _LONGEST_VALUE]) if rule else ""
+        if rule and value:
+            shown += text[start : found.end()], _spelled(value, rule, scope)
+            start = found.end() + len(value)
+    return "".join((*shown, text[start:]))
+
+
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(each.strip("[]") for each in _STEP.findall(path))
+
+
+def _value(text: str) -> str:
+    """Return the JSON that a text begins with; nothing if it is none."""
+    try:
+        _, end = _parse(text)
+    except (ValueError, RecursionError):
+        return ""
+    return text[:end]
+
+
+def _spelled(value: str, rule: FieldRule, scope: Scope) -> str:
+    try:
+        below: Any = rule.down(Raw(value.encode()), scope)
+    except (Foreign, DecodeError):
+        return value
+    return value if isinstance(below, Raw) else encode(below).decode()

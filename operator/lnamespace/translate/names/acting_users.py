@@ -1,0 +1,98 @@
+"""Who acts, as the webhooks of a tenant are told it.
+
+Upstream a tenant has one account, or the gateway acts itself. Who acts inside the tenant's cluster
+goes along as an extra of the impersonation, which nobody sends without the right to it.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
+from lnamespace.translate.names.view import View
+
+PERSON_EXTRA = "lcluster-user"
+"""The extra by which the audit log of the platform has the true person."""
+
+WEBHOOK_CALLER = "lcluster:webhooks"
+"""The person for whom the gateway calls a webhook: no login has this name."""
+
+ACTING_EXTRA = "lcluster-acting"
+"""The extra whose one value is the ``userInfo`` inside the tenant's cluster, as JSON.
+
+The API server authorizes each value of an extra: people may be in hundreds of groups.
+"""
+
+PLATFORM = "system:platform"
+"""The name that tenants see for all people and programs of the platform."""
+
+_CONTROLLERS = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
+_OF_KUBERNETES = frozenset(
+    {
+        "system:apiserver",
+        "system:kube-controller-manager",
+        "system:kube-scheduler",
+        *(
+            _CONTROLLERS + each
+            for each in (
+                "certificate-controller",
+                "clusterrole-aggregation-controller",
+                "cronjob-controller",
+                "daemon-set-controller",
+                "deployment-controller",
+                "disruption-controller",
+                "endpoint-controller",
+                "endpointslice-controller",
+                "endpointslicemirroring-controller",
+                "ephemeral-volume-controller",
+                "generic-garbage-collector",
+                "horizontal-pod-autoscaler",
+                "job-controller",
+                "namespace-controller",
+                "persistent-volume-binder",
+                "pod-garbage-collector",
+                "pv-protection-controller",
+                "pvc-protection-controller",
+                "replicaset-controller",
+                "replication-controller",
+                "resource-claim-controller",
+                "resourcequota-controller",
+                "root-ca-cert-publisher",
+                "service-account-controller",
+                "service-controller",
+                "statefulset-controller",
+                "ttl-after-finished-controller",
+            )
+        ),
+    }
+)
+"""The parts of Kubernetes itself that every cluster has, by user name."""
+
+_SAFE = "".join(chr(each) for each in range(0x21, 0x7F) if chr(each) != "%")
+_PLAIN = re.compile("[!-$&-~]*")
+"""A text of such characters only; most are, and need no encoding."""
+
+UserInfo = dict[str, Any]
+
+
+def extra_value(text: str) -> str:
+    """Return a text as the value of a header, in which the API server decodes nothing."""
+    return text if _PLAIN.fullmatch(text) else quote(text, safe=_SAFE)
+
+
+def user_info_down(info: Mapping[str, Any], view: View) -> UserInfo:
+    """Return ``userInfo`` of a review, as it is inside the tenant's cluster."""
+    if acting := (info.get("extra") or {}).get(ACTING_EXTRA):
+        return msgspec.json.decode(unquote(acting[0]), type=UserInfo)
+    name = str(info.get("username", ""))
+    own = view.user_down(name)
+    if own and name.startswith(SERVICE_ACCOUNT_PREFIX):
+        groups = (view.user_group_down(each) or each for each in info.get("groups") or ())
+        return {"username": own, "uid": info.get("uid", ""), "groups": [*groups]}
+    groups = (each for each in info.get("groups") or () if each.startswith("system:"))
+    if name in _OF_KUBERNETES:
+        return {"username": name, "groups": [*groups]}
+    return {"username": PLATFORM, "groups": ["system:authenticated"]}

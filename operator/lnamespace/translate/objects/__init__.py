@@ -1,0 +1,24 @@
+"""Translate objects: which values of each kind are spelled differently upstream, and how.
+
+- :mod:`~lnamespace.translate.objects.catalogue`: the plan of each resource.
+- :mod:`~lnamespace.translate.objects.plans`: what a plan is;
+  :mod:`~lnamespace.translate.objects.paths`: plans as tables.
+- :mod:`~lnamespace.translate.objects.fields`: the tables of Kubernetes' own kinds.
+- :mod:`~lnamespace.translate.objects.spellings`: rules for single values;
+  :mod:`~lnamespace.translate.objects.references`: for names of other objects, by their kind.
+- :mod:`~lnamespace.translate.objects.metadata`: metadata, with
+  :mod:`~lnamespace.translate.objects.labels`, their :mod:`~lnamespace.translate.objects.keys`,
+  :mod:`~lnamespace.translate.objects.managed_fields` and what was
+  :mod:`~lnamespace.translate.objects.last_applied`.
+- :mod:`~lnamespace.translate.objects.confinement`: objects that would act on the whole cluster.
+- :mod:`~lnamespace.translate.objects.made_objects`: objects that the gateway makes itself.
+- :mod:`~lnamespace.translate.objects.texts`: texts for people, by
+  :mod:`~lnamespace.translate.objects.text_names` and
+  :mod:`~lnamespace.translate.objects.platform_texts`.
+
+Single kinds and fields: :mod:`~lnamespace.translate.objects.aggregation`,
+:mod:`~lnamespace.translate.objects.involved`,
+:mod:`~lnamespace.translate.objects.json_text`, :mod:`~lnamespace.translate.objects.match_rules`,
+:mod:`~lnamespace.translate.objects.quotas`, :mod:`~lnamespace.translate.objects.scopes`,
+:mod:`~lnamespace.translate.objects.tokens`, :mod:`~lnamespace.translate.objects.totals`.
+"""

@@ -1,0 +1,82 @@
+"""Aggregated ClusterRoles, whose rules the gateway gathers inside the tenant.
+
+Upstream an aggregation rule would gather rules from everybody's ClusterRoles, so it is kept in an
+annotation there.
+"""
+
+from dataclasses import dataclass
+
+from msgspec import DecodeError, Raw
+from msgspec.json import encode
+
+from lnamespace.translate.objects.labels import OWN_KEYS
+from lnamespace.translate.objects.metadata import WholePlan, name_of
+from lnamespace.translate.objects.plans import Encoded, Scope, list_of, object_of, text_of
+
+MEMBER = "aggregationRule"
+KEPT_AS = OWN_KEYS + "aggregation-rule"
+"""The annotation that has the rule as its tenant wrote it, in JSON."""
+
+
+@dataclass(frozen=True)
+class ClusterRolePlan(WholePlan):
+    """Translate ClusterRoles."""
+
+    def members_up(self, members: Encoded, scope: Scope) -> Encoded:
+        """Translate a ClusterRole in place and return it."""
+        rule = members.pop(MEMBER, None)
+        super().members_up(members, scope)
+        if rule is not None:
+            _annotate(members, rule)
+        return members
+
+    def members_down(self, members: Encoded, scope: Scope) -> Encoded:
+        """Translate a ClusterRole in place and return it."""
+        if "rules" in members and name_of(members) in scope.published:
+            members["rules"] = Raw(encode(_served_rules(members, scope)))
+        if KEPT_AS.encode() in bytes(members.get("metadata", b"")):
+            rule = _kept(members)
+            if rule is not None:
+                members[MEMBER] = rule
+        return super().members_down(members, scope)
+
+
+def _served_rules(members: Encoded, scope: Scope) -> list[Encoded]:
+    """Return the rules of a published role, without API groups that the tenant is not served.
+
+    The platform's own add-ons aggregate rules into ``admin`` and ``view``.
+    """
+    served = {each.group for each in scope.view.resources.types} | {"*"}
+    rules = []
+    for each in list_of(members.get("rules", b"null")) or []:
+        rule = object_of(each) or {}
+        groups = list_of(rule.get("apiGroups", b"null"))
+        shown = [group for group in groups or [] if text_of(group) in served]
+        if groups is None or shown:
+            rules.append(rule | ({"apiGroups": shown} if shown else {}))
+    return rules
+
+
+def _annotate(members: Encoded, rule: Raw) -> None:
+    """Put a rule into the annotations of an object whose metadata was translated."""
+    metadata = members.get("metadata")
+    if not isinstance(metadata, dict):
+        metadata = object_of(metadata if metadata is not None else b"{}") or {}
+    annotations = metadata.get("annotations")
+    if not isinstance(annotations, dict):
+        annotations = object_of(annotations if annotations is not None else b"{}") or {}
+    text = bytes(rule).decode()
+    kept = None if text.strip() == "null" else text
+    members["metadata"] = metadata | {"annotations": annotations | {KEPT_AS: kept}}
+
+
+def _kept(members: Encoded) -> Raw | None:
+    """Return the rule that is kept; None if somebody has written over it what is none."""
+    metadata = object_of(members["metadata"]) or {}
+    annotations = object_of(metadata.get("annotations", b"{}")) or {}
+    text = text_of(annotations.get(KEPT_AS, b"null"))
+    try:
+        is_rule = text and object_of(text.encode()) is not None
+    except DecodeError:
+        return None
+    return Raw(text.encode()) if text and is_rule else None

@@ -1,0 +1,45 @@
+"""Confine the kinds of objects that act on a whole cluster, and restore what a tenant wrote.
+
+A StorageClass, a webhook or a FlowSchema of a tenant is an object of the platform's cluster, and
+would act on everybody there. Going up, :func:`confine` and :func:`confine_patch` change such an
+object so that it acts on its tenant only, or on nobody; coming down, :func:`restore` undoes it.
+
+An object is confined after all its names are in upstream spelling, and restored before any is
+brought back to tenant spelling.
+
+- :mod:`~lnamespace.translate.objects.confinement.rules`: rules about one field, and where
+  they look.
+- :mod:`~lnamespace.translate.objects.confinement.kinds`: which rules a resource has.
+- :mod:`~lnamespace.translate.objects.confinement.admission`: webhooks and admission policies.
+- :mod:`~lnamespace.translate.objects.confinement.clients`: whom the API server asks for a webhook.
+- :mod:`~lnamespace.translate.objects.confinement.namespaces`: labels of Namespaces that have power.
+- :mod:`~lnamespace.translate.objects.confinement.volumes`: PersistentVolumes, claims and classes.
+- :mod:`~lnamespace.translate.objects.confinement.classes`: PriorityClasses.
+- :mod:`~lnamespace.translate.objects.confinement.certificates`: requests for certificates.
+- :mod:`~lnamespace.translate.objects.confinement.definitions`: CustomResourceDefinitions.
+- :mod:`~lnamespace.translate.objects.confinement.cel`: where expressions in CEL read names.
+- :mod:`~lnamespace.translate.objects.confinement.expressions`: CEL in the schemas of a
+  tenant's own kinds.
+- :mod:`~lnamespace.translate.objects.confinement.policy_expressions`: CEL in admission policies.
+- :mod:`~lnamespace.translate.objects.confinement.operations`: JSON patches.
+"""
+
+from lnamespace.translate.objects.confinement.kinds import (
+    confine,
+    confine_patch,
+    confines,
+    prefixes_items,
+    restore,
+)
+from lnamespace.translate.objects.confinement.operations import confine_operations
+from lnamespace.translate.objects.confinement.rules import Form
+
+__all__ = [
+    "Form",
+    "confine",
+    "confine_operations",
+    "confine_patch",
+    "confines",
+    "prefixes_items",
+    "restore",
+]

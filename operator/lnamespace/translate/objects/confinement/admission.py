@@ -1,0 +1,252 @@
+"""Webhooks and admission policies of a tenant see requests about the tenant's objects only.
+
+A namespaceSelector is not enough: the API server does not ask it about cluster-scoped objects. So
+each webhook and each policy has one more match condition, which all others are ANDed with.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
+from lnamespace.translate.names.acting_users import PERSON_EXTRA, WEBHOOK_CALLER
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement.clients import confine_client, restore_client
+from lnamespace.translate.objects.confinement.rules import (
+    OWN_PREFIX,
+    ConfinedBody,
+    Form,
+    Object,
+    Path,
+    parents,
+)
+
+CONDITION = OWN_PREFIX + "tenant"
+"""The name of the gateway's own match condition."""
+
+_OF_THE_PLATFORM = (
+    "request.resource.resource in ['bindings', 'endpoints', 'endpointslices', 'namespaces', "
+    "'persistentvolumeclaims', 'services'] "
+    "|| request.resource.resource == 'pods' "
+    "&& has(request.subResource) && request.subResource in ['binding', 'status']"
+)
+"""CEL for the requests of Kubernetes' and our own components that no policy judges."""
+
+DIRECTIVES = "$setElementOrder/matchConditions"
+_RETAIN = "$retainKeys"
+
+
+def expression(view: View) -> str:
+    """Return CEL that is true for requests about the tenant's own objects.
+
+    What the platform keeps in the tenant's namespaces is not the tenant's, by its name. The calls
+    of webhooks themselves are not asked about: each would call a webhook for ``*/*`` again. Nor is
+    what Kubernetes itself writes where the platform's policies let it write anything: a tenant
+    would have given a pod an address of the platform as the kubelet wrote its status. Nor are
+    Namespaces that the platform marks: a policy inside an LCluster took the platform's controller
+    for the one of the same name that helm had installed there, and no Namespace ended.
+    """
+    extra = "request.userInfo.extra"
+    name = "has(request.name) && request.name"
+    definition = (
+        "request.resource.resource == 'customresourcedefinitions' "
+        f"&& {name}.matches('^[a-z0-9-]+[.]{view.prefix}')"
+    )
+    return (
+        f"(has(request.namespace) && request.namespace != '' "
+        f"? request.namespace.startsWith('{view.prefix}') "
+        f": {name}.startsWith('{view.prefix}') || {definition}) "
+        f"&& !({name}.startsWith('lcluster:')) "
+        f"&& !(has({extra}) && '{PERSON_EXTRA}' in {extra} "
+        f"&& '{WEBHOOK_CALLER}' in {extra}['{PERSON_EXTRA}']) "
+        f"&& (has({extra}) && '{PERSON_EXTRA}' in {extra} "
+        f"|| request.userInfo.username.startsWith('{SERVICE_ACCOUNT_PREFIX}{view.prefix}') "
+        f"|| !({_OF_THE_PLATFORM}))"
+    )
+
+
+def condition(view: View) -> Object:
+    """Return the match condition that confines a webhook or a policy."""
+    return {"name": CONDITION, "expression": expression(view)}
+
+
+def confine_matching(
+    holder: Object, conditions: Object, selector: str, subject: ConfinedBody
+) -> None:
+    """Add the tenant to a selector in `holder` and a condition to those in `conditions`."""
+    _confine_selector(holder, selector, subject)
+    _confine_conditions(conditions, subject)
+
+
+def _confine_selector(holder: Object, key: str, subject: ConfinedBody) -> None:
+    written = holder.get(key)
+    found: Object = written if isinstance(written, dict) else {}
+    match_labels = found.get("matchLabels")
+    wanted = {subject.view.tenant_label: subject.view.tenant}
+    holder[key] = found | {
+        "matchLabels": (match_labels if isinstance(match_labels, dict) else {}) | wanted
+    }
+
+
+def _confine_conditions(holder: Object, subject: ConfinedBody) -> None:
+    own = condition(subject.view)
+    written = holder.get("matchConditions")
+    if isinstance(written, list):
+        holder["matchConditions"] = [each for each in written if not _is_own(each)] + [own]
+    elif "matchConditions" in holder and subject.form is Form.STRATEGIC:
+        holder["matchConditions"] = [{"$patch": "replace"}, own]
+    else:
+        holder["matchConditions"] = [own]
+    if isinstance(order := holder.get(DIRECTIVES), list):
+        holder[DIRECTIVES] = [each for each in order if not _is_own(each)] + [{"name": CONDITION}]
+
+
+def _is_own(element: Any) -> bool:
+    return isinstance(element, dict) and element.get("name") == CONDITION
+
+
+def restore_matching(holder: Object, conditions: Object, selector: str, view: View) -> None:
+    """Undo :func:`confine_matching`."""
+    found = holder.get(selector)
+    if isinstance(found, dict) and isinstance(found.get("matchLabels"), dict):
+        rest = dict(found["matchLabels"])
+        rest.pop(view.tenant_label, None)
+        found["matchLabels"] = rest
+        if not rest:
+            del found["matchLabels"]
+    written = conditions.get("matchConditions")
+    if isinstance(written, list):
+        conditions["matchConditions"] = [each for each in written if not _is_own(each)]
+        if not conditions["matchConditions"]:
+            del conditions["matchConditions"]
+
+
+def _refuse_own_keys(body: Object, where: str, subject: ConfinedBody) -> None:
+    if _RETAIN in body:
+        raise subject.refuse(f"{where}.{_RETAIN}", "list the fields to change instead")
+    selector = body.get("objectSelector")
+    if isinstance(selector, dict) and OWN_PREFIX in repr(selector):
+        raise subject.refuse(f"{where}.objectSelector", f"{OWN_PREFIX} is reserved")
+
+
+@dataclass(frozen=True)
+class ConfinedWebhooks:
+    """The webhooks of a configuration, each confined to its tenant."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the path of the webhooks."""
+        return (("webhooks", "*"),)
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Confine each webhook; in a patch also one that is only mentioned."""
+        webhooks = subject.body.get("webhooks")
+        for number, webhook in enumerate(webhooks if isinstance(webhooks, list) else ()):
+            if isinstance(webhook, dict) and not _only_directs(webhook, subject):
+                self._confine_one(webhook, f"webhooks[{number}]", subject)
+
+    def _confine_one(self, webhook: Object, where: str, subject: ConfinedBody) -> None:
+        _refuse_own_keys(webhook, where, subject)
+        confine_client(webhook, f"{where}.clientConfig", subject)
+        confine_matching(webhook, webhook, "namespaceSelector", subject)
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Take away what confines each webhook."""
+        webhooks = subject.body.get("webhooks")
+        for webhook in webhooks if isinstance(webhooks, list) else ():
+            if isinstance(webhook, dict):
+                restore_client(webhook, subject.view)
+                restore_matching(webhook, webhook, "namespaceSelector", subject.view)
+
+
+def _only_directs(element: Object, subject: ConfinedBody) -> bool:
+    return subject.form is Form.STRATEGIC and element.get("$patch") in ("delete", "replace")
+
+
+PARAMETER_KINDS = frozenset({("v1", "ConfigMap"), ("v1", "Secret")})
+"""The kinds of Kubernetes' own that may be parameters: namespaced, so that no name is foreign."""
+
+
+@dataclass(frozen=True)
+class ConfinedPolicy:
+    """The requests that an admission policy is about."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the paths of what selects requests."""
+        return (("spec", "matchConditions"), ("spec", "matchConstraints"), ("spec", "paramKind"))
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Confine the policy to requests about the tenant's objects."""
+        for spec in parents(subject.body, ("spec", "matchConditions")):
+            self._confine_spec(spec, subject)
+
+    def _confine_spec(self, spec: Object, subject: ConfinedBody) -> None:
+        _refuse_own_keys(spec, "spec", subject)
+        self._check_parameters(spec, subject)
+        everything = subject.form is not Form.MERGE
+        if everything or "matchConditions" in spec:
+            _confine_conditions(spec, subject)
+        if everything or "matchConstraints" in spec:
+            constraints = spec.get("matchConstraints")
+            if isinstance(constraints, dict):
+                _refuse_own_keys(constraints, "spec.matchConstraints", subject)
+                _confine_selector(constraints, "namespaceSelector", subject)
+
+    def _check_parameters(self, spec: Object, subject: ConfinedBody) -> None:
+        kind = spec.get("paramKind")
+        if not isinstance(kind, dict):
+            return
+        version = kind.get("apiVersion")
+        view = subject.view
+        own = isinstance(version, str) and version.startswith(view.prefix)
+        if own and _is_clusterwide(view, str(version), kind.get("kind")):
+            raise subject.refuse(
+                "spec.paramKind", "parameters are of kinds that stand in namespaces"
+            )
+        if not own and (version, kind.get("kind")) not in PARAMETER_KINDS:
+            raise subject.refuse(
+                "spec.paramKind", "parameters are ConfigMaps, Secrets and custom resources"
+            )
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Take away what confines the policy."""
+        for spec in parents(subject.body, ("spec", "matchConditions")):
+            constraints = spec.get("matchConstraints")
+            holder = constraints if isinstance(constraints, dict) else {}
+            restore_matching(holder, spec, "namespaceSelector", subject.view)
+
+
+def _is_clusterwide(view: View, version: str, kind: Any) -> bool:
+    """Tell whether a kind in upstream spelling is a cluster-scoped one of the tenant's.
+
+    A binding names parameters, and does not say of which kind: whether the name has the prefix
+    could not be known there, and a policy that finds no parameters lets everything pass.
+    """
+    group = view.api_version_down(version).partition("/")[0]
+    found = view.resources.by_kind(group, kind) if isinstance(kind, str) else None
+    return found is not None and not found.namespaced
+
+
+@dataclass(frozen=True)
+class ConfinedPolicyBinding:
+    """A binding names a policy of the tenant, and parameters in the tenant's namespaces."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the paths of what a binding refers to."""
+        return (("spec", "policyName"), ("spec", "paramRef"))
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Refuse a policy or a parameter that is not the tenant's."""
+        prefix = subject.view.prefix
+        for spec in parents(subject.body, ("spec", "policyName")):
+            policy = spec.get("policyName")
+            if isinstance(policy, str) and not policy.startswith(prefix):
+                raise subject.refuse("spec.policyName", "no such policy")
+            reference = spec.get("paramRef")
+            namespace = reference.get("namespace") if isinstance(reference, dict) else None
+            if isinstance(namespace, str) and namespace and not namespace.startswith(prefix):
+                raise subject.refuse("spec.paramRef.namespace", "no such namespace")
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Leave the binding as it is."""

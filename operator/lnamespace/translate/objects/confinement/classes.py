@@ -1,0 +1,51 @@
+"""PriorityClasses: a tenant's pods displace nobody else's."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement.rules import ConfinedBody, Path, Pinned, Rule
+
+HIGHEST_OF_USERS = 1_000_000_000
+_SYSTEM = "system-"
+
+
+@dataclass(frozen=True)
+class PriorityBounds:
+    """The API server's rules for PriorityClasses, by the name that the tenant writes."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the paths of the name and the value."""
+        return (("metadata", "name"), ("value",))
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Refuse reserved names and values."""
+        metadata = subject.body.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        if isinstance(name, str) and name.startswith(subject.view.prefix + _SYSTEM):
+            below = name.removeprefix(subject.view.prefix)
+            why = (
+                f"priority class names with {_SYSTEM!r} prefix are reserved for system use only."
+                f" error: {below} is not a known system priority class"
+            )
+            raise subject.refuse("metadata.name", why)
+        value = subject.body.get("value")
+        if isinstance(value, int | float) and value > HIGHEST_OF_USERS:
+            why = f"maximum allowed value of a user defined priority is {HIGHEST_OF_USERS}"
+            raise subject.refuse("value", why)
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Leave the object as it is."""
+
+
+def _within_band(value: Any, view: View) -> Any:
+    return min(value, view.allowances.highest_priority) if isinstance(value, int | float) else value
+
+
+PRIORITY_CLASS: tuple[Rule, ...] = (
+    PriorityBounds(),
+    Pinned(("value",), _within_band, default=0),
+    Pinned(("preemptionPolicy",), lambda _, __: "Never", default="PreemptLowerPriority"),
+    Pinned(("globalDefault",), lambda _, __: False),
+)

@@ -1,0 +1,77 @@
+"""CEL in the schema of a tenant's own kind, which the API server evaluates on upstream objects.
+
+The name of a cluster-scoped object has the tenant's prefix there. ``self.metadata.name`` in a rule
+of the whole object becomes an expression without it; a rule further down sees no such name. The
+prefix is told by the API version, which always begins with it, so the text names no tenant: it is
+shown in OpenAPI documents and in refusals.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement.cel import FieldReads
+from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object, Path, parents
+
+_NAMES = ("self.metadata.name", "oldSelf.metadata.name")
+_READS = FieldReads(_NAMES)
+_EXPRESSIONS = ("rule", "messageExpression")
+
+
+def expression_up(text: str, view: View) -> str:
+    """Return an expression about an object of the tenant, as it is true of the object upstream.
+
+    A patch does not say whether the kind is cluster-scoped, so the expression asks the name.
+    """
+    return _READS.replaced(text, partial(_without_prefix, view))
+
+
+def expression_down(text: str, view: View) -> str:
+    """Return an expression as the tenant wrote it."""
+    for name in _NAMES:
+        text = text.replace(_without_prefix(view, name), name)
+    return text
+
+
+def _without_prefix(view: View, name: str) -> str:
+    length = len(view.prefix)
+    prefix = f"{name.partition('.')[0]}.apiVersion.substring(0, {length})"
+    return f"({name}.startsWith({prefix}) ? {name}.substring({length}) : {name})"
+
+
+@dataclass(frozen=True)
+class SchemaExpressions:
+    """The validation rules about whole objects, in each version of a definition."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the path of what holds the schemas."""
+        return (("spec", "versions"),)
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Write the rules as they are true upstream."""
+        _spell(subject, expression_up)
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Write the rules as the tenant did."""
+        _spell(subject, expression_down)
+
+
+def _spell(subject: ConfinedBody, spelling: Callable[[str, View], str]) -> None:
+    spec = subject.body.get("spec")
+    if isinstance(spec, dict) and spec.get("scope") == "Namespaced":
+        return  # such a name has no prefix
+    for validation in _validations(subject.body):
+        for key in _EXPRESSIONS:
+            if isinstance(validation.get(key), str):
+                validation[key] = spelling(validation[key], subject.view)
+
+
+def _validations(body: Any) -> Iterator[Object]:
+    path = ("spec", "versions", "*", "schema", "openAPIV3Schema", "x-kubernetes-validations")
+    for schema in parents(body, path):
+        for validation in schema.get(path[-1]) or ():
+            if isinstance(validation, dict):
+                yield validation

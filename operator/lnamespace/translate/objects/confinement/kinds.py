@@ -1,0 +1,210 @@
+"""Which rules the resources have that act on a whole cluster."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement.admission import (
+    ConfinedPolicy,
+    ConfinedPolicyBinding,
+    ConfinedWebhooks,
+)
+from lnamespace.translate.objects.confinement.certificates import MappedSigner
+from lnamespace.translate.objects.confinement.classes import PRIORITY_CLASS
+from lnamespace.translate.objects.confinement.definitions import ConfinedDefinition
+from lnamespace.translate.objects.confinement.expressions import SchemaExpressions
+from lnamespace.translate.objects.confinement.namespaces import (
+    FORBIDDEN_ANNOTATIONS,
+    FORBIDDEN_LABELS,
+    ForbiddenKeys,
+    KeptFinalizer,
+    PodSecurity,
+)
+from lnamespace.translate.objects.confinement.policy_expressions import PolicyExpressions
+from lnamespace.translate.objects.confinement.rules import (
+    ConfinedBody,
+    ForbiddenField,
+    Form,
+    Mapped,
+    Object,
+    Path,
+    Pinned,
+    ReadOnly,
+    Renamed,
+    Rule,
+    prefixed,
+)
+from lnamespace.translate.objects.confinement.volumes import (
+    PROVISIONER_ANNOTATIONS,
+    EmptyClass,
+    SecretNamespaces,
+    VolumeSource,
+)
+from lnamespace.translate.protocol.resources import GroupResource, ResourceType
+
+_ADMISSION = "admissionregistration.k8s.io"
+_FLOW = "flowcontrol.apiserver.k8s.io"
+_NETWORKING = "networking.k8s.io"
+_STORAGE = "storage.k8s.io"
+
+_WEBHOOKS: tuple[Rule, ...] = (PolicyExpressions(), ConfinedWebhooks())
+_POLICY: tuple[Rule, ...] = (PolicyExpressions(), ConfinedPolicy())
+_BINDING: tuple[Rule, ...] = (ConfinedPolicyBinding(),)
+
+_BY_RESOURCE: Mapping[GroupResource, tuple[Rule, ...]] = {
+    GroupResource("", "namespaces"): (
+        ForbiddenKeys("labels", FORBIDDEN_LABELS),
+        ForbiddenKeys("annotations", FORBIDDEN_ANNOTATIONS),
+        PodSecurity(),
+    ),
+    GroupResource("", "persistentvolumeclaims"): (EmptyClass(always=False),),
+    GroupResource("", "persistentvolumes"): (
+        PROVISIONER_ANNOTATIONS,
+        VolumeSource(),
+        EmptyClass(always=True),
+        prefixed(("spec", "csi", "driver"), lambda view: view.allowances.csi_drivers),
+    ),
+    GroupResource(_ADMISSION, "mutatingadmissionpolicies"): _POLICY,
+    GroupResource(_ADMISSION, "mutatingadmissionpolicybindings"): _BINDING,
+    GroupResource(_ADMISSION, "mutatingwebhookconfigurations"): _WEBHOOKS,
+    GroupResource(_ADMISSION, "validatingadmissionpolicies"): _POLICY,
+    GroupResource(_ADMISSION, "validatingadmissionpolicybindings"): _BINDING,
+    GroupResource(_ADMISSION, "validatingwebhookconfigurations"): _WEBHOOKS,
+    GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): (
+        ConfinedDefinition(),
+        SchemaExpressions(),
+    ),
+    GroupResource("certificates.k8s.io", "certificatesigningrequests"): (MappedSigner(),),
+    GroupResource(_FLOW, "flowschemas"): (Pinned(("spec", "rules"), lambda _, __: [], default=[]),),
+    GroupResource(_FLOW, "prioritylevelconfigurations"): (
+        Pinned(("spec", "limited", "nominalConcurrencyShares"), lambda _, __: 0, default=30),
+    ),
+    GroupResource(_NETWORKING, "ingressclasses"): (
+        prefixed(("spec", "controller"), lambda view: view.allowances.ingress_controllers),
+        Renamed("ingressclass.kubernetes.io/is-default-class"),
+    ),
+    GroupResource(_NETWORKING, "servicecidrs"): (
+        ReadOnly("the ranges of Service addresses belong to the platform"),
+    ),
+    GroupResource("node.k8s.io", "runtimeclasses"): (
+        prefixed(("handler",), lambda view: view.allowances.runtime_handlers),
+        ForbiddenField(("scheduling",), "nodes belong to the platform", (None, {})),
+    ),
+    GroupResource("resource.k8s.io", "deviceclasses"): (
+        ForbiddenField(
+            ("spec", "extendedResourceName"), "extended resources belong to the platform"
+        ),
+    ),
+    # The driver too: a newer generation of a pool makes the scheduler forget the others.
+    GroupResource("resource.k8s.io", "resourceslices"): (
+        prefixed(("spec", "driver")),
+        prefixed(("spec", "nodeName")),
+        Pinned(("spec", "devices"), lambda _, __: [], default=[]),
+    ),
+    GroupResource("scheduling.k8s.io", "priorityclasses"): PRIORITY_CLASS,
+    GroupResource(_STORAGE, "csinodes"): (prefixed(("spec", "drivers", "*", "name")),),
+    GroupResource(_STORAGE, "storageclasses"): (
+        SecretNamespaces(),
+        prefixed(("provisioner",), lambda view: view.allowances.provisioners),
+        Renamed("storageclass.kubernetes.io/is-default-class"),
+        Renamed("storageclass.beta.kubernetes.io/is-default-class"),
+    ),
+    GroupResource(_STORAGE, "volumeattachments"): (
+        prefixed(("spec", "attacher")),
+        prefixed(("spec", "nodeName")),
+    ),
+    GroupResource(_STORAGE, "volumeattributesclasses"): (prefixed(("driverName",)),),
+}
+
+
+def rules_of(resource: ResourceType) -> tuple[Rule, ...]:
+    """Return the rules of a resource; a tenant's own resources have none."""
+    return () if resource.custom else _BY_RESOURCE.get(resource.group_resource, ())
+
+
+def prefixes_items(resource: ResourceType) -> bool:
+    """Return whether items of a list, told apart by their names, have the prefix in them."""
+    mapped = (each for each in rules_of(resource) if isinstance(each, Mapped))
+    return any("*" in each.path for each in mapped)
+
+
+def confines(resource: ResourceType) -> bool:
+    """Return whether objects of a resource are confined at all."""
+    return bool(rules_of(resource))
+
+
+def confine(
+    resource: ResourceType, subresource: str, obj: dict[str, Any], view: View
+) -> dict[str, Any]:
+    """Return a whole object, as it is created or updated, confined to its tenant.
+
+    Parameters
+    ----------
+    subresource
+        Metadata can be written through subresources too, so that most are confined alike.
+    obj
+        The object in upstream spelling. It is not changed.
+
+    Raises
+    ------
+    Refused
+        If no form of the object would be harmless.
+    """
+    return confine_patch(resource, subresource, obj, view, Form.WHOLE)
+
+
+def confine_patch(
+    resource: ResourceType,
+    subresource: str,
+    patch: dict[str, Any],
+    view: View,
+    form: Form,
+    settled: frozenset[Path] = frozenset(),
+) -> dict[str, Any]:
+    """Return a partial object of a patch or an apply, confined to its tenant.
+
+    What must be there is sent again, so that no patch takes it away.
+
+    Parameters
+    ----------
+    settled
+        Of what must be there, the fields that another manager applies.
+
+    Raises
+    ------
+    Refused
+        If no form of the patch would be harmless.
+    """
+    rules = () if subresource == "scale" else rules_of(resource)
+    if subresource == "finalize":
+        rules = (*rules, KeptFinalizer())
+    return _changed(ConfinedBody(patch, resource, view, form, settled), rules)
+
+
+def restore(resource: ResourceType, obj: dict[str, Any], view: View) -> dict[str, Any]:
+    """Return an object as its tenant wrote it; one without a specification is restored in part.
+
+    Parameters
+    ----------
+    obj
+        The object in upstream spelling. It is not changed.
+    """
+    rules = rules_of(resource)
+    if not rules:
+        return obj
+    body: Object = deepcopy(obj)
+    subject = ConfinedBody(body, resource, view)
+    for rule in reversed(rules):
+        rule.restore(subject)
+    return body
+
+
+def _changed(subject: ConfinedBody, rules: tuple[Rule, ...]) -> Object:
+    if not rules:
+        return subject.body
+    body = deepcopy(subject.body)
+    for rule in rules:
+        rule.confine(replace(subject, body=body))
+    return body

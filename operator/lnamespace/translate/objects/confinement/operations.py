@@ -1,0 +1,204 @@
+"""JSON patches of confined objects.
+
+Each operation is confined as if its value stood alone in a merge patch. What the API server then
+has is judged once more by the platform's admission policies, whatever the operations were.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement.kinds import confine_patch, rules_of
+from lnamespace.translate.objects.confinement.rules import (
+    ORIGINAL,
+    OWN_PREFIX,
+    ConfinedBody,
+    Form,
+    Object,
+    Path,
+    Pinned,
+    Renamed,
+    field_of,
+)
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import bad_request
+
+CONDITIONS = "matchConditions"
+_MISSING = object()
+_FROM_THE_END = re.compile("-[0-9]+")
+"""An index that the API server's library takes, and RFC 6901 does not."""
+
+
+def confine_operations(
+    resource: ResourceType, subresource: str, operations: Sequence[Object], view: View
+) -> list[Object]:
+    """Return the operations of a JSON patch, confined to the tenant.
+
+    Parameters
+    ----------
+    operations
+        The patch with values and pointers in upstream spelling.
+
+    Raises
+    ------
+    Refused
+        If an operation reaches into what is kept elsewhere upstream, or moves it.
+    """
+    if subresource == "scale" or not rules_of(resource):
+        return list(operations)
+    return [
+        confined
+        for operation in operations
+        for confined in _Operation(operation, resource, view).confined(subresource)
+    ]
+
+
+@dataclass(frozen=True)
+class _Operation:
+    body: Object
+    resource: ResourceType
+    view: View
+
+    @cached_property
+    def path(self) -> Path:
+        return _tokens(self.body.get("path"))
+
+    def confined(self, subresource: str) -> list[Object]:
+        self._refuse_unclear()
+        value = self.body.get("value")
+        if not self.path and not isinstance(value, dict):
+            raise bad_request("a JSON patch may replace an object by an object only")
+        partial = confine_patch(
+            self.resource, subresource, _at(self.path, value), self.view, self._form
+        )
+        if self.body.get("op") in ("move", "copy"):
+            return [self.body]
+        beside = [] if self.body.get("op") == "test" else self._beside(partial)
+        return [*self._here(partial), *beside]
+
+    @property
+    def _form(self) -> Form:
+        """Whether the value is a container that is replaced as a whole."""
+        above = any(
+            len(self.path) < len(path) and _begins(path, self.path)
+            for rule in rules_of(self.resource)
+            for path in rule.paths
+        )
+        return Form.WHOLE if above else Form.MERGE
+
+    def _here(self, partial: Any) -> list[Object]:
+        for rule in rules_of(self.resource):
+            if isinstance(rule, Renamed) and rule.paths[0] == self.path:
+                pointer = _pointer((*self.path[:-1], rule.kept_as))
+                return [self.body | {"path": pointer}]
+        value = _value_at(self.path, partial)
+        if self.body.get("op") == "remove":
+            replaced = {"op": "replace", "path": self.body["path"], "value": value}
+            return [self.body if value is None or value is _MISSING else replaced]
+        return [self.body | {"value": value}]
+
+    def _beside(self, partial: Any) -> list[Object]:
+        """Return operations for what is kept under keys of the gateway's own."""
+        if not self.path:
+            return []
+        kept = {} if self.path[0] == "metadata" else self._originals(partial)
+        if self.path[:2] == ("metadata", "labels") and len(self.path) > len(("metadata", "labels")):
+            kept = _own_keys(partial, "labels")
+        return [_keep(path, value) for path, value in kept.items()]
+
+    def _originals(self, partial: Any) -> dict[Path, Any]:
+        touched = {
+            rule.kept_as
+            for rule in rules_of(self.resource)
+            if isinstance(rule, Pinned) and _begins(rule.path, self.path)
+        }
+        own = _own_keys(partial, "annotations")
+        return {path: value for path, value in own.items() if path[-1] in touched}
+
+    def _refuse_unclear(self) -> None:
+        subject = ConfinedBody({}, self.resource, self.view, Form.MERGE)
+        self._refuse_condition(subject)
+        moves = self.body.get("op") in ("move", "copy")
+        ends = (self.path, _tokens(self.body.get("from"))) if moves else ()
+        if any(_FROM_THE_END.fullmatch(each) for path in (self.path, *ends) for each in path):
+            raise bad_request("an index in a JSON patch is not negative")
+        for rule in rules_of(self.resource):
+            if isinstance(rule, Pinned):
+                self._refuse_pinned(rule, subject)
+            for path in rule.paths:
+                if any(_begins(each, path) or _begins(path, each) for each in ends):
+                    raise subject.refuse(field_of(path), "add its value instead")
+
+    def _refuse_condition(self, subject: ConfinedBody) -> None:
+        """Refuse to change one match condition by its index: it may be the gateway's own."""
+        if CONDITIONS not in self.path:
+            return
+        below = self.path[self.path.index(CONDITIONS) + 1 :]
+        if below and not (len(below) == 1 and self.body.get("op") in ("add", "test")):
+            raise subject.refuse(CONDITIONS, "replace all of it")
+
+    def _refuse_pinned(self, rule: Pinned, subject: ConfinedBody) -> None:
+        """Refuse what upstream has only a stand-in of, and to lose the original."""
+        below = len(self.path) > len(rule.path) and _begins(self.path, rule.path)
+        same = self.path == rule.path and self.body.get("op") == "test"
+        originals = ("metadata", "annotations", ORIGINAL)
+        above = self.path and originals[: len(self.path)] == self.path
+        if below or same:
+            raise subject.refuse(field_of(rule.path), "replace all of it")
+        if above and self.body.get("op") != "test":
+            raise subject.refuse(field_of(self.path), "change single annotations instead")
+
+
+def _tokens(pointer: Any) -> Path:
+    if not isinstance(pointer, str):
+        return ()
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+
+
+def _pointer(path: Path) -> str:
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)
+
+
+def _is_index(part: str) -> bool:
+    return part == "-" or part.isdecimal()
+
+
+def _at(path: Path, value: Any) -> Any:
+    """Return an object that has a value at a path; indexes are those of lists of one element."""
+    for depth in reversed(range(len(path))):
+        part = path[depth]
+        value = [value] if depth and _is_index(part) else {part: value}
+    return value
+
+
+def _value_at(path: Path, value: Any) -> Any:
+    for part in path:
+        if isinstance(value, list) and value:
+            value = value[0]
+        elif isinstance(value, dict) and part in value:
+            value = value[part]
+        else:
+            return _MISSING
+    return value
+
+
+def _own_keys(partial: Any, group: str) -> dict[Path, Any]:
+    metadata = partial.get("metadata") if isinstance(partial, dict) else None
+    found = metadata.get(group) if isinstance(metadata, dict) else None
+    own = found.items() if isinstance(found, dict) else ()
+    return {("metadata", group, key): value for key, value in own if key.startswith(OWN_PREFIX)}
+
+
+def _keep(path: Path, value: Any) -> Object:
+    if value is None:
+        return {"op": "remove", "path": _pointer(path)}
+    return {"op": "add", "path": _pointer(path), "value": value}
+
+
+def _begins(path: Path, beginning: Path) -> bool:
+    return len(path) >= len(beginning) and all(
+        "*" in (one, other) or one == other for one, other in zip(path, beginning, strict=False)
+    )

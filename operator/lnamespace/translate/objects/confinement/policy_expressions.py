@@ -1,0 +1,91 @@
+"""CEL in the admission policies of a tenant, and in the match conditions of its webhooks.
+
+The API server evaluates it on upstream objects, whose names and namespaces have the tenant's
+prefix. Where an expression reads such a name by its usual path, it becomes one without the prefix.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement.cel import FieldReads
+from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object, Path
+
+_KEYS = ("expression", "messageExpression", "valueExpression")
+_OBJECTS = ("object", "oldObject", "params")
+_NAMESPACES = (
+    "request.namespace",
+    "namespaceObject.metadata.name",
+    *(f"{each}.metadata.namespace" for each in _OBJECTS),
+)
+"""Expressions that are a namespace, and so have the prefix."""
+_NAMES = ("request.name", *(f"{each}.metadata.name" for each in _OBJECTS))
+"""Expressions that have the prefix if the object is cluster-scoped."""
+
+_READS = FieldReads((*_NAMESPACES, *_NAMES))
+_OF_OTHERS = re.compile(r"\bserviceAccount(\s|//[^\n]*\n)*\(")
+
+
+def policy_expression_up(text: str, view: View) -> str:
+    """Return an expression as it is true of what the API server has."""
+    return _READS.replaced(text, partial(_without_prefix, view))
+
+
+def policy_expression_down(text: str, view: View) -> str:
+    """Return an expression, or a text that quotes one, as the tenant wrote it."""
+    if f".startsWith('{view.prefix}')" in text:
+        for path in (*_NAMES, *_NAMESPACES):
+            text = text.replace(_without_prefix(view, path), path)
+    return text
+
+
+def _without_prefix(view: View, path: str) -> str:
+    short = f"{path}.startsWith('{view.prefix}') ? {path}.substring({len(view.prefix)}) : {path}"
+    if path in _NAMESPACES:
+        return f"({short})"
+    if path == "request.name":
+        # A request about a Namespace names it as its namespace as well.
+        namespaced = "has(request.namespace) && request.namespace != ''"
+        others = f"{namespaced} && request.resource.resource != 'namespaces'"
+        return f"({others} ? {path} : {short})"
+    return f"(has({path.rpartition('.')[0]}.namespace) ? {path} : {short})"
+
+
+@dataclass(frozen=True)
+class PolicyExpressions:
+    """Expressions read the tenant's own names.
+
+    They cannot ask what ServiceAccounts of others may do in the platform's cluster; ``authorizer``
+    itself answers about who sends the request, which is the tenant's own account.
+    """
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the paths of the expressions."""
+        return (("spec",), ("webhooks", "*", "matchConditions"))
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Write the expressions as they are true upstream; refuse one about a ServiceAccount."""
+        for holder, key in _expressions(subject.body):
+            if _OF_OTHERS.search(holder[key]):
+                raise subject.refuse("expression", "authorizer.serviceAccount is not available")
+            holder[key] = policy_expression_up(holder[key], subject.view)
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Write the expressions as the tenant did."""
+        for holder, key in _expressions(subject.body):
+            holder[key] = policy_expression_down(holder[key], subject.view)
+
+
+def _expressions(value: Any) -> Iterator[tuple[Object, str]]:
+    """Yield where each expression is."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _expressions(each)
+    if isinstance(value, dict):
+        yield from ((value, key) for key in _KEYS if isinstance(value.get(key), str))
+        for each in list(value.values()):
+            yield from _expressions(each)

@@ -1,0 +1,308 @@
+"""Rules that confine one field of an object, and restore it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Protocol
+
+import msgspec
+
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import Cause, Refused, invalid
+
+OWN_PREFIX = "lcluster.tenancy.loblaw.digital/"
+"""The beginning of the gateway's own annotations and labels."""
+
+ORIGINAL = OWN_PREFIX + "original"
+"""The annotation in which the gateway keeps what a tenant wrote; the path of the field follows."""
+
+Path = tuple[str, ...]
+Object = dict[str, Any]
+
+
+class Form(Enum):
+    """How much of an object a body holds, and what becomes of the rest."""
+
+    WHOLE = auto()
+    """The object: what is not there goes."""
+    APPLY = auto()
+    """Server-side apply: what this manager applied before and is not there goes."""
+    MERGE = auto()
+    """A merge patch: lists are replaced, what is not there stays."""
+    STRATEGIC = auto()
+    """A strategic merge patch: lists are merged by key, what is not there stays."""
+
+    @property
+    def complete(self) -> bool:
+        """Return whether what is missing here can be missing upstream afterwards."""
+        return self in {Form.WHOLE, Form.APPLY}
+
+
+@dataclass(frozen=True)
+class ConfinedBody:
+    """An object that is being confined, and what is to be known about it.
+
+    Parameters
+    ----------
+    settled
+        Fields that are there already, and need not be added to an apply.
+    """
+
+    body: Object
+    resource: ResourceType
+    view: View
+    form: Form = Form.WHOLE
+    settled: frozenset[Path] = frozenset()
+
+    def refuse(self, field: str, why: str) -> Refused:
+        """Return a refusal of one field, as the API server's validation words it."""
+        metadata = self.body.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        name = self.view.name_down(self.resource, name) if isinstance(name, str) else None
+        cause = Cause("FieldValueForbidden", f"Forbidden: {why}", field)
+        return invalid(self.resource.group, self.resource.kind, name or "", [cause])
+
+
+class Rule(Protocol):
+    """How one field, or some that belong together, are confined and restored."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the paths of the fields; ``*`` stands for each element of a list."""
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Change the body so that it acts on its tenant only."""
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Change the body back to what the tenant wrote."""
+
+
+def parents(body: Any, path: Path) -> Iterator[Object]:
+    """Yield the objects that hold the last key of a path, where it may be."""
+    if len(path) == 1:
+        if isinstance(body, dict):
+            yield body
+    elif path[0] == "*":
+        for element in body if isinstance(body, list) else ():
+            yield from parents(element, path[1:])
+    elif isinstance(body, dict):
+        yield from parents(body.get(path[0]), path[1:])
+
+
+def annotations(body: Object, *, make: bool = False) -> Object:
+    """Return the annotations of an object; those of one without are not part of it."""
+    return _metadata_map(body, "annotations", make=make)
+
+
+def labels(body: Object, *, make: bool = False) -> Object:
+    """Return the labels of an object; those of one without are not part of it."""
+    return _metadata_map(body, "labels", make=make)
+
+
+def _metadata_map(body: Object, key: str, *, make: bool) -> Object:
+    metadata = body.get("metadata")
+    if not isinstance(metadata, dict):
+        metadata = {}
+        if make:
+            body["metadata"] = metadata
+    found = metadata.get(key)
+    if not isinstance(found, dict):
+        found = {}
+        if make:
+            metadata[key] = found
+    return found
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A field whose value is written in another way upstream, so that nobody there heeds it.
+
+    Both directions are functions of the value alone, and no two values become one: so a field
+    that Kubernetes lets nobody change stays so, and no patch can separate it from an original.
+    """
+
+    path: Path
+    up: Callable[[str, View], str]
+    down: Callable[[str, View], str]
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the path of the field."""
+        return (self.path,)
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Write the value as nobody upstream heeds it."""
+        self._map(subject, self.up)
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Write the value as the tenant does."""
+        self._map(subject, self.down)
+
+    def _map(self, subject: ConfinedBody, direction: Callable[[str, View], str]) -> None:
+        key = self.path[-1]
+        for parent in parents(subject.body, self.path):
+            value = parent.get(key)
+            if isinstance(value, str) and value:
+                parent[key] = direction(value, subject.view)
+
+
+def prefixed(path: Path, allowed: Callable[[View], frozenset[str]] | None = None) -> Mapped:
+    """Return a rule that puts the tenant's prefix before a value that is not allowed."""
+
+    def is_allowed(value: str, view: View) -> bool:
+        return allowed is not None and value in allowed(view)
+
+    def up(value: str, view: View) -> str:
+        return value if is_allowed(value, view) else view.prefix + value
+
+    def down(value: str, view: View) -> str:
+        return value if is_allowed(value, view) else value.removeprefix(view.prefix)
+
+    return Mapped(path, up, down)
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """A label or annotation that has power, kept under a key of the gateway's own."""
+
+    key: str
+    group: str = "annotations"
+
+    @property
+    def kept_as(self) -> str:
+        """Return the key upstream."""
+        return OWN_PREFIX + self.key.replace("/", ".")
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the path of the key."""
+        return (("metadata", self.group, self.key),)
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Take the key away, and keep its value."""
+        self._rename(subject.body, self.key, self.kept_as)
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Give the key back."""
+        self._rename(subject.body, self.kept_as, self.key)
+
+    def _rename(self, body: Object, old: str, new: str) -> None:
+        entries = _metadata_map(body, self.group, make=False)
+        if old in entries:
+            entries[new] = entries.pop(old)
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A field with one harmless value upstream; what the tenant wrote is kept in an annotation.
+
+    Parameters
+    ----------
+    value
+        The value upstream, by what the tenant wrote.
+    default
+        What the API server takes for a field that is missing; None if it leaves it out, and that
+        is harmless.
+    """
+
+    path: Path
+    value: Callable[[Any, View], Any]
+    default: Any = None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the path of the field."""
+        return (self.path,)
+
+    @property
+    def kept_as(self) -> str:
+        """Return the annotation that keeps the original."""
+        return f"{ORIGINAL}.{'.'.join(self.path)}"
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Put the harmless value, and keep the original beside it."""
+        key = self.path[-1]
+        for parent in parents(subject.body, self.path):
+            if key not in parent and not self._added(subject):
+                continue
+            written = parent.get(key)
+            original = self.default if written is None else written
+            parent[key] = self.value(original, subject.view)
+            if parent[key] is None and subject.form.complete:
+                del parent[key]
+            keep = annotations(subject.body, make=True)
+            keep[self.kept_as] = msgspec.json.encode(original).decode()
+
+    def _added(self, subject: ConfinedBody) -> bool:
+        """Return whether a field that is missing has to be there: one is harmless without it."""
+        missed = subject.form.complete and self.path not in subject.settled
+        return missed and self.default is not None
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Put the original, and remove the annotation."""
+        kept = annotations(subject.body)
+        original = kept.pop(self.kept_as, None)
+        if not isinstance(original, str):
+            return
+        if not kept:
+            del subject.body["metadata"]["annotations"]
+        try:
+            value = msgspec.json.decode(original)
+        except (msgspec.DecodeError, RecursionError):
+            return  # no gateway wrote it
+        for parent in parents(subject.body, self.path):
+            parent[self.path[-1]] = value
+            if value is None:
+                parent.pop(self.path[-1])
+
+
+@dataclass(frozen=True)
+class ForbiddenField:
+    """A field that a tenant cannot set, because it acts on everybody."""
+
+    path: Path
+    why: str
+    harmless: tuple[Any, ...] = (None, "", False)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the path of the field."""
+        return (self.path,)
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Refuse the field."""
+        for parent in parents(subject.body, self.path):
+            value = parent.get(self.path[-1])
+            if not any(value is each or value == each for each in self.harmless):
+                raise subject.refuse(field_of(self.path), self.why)
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Leave the object as it is."""
+
+
+@dataclass(frozen=True)
+class ReadOnly:
+    """A kind of which a tenant can write no object at all."""
+
+    why: str
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the path of the specification."""
+        return (("spec",),)
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Refuse the object."""
+        raise subject.refuse("spec", self.why)
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Leave the object as it is."""
+
+
+def field_of(path: Path) -> str:
+    """Return a path as the API server writes it in refusals."""
+    text = path[0]
+    for key in path[1:]:
+        text += f"[{key}]" if "/" in key else f".{key}"
+    return text

@@ -1,0 +1,61 @@
+"""Events about objects that have no namespace.
+
+The API server wants an Event about a cluster-scoped object in the namespace ``default`` and no
+namespace in its reference. Upstream a tenant's ``default`` is another namespace, where the
+reference must have the Event's own: the gateway writes it there, and takes it out again.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from lnamespace.translate.objects.metadata import WholePlan
+from lnamespace.translate.objects.plans import Encoded, Scope, object_of, text_of
+from lnamespace.translate.objects.references import referred
+
+DEFAULT = "default"
+"""The only namespace for Events about cluster-scoped objects."""
+
+
+@dataclass(frozen=True)
+class EventPlan(WholePlan):
+    """Translate Events; ``subject`` is the member that refers to what the Event is about."""
+
+    subject: str = "involvedObject"
+
+    def members_up(self, members: Encoded, scope: Scope) -> Encoded:
+        """Translate an Event in place and return it."""
+        about = object_of(members.get(self.subject, b"null"))
+        lacks_namespace = about is not None and not _namespace(about)
+        super().members_up(members, scope)
+        reference = members.get(self.subject)
+        if lacks_namespace and isinstance(reference, dict):
+            metadata = object_of_member(members, "metadata")
+            namespace = _namespace(metadata) or scope.namespace
+            if namespace == scope.view.namespace_up(DEFAULT):
+                reference["namespace"] = namespace
+        return members
+
+    def members_down(self, members: Encoded, scope: Scope) -> Encoded:
+        """Translate an Event in place and return it."""
+        super().members_down(members, scope)
+        reference = members.get(self.subject)
+        if isinstance(reference, dict):
+            resource = referred(reference, scope.view)
+            if resource is not None and not resource.namespaced:
+                reference.pop("namespace", None)
+        return members
+
+
+def object_of_member(members: Encoded, key: str) -> Encoded:
+    """Return a member that is an object, decoded or not; an empty one if it is none."""
+    value: Any = members.get(key)
+    if isinstance(value, dict):
+        return value
+    return object_of(value if value is not None else b"{}") or {}
+
+
+def _namespace(members: Encoded) -> str:
+    value = members.get("namespace")
+    if value is None or isinstance(value, str):
+        return value or ""
+    return text_of(value) or ""

@@ -1,0 +1,35 @@
+"""JSON that is written in a string, as in annotations."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import DecodeError, Raw
+from msgspec.json import encode
+
+from lnamespace.translate.objects.plans import FieldRule, Leaf, Scope, text_of
+
+
+@dataclass(frozen=True)
+class JsonText(Leaf):
+    """Apply a rule to JSON that is written in a string."""
+
+    rule: FieldRule
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return the text in upstream spelling."""
+        return _within_text(value, lambda inner: self.rule.up(inner, scope))
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return the text in tenant spelling."""
+        return _within_text(value, lambda inner: self.rule.down(inner, scope))
+
+
+def _within_text(value: Any, translate: Callable[[Any], Any]) -> Any:
+    text = text_of(value)
+    if text is None:
+        return value
+    try:
+        return encode(translate(Raw(text.encode()))).decode()
+    except (DecodeError, RecursionError, TypeError):
+        return value  # it is no JSON, and nobody reads it as such

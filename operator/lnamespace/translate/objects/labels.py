@@ -1,0 +1,293 @@
+"""Labels, annotations and selectors that mean something to the platform.
+
+The tenant label stands on every Namespace and cluster-scoped object of a tenant; on an object in a
+namespace it marks what the platform has put there, which the tenant is not shown. No tenant can
+write it anywhere, so it cannot be imitated.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lnamespace.kube.objects import MANAGED_BY
+from lnamespace.translate.objects.keys import (
+    MANAGER,
+    key_down,
+    own_key_up,
+    role_key_up,
+)
+from lnamespace.translate.objects.plans import (
+    Encoded,
+    FieldRule,
+    Foreign,
+    Leaf,
+    Scope,
+    list_of,
+    object_of,
+    text_of,
+)
+from lnamespace.translate.protocol.status import Refused, bad_request, forbidden
+
+OWN_KEYS = "lcluster.tenancy.loblaw.digital/"
+"""The beginning of the keys of the gateway's own labels and annotations."""
+OWN_MARK = OWN_KEYS.encode()
+CLAIMED_BY = f"{OWN_KEYS}claimed-by"
+"""The label that a policy of the platform puts on a volume that a provisioner made for a claim of a
+tenant; its value is the tenant."""
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""The label that the API server puts on each Namespace; its value is the name."""
+
+
+def reserved(scope: Scope, what: str, key: str) -> Refused:
+    """Return the refusal of a label or an annotation that is the platform's."""
+    return forbidden(scope.resource.group_resource, "", f'{what} "{key}" is the platform\'s')
+
+
+@dataclass(frozen=True)
+class LabelsPlan:
+    """Translate the labels of an object.
+
+    Parameters
+    ----------
+    pinned
+        Whether the object bears the tenant label upstream.
+    aggregated
+        Whether the object is a ClusterRole, whose labels may add it to other roles.
+    """
+
+    pinned: bool = False
+    aggregated: bool = False
+    values: Mapping[str, FieldRule] = field(default_factory=dict)
+    guarded = False
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return labels in upstream spelling, with the tenant label where the object bears it."""
+        members = object_of(value)
+        if members is None:
+            return self._absent(value, scope) if self.pinned else value
+        labels = {
+            self.key_up(key, scope): self._value_up(key, each, scope)
+            for key, each in _present(members, scope).items()
+        }
+        return labels | self.absent_up(scope)
+
+    def _absent(self, value: Any, scope: Scope) -> dict[str, Any]:
+        if not is_null(value):
+            raise bad_request("metadata.labels is no object")
+        return self.absent_up(scope)
+
+    def absent_up(self, scope: Scope) -> dict[str, Any]:
+        """Return the labels of an object that came without any."""
+        return {scope.view.tenant_label: scope.view.tenant} if self.pinned else {}
+
+    def _value_up(self, key: str, value: Any, scope: Scope) -> Any:
+        rule = self.values.get(key)
+        return value if rule is None else rule.up(value, scope)
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return labels in tenant spelling, without the tenant label."""
+        raw = bytes(value)
+        if not any(mark in raw for mark in (scope.mark, scope.label_mark, OWN_MARK)):
+            return value
+        members = object_of(value)
+        if members is None:
+            return value
+        if members.pop(scope.view.tenant_label, None) is not None and not self.pinned:
+            raise Foreign
+        return self._members_down(members, scope)
+
+    def _members_down(self, members: Encoded, scope: Scope) -> Encoded:
+        for key, rule in self.values.items():
+            if key in members:
+                members[key] = rule.down(members[key], scope)
+        return {
+            key_down(scope.view, key) if self.pinned else key: each
+            for key, each in members.items()
+            if not key.startswith(OWN_KEYS)
+        }
+
+    def child(self, key: str) -> FieldRule | None:
+        """Return the rule of a label's value."""
+        return self.values.get(key)
+
+    def key_up(self, key: str, scope: Scope) -> str:
+        """Return the key of a label in upstream spelling; refuse the tenant label."""
+        if _is_own(key, scope):
+            raise reserved(scope, "label", key)
+        if self.aggregated:
+            return role_key_up(scope.view, key)
+        return own_key_up(scope.view, key) if self.pinned else key
+
+
+@dataclass(frozen=True)
+class AnnotationsPlan:
+    """Translate the annotations of an object; those of the gateway are hidden.
+
+    Parameters
+    ----------
+    clusterwide
+        Whether the object is cluster-scoped, so that the platform's operator could heed its keys.
+    """
+
+    clusterwide: bool = False
+    values: Mapping[str, FieldRule] = field(default_factory=dict)
+    guarded = False
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return annotations in upstream spelling."""
+        members = object_of(value)
+        if members is None:
+            return value
+        for key, rule in self.values.items():
+            if key in members:
+                members[key] = rule.up(members[key], scope)
+        return {self.key_up(key, scope): each for key, each in _present(members, scope).items()}
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return annotations in tenant spelling, without the gateway's."""
+        raw = bytes(value)
+        translated = self.values or self.clusterwide
+        if OWN_MARK not in raw and not (translated and scope.mark in raw):
+            return value
+        members = object_of(value)
+        if members is None:
+            return value
+        return {
+            self._key_down(key, scope): self.values[key].down(each, scope)
+            if key in self.values
+            else each
+            for key, each in members.items()
+            if not key.startswith(OWN_KEYS)
+        }
+
+    def child(self, key: str) -> FieldRule | None:
+        """Return the rule of an annotation's value."""
+        return self.values.get(key)
+
+    def key_up(self, key: str, scope: Scope) -> str:
+        """Return the key of an annotation; refuse the gateway's."""
+        if key.startswith(OWN_KEYS):
+            raise reserved(scope, "annotation", key)
+        return own_key_up(scope.view, key) if self.clusterwide else key
+
+    def _key_down(self, key: str, scope: Scope) -> str:
+        return key_down(scope.view, key) if self.clusterwide else key
+
+
+@dataclass(frozen=True)
+class TenantSelector(Leaf):
+    """Confine a label selector to what bears the tenant label.
+
+    Null means another thing than a selector that is empty, which selects everything.
+
+    Parameters
+    ----------
+    namespaces
+        Whether Namespaces are selected, so that their names occur in it.
+    """
+
+    namespaces: bool = True
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return a selector that selects of this tenant only."""
+        selector = object_of(value)
+        if selector is None:
+            return value
+        labels = object_of(selector.get("matchLabels", b"{}"))
+        if labels is None and not is_null(selector["matchLabels"]):
+            return value
+        if "matchExpressions" in selector:
+            selector["matchExpressions"] = self._expressions(
+                selector["matchExpressions"], scope, upwards=True
+            )
+        own = self._labels_up(labels or {}, scope)
+        return selector | {"matchLabels": own | {scope.view.tenant_label: scope.view.tenant}}
+
+    def _labels_up(self, labels: Encoded, scope: Scope) -> Encoded:
+        _refuse_tenant_label(labels, scope)
+        above = {key: self._value(key, each, scope, upwards=True) for key, each in labels.items()}
+        return {own_key_up(scope.view, key): each for key, each in above.items()}
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return a selector as the tenant wrote it."""
+        selector = object_of(value)
+        if selector is None:
+            return value
+        if "matchExpressions" in selector:
+            selector["matchExpressions"] = self._expressions(
+                selector["matchExpressions"], scope, upwards=False
+            )
+        labels = object_of(selector.get("matchLabels", b"null"))
+        if labels is None:
+            return selector
+        labels.pop(scope.view.tenant_label, None)
+        below = {key_down(scope.view, key): each for key, each in labels.items()}
+        labels = {key: self._value(key, each, scope, upwards=False) for key, each in below.items()}
+        rest = {key: each for key, each in selector.items() if key != "matchLabels"}
+        return selector | {"matchLabels": labels} if labels else rest
+
+    def _expressions(self, value: Any, scope: Scope, *, upwards: bool) -> Any:
+        expressions = list_of(value)
+        if expressions is None:
+            return value
+        return [self._expression(each, scope, upwards=upwards) for each in expressions]
+
+    def _expression(self, value: Any, scope: Scope, *, upwards: bool) -> Any:
+        expression = object_of(value)
+        key = text_of(expression["key"]) if expression and "key" in expression else None
+        if expression is None or key is None:
+            return value
+        if upwards:
+            _refuse_tenant_label({key: value}, scope)
+        spelled = own_key_up(scope.view, key) if upwards else key_down(scope.view, key)
+        values = list_of(expression.get("values", b"null"))
+        if spelled != key:
+            expression["key"] = spelled
+        if values is not None:
+            expression["values"] = [
+                self._value(key, each, scope, upwards=upwards) for each in values
+            ]
+        return expression
+
+    def _value(self, key: str, value: Any, scope: Scope, *, upwards: bool) -> Any:
+        """Return a value of a label that a selector names."""
+        if key == NAMESPACE_NAME and self.namespaces:
+            return _name(value, scope, upwards=upwards)
+        if key == MANAGED_BY:
+            return MANAGER.up(value, scope) if upwards else MANAGER.down(value, scope)
+        return value
+
+
+def _refuse_tenant_label(labels: Mapping[str, Any], scope: Scope) -> None:
+    if scope.view.tenant_label in labels:
+        raise reserved(scope, "label", scope.view.tenant_label)
+
+
+def _name(value: Any, scope: Scope, *, upwards: bool) -> Any:
+    name = text_of(value)
+    if name is None:
+        return value
+    if upwards:
+        return scope.view.namespace_up(name)
+    return scope.view.namespace_down(name) or name
+
+
+def _present(members: Encoded, scope: Scope) -> Encoded:
+    """Return labels or annotations without a removal of the gateway's, which no tenant has.
+
+    An operator takes away all of its marks that an object should not have; one inside an LCluster
+    has the same marks as the platform's.
+    """
+    return {
+        key: each for key, each in members.items() if not (_is_own(key, scope) and is_null(each))
+    }
+
+
+def _is_own(key: str, scope: Scope) -> bool:
+    """Return whether a label or an annotation is the gateway's."""
+    return key == scope.view.tenant_label or key.startswith(OWN_KEYS)
+
+
+def is_null(value: Any) -> bool:
+    """Return whether a value is null in JSON."""
+    return bytes(value).strip() == b"null"

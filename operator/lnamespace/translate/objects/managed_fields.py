@@ -1,0 +1,141 @@
+"""Managed fields: who owns which field, without what the gateway has written."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import ValidationError
+from msgspec.json import Decoder
+
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement import confines, prefixes_items
+from lnamespace.translate.objects.labels import OWN_KEYS, OWN_MARK
+from lnamespace.translate.objects.plans import Encoded, Leaf, Scope, list_of, object_of, text_of
+
+FIELD = "f:"
+"""The beginning of the key of a member; the rest is the member's own key."""
+_ITEM = 'k:{"name":"'
+"""The beginning of the key of an item that has a name."""
+ITSELF = "."
+"""The key that stands for the map itself, beside those of its members."""
+
+KeySpelling = Callable[[View, str], str]
+FieldSet = dict[str, Any]
+
+_decode_fields = Decoder(FieldSet).decode
+
+
+def _same(view: View, key: str) -> str:
+    del view
+    return key
+
+
+@dataclass(frozen=True)
+class ManagedFieldsPlan(Leaf):
+    """Translate ``metadata.managedFields``.
+
+    Parameters
+    ----------
+    spell_up
+        Returns the upstream spelling of a key of a map; by default keys are the same.
+    spell_down
+        Returns the tenant spelling.
+    """
+
+    spell_up: KeySpelling = _same
+    spell_down: KeySpelling = _same
+    guarded = False
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return managed fields in upstream spelling."""
+        entries = list_of(value)
+        if entries is None:
+            return value
+        return [self._entry_up(each, scope) for each in entries]
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return managed fields in tenant spelling; entries with nothing left in them vanish."""
+        raw = bytes(value)
+        marks = (scope.mark, scope.label_mark, OWN_MARK)
+        if not any(mark in raw for mark in marks):
+            return value
+        entries = list_of(value)
+        if entries is None:
+            return value
+        below = (self._entry_down(each, scope) for each in entries)
+        return [each for each in below if each is not None]
+
+    def _entry_up(self, value: Any, scope: Scope) -> Any:
+        entry = object_of(value)
+        if entry is None:
+            return value
+        version = text_of(entry.get("apiVersion", b"null"))
+        if version is not None:
+            entry["apiVersion"] = scope.view.api_version_up(version)
+        if self.spell_up is not _same and "fieldsV1" in entry:
+            entry["fieldsV1"] = self._fields(entry["fieldsV1"], scope, self.spell_up)
+        return entry
+
+    def _entry_down(self, value: Any, scope: Scope) -> Any:
+        entry = object_of(value)
+        if entry is None:
+            return value
+        version = text_of(entry.get("apiVersion", b"null"))
+        if version is not None:
+            entry["apiVersion"] = scope.view.api_version_down(version)
+        if "fieldsV1" in entry:
+            entry["fieldsV1"] = self._fields(entry["fieldsV1"], scope, self.spell_down)
+            if not entry["fieldsV1"]:
+                return None
+        return entry
+
+    def _fields(self, value: Any, scope: Scope, spell: KeySpelling) -> Any:
+        """Return a set of fields with other keys, without those of the gateway."""
+        try:
+            items = scope.view.prefix if prefixes_items(scope.resource) else ""
+            return _FieldSetSpelling(scope.view, spell, items).reduced(_decode_fields(value))
+        except ValidationError:
+            return value
+
+
+def leave_managed_fields(members: Encoded, scope: Scope) -> None:
+    """Take managed fields out of an update, so that those that the API server has stay.
+
+    A client sends back what it read, where the gateway's own fields are missing: taken literally,
+    an update that changes nothing would be a write. Only a reset of managed fields is meant: a list
+    with one empty entry.
+    """
+    metadata = members.get("metadata")
+    if scope.resource.namespaced and not confines(scope.resource):
+        return
+    if isinstance(metadata, dict) and metadata.get("managedFields") not in (None, [{}]):
+        del metadata["managedFields"]
+
+
+@dataclass(frozen=True)
+class _FieldSetSpelling:
+    view: View
+    spell: KeySpelling
+    items: str = ""
+    """What the names of items begin with upstream, by which managed fields tell them apart."""
+
+    def reduced(self, fields: FieldSet) -> FieldSet:
+        """Return fields without the gateway's; a member with nothing else in it goes with them."""
+        kept: FieldSet = {}
+        for key, below in fields.items():
+            if self._is_own(key):
+                continue
+            left = self.reduced(below) if below and isinstance(below, dict) else below
+            if below and left.keys() <= {ITSELF} and left.keys() != below.keys():
+                continue
+            kept[self._key(key)] = left
+        return kept
+
+    def _is_own(self, key: str) -> bool:
+        """Tell whether a field is a label, an annotation or an item of a list of the gateway's."""
+        return OWN_KEYS in key or key == FIELD + self.view.tenant_label
+
+    def _key(self, key: str) -> str:
+        if self.items and key.startswith(_ITEM + self.items):
+            return _ITEM + key[len(_ITEM + self.items) :]
+        return FIELD + self.spell(self.view, key[2:]) if key.startswith(FIELD) else key

@@ -1,0 +1,128 @@
+"""Rules of admission policies: of which objects, by their names, a policy judges requests.
+
+A name is spelled by the scope of the resources beside it. A rule about both kinds of resources has
+both spellings upstream; what is then judged beyond what the tenant wrote is an object in one of its
+namespaces whose own name begins with the prefix.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Raw
+from msgspec.json import encode
+
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.plans import (
+    Encoded,
+    Leaf,
+    ListPlan,
+    Scope,
+    list_of,
+    object_of,
+    text_of,
+)
+from lnamespace.translate.objects.spellings import GROUP
+from lnamespace.translate.protocol.resources import ResourceType, ServingPolicy
+
+_GROUPS = ListPlan(GROUP)
+_ANY = "*"
+SPELL_NAMES = frozenset({"apiGroups", "resources", "resourceNames", "scope"})
+"""What decides about the names of a rule, or is one: none of it is changed alone."""
+
+
+@dataclass(frozen=True)
+class MatchRulePlan(Leaf):
+    """Translate one of ``resourceRules`` or ``excludeResourceRules``."""
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return a rule in upstream spelling."""
+        rule = object_of(value)
+        if rule is None:
+            return value
+        names = list_of(rule.get("resourceNames", b"null"))
+        if names:
+            named = _NamedKinds.of(rule, scope.view)
+            above = (named.spellings(each) for each in map(text_of, names) if each is not None)
+            rule["resourceNames"] = list(dict.fromkeys(each for of in above for each in of))
+        return _grouped(rule, _GROUPS.up, scope)
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return a rule in tenant spelling."""
+        if scope.mark not in bytes(value):
+            return value
+        rule = object_of(value)
+        if rule is None:
+            return value
+        rule = _grouped(rule, _GROUPS.down, scope)
+        names = [text_of(each) or "" for each in list_of(rule.get("resourceNames", b"null")) or ()]
+        if names:
+            rule["resourceNames"] = _NamedKinds.of(_plain(rule), scope.view).below(names)
+        return rule
+
+
+def _grouped(rule: Encoded, spell: Any, scope: Scope) -> Encoded:
+    if "apiGroups" in rule:
+        rule["apiGroups"] = spell(rule["apiGroups"], scope)
+    return rule
+
+
+def _plain(rule: Encoded) -> Encoded:
+    return {key: each if isinstance(each, Raw) else Raw(encode(each)) for key, each in rule.items()}
+
+
+@dataclass(frozen=True)
+class _NamedKinds:
+    """The resources of a rule: those whose names have the prefix, and whether there are others."""
+
+    view: View
+    prefixed: tuple[ResourceType, ...]
+    others: bool
+
+    @classmethod
+    def of(cls, rule: Encoded, view: View) -> "_NamedKinds":
+        """Read a rule in tenant spelling; of what is not known, the scope is not known either."""
+        groups, resources = _texts(rule, "apiGroups"), _texts(rule, "resources")
+        plurals = {each.partition("/")[0] for each in resources}
+        found = [
+            each
+            for each in view.resources.types
+            if (each.group in groups or _ANY in groups)
+            and (each.plural in plurals or _ANY in plurals)
+        ]
+        scope = text_of(rule.get("scope", b"null"))
+        known = {each.plural for each in found} >= plurals and _ANY not in groups | plurals
+        prefixed = tuple(each for each in found if _is_prefixed(each) and scope != "Namespaced")
+        plain = any(not _is_prefixed(each) for each in found)
+        return cls(view, prefixed, not prefixed or (scope != "Cluster" and (plain or not known)))
+
+    def spellings(self, name: str) -> list[str]:
+        """Return how a name may be spelled upstream."""
+        above = [self.view.name_up(each, name) for each in self.prefixed]
+        return list(dict.fromkeys([*above, *([name] if self.others else ())]))
+
+    def below(self, names: list[str]) -> list[str]:
+        """Return names as they were written, each of which may stand there in several spellings."""
+        found = []
+        while names:
+            name = self._written(names)
+            spelled = self.spellings(name)
+            there = names[: len(spelled)] == spelled
+            found.append(name)
+            names = names[len(spelled) if there else 1 :]
+        return list(dict.fromkeys(found))
+
+    def _written(self, names: list[str]) -> str:
+        below = [self.view.name_down(each, names[0]) for each in self.prefixed]
+        for each in filter(None, below):
+            spelled = self.spellings(each)
+            if names[: len(spelled)] == spelled:
+                return each
+        return names[0]
+
+
+def _is_prefixed(resource: ResourceType) -> bool:
+    return not resource.namespaced and resource.policy is not ServingPolicy.SHARED
+
+
+def _texts(rule: Encoded, key: str) -> set[str]:
+    return {text_of(each) or "" for each in list_of(rule.get(key, b"null")) or ()}

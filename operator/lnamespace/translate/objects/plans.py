@@ -1,0 +1,324 @@
+"""Plans: which values of an object are translated, and how, both ways.
+
+A plan is a tree of rules that follows the object's schema. Values are decoded only where a rule
+stands below them (``msgspec.Raw`` keeps every other value byte for byte), so no field of any
+version is lost and numbers, key order and text stay as they were written. What was decoded is
+encoded again at every such level: two keys with the same name, or a key that is spelled with
+escapes, never reach the API server as they came.
+
+A rule gives back what is to be encoded: the value itself, or lists, dictionaries and text whose
+leaves are still encoded.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from msgspec import Raw, ValidationError
+from msgspec.json import Decoder
+
+from lnamespace.errors import LNamespaceError
+from lnamespace.translate.names.view import View
+from lnamespace.translate.protocol.repeated import with_repeated
+from lnamespace.translate.protocol.resources import ResourceType
+
+Encoded = dict[str, Any]
+"""An object whose values are encoded as long as no rule has decoded them."""
+
+_decode_object = Decoder(dict[str, Raw]).decode
+_decode_list = Decoder(list[Raw]).decode
+_decode_text = Decoder(str).decode
+
+
+class Foreign(LNamespaceError):
+    """An object of the platform or of another tenant; the tenant is not shown it."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The facts about a request that rules use.
+
+    Parameters
+    ----------
+    resource
+        The type of the objects that are translated.
+    namespace
+        The namespace of the request in upstream spelling; empty if it names none.
+    whole
+        Whether a body is a whole object; a patch is not.
+    repeats
+        Whether a key is written twice in the body, for field validation to report.
+    """
+
+    view: View
+    resource: ResourceType
+    namespace: str = ""
+    whole: bool = True
+    repeats: bool = False
+
+    @cached_property
+    def mark(self) -> bytes:
+        """Return bytes that a value must contain for a guarded rule to change it."""
+        return self.view.tenant.encode()
+
+    @cached_property
+    def label_mark(self) -> bytes:
+        """Return the key of the tenant label as it stands in JSON."""
+        return self.view.tenant_label.encode()
+
+    @cached_property
+    def published(self) -> frozenset[str]:
+        """Return the names of the platform's objects of this type that tenants see."""
+        if self.resource.namespaced:
+            return frozenset()
+        return self.view.published.get(self.resource.group_resource, frozenset())
+
+
+def object_of(value: Any) -> Encoded | None:
+    """Return the members of a JSON object, or None if the value is something else."""
+    try:
+        return _decode_object(value)
+    except ValidationError:
+        return None
+
+
+def list_of(value: Any) -> list[Any] | None:
+    """Return the items of a JSON array, or None if the value is something else."""
+    try:
+        return _decode_list(value)
+    except ValidationError:
+        return None
+
+
+def text_of(value: Any) -> str | None:
+    """Return a JSON string, or None if the value is something else."""
+    try:
+        return _decode_text(value)
+    except ValidationError:
+        return None
+
+
+class FieldRule(Protocol):
+    """Translate one value.
+
+    A value of another type than the rule expects stays as it is: the API server refuses it in its
+    own words.
+    """
+
+    @property
+    def guarded(self) -> bool:
+        """Return whether values without the tenant's name in them stay on the way down."""
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return a value in upstream spelling."""
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return a value in tenant spelling."""
+
+    def child(self, key: str) -> "FieldRule | None":
+        """Return the rule for a member or an item, or None if it stays as it is."""
+
+    def key_up(self, key: str, scope: Scope) -> str:
+        """Return the key of a member in upstream spelling."""
+
+
+class KeepsKeys:
+    """A rule that translates no key of a member."""
+
+    def key_up(self, key: str, scope: Scope) -> str:
+        """Return the key as it is."""
+        del scope
+        return key
+
+
+class Leaf(KeepsKeys):
+    """A rule for values that have no rules below them."""
+
+    guarded = True
+
+    def child(self, key: str) -> FieldRule | None:
+        """Return None: no rule stands below."""
+        del key
+        return None
+
+
+@dataclass(frozen=True)
+class Spelling(Leaf):
+    """Translate text by two functions of the view.
+
+    Parameters
+    ----------
+    spell_down
+        Returns None for text that is not this tenant's, which then stays as it is.
+    """
+
+    spell_up: Callable[[View, str], str]
+    spell_down: Callable[[View, str], str | None]
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return text in upstream spelling."""
+        text = text_of(value)
+        return value if text is None else self.spell_up(scope.view, text)
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return text in tenant spelling."""
+        text = text_of(value)
+        if text is None:
+            return value
+        below = self.spell_down(scope.view, text)
+        return value if below is None else below
+
+
+@dataclass(frozen=True)
+class ObjectPlan(KeepsKeys):
+    """Translate members of an object, each by its own rule."""
+
+    rules: Mapping[str, FieldRule] = field(default_factory=dict)
+
+    @cached_property
+    def guarded(self) -> bool:
+        """Return whether every rule is guarded."""
+        return all(rule.guarded for rule in self.rules.values())
+
+    @cached_property
+    def _downs(self) -> tuple[tuple[str, Callable[[Any, Scope], Any]], ...]:
+        return tuple((key, rule.down) for key, rule in self.rules.items())
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return an object in upstream spelling."""
+        members = object_of(value)
+        if members is None:
+            return value
+        if scope.repeats:
+            return with_repeated(value, members, self.members_up({**members}, scope), self.rules)
+        return self.members_up(members, scope)
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return an object in tenant spelling."""
+        if self.guarded and scope.mark not in bytes(value):
+            return value
+        members = object_of(value)
+        return value if members is None else self.members_down(members, scope)
+
+    def members_up(self, members: Encoded, scope: Scope) -> Encoded:
+        """Translate the members of an object in place, and return them."""
+        for key, rule in self.rules.items():
+            if key in members:
+                members[key] = rule.up(members[key], scope)
+        return members
+
+    def members_down(self, members: Encoded, scope: Scope) -> Encoded:
+        """Translate the members of an object in place, and return them."""
+        for key, down in self._downs:
+            value = members.get(key)
+            if value is not None:
+                members[key] = down(value, scope)
+        return members
+
+    def child(self, key: str) -> FieldRule | None:
+        """Return the rule of a member."""
+        return self.rules.get(key)
+
+
+@dataclass(frozen=True)
+class _OneRulePlan(KeepsKeys):
+    """Translate everything that stands one level below by one rule."""
+
+    rule: FieldRule
+
+    @property
+    def guarded(self) -> bool:
+        """Return whether the rule is guarded."""
+        return self.rule.guarded
+
+    def child(self, key: str) -> FieldRule | None:
+        """Return the rule, whatever the index or key."""
+        del key
+        return self.rule
+
+
+class ListPlan(_OneRulePlan):
+    """Translate each item of an array by one rule."""
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return an array in upstream spelling."""
+        items = list_of(value)
+        return value if items is None else [self.rule.up(item, scope) for item in items]
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return an array in tenant spelling."""
+        if self.guarded and scope.mark not in bytes(value):
+            return value
+        items = list_of(value)
+        return value if items is None else [self.rule.down(item, scope) for item in items]
+
+
+class MapPlan(_OneRulePlan):
+    """Translate each value of a map by one rule; its keys are data."""
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return a map in upstream spelling."""
+        members = object_of(value)
+        if members is None:
+            return value
+        return {key: self.rule.up(each, scope) for key, each in members.items()}
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return a map in tenant spelling."""
+        members = object_of(value)
+        if members is None:
+            return value
+        return {key: self.rule.down(each, scope) for key, each in members.items()}
+
+
+@dataclass(frozen=True)
+class KeyPlan(Leaf):
+    """Translate the keys of a map by two functions of the view; its values are data."""
+
+    spell_up: Callable[[View, str], str]
+    spell_down: Callable[[View, str], str]
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return a map with its keys in upstream spelling."""
+        members = object_of(value)
+        if members is None:
+            return value
+        return {self.spell_up(scope.view, key): each for key, each in members.items()}
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return a map with its keys in tenant spelling."""
+        if scope.mark not in bytes(value):
+            return value
+        members = object_of(value)
+        if members is None:
+            return value
+        return {self.spell_down(scope.view, key): each for key, each in members.items()}
+
+    def key_up(self, key: str, scope: Scope) -> str:
+        """Return a key in upstream spelling."""
+        return self.spell_up(scope.view, key)
+
+
+@dataclass(frozen=True)
+class UpOnly(Leaf):
+    """Apply a rule on the way up; what it writes needs no change on the way down."""
+
+    rule: FieldRule
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return a value in upstream spelling."""
+        return self.rule.up(value, scope)
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return the value as it is."""
+        del scope
+        return value
+
+    def child(self, key: str) -> FieldRule | None:
+        """Return the rule of a member."""
+        return self.rule.child(key)
+
+    def key_up(self, key: str, scope: Scope) -> str:
+        """Return the key of a member in upstream spelling."""
+        return self.rule.key_up(key, scope)

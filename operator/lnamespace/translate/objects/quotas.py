@@ -1,0 +1,56 @@
+"""Keys of resources that name a class or an API group: of quotas, of containers, of limits.
+
+- ``deviceclass.resource.kubernetes.io/CLASS``, of quotas with ``requests.`` before it
+- of quotas, ``CLASS.storageclass.storage.k8s.io/requests.storage``, ``.../persistentvolumeclaims``
+- of quotas, ``CLASS.deviceclass.resource.k8s.io/devices``
+- of quotas, ``count/RESOURCE.GROUP``
+"""
+
+from collections.abc import Callable
+
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.plans import KeyPlan, Spelling
+from lnamespace.translate.objects.spellings import DEVICE_CLASS, STORAGE_CLASS
+from lnamespace.translate.protocol.resources import ResourceType
+
+_CLASSES = {
+    ".storageclass.storage.k8s.io": STORAGE_CLASS.resource,
+    ".deviceclass.resource.k8s.io": DEVICE_CLASS.resource,
+}
+CLASS_SUFFIXES = tuple(_CLASSES)
+"""What stands behind a class in the name of a resource that is counted."""
+_COUNT = "count/"
+DEVICES = ("deviceclass.resource.kubernetes.io/", "requests.deviceclass.resource.kubernetes.io/")
+"""The beginning of the names of resources that are devices of a class."""
+
+
+def resource_key_up(view: View, key: str) -> str:
+    """Return a key of a resource in upstream spelling."""
+    return _translated(key, view.name_up, view.group_up)
+
+
+def resource_key_down(view: View, key: str) -> str:
+    """Return a key of a resource in tenant spelling."""
+    return _translated(key, view.name_down, view.group_down)
+
+
+def _translated(
+    key: str,
+    name: Callable[[ResourceType, str], str | None],
+    group: Callable[[str], str | None],
+) -> str:
+    if key.startswith(_COUNT):
+        plural, dot, rest = key.removeprefix(_COUNT).partition(".")
+        return f"{_COUNT}{plural}{dot}{group(rest) or rest}"
+    head, slash, what = key.partition("/")
+    if key.startswith(DEVICES):
+        return f"{head}/{name(DEVICE_CLASS.resource, what) or what}"
+    for suffix, resource in _CLASSES.items():
+        if slash and head.endswith(suffix):
+            own = head.removesuffix(suffix)
+            return f"{name(resource, own) or own}{suffix}/{what}"
+    return key
+
+
+RESOURCE_KEYS = KeyPlan(resource_key_up, resource_key_down)
+RESOURCE_NAME = Spelling(resource_key_up, resource_key_down)

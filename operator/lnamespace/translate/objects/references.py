@@ -1,0 +1,225 @@
+"""References to other objects, whose kind decides how their name is spelled."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.plans import (
+    Encoded,
+    FieldRule,
+    Foreign,
+    KeepsKeys,
+    Leaf,
+    Scope,
+    list_of,
+    object_of,
+    text_of,
+)
+from lnamespace.translate.objects.spellings import API_VERSION, CLUSTER_ROLE, GROUP, NAMESPACE
+from lnamespace.translate.protocol.resources import ResourceType, ServingPolicy
+
+INERT = "inert:"
+"""The beginning of names of ClusterRoles that cannot exist: a binding to one grants nothing.
+
+Names of tenants' ClusterRoles begin with the tenant's prefix upstream, and no one else makes it.
+"""
+
+
+@dataclass(frozen=True)
+class ReferencePlan(KeepsKeys):
+    """Translate a reference with ``apiVersion`` or ``apiGroup``, ``kind``, ``name``, ``namespace``.
+
+    A kind that the tenant is not served keeps its name.
+    """
+
+    guarded = True
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return a reference in upstream spelling."""
+        members = object_of(value)
+        return value if members is None else self.members_up(members, scope)
+
+    def members_up(self, members: Encoded, scope: Scope) -> Encoded:
+        """Translate the members of a reference in place, and return them."""
+        resource = referred(members, scope.view)
+        for key, rule in _MEMBERS.items():
+            if key in members:
+                members[key] = rule.up(members[key], scope)
+        _rename(members, resource, scope.view.name_up)
+        return members
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return a reference in tenant spelling."""
+        if scope.mark not in bytes(value):
+            return value
+        members = object_of(value)
+        return value if members is None else self.members_down(members, scope)
+
+    def members_down(self, members: Encoded, scope: Scope) -> Encoded:
+        """Translate the members of a reference in place, and return them."""
+        for key, rule in _MEMBERS.items():
+            if key in members:
+                members[key] = rule.down(members[key], scope)
+        _rename(members, referred(members, scope.view), partial(_name_down, scope.view))
+        return members
+
+    def child(self, key: str) -> FieldRule | None:
+        """Return the rule of a member; that of the name needs the kind beside it."""
+        return _MEMBERS.get(key)
+
+
+_MEMBERS: dict[str, FieldRule] = {
+    "apiVersion": API_VERSION,
+    "apiGroup": GROUP,
+    "namespace": NAMESPACE,
+}
+REFERENCE = ReferencePlan()
+
+
+def _name_down(view: View, resource: ResourceType, name: str) -> str | None:
+    """Return a name that is referred to in tenant spelling; None if it has no other spelling.
+
+    Of a shared kind too, of which the tenant has no objects. A reference to the node ``n`` is one
+    to ``acme-n`` upstream, so that nobody takes an Event of a tenant for one about a real node.
+    """
+    if resource.policy is ServingPolicy.SHARED:
+        return name if view.name_up(resource, name) == name else name.removeprefix(view.prefix)
+    return view.name_down(resource, name)
+
+
+def referred(members: Encoded, view: View) -> ResourceType | None:
+    """Return the type that a reference in tenant spelling is to, or None if it is not served."""
+    kind = _text(members, "kind")
+    version = _text(members, "apiVersion")
+    group = version.rpartition("/")[0] if version else _text(members, "apiGroup")
+    return view.resources.by_kind(group, kind)
+
+
+def _text(members: Encoded, key: str) -> str:
+    value = members.get(key)
+    if value is None or isinstance(value, str):
+        return value or ""
+    return text_of(value) or ""
+
+
+def _rename(
+    members: Encoded,
+    resource: ResourceType | None,
+    spell: Callable[[ResourceType, str], str | None],
+) -> None:
+    name = _text(members, "name")
+    if resource is None or resource.namespaced or not name:
+        return
+    members["name"] = spell(resource, name) or name
+
+
+@dataclass(frozen=True)
+class OwnersPlan(Leaf):
+    """Translate ``metadata.ownerReferences``; the platform's own kinds are hidden."""
+
+    guarded = False
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return owners in upstream spelling."""
+        owners = list_of(value)
+        return value if owners is None else [REFERENCE.up(each, scope) for each in owners]
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return owners in tenant spelling."""
+        raw = bytes(value)
+        domain = scope.view.tenant_label.partition("/")[0]
+        if scope.mark not in raw and domain.encode() not in raw:
+            return value
+        owners = [object_of(each) or {} for each in list_of(value) or []]
+        shown = [each for each in owners if not _text(each, "apiVersion").startswith(domain)]
+        return [REFERENCE.members_down(each, scope) for each in shown]
+
+    def child(self, key: str) -> FieldRule | None:
+        """Return the rule of an owner, whatever its index."""
+        del key
+        return REFERENCE
+
+
+@dataclass(frozen=True)
+class SubjectPlan(Leaf):
+    """Translate a subject of a binding: a user, a group or a ServiceAccount."""
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return a subject in upstream spelling, where it means nobody of the platform."""
+        subject = object_of(value)
+        if subject is None:
+            return value
+        if "namespace" in subject:
+            subject["namespace"] = NAMESPACE.up(subject["namespace"], scope)
+        spell = {"User": scope.view.user_up, "Group": scope.view.user_group_up}
+        return _named(subject, spell.get(_text(subject, "kind")))
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return a subject in tenant spelling."""
+        if scope.mark not in bytes(value):
+            return value
+        subject = object_of(value)
+        if subject is None:
+            return value
+        if "namespace" in subject:
+            subject["namespace"] = NAMESPACE.down(subject["namespace"], scope)
+        spell = {"User": scope.view.user_down, "Group": scope.view.user_group_down}
+        return _named(subject, spell.get(_text(subject, "kind")))
+
+    def child(self, key: str) -> FieldRule | None:
+        """Return the rule of the namespace; that of the name needs the kind beside it."""
+        return NAMESPACE if key == "namespace" else None
+
+
+def _named(subject: Encoded, spell: Callable[[str], str | None] | None) -> Encoded:
+    name = _text(subject, "name")
+    if spell is not None and name:
+        subject["name"] = spell(name) or name
+    return subject
+
+
+@dataclass(frozen=True)
+class RoleRefPlan(Leaf):
+    """Translate ``roleRef``.
+
+    Parameters
+    ----------
+    inert
+        Whether the role is spelled as one that cannot exist: a ClusterRoleBinding of a tenant
+        grants nothing upstream.
+    """
+
+    inert: bool = False
+
+    @property
+    def guarded(self) -> bool:  # type: ignore[override]
+        """Return whether the tenant's name is in every value that changes."""
+        return not self.inert
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return a role reference in upstream spelling."""
+        role = object_of(value)
+        name = _text(role or {}, "name")
+        if role is None or not name or (_text(role, "kind") == "Role" and not self.inert):
+            return value if role is None else role
+        role["name"] = (INERT if self.inert else "") + scope.view.name_up(CLUSTER_ROLE, name)
+        return role
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return a role reference in tenant spelling."""
+        role = object_of(value)
+        if role is None or _text(role, "kind") != "ClusterRole":
+            return value
+        name = _text(role, "name")
+        name = name.removeprefix(INERT) if self.inert else name
+        role["name"] = scope.view.name_down(CLUSTER_ROLE, name) or name
+        return role
+
+
+def refuse_foreign_claim(value: Any, scope: Scope) -> None:
+    """Raise Foreign unless a reference is to a namespace of this tenant."""
+    claim = object_of(value) or {}
+    if not scope.view.namespace_down(_text(claim, "namespace")):
+        raise Foreign

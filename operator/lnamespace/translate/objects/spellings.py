@@ -1,0 +1,163 @@
+"""Rules for single values: a namespace, the name of a class, an API group."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from lnamespace.kube.resources import RBAC
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.plans import Foreign, Leaf, Scope, Spelling, text_of
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import forbidden
+
+
+def _namespace_or_all_up(view: View, namespace: str) -> str:
+    return namespace if namespace == "*" else view.namespace_up(namespace)
+
+
+NAMESPACE = Spelling(View.namespace_up, View.namespace_down)
+"""The name of a namespace; empty stays empty."""
+NAMESPACE_OR_ALL = Spelling(_namespace_or_all_up, View.namespace_down)
+"""The name of a namespace, or ``*``."""
+GROUP = Spelling(View.group_up, View.group_down)
+API_VERSION = Spelling(View.api_version_up, View.api_version_down)
+USER = Spelling(View.user_up, View.user_down)
+USER_GROUP = Spelling(View.user_group_up, View.user_group_down)
+
+
+@dataclass(frozen=True)
+class NameOf(Leaf):
+    """Translate the name of another object, of a known cluster-scoped type.
+
+    A name that the platform publishes stays. Going up, any other name is the tenant's own, so
+    an object of the platform that is not published cannot be named.
+    """
+
+    resource: ResourceType
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return a name in upstream spelling."""
+        name = text_of(value)
+        return value if name is None else scope.view.name_up(self.resource, name)
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return a name in tenant spelling; a name that is the platform's stays."""
+        name = text_of(value)
+        below = None if name is None else scope.view.name_down(self.resource, name)
+        return value if below is None else below
+
+
+def _cluster_scoped(group: str, plural: str, kind: str) -> ResourceType:
+    return ResourceType(group, plural, kind, namespaced=False)
+
+
+PERSISTENT_VOLUME = NameOf(_cluster_scoped("", "persistentvolumes", "PersistentVolume"))
+STORAGE_CLASS = NameOf(_cluster_scoped("storage.k8s.io", "storageclasses", "StorageClass"))
+VOLUME_ATTRIBUTES_CLASS = NameOf(
+    _cluster_scoped("storage.k8s.io", "volumeattributesclasses", "VolumeAttributesClass")
+)
+PRIORITY_CLASS = NameOf(_cluster_scoped("scheduling.k8s.io", "priorityclasses", "PriorityClass"))
+RUNTIME_CLASS = NameOf(_cluster_scoped("node.k8s.io", "runtimeclasses", "RuntimeClass"))
+INGRESS_CLASS = NameOf(_cluster_scoped("networking.k8s.io", "ingressclasses", "IngressClass"))
+DEVICE_CLASS = NameOf(_cluster_scoped("resource.k8s.io", "deviceclasses", "DeviceClass"))
+CLUSTER_TRUST_BUNDLE = NameOf(
+    _cluster_scoped("certificates.k8s.io", "clustertrustbundles", "ClusterTrustBundle")
+)
+PLATFORMS_ROLES = "lcluster:"
+"""The beginning of the names of the platform's Roles and RoleBindings in tenants' namespaces."""
+CLUSTER_ROLE = _cluster_scoped(RBAC, "clusterroles", "ClusterRole")
+
+
+@dataclass(frozen=True)
+class OwnName(Leaf):
+    """Translate ``metadata.name`` of a cluster-scoped object."""
+
+    guarded = False
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return the name in upstream spelling."""
+        name = text_of(value)
+        return value if name is None else scope.view.name_up(scope.resource, name)
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return the name in tenant spelling."""
+        name = text_of(value)
+        if name is None:
+            return value
+        below = scope.view.name_down(scope.resource, name)
+        if below is None:
+            raise Foreign
+        return below
+
+
+@dataclass(frozen=True)
+class OwnRoleName(Leaf):
+    """Keep ``metadata.name`` of a Role or a RoleBinding, and hide those of the platform.
+
+    The platform binds the tenant's account in each of its namespaces.
+    """
+
+    guarded = False
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return the name; refuse one of the platform."""
+        name = text_of(value)
+        if name is not None and name.startswith(PLATFORMS_ROLES):
+            raise forbidden(
+                scope.resource.group_resource, name, "names that begin so are the platform's"
+            )
+        return value
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return the name."""
+        del scope
+        name = text_of(value)
+        if name is not None and name.startswith(PLATFORMS_ROLES):
+            raise Foreign
+        return value
+
+
+@dataclass(frozen=True)
+class OwnNamespace(Leaf):
+    """Translate ``metadata.namespace``."""
+
+    guarded = False
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return the namespace in upstream spelling."""
+        return NAMESPACE.up(value, scope)
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return the namespace in tenant spelling."""
+        namespace = text_of(value)
+        if namespace is None:
+            return value
+        below = scope.view.namespace_down(namespace)
+        if below is None:
+            raise Foreign
+        return below
+
+
+def _stem_up(view: View, stem: str) -> str:
+    return view.prefix + stem if stem else stem
+
+
+def _stem_down(view: View, stem: str) -> str:
+    return stem.removeprefix(view.prefix)
+
+
+STEM = Spelling(_stem_up, _stem_down)
+"""``metadata.generateName`` of a cluster-scoped object."""
+PREFIXED = Spelling(_stem_up, _stem_down)
+"""A name that is the tenant's own whatever the platform publishes."""
+
+
+def _driver_up(view: View, driver: str) -> str:
+    return driver if not driver or driver in view.allowances.csi_drivers else view.prefix + driver
+
+
+def _driver_down(view: View, driver: str) -> str:
+    return driver.removeprefix(view.prefix)
+
+
+DRIVER = Spelling(_driver_up, _driver_down)
+"""The CSI driver of an inline volume; one that is not allowed becomes one that is not there."""

@@ -1,0 +1,104 @@
+"""Texts for people: the tenant's own names in them lose the prefix on the way down.
+
+Which they are, :mod:`~lnamespace.translate.objects.text_names` knows.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement.policy_expressions import policy_expression_down
+from lnamespace.translate.objects.confinement.volumes import empty_class
+from lnamespace.translate.objects.keys import private_domain
+from lnamespace.translate.objects.plans import Leaf, Scope, object_of, text_of
+from lnamespace.translate.objects.platform_texts import without_platform
+from lnamespace.translate.objects.text_names import names_down
+
+_CLUSTERS = "lnamespace-clusters"
+"""What the namespace begins with of the accounts as which tenants act upstream."""
+
+
+@lru_cache(maxsize=4096)
+def _account(tenant: str) -> re.Pattern[str]:
+    return re.compile(rf"system:serviceaccount:{_CLUSTERS}[a-z0-9-]*:{re.escape(tenant)}\b")
+
+
+def text_down(view: View, text: str, group: str = "", namespace: str = "") -> str:
+    """Return a text with this tenant's names in tenant spelling.
+
+    Parameters
+    ----------
+    group
+        An API group in tenant spelling that the text may name besides those that are served.
+    namespace
+        The namespace that the text is about, in upstream spelling.
+    """
+    text = without_platform(view, text)
+    text = view.webhook_route.text_down(text) if view.webhook_route else text
+    text = policy_expression_down(text, view)
+    text = identities_down(view, text)
+    if view.tenant not in text:
+        return text
+    text = text.replace(f'"{empty_class(view)}"', '""')
+    if (own := f"{private_domain(view)}/") in text:
+        text = re.sub(rf"(?<![\w.-]){own}", "", text.replace(f".{own}", "/"))
+    return names_down(view, text, frozenset({group} if group else ()), namespace)
+
+
+def identities_down(view: View, text: str) -> str:
+    """Return a text with the tenant's users, and without the account it acts as upstream."""
+    if view.tenant not in text:
+        return text
+    text = text.replace(view.identity_prefix, "")
+    return _account(view.tenant).sub("the cluster", text)
+
+
+@dataclass(frozen=True)
+class TextPlan(Leaf):
+    """Translate a text for people; only on the way down."""
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return the text as it is."""
+        del scope
+        return value
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return the text with the tenant's names in tenant spelling."""
+        if scope.mark not in bytes(value):
+            return value
+        text = text_of(value)
+        return value if text is None else text_down(scope.view, text, namespace=scope.namespace)
+
+
+TEXT = TextPlan()
+DISCOVERY_FAILURE = "NamespaceDeletionDiscoveryFailure"
+
+
+@dataclass(frozen=True)
+class NamespaceCondition(Leaf):
+    """Translate a condition of a Namespace.
+
+    When a Namespace is deleted and an API group cannot be read, its condition names the group,
+    whosever it is.
+    """
+
+    guarded = False
+
+    def up(self, value: Any, scope: Scope) -> Any:
+        """Return the condition as it is."""
+        del scope
+        return value
+
+    def down(self, value: Any, scope: Scope) -> Any:
+        """Return the condition with its text in tenant spelling."""
+        condition = object_of(value)
+        if condition is None or "message" not in condition:
+            return value
+        failed = text_of(condition.get("type", b"null")) == DISCOVERY_FAILURE
+        if failed and bytes(condition.get("status", b"")) == b'"True"':
+            condition["message"] = "Discovery failed for some groups"
+        else:
+            condition["message"] = TEXT.down(condition["message"], scope)
+        return condition

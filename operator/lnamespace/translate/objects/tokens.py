@@ -1,0 +1,43 @@
+"""Secrets with the token of a ServiceAccount, which say its namespace."""
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lnamespace.translate.objects.metadata import WholePlan
+from lnamespace.translate.objects.plans import Encoded, Scope, object_of, text_of
+
+TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type of Secrets
+
+
+@dataclass(frozen=True)
+class SecretPlan(WholePlan):
+    """Translate Secrets: of a token, the namespace beside it."""
+
+    marks = (TOKEN_TYPE.encode(),)
+
+    def members_up(self, members: Encoded, scope: Scope) -> Encoded:
+        """Translate a Secret in place and return it."""
+        _translate_data(members, scope.view.namespace_up)
+        return super().members_up(members, scope)
+
+    def members_down(self, members: Encoded, scope: Scope) -> Encoded:
+        """Translate a Secret in place and return it."""
+        _translate_data(members, scope.view.namespace_down)
+        return super().members_down(members, scope)
+
+
+def _translate_data(members: Encoded, spell: Callable[[str], str | None]) -> None:
+    """Translate the namespace of a token in place."""
+    if text_of(members.get("type", b"null")) != TOKEN_TYPE:
+        return
+    data = object_of(members.get("data", b"null"))
+    encoded = text_of(data.get("namespace", b"null")) if data else None
+    if data is None or encoded is None:
+        return
+    try:
+        namespace = b64decode(encoded, validate=True).decode()
+    except ValueError:
+        return
+    spelled = spell(namespace) or namespace
+    members["data"] = data | {"namespace": b64encode(spelled.encode()).decode()}

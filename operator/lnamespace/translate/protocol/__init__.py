@@ -1,0 +1,24 @@
+"""Read and write Kubernetes' API as it is spoken to any cluster, of tenants or not.
+
+- :mod:`~lnamespace.translate.protocol.request`: what is asked for, by method, path and query;
+  :mod:`~lnamespace.translate.protocol.percent` and :mod:`~lnamespace.translate.protocol.numbers`
+  read them.
+- :mod:`~lnamespace.translate.protocol.resources`: the resources there are, with the
+  :mod:`~lnamespace.translate.protocol.policies` by which they are served.
+- :mod:`~lnamespace.translate.protocol.list_options`: options of a list or watch;
+  :mod:`~lnamespace.translate.protocol.create_options`: of a creation.
+- :mod:`~lnamespace.translate.protocol.selectors`: selectors by fields and labels.
+- :mod:`~lnamespace.translate.protocol.impersonation`: the headers ``Impersonate-*``;
+  :mod:`~lnamespace.translate.protocol.websocket`: a token in a subprotocol.
+- :mod:`~lnamespace.translate.protocol.negotiation`: what a client accepts;
+  :mod:`~lnamespace.translate.protocol.encodings` of objects,
+  :mod:`~lnamespace.translate.protocol.discovery_formats` of discovery, by
+  :mod:`~lnamespace.translate.protocol.media_types`.
+- :mod:`~lnamespace.translate.protocol.request_json`: bodies as JSON, whatever they came in:
+  :mod:`~lnamespace.translate.protocol.protobuf`,
+  :mod:`~lnamespace.translate.protocol.yaml_bodies`.
+  :mod:`~lnamespace.translate.protocol.yaml_answers`: JSON as YAML.
+- :mod:`~lnamespace.translate.protocol.repeated`: keys that are written twice.
+- :mod:`~lnamespace.translate.protocol.status`: refusals in Kubernetes' own words, as Go quotes
+  them (:mod:`~lnamespace.translate.protocol.quoting`).
+"""

@@ -1,0 +1,120 @@
+"""Which encoding a client is answered in when it asks for objects.
+
+The API server is always asked for JSON. A client is answered in protobuf or YAML only if it does
+not take JSON, which is what was translated; but metadata alone in protobuf, if it likes that best.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from lnamespace.translate.protocol.media_types import JSON, PROTOBUF, YAML
+from lnamespace.translate.protocol.negotiation import AcceptClause, accept_clauses
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.status import not_acceptable
+
+UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""The errors of decoding a body that is no JSON, no UTF-8, or nested too deeply."""
+
+_READ = ("get", "list", "watch")
+_WITHOUT_TABLES = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+"""API groups of what is asked and never kept: their objects have no table."""
+_LONGEST = 1024
+"""Characters of a header Accept whose encoding is remembered; it is the client's to choose."""
+_METADATA = "PartialObjectMetadata"
+_REFUSAL = f"only the following media types are accepted: {JSON}, {YAML}, {PROTOBUF}"
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How a client is answered, and what the API server is asked for.
+
+    Parameters
+    ----------
+    media_type
+        JSON, protobuf or YAML.
+    accept
+        The header Accept of the request upstream.
+    """
+
+    media_type: str = JSON
+    accept: str = JSON
+
+
+def encoding_of(request: ResourceRequest, accept: str) -> Encoding:
+    """Return how to answer a request.
+
+    Parameters
+    ----------
+    accept
+        All of the client's headers Accept, joined by commas; empty: anything.
+
+    Raises
+    ------
+    Refused
+        The client takes nothing that can be given.
+    """
+    resource = request.resource
+    tables = resource.group not in _WITHOUT_TABLES
+    find = _encoding if len(accept) <= _LONGEST else _encoding.__wrapped__
+    return find(accept, request.verb, tables=tables, custom=resource.custom)
+
+
+@lru_cache(maxsize=1024)
+def _encoding(accept: str, verb: str, *, tables: bool, custom: bool) -> Encoding:
+    clauses = [
+        each
+        for each in accept_clauses(accept)
+        if each.quality > 0 and _is_plain(each) and (tables or not _is_table(each))
+    ]
+    served = _served(verb, clauses, custom=custom)
+    media_type = next((each for each in served if any(c.covers(each) for c in clauses)), "")
+    if not media_type:
+        raise not_acceptable(_REFUSAL)
+    chosen = [each for each in clauses if each.covers(media_type)]
+    wanted = [each for each in chosen if verb in _READ or not each.transforms]
+    asked = ", ".join(dict.fromkeys(_asked(each) for each in wanted)) or JSON
+    return Encoding(media_type, asked)
+
+
+def _served(verb: str, clauses: list[AcceptClause], *, custom: bool) -> Iterator[str]:
+    """Yield the encodings of an answer, the preferred one first."""
+    if verb in _READ and clauses and _is_metadata(clauses[0]):
+        yield PROTOBUF
+    yield JSON
+    if not custom:
+        # Custom resources are not in the table of Kubernetes' own types.
+        yield PROTOBUF
+    if verb != "watch":
+        yield YAML
+
+
+def _is_metadata(clause: AcceptClause) -> bool:
+    """Return whether metadata alone is asked for in protobuf.
+
+    In JSON each object of such a list says its kind, and in protobuf it does not: informers of
+    client-go's metadata client held objects that were not those of their own lists.
+    """
+    form, version = (clause.transforms.get(each, "") for each in ("as", "v"))
+    in_protobuf = clause.covers(PROTOBUF) and clause.sub != "*"
+    return in_protobuf and form.startswith(_METADATA) and version == "v1"
+
+
+def _asked(clause: AcceptClause) -> str:
+    transforms = clause.transforms
+    if "as" not in transforms:
+        return JSON
+    return JSON + "".join(f";{name}={transforms[name]}" for name in sorted(transforms))
+
+
+def _is_table(clause: AcceptClause) -> bool:
+    return clause.transforms.get("as") == "Table"
+
+
+def _is_plain(clause: AcceptClause) -> bool:
+    """Return whether what is copied into another header is words."""
+    values = clause.transforms.values()
+    return all(value.replace(".", "").replace("-", "").isalnum() for value in values)

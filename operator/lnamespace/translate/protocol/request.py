@@ -1,0 +1,338 @@
+"""What a request asks for, from its method, path and query.
+
+The rules are those of RequestInfoFactory in k8s.io/apiserver/pkg/endpoints/request, but strict: a
+path that two parsers could read differently is refused. A segment is decoded once, after the path
+was split, so that an encoded slash never begins a new segment.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from lnamespace.translate.protocol.percent import decode_component, refuse_path_segment
+from lnamespace.translate.protocol.resources import ResourceTable, ResourceType, ServingPolicy
+from lnamespace.translate.protocol.selectors import parse_field_selector, render_field_selector
+from lnamespace.translate.protocol.status import (
+    bad_request,
+    method_not_allowed,
+    no_such_path,
+    not_found,
+)
+
+Query = tuple[tuple[str, str], ...]
+"""The parameters of a query, decoded, in the order in which they came."""
+
+VERBS = {
+    "GET": "get",
+    "HEAD": "get",
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+REPEATABLE = frozenset({"command", "ports", "dryRun"})
+"""Parameters that are lists; of any other, the API server reads the first and ignores the rest."""
+NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
+VERBS_IN_PATHS = frozenset({"proxy", "watch"})
+"""Segments that are verbs in deprecated paths, such as ``/api/v1/watch/pods``."""
+COLLECTION_VERBS = frozenset({"list", "watch", "create", "deletecollection"})
+OBJECT_VERBS = frozenset({"get", "update", "patch", "delete"})
+EVERY_NAMESPACE_VERBS = frozenset({"list", "watch"})
+_PLAIN_SEGMENT = re.compile(r"(?!proxy$)[A-Za-z0-9_:-][A-Za-z0-9._:-]*")
+"""A segment with nothing to decode or to refuse; most are such. What begins with a dot may mean
+another directory, and behind ``proxy`` may be anything."""
+
+
+@dataclass(frozen=True)
+class ResourceRequest:
+    """A request for objects, in tenant spelling.
+
+    Parameters
+    ----------
+    verb
+        As Kubernetes' authorization has it: get, list, watch, create, update, patch, delete,
+        deletecollection. Empty for another method (OPTIONS) on a subresource ``proxy``.
+    resource
+        The type that is asked for.
+    namespace
+        Empty for cluster-scoped objects, and for all namespaces. It is in tenant spelling also
+        when the client used the upstream one (``in_pod``).
+    tail
+        What follows a subresource ``proxy`` in the path, with its slash, still encoded.
+    """
+
+    verb: str
+    resource: ResourceType
+    version: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    tail: str = ""
+    query: Query = ()
+    in_pod: bool = False
+
+    @property
+    def authorization_namespace(self) -> str:
+        """Return the namespace that a rule about this request must be in."""
+        return self.name if self.resource.plural == "namespaces" else self.namespace
+
+    def parameter(self, key: str) -> str | None:
+        """Return the first value of a query parameter, or None."""
+        return next((value for name, value in self.query if name == key), None)
+
+
+@dataclass(frozen=True)
+class PathRequest:
+    """A request for a path that is no object: discovery, ``/version``, ``/healthz``."""
+
+    verb: str
+    path: str
+    query: Query = ()
+
+
+@dataclass(frozen=True)
+class _ResourcePath:
+    """The segments of a path to objects, decoded but for the tail."""
+
+    group: str
+    version: str
+    namespace: str
+    plural: str
+    name: str
+    subresource: str
+    tail: str
+
+
+def parse_request(
+    method: str, target: str, resources: ResourceTable, tenant: str
+) -> ResourceRequest | PathRequest:
+    """Parse the method and target of an HTTP request.
+
+    Parameters
+    ----------
+    target
+        The target of the request line: path and query, still encoded, in tenant spelling.
+    tenant
+        The name of the LCluster; a namespace may also be written with its prefix.
+
+    Raises
+    ------
+    Refused
+        If the target is malformed or ambiguous, or nothing is served there.
+    """
+    if not target.isascii() or not target.isprintable() or " " in target:
+        raise bad_request("the target of a request has characters that must be encoded")
+    raw_path, _, raw_query = target.partition("?")
+    segments = _segments(raw_path)
+    query = tuple(_parameters(raw_query))
+    path = _resource_path(segments)
+    if path is None:
+        _refuse_repeated(query)
+        return PathRequest(method.lower(), _plain_path(segments), query)
+    if path.subresource != "proxy":
+        _refuse_repeated(query)
+    return _resource_request(method, path, query, resources, f"{tenant}-")
+
+
+def _segments(raw_path: str) -> list[str]:
+    """Return the encoded segments of a path, the last of them empty after a final slash."""
+    if not raw_path.startswith("/"):
+        raise bad_request("the path of a request begins with a slash")
+    if set(raw_path) & set("#\\"):
+        raise bad_request("the path of a request has characters that must be encoded")
+    return raw_path[1:].split("/") if raw_path != "/" else []
+
+
+def _plain_path(segments: Sequence[str]) -> str:
+    """Return a path decoded; only its last segment may be empty."""
+    decoded = [decode_component(each) for each in segments]
+    for index, segment in enumerate(decoded):
+        if segment or index != len(decoded) - 1:
+            refuse_path_segment(segment)
+    return "/" + "/".join(decoded)
+
+
+def _parameters(raw_query: str) -> Iterator[tuple[str, str]]:
+    for pair in raw_query.split("&"):
+        if pair:
+            key, _, value = pair.partition("=")
+            yield (
+                decode_component(key.replace("+", " ")),
+                decode_component(value.replace("+", " ")),
+            )
+
+
+def _refuse_repeated(query: Query) -> None:
+    keys = [key for key, _ in query if key not in REPEATABLE]
+    if len(keys) != len(set(keys)):
+        raise bad_request("a query parameter is given more than once")
+
+
+def _resource_path(segments: Sequence[str]) -> _ResourcePath | None:
+    """Return the parts of a path to objects, or None if the path is no such path."""
+    prefix = segments[0] if segments else ""
+    length = {"api": 3, "apis": 4}.get(prefix)
+    if length is None or len([each for each in segments if each]) < length:
+        return None
+    decoded = _decoded_head(segments)
+    group = decoded.pop(1) if prefix == "apis" else ""
+    version, rest = decoded[1], decoded[2:]
+    if rest[0] in VERBS_IN_PATHS:
+        raise no_such_path()
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in NAMESPACE_SUBRESOURCES:
+        namespace, rest = rest[1], rest[2:]
+    plural, name, subresource, *more = [*rest, "", ""] if len(rest) < 3 else rest
+    if more and any(more):
+        raise no_such_path()
+    behind = segments[len(decoded) + (prefix == "apis") :] if subresource == "proxy" else ()
+    tail = "".join(f"/{each}" for each in behind)
+    return _ResourcePath(group, version, namespace, plural, name, subresource, tail)
+
+
+def _decoded_head(segments: Sequence[str]) -> list[str]:
+    """Return the segments decoded, up to a subresource ``proxy`` if there is one."""
+    if all(map(_PLAIN_SEGMENT.fullmatch, segments)):
+        return list(segments)
+    decoded: list[str] = []
+    last = len(segments) - 1
+    for index, segment in enumerate(segments):
+        text = decode_component(segment)
+        if text or index != last:
+            refuse_path_segment(text)
+            decoded.append(text)
+        if text == "proxy" and _is_subresource(decoded):
+            _check_tail(segments[index + 1 :])
+            break
+    return decoded
+
+
+def _is_subresource(decoded: Sequence[str]) -> bool:
+    """Tell whether the last segment stands where a path has its subresource."""
+    rest = decoded[2 if decoded[0] == "api" else 3 :]
+    if rest[:1] == ["namespaces"] and len(rest) > 2:
+        rest = rest[2:]
+    return len(rest) == 3
+
+
+def _check_tail(segments: Sequence[str]) -> None:
+    """Refuse a tail that a server on the way could read as a path outside of the proxy."""
+    for segment in segments:
+        text = decode_component(segment)
+        if not text.isprintable() or {".", ".."} & set(text.replace("\\", "/").split("/")):
+            raise bad_request("the path behind a proxy has a segment that is not allowed")
+
+
+def _resource_request(
+    method: str, path: _ResourcePath, query: Query, resources: ResourceTable, prefix: str
+) -> ResourceRequest:
+    resource = _served(path, resources)
+    namespace, in_pod = _without_prefix(path.namespace, prefix)
+    name = path.name
+    if (resource.group, resource.plural) == ("", "namespaces"):
+        name, in_pod = _without_prefix(name, prefix)
+        if path.name and not name:
+            raise not_found(resource.group_resource, path.name)
+        if not path.name:
+            query, in_pod = _selected_without_prefix(query, prefix)
+    if path.namespace and not namespace:
+        raise not_found(resource.group_resource, name)
+    request = ResourceRequest(
+        _verb(method, path, query),
+        resource,
+        path.version,
+        namespace,
+        name,
+        path.subresource,
+        path.tail,
+        query,
+        in_pod,
+    )
+    _refuse_shape(request)
+    return request
+
+
+def _served(path: _ResourcePath, resources: ResourceTable) -> ResourceType:
+    """Return the resource of a path, if it is served there."""
+    resource = resources.by_plural(path.group, path.plural)
+    if (
+        resource is None
+        or resource.policy is ServingPolicy.HIDDEN
+        or not resource.serves_version(path.version)
+        or (path.subresource and not resource.serves_subresource(path.subresource))
+    ):
+        raise no_such_path()
+    return resource
+
+
+def _without_prefix(namespace: str, prefix: str) -> tuple[str, bool]:
+    """Return a namespace in tenant spelling, and whether it was in upstream spelling.
+
+    It is empty if there can be no such namespace: a tenant creates none that begins with the
+    prefix.
+    """
+    if not namespace.startswith(prefix):
+        return namespace, False
+    below = namespace.removeprefix(prefix)
+    return ("" if below.startswith(prefix) else below), True
+
+
+def _selected_without_prefix(query: Query, prefix: str) -> tuple[Query, bool]:
+    """Return a query for Namespaces whose field selector names them in tenant spelling.
+
+    A client in a pod watches its own Namespace by the name that its token's volume has.
+    """
+    selector = next((value for key, value in query if key == "fieldSelector"), "")
+    if f"={prefix}" not in selector:
+        return query, False
+    terms = tuple(
+        replace(term, value=term.value.removeprefix(prefix))
+        if term.field == "metadata.name"
+        else term
+        for term in parse_field_selector(selector)
+    )
+    kept = tuple(each for each in query if each[0] != "fieldSelector")
+    return (*kept, ("fieldSelector", render_field_selector(terms))), True
+
+
+def _verb(method: str, path: _ResourcePath, query: Query) -> str:
+    verb = VERBS.get(method, "")
+    if method == "HEAD" and not path.name:
+        return ""  # a list has none
+    if verb == "get" and not path.name:
+        return "watch" if _watches(query) else "list"
+    if verb == "delete" and not path.name:
+        return "deletecollection"
+    return verb
+
+
+def _watches(query: Query) -> bool:
+    return query_flag(next((value for key, value in query if key == "watch"), None))
+
+
+def query_flag(value: str | None) -> bool:
+    """Read a flag in a query as k8s.io/apimachinery does: all but ``0`` and ``false`` is true."""
+    return value is not None and value != "0" and value.lower() != "false"
+
+
+def _refuse_shape(request: ResourceRequest) -> None:
+    """Refuse what has no route: a path of the other scope, or a method that a path lacks."""
+    if request.namespace and not request.resource.namespaced:
+        raise no_such_path()
+    if request.resource.namespaced and not request.namespace:
+        if request.name:
+            raise no_such_path()
+        if request.verb not in EVERY_NAMESPACE_VERBS:
+            raise method_not_allowed()
+    if not _has_method(request):
+        raise method_not_allowed()
+
+
+def _has_method(request: ResourceRequest) -> bool:
+    if request.subresource == "proxy" and not request.verb:
+        return True
+    if not request.resource.serves_verb(request.verb, request.subresource):
+        return False
+    if request.subresource:
+        return bool(request.verb)
+    return request.verb in (OBJECT_VERBS if request.name else COLLECTION_VERBS)

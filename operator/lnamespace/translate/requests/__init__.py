@@ -1,0 +1,8 @@
+"""Translate a request but for its body: its URL and its headers.
+
+- :mod:`~lnamespace.translate.requests.targets`: the URL upstream.
+- :mod:`~lnamespace.translate.requests.selection`: the selectors in it;
+  :mod:`~lnamespace.translate.requests.event_selection`: those over Events.
+- :mod:`~lnamespace.translate.requests.continuation`: continue tokens.
+- :mod:`~lnamespace.translate.requests.headers`: headers, both ways.
+"""

@@ -1,0 +1,110 @@
+"""Selectors of a request in upstream spelling."""
+
+from dataclasses import replace
+
+from lnamespace.kube.objects import MANAGED_BY
+from lnamespace.kube.resources import RBAC
+from lnamespace.translate.names.view import NAMESPACES, View
+from lnamespace.translate.objects.confinement.certificates import signer_up
+from lnamespace.translate.objects.keys import manager_up, own_key_up, role_key_up
+from lnamespace.translate.objects.labels import NAMESPACE_NAME
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import GroupResource, ResourceType
+from lnamespace.translate.protocol.selectors import (
+    FieldTerm,
+    LabelTerm,
+    parse_field_selector,
+)
+from lnamespace.translate.protocol.status import bad_request
+from lnamespace.translate.requests.event_selection import (
+    EventSelector,
+    JudgedTerm,
+    judge_event_term,
+)
+
+CLUSTER_ROLES = GroupResource(RBAC, "clusterroles")
+EVENTS = {"": "involvedObject", "events.k8s.io": "regarding"}
+"""The field of an Event that says what it is about, by API group."""
+
+
+def fields_up(
+    request: ResourceRequest, terms: tuple[FieldTerm, ...], view: View
+) -> tuple[FieldTerm, ...]:
+    """Return a field selector in upstream spelling, without terms that upstream cannot judge.
+
+    Raises
+    ------
+    Refused
+        If such a term is in the selector of a deletion, which would then delete too much.
+    """
+    judged = tuple(_judge(request, each, terms, view) for each in terms)
+    residual = [term for term, each in zip(terms, judged, strict=True) if each.residual]
+    if residual and request.verb == "deletecollection":
+        raise bad_request(f"field selector on {residual[0].field} needs the kind of the object")
+    return tuple(each.upstream for each in judged if each.upstream is not None)
+
+
+def residual_fields(request: ResourceRequest, view: View) -> tuple[FieldTerm, ...]:
+    """Return the terms that objects in tenant spelling are still to be judged by.
+
+    Upstream finds more than the tenant asked for where a selector on Events does not name the kind
+    that they are about: it decides whether a name has the prefix, and whether there is a namespace.
+    """
+    if request.verb not in {"list", "watch"} or request.resource.kind != "Event":
+        return ()
+    terms = parse_field_selector(request.parameter("fieldSelector") or "")
+    return tuple(each for each in terms if _judge(request, each, terms, view).residual)
+
+
+def labels_up(
+    request: ResourceRequest,
+    requirements: tuple[LabelTerm, ...],
+    view: View,
+    *,
+    own: bool = True,
+) -> tuple[LabelTerm, ...]:
+    """Return a label selector in upstream spelling.
+
+    Parameters
+    ----------
+    own
+        Whether the tenant's own objects are selected; those of the platform bear labels under
+        their plain keys.
+
+    Raises
+    ------
+    Refused
+        If it selects by a label of the gateway, which no tenant sees.
+    """
+    return tuple(_label_up(request.resource, each, view, own=own) for each in requirements)
+
+
+def _judge(
+    request: ResourceRequest, term: FieldTerm, terms: tuple[FieldTerm, ...], view: View
+) -> JudgedTerm:
+    resource = request.resource
+    about = EVENTS.get(resource.group) if resource.plural == "events" else None
+    if about is not None and term.field.startswith(f"{about}."):
+        return judge_event_term(term, terms, EventSelector(about, request.namespace), view)
+    value = term.value
+    if term.field == "metadata.name":
+        value = view.name_up(resource, value)
+    elif term.field == "metadata.namespace":
+        value = view.namespace_up(value)
+    elif term.field == "spec.signerName" and resource.plural == "certificatesigningrequests":
+        value = signer_up(value, view)
+    return JudgedTerm(replace(term, value=value))
+
+
+def _label_up(resource: ResourceType, term: LabelTerm, view: View, *, own: bool) -> LabelTerm:
+    if term.key == view.tenant_label:
+        raise bad_request(f"label {term.key} is reserved by the platform")
+    if resource.namespaced or not own:
+        return term
+    values = term.values
+    if resource.group_resource == NAMESPACES and term.key == NAMESPACE_NAME:
+        values = tuple(map(view.namespace_up, values))
+    elif term.key == MANAGED_BY:
+        values = tuple(manager_up(view, each) for each in values)
+    key_up = role_key_up if resource.group_resource == CLUSTER_ROLES else own_key_up
+    return replace(term, key=key_up(view, term.key), values=values)

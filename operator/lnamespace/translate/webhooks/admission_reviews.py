@@ -1,0 +1,167 @@
+"""What the API server asks the admission webhooks of a tenant, and what they answer.
+
+An AdmissionReview goes down to the webhook in tenant spelling. What the webhook would change comes
+up as a JSON patch, and is translated as if the tenant had sent it: it can do no more.
+"""
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from lnamespace.kube.resources import RBAC
+from lnamespace.translate.bodies.answers import AnswerTranslator
+from lnamespace.translate.bodies.patches import JSON_PATCH, patch_up
+from lnamespace.translate.names.acting_users import user_info_down
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.plans import Encoded, Foreign, object_of
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import Refused, bad_request
+from lnamespace.translate.webhooks.review_bodies import decoded, envelope, read_members
+
+_ANSWERED = ("uid", "allowed", "status", "warnings")
+"""Members of an answer that are kept. Annotations would enter the platform's audit log."""
+
+
+class _AdmissionRequest(msgspec.Struct, frozen=True, rename="camel"):
+    kind: dict[str, str]
+    resource: dict[str, str]
+    request_kind: dict[str, str] | None = None
+    request_resource: dict[str, str] | None = None
+    sub_resource: str = ""
+    name: str = ""
+    namespace: str = ""
+    user_info: dict[str, Any] = {}
+
+
+class _AdmissionResponse(msgspec.Struct, frozen=True, rename="camel"):
+    allowed: bool = False
+    patch: str | None = None
+    patch_type: str | None = None
+
+
+class _PatchOperation(msgspec.Struct, frozen=True):
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class AdmissionReview:
+    """A question of the API server: whether, and how changed, something may be written.
+
+    Parameters
+    ----------
+    request
+        What is written, as a request of the tenant.
+    body
+        The review in tenant spelling.
+    """
+
+    request: ResourceRequest
+    body: bytes
+
+    def answer_up(self, answer: bytes, view: View) -> bytes:
+        """Translate the answer of a webhook into upstream spelling.
+
+        Raises
+        ------
+        Refused
+            It is no review.
+        """
+        members, response = read_members(answer, "response")
+        kept = {key: response[key] for key in _ANSWERED if key in response}
+        try:
+            patch = self._patch_up(decoded(members["response"], _AdmissionResponse), view)
+        except Refused as refused:
+            message = f"the patch of the webhook: {refused.status.message}"
+            status = {"code": refused.status.code, "message": message}
+            return envelope(members, response=kept | {"allowed": False, "status": status})
+        return envelope(members, response=kept | patch)
+
+    def _patch_up(self, response: _AdmissionResponse, view: View) -> dict[str, str]:
+        if not (response.allowed and response.patch):
+            return {}
+        try:
+            patch = base64.b64decode(re.sub(r"[\r\n]", "", response.patch), validate=True)
+        except binascii.Error as error:
+            raise bad_request(f"it is not base64: {error}") from error
+        if self.request.resource.group == RBAC:
+            _refuse_other_than_metadata(patch)
+        above = patch_up(self.request, JSON_PATCH, patch, view)
+        return {"patchType": response.patch_type or "", "patch": base64.b64encode(above).decode()}
+
+
+def _refuse_other_than_metadata(patch: bytes) -> None:
+    """Refuse to change what a role gives, or to whom.
+
+    Whether somebody may write that was judged by a dry run, and a webhook can tell one.
+    """
+    operations = decoded(patch, list[_PatchOperation])
+    if not all(each.path.startswith("/metadata/") for each in operations):
+        raise bad_request("webhooks change no rules, roles and subjects")
+
+
+def read_admission_review(body: bytes, view: View) -> AdmissionReview:
+    """Read a question of the API server, which is in upstream spelling.
+
+    Raises
+    ------
+    Refused
+        It is none.
+    Foreign
+        It is about an object that is not the tenant's.
+    """
+    members, asked = read_members(body, "request")
+    admitted = decoded(members["request"], _AdmissionRequest)
+    request = _request_down(admitted, view)
+    below: dict[str, Any] = {**asked, **_grouped_down(admitted, view)}
+    below["userInfo"] = user_info_down(admitted.user_info, view)
+    if "name" in asked:
+        below["name"] = request.name
+    if "namespace" in asked:
+        below["namespace"] = view.namespace_down(admitted.namespace)
+    translator = AnswerTranslator(request, view)
+    below |= _objects_down(asked, translator)
+    return AdmissionReview(request, envelope(members, request=below))
+
+
+def _request_down(admitted: _AdmissionRequest, view: View) -> ResourceRequest:
+    resource = _resource_down(admitted, view)
+    name = view.name_down(resource, admitted.name)
+    namespace = view.namespace_down(admitted.namespace if resource.namespaced else "")
+    if name is None or namespace is None:
+        raise Foreign
+    version = admitted.resource.get("version", "")
+    subresource = admitted.sub_resource
+    return ResourceRequest("patch", resource, version, namespace, name, subresource)
+
+
+def _resource_down(admitted: _AdmissionRequest, view: View) -> ResourceType:
+    group = view.group_down(admitted.resource.get("group", "")) or ""
+    plural, kind = admitted.resource.get("resource", ""), admitted.kind.get("kind", "")
+    # A CustomResourceDefinition may have come just now.
+    unknown = ResourceType(group, plural, kind, bool(admitted.namespace), custom=bool(group))
+    return view.resources.by_plural(group, plural) or unknown
+
+
+def _grouped_down(admitted: _AdmissionRequest, view: View) -> dict[str, dict[str, str]]:
+    found = {
+        "kind": admitted.kind,
+        "resource": admitted.resource,
+        "requestKind": admitted.request_kind,
+        "requestResource": admitted.request_resource,
+    }
+    return {
+        key: each | {"group": view.group_down(each.get("group", "")) or ""}
+        for key, each in found.items()
+        if each
+    }
+
+
+def _objects_down(asked: Encoded, translator: AnswerTranslator) -> Encoded:
+    found = {key: object_of(asked.get(key, Raw(b"null"))) for key in ("object", "oldObject")}
+    return {key: translator.item(members) for key, members in found.items() if members}

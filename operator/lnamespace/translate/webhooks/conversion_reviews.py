@@ -1,0 +1,112 @@
+"""What the API server asks the conversion webhooks of a tenant, and what they answer."""
+
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Raw
+
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.catalogue import plan_of
+from lnamespace.translate.objects.plans import Encoded, Scope
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import bad_request
+from lnamespace.translate.webhooks.review_bodies import decoded, envelope, read_members
+
+_NO_TEXT, _NO_OBJECT = Raw(b'""'), Raw(b"{}")
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    namespace: str = ""
+
+
+class _ConversionQuestion(msgspec.Struct, frozen=True, rename="camel"):
+    desired_api_version: str = msgspec.field(name="desiredAPIVersion", default="")
+    objects: tuple[dict[str, Raw], ...] = ()
+
+
+class _ConversionAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    converted_objects: tuple[dict[str, Raw], ...] | None = None
+
+
+def conversion_down(body: bytes, view: View) -> tuple[bytes, int]:
+    """Return a question of the API server in tenant spelling, and about how many objects it is.
+
+    Raises
+    ------
+    Refused
+        It is none.
+    Foreign
+        It is about an object that is not the tenant's.
+    """
+    members, asked = read_members(body, "request")
+    request = decoded(members["request"], _ConversionQuestion)
+    below = {
+        "desiredAPIVersion": view.api_version_down(request.desired_api_version),
+        "objects": [_Converted.of(each, view).down(each) for each in request.objects],
+    }
+    return envelope(members, request={**asked, **below}), len(request.objects)
+
+
+def converted_up(answer: bytes, view: View, asked: int) -> bytes:
+    """Translate the objects that a webhook converted into upstream spelling.
+
+    Parameters
+    ----------
+    asked
+        How many objects it was to convert: the API server takes no other number.
+
+    Raises
+    ------
+    Refused
+        It is no review, or it has in it what is not the tenant's to write.
+    """
+    members, response = read_members(answer, "response")
+    objects = decoded(members["response"], _ConversionAnswer).converted_objects or ()
+    if objects and len(objects) != asked:
+        raise bad_request(f"the webhook returned {len(objects)} objects, expected {asked}")
+    above = [_Converted.of(each, view).up(each) for each in objects]
+    return envelope(members, response={**response, "convertedObjects": above})
+
+
+def as_without_webhook(body: bytes) -> bytes:
+    """Return the answer to a question with the version alone changed, as strategy ``None`` does.
+
+    Raises
+    ------
+    Refused
+        It is none.
+    """
+    members, asked = read_members(body, "request")
+    request = decoded(members["request"], _ConversionQuestion)
+    wanted = {"apiVersion": request.desired_api_version}
+    response = {
+        "uid": asked.get("uid"),
+        "convertedObjects": [each | wanted for each in request.objects],
+        "result": {"status": "Success"},
+    }
+    return envelope(members, response=response)
+
+
+@dataclass(frozen=True)
+class _Converted:
+    """An object that is converted: its definition may be newer than what is known to be served."""
+
+    api_version: str
+    scope: Scope
+
+    @classmethod
+    def of(cls, members: Encoded, view: View) -> "_Converted":
+        api_version = decoded(members.get("apiVersion", _NO_TEXT), str)
+        kind = decoded(members.get("kind", _NO_TEXT), str)
+        namespace = decoded(members.get("metadata", _NO_OBJECT), _Meta).namespace
+        group, _, version = api_version.removeprefix(view.prefix).rpartition("/")
+        resource = ResourceType(group, "", kind, bool(namespace), custom=True)
+        return cls(f"{group}/{version}", Scope(view, resource))
+
+    def down(self, members: Encoded) -> Encoded:
+        below = plan_of(self.scope.resource).members_down({**members}, self.scope)
+        return below | {"apiVersion": self.api_version}
+
+    def up(self, members: Encoded) -> Encoded:
+        above = plan_of(self.scope.resource).members_up({**members}, self.scope)
+        return above | {"apiVersion": self.scope.view.prefix + self.api_version}
