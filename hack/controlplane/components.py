@@ -162,7 +162,7 @@ def _api_server(ports: Ports, pki: Pki) -> tuple[str, ...]:
         f"--etcd-certfile={etcd_client.certificate}",
         f"--etcd-keyfile={etcd_client.key}",
         "--authorization-mode=RBAC",
-        "--service-cluster-ip-range=10.0.0.0/24",
+        "--service-cluster-ip-range=10.0.0.0/16",
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
         f"--service-account-key-file={pki.service_account_key}",
         f"--service-account-signing-key-file={pki.service_account_key}",

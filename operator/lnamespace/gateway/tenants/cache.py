@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from types import MappingProxyType
 
 from lnamespace.errors import ModelError
 from lnamespace.gateway.discovery.upstream_discovery import UpstreamDiscovery
@@ -51,6 +52,7 @@ _CLASSES = (
 """Kubernetes' own kinds of which the platform may publish objects."""
 _RBAC = (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
 
+_Groups = tuple[DiscoveredGroup, ...]
 Changed = Callable[[WatchedObject | None, WatchedObject | None], None]
 BindingListener = Callable[[WatchedObject | None, WatchedObject | None, int], None]
 """Called with a RoleBinding as it was and is, and the newest version of any that is known."""
@@ -78,7 +80,7 @@ class Tenants:
         self._published = published or Published()
         self._tenants: dict[str, ServedTenant] = {}
         self._roles: Mapping[str, RbacRole] = {}
-        self._tables: dict[tuple[DiscoveredGroup, ...], ResourceTable] = {}
+        self._tables: dict[_Groups, ResourceTable] = {}
         self._shown: Mapping[GroupResource, frozenset[str]] = {}
         self._stale = False
         self.discovery = UpstreamDiscovery(upstream, self._renew_views)
@@ -139,7 +141,7 @@ class Tenants:
         for resource in _CLASSES[1:]:
             # The default PriorityClass is published whatever its name is.
             if resource == PRIORITY_CLASS or _named(resource) in self._published.objects:
-                yield self._reflector(client, resource, self._class_changed)
+                yield self._reflector(client, resource, partial(self._class_changed, resource))
 
     def _reflector(
         self, client: Client, resource: Resource, changed: Changed, selector: str = ""
@@ -170,13 +172,17 @@ class Tenants:
 
     def _fill(self, tenant: ServedTenant) -> None:
         """Give a new tenant what is known of it already."""
+        name, label = tenant.name, self._names.lcluster_label
         for namespace in self._stores[NAMESPACE.plural]:
-            self._namespace_changed(None, namespace)
+            if namespace.labels.get(label) == name:
+                self._namespace_changed(None, namespace)
+        front = f"{name}-"
         for share in self._stores[RESOURCE_QUOTA.plural]:
-            self._share_changed(None, share)
+            if share.namespace.startswith(front):
+                self._share_changed(None, share)
         for resource in _RBAC:
             for item in self._stores[resource.plural]:
-                if _tenant_of(item) == tenant.name:
+                if (item.namespace or item.name).startswith(front):
                     self._rbac_changed(resource.plural, None, item)
 
     def _namespace_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
@@ -211,7 +217,8 @@ class Tenants:
             self._bindings(old, new, self.bindings_version)
         tenant = self._tenants.get(_tenant_of(item))
         if tenant is None:
-            self._class_changed(old, new)
+            if plural == CLUSTER_ROLE.plural:
+                self._class_changed(CLUSTER_ROLE, old, new)
         elif item.name == CLUSTER_ACCOUNT_BINDING and item.namespace:
             tenant.namespaces.grant(item.namespace, granted=new is not None)
         elif new:
@@ -219,13 +226,28 @@ class Tenants:
         else:
             tenant.remove(plural, item.key)
 
-    def _class_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
-        item = new or old
-        if item and not item.namespace and self._names.lcluster_label not in item.labels:
-            # A list brings all at once: the views are made anew once, after it.
-            if not self._stale:
-                asyncio.get_running_loop().call_soon(self._renew_views)
-            self._stale = True
+    def _class_changed(
+        self, resource: Resource, old: WatchedObject | None, new: WatchedObject | None
+    ) -> None:
+        """Renew the views after a change of what every tenant sees of the platform.
+
+        Not after one of any other object: each LCluster brings a role for its managers, and with a
+        thousand of them half of the gateway's time went into views that were as before.
+        """
+        if not any(each and self._is_published(resource, each) for each in (old, new)):
+            return
+        # A list brings all at once: the views are made anew once, after it.
+        if not self._stale:
+            asyncio.get_running_loop().call_soon(self._renew_views)
+        self._stale = True
+
+    def _is_published(self, resource: Resource, item: WatchedObject) -> bool:
+        label = self._names.lcluster_label
+        if self._published.names(_named(resource), [(item.name, item.labels)], label):
+            return True
+        return (
+            resource == PRIORITY_CLASS and label not in item.labels and is_global_default(item.raw)
+        )
 
     # What follows from it.
 
@@ -236,9 +258,9 @@ class Tenants:
         if roles != self._roles:
             # Otherwise a definition of one tenant had every watch of all others confirmed anew.
             self._roles = roles
-        self._tables = {}
+        known, self._tables = self._tables, {}
         for tenant in self._tenants.values():
-            tenant.see(self._view(tenant.cluster), self._roles)
+            tenant.see(self._view(tenant.cluster, known), self._roles)
 
     def _published_roles(self) -> Mapping[str, RbacRole]:
         store = self._stores.get(CLUSTER_ROLE.plural)
@@ -267,13 +289,15 @@ class Tenants:
             if self._names.lcluster_label not in item.labels and is_global_default(item.raw)
         )
 
-    def _view(self, cluster: LCluster) -> View:
+    def _view(
+        self, cluster: LCluster, known: Mapping[_Groups, ResourceTable] = MappingProxyType({})
+    ) -> View:
+        """Return the names of a tenant; tables that are known already are not made again."""
         name = cluster.name
         groups = TenantGroups(name, self._published)
         mine = tuple(each for each in self.discovery.groups if groups.down(each.name) is not None)
-        table = self._tables.get(mine)
-        if table is None:
-            table = self._tables[mine] = resource_table(mine, name, self._published)
+        table = self._tables.get(mine) or known.get(mine)
+        table = self._tables[mine] = table or resource_table(mine, name, self._published)
         own = {self._names.lcluster_annotation: cluster.uid}
         return View(
             name,
