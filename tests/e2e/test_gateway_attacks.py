@@ -123,6 +123,28 @@ def _timeless(body: bytes) -> str:
     return json.dumps(read)
 
 
+def test_an_owner_of_another_tenants_kind_is_nobody(cluster: GatewayCluster, root: Api) -> None:
+    """Whether the garbage collector took an object told which kinds the other tenant had."""
+    kinds = (("tenancy.loblaw.digital/v1beta1", "LCluster"), (f"{VICTIM}-example.com/v1", "Widget"))
+    owners = [
+        {"apiVersion": version, "kind": kind, "name": VICTIM, "uid": kind}
+        for version, kind in kinds
+    ]
+    body = {"metadata": {"name": "owned", "ownerReferences": owners}}
+    root.create(ns_path("default", "configmaps"), body)
+    stored = cluster.admin.get(ns_path(f"{ATTACKER}-default", "configmaps", "owned"))
+    versions = [each["apiVersion"] for each in stored["metadata"]["ownerReferences"]]
+    assert all(each.startswith(f"{ATTACKER}-") for each in versions), versions
+    shown = root.get(ns_path("default", "configmaps", "owned"))
+    assert shown["metadata"]["ownerReferences"] == owners
+
+
+def test_nobody_deletes_a_namespace_that_every_cluster_has(root: Api) -> None:
+    for name in ("default", "kube-system", "kube-public"):
+        assert "may not be deleted" in refusal(root.delete, f"{NAMESPACES}/{name}")
+        assert not root.get(f"{NAMESPACES}/{name}")["metadata"].get("deletionTimestamp")
+
+
 def test_nobody_reaches_the_binding_of_the_tenants_account(
     cluster: GatewayCluster, bob: Resident, root: Api
 ) -> None:

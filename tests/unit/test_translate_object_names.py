@@ -81,6 +81,13 @@ def test_bad_names_are_refused(plural: str, body: dict[str, Any], code: int, wor
     assert (status.code, words in status.message) == (code, True)
 
 
+@pytest.mark.parametrize("spec", [{}, {"spec": {}}, {"spec": {"conversion": {"strategy": "None"}}}])
+def test_who_applies_a_part_of_a_definition_names_no_group(spec: dict[str, Any]) -> None:
+    """A server-side apply of the labels was refused: ``the API group "" is built in``."""
+    body = {"metadata": {"name": "widgets.example.com"}} | spec
+    assert judged("customresourcedefinitions", body) is None
+
+
 def test_the_words_are_those_of_a_plain_api_server() -> None:
     status = judged("namespaces", named("Bad_x"))
     assert status is not None

@@ -188,7 +188,7 @@ BOTH_WAYS = [
             reference("Namespace", "acme-prod"),
             reference("Gadget", "acme-g", "acme-example.com/v1"),
             reference("Deployment", "d", "apps/v1"),
-            reference("Unknown", "u", "unknown.io/v1"),
+            reference("Unknown", "u", "acme-unknown.io/v1"),
         ],
     ),
 ]
@@ -426,6 +426,29 @@ def test_a_label_that_adds_to_roles_is_made_private() -> None:
         LABEL: "acme",
     }
     assert down("clusterroles", upstream) == own
+
+
+def owner(version: str) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": "Widget", "name": "w", "uid": "u"}
+
+
+@pytest.mark.parametrize(
+    ("version", "upstream"),
+    [
+        ("v1", "v1"),
+        ("apps/v1", "apps/v1"),
+        ("example.com/v1", "acme-example.com/v1"),
+        ("beta-example.com/v2", "acme-beta-example.com/v2"),
+        ("acme-nothing.io/v1", "acme-acme-nothing.io/v1"),
+    ],
+)
+@pytest.mark.parametrize("plural", ["configmaps", "deployments"])
+def test_an_owner_is_of_no_kind_of_another_tenant(plural: str, version: str, upstream: str) -> None:
+    """Whether the garbage collector took the object said which kinds another tenant had."""
+    own = {"metadata": {"name": "a", "ownerReferences": [owner(version)]}}
+    found = up(plural, own)
+    assert found["metadata"]["ownerReferences"] == [owner(upstream)]
+    assert down(plural, found) == own
 
 
 def test_what_an_operator_inside_marks_is_not_marked_for_the_platforms() -> None:

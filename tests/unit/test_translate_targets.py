@@ -12,6 +12,7 @@ from lnamespace.translate.requests.targets import (
     ListedObjects,
     is_dynamic_volume,
     manager_of,
+    refuse_deletion,
     upstream_target,
 )
 
@@ -360,3 +361,26 @@ def test_deleting_all_bindings_leaves_that_of_the_tenants_account() -> None:
     assert selector["fieldSelector"].split(",")[-1] == "metadata.name!=lcluster:account"
     request = translation.asked("rolebindings", "list")
     assert "?" not in upstream_target(request, translation.ACME)
+
+
+@pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
+def test_a_namespace_that_every_cluster_has_may_not_be_deleted(name: str) -> None:
+    """A slip of one user took all that was in ``default``; a plain API server refuses it."""
+    with pytest.raises(Refused) as refused:
+        refuse_deletion(asked(f"/api/v1/namespaces/{name}", "DELETE"))
+    status = refused.value.status
+    assert status.code == 403
+    assert status.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+
+
+@pytest.mark.parametrize(
+    ("target", "method"),
+    [
+        ("/api/v1/namespaces/kube-node-lease", "DELETE"),
+        ("/api/v1/namespaces/prod", "DELETE"),
+        ("/api/v1/namespaces/default", "PUT"),
+        ("/api/v1/namespaces/default/pods/default", "DELETE"),
+    ],
+)
+def test_all_else_may_be_deleted(target: str, method: str) -> None:
+    refuse_deletion(asked(target, method))

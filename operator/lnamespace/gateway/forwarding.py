@@ -36,6 +36,7 @@ from lnamespace.translate.requests.targets import (
     LISTING_VERBS,
     READ_VERBS,
     manager_of,
+    refuse_deletion,
     refuse_foreign_write,
     upstream_target,
 )
@@ -124,6 +125,7 @@ class Forwarder:
         if call.request.verb in READ_VERBS:
             return ApplyBasis()
         refuse_foreign_write(call.request, call.view)
+        refuse_deletion(call.request)
         await confirm_own_volume(self.upstream, call)
         basis = await apply_basis(self.upstream, call)
         return replace(basis, requester=await kept_requester(self.upstream, call))

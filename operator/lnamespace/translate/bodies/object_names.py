@@ -89,7 +89,8 @@ def _refuse_name(resource: ResourceType, name: str, stem: str, view: View) -> No
 def _refuse_foreign_group(members: Encoded, name: str, view: View) -> None:
     spec = object_of(members.get("spec", b"null")) or {}
     group = text_of(spec.get("group", b"null")) or ""
-    if is_reserved_group(group):
+    # Who applies but its labels names no group.
+    if group and is_reserved_group(group):
         why = f'the API group "{group}" is built in'
         raise forbidden(CRDS, name, why)
     if group in view.platform_groups:

@@ -16,6 +16,7 @@ from lnamespace.model.quantities import ShownTotals
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.translate.names.allowances import Allowances
 from lnamespace.translate.names.webhook_routes import WebhookRoute
+from lnamespace.translate.protocol.policies import is_reserved_group
 from lnamespace.translate.protocol.resources import (
     GroupResource,
     ResourceTable,
@@ -155,6 +156,16 @@ class View:
         """Return ``GROUP/VERSION`` in upstream spelling."""
         group, slash, version = api_version.rpartition("/")
         return f"{self.group_up(group)}{slash}{version}"
+
+    def owner_version_up(self, api_version: str) -> str:
+        """Return ``GROUP/VERSION`` of an owner in upstream spelling, whether it is served or not.
+
+        The garbage collector deletes an object whose owner's kind exists and whose owner does not:
+        as it is, a group of another tenant would tell whether that tenant has the kind.
+        """
+        group = api_version.rpartition("/")[0]
+        common = not group or is_reserved_group(group) or group in self.platform_groups
+        return api_version if common else self.prefix + api_version
 
     def api_version_down(self, api_version: str) -> str:
         """Return ``GROUP/VERSION`` in tenant spelling."""

@@ -23,7 +23,7 @@ from lnamespace.translate.objects.plans import (
     text_of,
 )
 from lnamespace.translate.objects.quotas import resource_key_down, resource_key_up
-from lnamespace.translate.objects.references import REFERENCE, OwnersPlan
+from lnamespace.translate.objects.references import OWNER, OwnersPlan
 from lnamespace.translate.objects.spellings import (
     CLUSTER_ROLE,
     NAMESPACE,
@@ -134,7 +134,7 @@ TEMPLATE_METADATA = ObjectPlan(
     {
         "labels": UpOnly(LabelsPlan()),
         "annotations": UpOnly(AnnotationsPlan()),
-        "ownerReferences": ListPlan(REFERENCE),
+        "ownerReferences": ListPlan(OWNER),
     }
 )
 """The metadata of a template, which is copied into the objects that are made of it."""

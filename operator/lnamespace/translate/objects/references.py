@@ -1,7 +1,7 @@
 """References to other objects, whose kind decides how their name is spelled."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,13 @@ from lnamespace.translate.objects.plans import (
     object_of,
     text_of,
 )
-from lnamespace.translate.objects.spellings import API_VERSION, CLUSTER_ROLE, GROUP, NAMESPACE
+from lnamespace.translate.objects.spellings import (
+    API_VERSION,
+    CLUSTER_ROLE,
+    GROUP,
+    NAMESPACE,
+    OWNER_VERSION,
+)
 from lnamespace.translate.protocol.resources import ResourceType, ServingPolicy
 
 INERT = "inert:"
@@ -27,6 +33,13 @@ Names of tenants' ClusterRoles begin with the tenant's prefix upstream, and no o
 """
 
 
+_MEMBERS: dict[str, FieldRule] = {
+    "apiVersion": API_VERSION,
+    "apiGroup": GROUP,
+    "namespace": NAMESPACE,
+}
+
+
 @dataclass(frozen=True)
 class ReferencePlan(KeepsKeys):
     """Translate a reference with ``apiVersion`` or ``apiGroup``, ``kind``, ``name``, ``namespace``.
@@ -34,6 +47,7 @@ class ReferencePlan(KeepsKeys):
     A kind that the tenant is not served keeps its name.
     """
 
+    rules: Mapping[str, FieldRule] = field(default_factory=lambda: _MEMBERS)
     guarded = True
 
     def up(self, value: Any, scope: Scope) -> Any:
@@ -44,7 +58,7 @@ class ReferencePlan(KeepsKeys):
     def members_up(self, members: Encoded, scope: Scope) -> Encoded:
         """Translate the members of a reference in place, and return them."""
         resource = referred(members, scope.view)
-        for key, rule in _MEMBERS.items():
+        for key, rule in self.rules.items():
             if key in members:
                 members[key] = rule.up(members[key], scope)
         _rename(members, resource, scope.view.name_up)
@@ -59,7 +73,7 @@ class ReferencePlan(KeepsKeys):
 
     def members_down(self, members: Encoded, scope: Scope) -> Encoded:
         """Translate the members of a reference in place, and return them."""
-        for key, rule in _MEMBERS.items():
+        for key, rule in self.rules.items():
             if key in members:
                 members[key] = rule.down(members[key], scope)
         _rename(members, referred(members, scope.view), partial(_name_down, scope.view))
@@ -67,15 +81,11 @@ class ReferencePlan(KeepsKeys):
 
     def child(self, key: str) -> FieldRule | None:
         """Return the rule of a member; that of the name needs the kind beside it."""
-        return _MEMBERS.get(key)
+        return self.rules.get(key)
 
 
-_MEMBERS: dict[str, FieldRule] = {
-    "apiVersion": API_VERSION,
-    "apiGroup": GROUP,
-    "namespace": NAMESPACE,
-}
 REFERENCE = ReferencePlan()
+OWNER = ReferencePlan(_MEMBERS | {"apiVersion": OWNER_VERSION})
 
 
 def _name_down(view: View, resource: ResourceType, name: str) -> str | None:
@@ -124,7 +134,7 @@ class OwnersPlan(Leaf):
     def up(self, value: Any, scope: Scope) -> Any:
         """Return owners in upstream spelling."""
         owners = list_of(value)
-        return value if owners is None else [REFERENCE.up(each, scope) for each in owners]
+        return value if owners is None else [OWNER.up(each, scope) for each in owners]
 
     def down(self, value: Any, scope: Scope) -> Any:
         """Return owners in tenant spelling."""
@@ -134,12 +144,12 @@ class OwnersPlan(Leaf):
             return value
         owners = [object_of(each) or {} for each in list_of(value) or []]
         shown = [each for each in owners if not _text(each, "apiVersion").startswith(domain)]
-        return [REFERENCE.members_down(each, scope) for each in shown]
+        return [OWNER.members_down(each, scope) for each in shown]
 
     def child(self, key: str) -> FieldRule | None:
         """Return the rule of an owner, whatever its index."""
         del key
-        return REFERENCE
+        return OWNER
 
 
 @dataclass(frozen=True)

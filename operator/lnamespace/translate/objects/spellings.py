@@ -18,6 +18,7 @@ NAMESPACE = Spelling(View.namespace_up, View.namespace_down)
 """The name of a namespace; empty stays empty."""
 NAMESPACE_OR_ALL = Spelling(_namespace_or_all_up, View.namespace_down)
 """The name of a namespace, or ``*``."""
+OWNER_VERSION = Spelling(View.owner_version_up, View.api_version_down)
 GROUP = Spelling(View.group_up, View.group_down)
 API_VERSION = Spelling(View.api_version_up, View.api_version_down)
 USER = Spelling(View.user_up, View.user_down)

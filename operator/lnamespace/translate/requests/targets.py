@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from lnamespace.kube.resources import RBAC
 from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, SHARE_QUOTA
-from lnamespace.translate.names.view import View, is_provisioned
+from lnamespace.translate.names.view import NAMESPACES, View, is_provisioned
 from lnamespace.translate.objects.labels import CLAIMED_BY
 from lnamespace.translate.objects.spellings import PLATFORMS_ROLES
 from lnamespace.translate.protocol.percent import encode_query, encode_segment
@@ -37,9 +37,8 @@ CONNECTIONS = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources whose answers are no objects, but streams of bytes."""
 PERSISTENT_VOLUMES = GroupResource("", "persistentvolumes")
 NAMESPACE_ROLES = frozenset(GroupResource(RBAC, plural) for plural in ("roles", "rolebindings"))
-
-
 RESOURCE_QUOTAS = GroupResource("", "resourcequotas")
+_IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 
 
 class ListedObjects(StrEnum):
@@ -105,6 +104,19 @@ def refuse_foreign_write(request: ResourceRequest, view: View) -> None:
     if resource.policy is ServingPolicy.SHARED or request.name in published:
         why = "it is published by the platform and read-only"
         raise forbidden(resource.group_resource, request.name, why)
+
+
+def refuse_deletion(request: ResourceRequest) -> None:
+    """Refuse to delete a namespace that every cluster has.
+
+    Raises
+    ------
+    Refused
+        403, in the words of the admission plugin NamespaceLifecycle.
+    """
+    is_namespace = request.resource.group_resource == NAMESPACES and not request.subresource
+    if is_namespace and request.verb == "delete" and request.name in _IMMORTAL:
+        raise forbidden(NAMESPACES, request.name, "this namespace may not be deleted")
 
 
 def _refuse_hidden(request: ResourceRequest, view: View) -> None:
