@@ -200,6 +200,20 @@ def test_a_client_side_apply_is_followed_by_server_side_ones_without_a_warning(
     assert json.loads(kept)["metadata"]["namespace"] == HERE
 
 
+def test_who_is_not_listed_is_told_whom_to_ask_by_a_kubectl_that_knows_nothing_yet(
+    lclusters: LClusters, alice: Resident, tmp_path: Path
+) -> None:
+    """A kubectl without a cache asks for discovery first; it said "unknown" of the refusal."""
+    del alice  # Her LCluster is there.
+    stranger = lclusters.person_without_access("library", "stranger")
+    command = ("kubectl", "--cache-dir", str(tmp_path), "get", "namespaces")
+    result = run(*command, env=stranger.environment)
+    assert result.code == 1
+    assert 'User "stranger" is not listed in the users of LCluster "library"' in result.err
+    assert "ask one of its managers" in result.err
+    assert "unknown" not in result.err
+
+
 def test_a_rollout_has_a_history_and_goes_back(alice: Resident) -> None:
     one, two = "example.com/web:1", "example.com/web:2"
     here(alice, "apply", "-f", "-", stdin=json.dumps(deployment("rolled", one))).ok()

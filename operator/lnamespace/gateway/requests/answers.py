@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from http import HTTPStatus
-from http.client import responses
+from http.client import FORBIDDEN, responses
 
 import msgspec
 
@@ -21,6 +21,8 @@ from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.status import ApiStatus, Refused, too_many_requests
 from lnamespace.translate.requests.headers import NOT_CACHED, headers_down
 
+_TEXT = "text/plain; charset=utf-8"
+_DISCOVERY = "g=apidiscovery.k8s.io"
 _STEP = 16 * 1024
 """Bytes of events that are translated before others may run: a millisecond or two."""
 
@@ -122,10 +124,14 @@ def _error_event(status: ApiStatus) -> bytes:
 
 async def refuse(exchange: Exchange, refused: Refused) -> None:
     """Answer with a refusal in Kubernetes' words."""
-    headers = [("Content-Type", JSON), NOT_CACHED]
+    # client-go reads no Status where it asks for aggregated discovery, and shows text as it is.
+    # kubectl asks that first, and told who has no access "unknown" instead of whom to ask.
+    as_text = refused.status.code == FORBIDDEN and _DISCOVERY in exchange.request.value("accept")
+    headers = [("Content-Type", _TEXT if as_text else JSON), NOT_CACHED]
     patience = (refused.status.details or {}).get("retryAfterSeconds")
     if patience:
         headers.append(("Retry-After", str(patience)))
     if refused.status.code == 401:
         headers.append(("WWW-Authenticate", 'Bearer realm="kubernetes"'))
-    await exchange.answer(refused.status.code, headers, refused.status.encode())
+    body = refused.status.message.encode() if as_text else refused.status.encode()
+    await exchange.answer(refused.status.code, headers, body)
