@@ -200,6 +200,25 @@ def test_a_client_side_apply_is_followed_by_server_side_ones_without_a_warning(
     assert json.loads(kept)["metadata"]["namespace"] == HERE
 
 
+def test_a_binding_that_was_applied_is_applied_by_the_server_without_a_warning(
+    alice: Resident,
+) -> None:
+    """The check of escalation tried kubectl's second write first, and met that conflict."""
+    group = "rbac.authorization.k8s.io"
+    body = {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "readers", "namespace": HERE},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "User", "name": "dave", "apiGroup": group}],
+    }
+    alice.kubectl("apply", "-f", "-", stdin=json.dumps(body)).ok()
+    for _ in range(2):
+        result = alice.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(body))
+        result.ok()
+        assert result.err == ""
+
+
 def test_who_is_not_listed_is_told_whom_to_ask_by_a_kubectl_that_knows_nothing_yet(
     lclusters: LClusters, alice: Resident, tmp_path: Path
 ) -> None:

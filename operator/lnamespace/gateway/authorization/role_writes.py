@@ -14,7 +14,8 @@ from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.rbac.attributes import MASTERS, Attributes, User
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.escalation import confirm_no_escalation, is_rbac_write
-from lnamespace.translate.bodies.encoded import answer_down, request_up
+from lnamespace.translate.bodies.encoded import answer_down, media_type_of, request_up
+from lnamespace.translate.bodies.patches import APPLY_PATCH
 from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.requests.targets import manager_of, upstream_target
@@ -52,9 +53,11 @@ class RoleWriteGuard:
 
     async def _dry_run(self, call: TenantCall) -> bytes:
         sent = call.exchange.request
-        kept = tuple(each for each in call.request.query if each[0] != "dryRun")
-        request = replace(call.request, query=(*kept, ("dryRun", "All")))
         content_type = sent.value("content-type")
+        if call.writes_last_applied and media_type_of(content_type) == APPLY_PATCH:
+            # It is in conflict with itself (see there). What has others' fields is refused later.
+            call = replace(call, request=call.with_parameter("force", "true"))
+        request = call.with_parameter("dryRun", "All")
         content_type, body = request_up(request, content_type, sent.body, call.view)
         manager = manager_of(sent.value("user-agent"), content_type)
         target = upstream_target(request, call.view, default_manager=manager)

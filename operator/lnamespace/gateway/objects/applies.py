@@ -24,12 +24,6 @@ from lnamespace.translate.objects.confinement.ownership import (
 from lnamespace.translate.objects.confinement.rules import Path
 from lnamespace.translate.objects.last_applied import LAST_APPLIED
 
-_LAST_APPLIED_MANAGER = "kubectl-last-applied"
-"""As whom kubectl writes what it has read in the annotation, after a server-side apply.
-
-The API server writes the annotation too, in upstream spelling: so what kubectl read is another
-value than what is stored, and it was in conflict with itself.
-"""
 _LAST_APPLIED_FIELD = f".metadata.annotations.{LAST_APPLIED}"
 
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
@@ -81,7 +75,7 @@ async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
     if media_type != APPLY_PATCH:
         return ApplyBasis()
     manager = call.parameter("fieldManager")
-    kept = frozenset({_LAST_APPLIED_FIELD} if manager == _LAST_APPLIED_MANAGER else ())
+    kept = frozenset({_LAST_APPLIED_FIELD} if call.writes_last_applied else ())
     if not adds_fields(request.resource):
         return ApplyBasis(unwritten=kept)
     response = await read_stored(upstream, call)
@@ -98,5 +92,4 @@ async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
 
 def by_force(call: TenantCall) -> TenantCall:
     """Return an apply that wins all conflicts."""
-    query = tuple(each for each in call.request.query if each[0] != "force")
-    return replace(call, request=replace(call.request, query=(*query, ("force", "true"))))
+    return replace(call, request=call.with_parameter("force", "true"))

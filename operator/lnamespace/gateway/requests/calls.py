@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lnamespace.gateway.fairness.shares import Share
 from lnamespace.gateway.http.exchange import Exchange
@@ -81,6 +81,20 @@ class TenantCall:
     def parameter(self, name: str) -> str:
         """Return a parameter of the query; empty without it."""
         return next((value for key, value in self.request.query if key == name), "")
+
+    def with_parameter(self, name: str, value: str) -> ResourceRequest:
+        """Return the request with another value of a parameter of the query."""
+        query = tuple(each for each in self.request.query if each[0] != name)
+        return replace(self.request, query=(*query, (name, value)))
+
+    @property
+    def writes_last_applied(self) -> bool:
+        """Return whether kubectl writes what it has read in the annotation, after an apply.
+
+        The API server writes the annotation too, in upstream spelling: so what kubectl read is
+        another value than what is stored, and it was in conflict with itself.
+        """
+        return self.parameter("fieldManager") == "kubectl-last-applied"
 
     def number(self, name: str) -> int:
         """Return a parameter of the query that is a number; 0 without it.
