@@ -245,9 +245,7 @@ class Tenants:
         label = self._names.lcluster_label
         if self._published.names(_named(resource), [(item.name, item.labels)], label):
             return True
-        return (
-            resource == PRIORITY_CLASS and label not in item.labels and is_global_default(item.raw)
-        )
+        return resource == PRIORITY_CLASS and self._is_default_priority(item)
 
     # What follows from it.
 
@@ -286,8 +284,11 @@ class Tenants:
         return frozenset(
             item.name
             for item in self._stores.get(PRIORITY_CLASS.plural, ())
-            if self._names.lcluster_label not in item.labels and is_global_default(item.raw)
+            if self._is_default_priority(item)
         )
+
+    def _is_default_priority(self, item: WatchedObject) -> bool:
+        return self._names.lcluster_label not in item.labels and is_global_default(item.raw)
 
     def _view(
         self, cluster: LCluster, known: Mapping[_Groups, ResourceTable] = MappingProxyType({})
