@@ -74,7 +74,9 @@ spec:
 def test_who_is_not_listed_learns_what_to_ask_for(hal: Person) -> None:
     hal.kubectl("lns", "kubeconfig", "gamma").ok()
     refused = hal.kubectl("--context=gamma", "get", "ns")
-    assert "kubectl lns grant lc/gamma" in refused.err
+    assert "kubectl lns grant lc/gamma --user USER" in refused.err
+    refused = hal.kubectl("sudo", "--context=gamma", "get", "ns")
+    assert "kubectl lns grant lc/gamma --user USER" in refused.err
 
 
 def test_a_manager_lets_others_in(gwen: Person, hal: Person) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -309,6 +310,62 @@ def test_deletion_leaves_nothing_of_the_tenant_and_takes_nothing_else(admin: Api
         assert [operation for operation, _ in records(admin, name)] == ["APPLY", "DELETE"]
     make(admin, "gone")
     end(admin, "gone")
+
+
+def test_retained_namespaces_keep_what_is_in_them_and_hold_the_name(admin: Api) -> None:
+    make(admin, "kept", deletionPolicy="Retain")
+    role = {"metadata": {"name": "kept-role", "labels": {LABEL: "kept"}}, "rules": []}
+    admin.create(rbac_path("clusterroles"), role)
+    widgets = definition("kept-example.com", **{LABEL: "kept"})
+    admin.create(CRDS, widgets)
+    namespace(admin, "kept-prod", **{LABEL: "kept"})
+    eventually(lambda: admin.find(binding("kept-prod")))
+    admin.create(ns_path("kept-prod", "configmaps"), {"metadata": {"name": "data"}})
+    eventually(lambda: [operation for operation, _ in records(admin, "kept-prod")] == ["APPLY"])
+    end(admin, "kept")
+    left = [item["metadata"]["name"] for item in admin.items("/api/v1/namespaces")]
+    left = [name for name in left if name.startswith("kept-")]
+    assert sorted(left) == sorted([*(f"kept-{name}" for name in SYSTEM), "kept-prod"])
+    assert admin.find(ns_path("kept-prod", "configmaps", "data"))
+    assert admin.find(f"{CRDS}/{widgets['metadata']['name']}")
+    assert not any(admin.find(binding(name)) for name in left)
+    for kind in ("clusterroles", "clusterrolebindings"):
+        names = [item["metadata"]["name"] for item in admin.items(rbac_path(kind))]
+        assert [name for name in names if "kept" in name] == []
+    assert [operation for operation, _ in records(admin, "kept-prod")] == ["APPLY", "DELETE"]
+    assert "kept-" in refused(admin, LCLUSTERS, manifest("kept"))
+    for name in left:
+        admin.delete(ns_path(name))
+    admin.delete(f"{CRDS}/{widgets['metadata']['name']}")
+    eventually(lambda: not any(admin.find(ns_path(name)) for name in left))
+    make(admin, "kept")
+    end(admin, "kept")
+
+
+def test_only_administrators_say_that_namespaces_outlive_their_lcluster(people: People) -> None:
+    """What stays is in use, and no limit counts it and nobody is charged for it."""
+    alice = people.person("alice")
+    body = manifest("forever", deletionPolicy="Retain")
+    assert "administrators" in refusal(alice.api.create, LCLUSTERS, body)
+    change: Object = {"spec": {"deletionPolicy": "Retain"}}
+    assert "administrators" in refusal(alice.api.patch, path("acme"), change)
+
+
+def test_an_orphaning_deletion_is_refused_and_says_how_namespaces_stay(admin: Api) -> None:
+    """No owner reference could be taken off the Namespaces, so they would have gone."""
+    make(admin, "orphan")
+    ways = (
+        partial(admin.delete, propagationPolicy="Orphan"),
+        partial(admin.delete, orphanDependents="true"),
+    )
+    for delete in ways:
+        assert "lns set lc/orphan --deletion-policy Retain" in refusal(delete, path("orphan"))
+    admin.patch(path("orphan"), {"spec": {"deletionPolicy": "Retain"}})
+    admin.delete(path("orphan"), propagationPolicy="Orphan")
+    eventually(lambda: admin.find(path("orphan")) is None)
+    assert admin.find(ns_path("orphan-default"))
+    for name in SYSTEM:
+        admin.delete(ns_path(f"orphan-{name}"))
 
 
 def test_what_an_operator_of_the_tenants_own_makes_is_left_alone(admin: Api) -> None:

@@ -60,7 +60,7 @@ from lnamespace.model.lcluster import (
     LClusterSpec,
     LClusterStatus,
 )
-from lnamespace.model.lnamespace import Metadata
+from lnamespace.model.lnamespace import DeletionPolicy, Metadata
 from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING
 from lnamespace.model.subject import Member
 
@@ -264,6 +264,21 @@ def test_a_terminating_lcluster_works_until_its_namespaces_are_gone() -> None:
         *(f"delete namespaces {name}" for name in SYSTEM),
     ]
     assert len(decide_revocations(seen)) == len(objects)
+
+
+def test_retained_namespaces_stay_and_lose_the_account_at_once() -> None:
+    spec = msgspec.structs.replace(SPEC, deletion_policy=DeletionPolicy.RETAIN)
+    retained = msgspec.structs.replace(LCLUSTER, spec=spec)
+    seen = observed(*COMPLETE, lcluster=retained, lifecycle=Lifecycle.TERMINATING)
+    held = namespace(CLUSTER_ACCOUNT_BINDING)
+    editor = CLUSTER_ROLE_BINDING, ("", NAMES.cluster_editor("acme"))
+    account = ROLE_BINDING, (SYSTEM[0], CLUSTER_ACCOUNT_BINDING)
+    seen = replace(seen, objects={**seen.objects, **dict.fromkeys((editor, account), held)})
+    actions = decide_lcluster(seen, NOW).actions
+    assert sorted(told(actions)) == [
+        "delete clusterrolebindings lcluster:account",
+        "delete rolebindings lcluster:account",
+    ]
 
 
 CONTENT, FAILURE = "NamespaceContentRemaining", "NamespaceDeletionContentFailure"

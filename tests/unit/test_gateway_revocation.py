@@ -317,4 +317,4 @@ async def test_who_has_a_certificate_of_another_lcluster_reads_that(tenant: str,
 
 
 async def test_who_is_not_listed_reads_who_adds_them() -> None:
-    assert "kubectl lns grant lc/acme" in await refused_to(Login("eve"))
+    assert "kubectl lns grant lc/acme --user USER" in await refused_to(Login("eve"))

@@ -73,8 +73,9 @@ def test_the_file_is_what_the_code_generates(capsys: pytest.CaptureFixture[str])
     assert yaml.safe_load(FILE.read_text()) == CRD
 
 
-def test_an_lcluster_has_no_profile_and_no_deletion_policy() -> None:
-    assert {"profile", "deletionPolicy"}.isdisjoint(SPEC["properties"])
+def test_an_lcluster_has_no_profile() -> None:
+    assert "profile" not in SPEC["properties"]
+    assert SPEC["properties"]["deletionPolicy"]["default"] == "Delete"
     assert SPEC["properties"]["suspend"]["enum"] == ["", "Closed", "ReadOnly"]
 
 

@@ -372,7 +372,7 @@ def test_what_is_not_waited_for_gives_no_context(flag: str, kubectl: Recorded) -
     assert len(kubectl.asked) == 1
 
 
-@pytest.mark.parametrize("flag", ["--profile=big", "--deletion-policy=Retain", "--name=x"])
+@pytest.mark.parametrize("flag", ["--profile=big", "--name=x"])
 def test_flags_that_an_lcluster_has_not_are_refused(flag: str, kubectl: Recorded) -> None:
     with pytest.raises(UsageError, match="unknown flag"):
         create_lcluster(["acme", flag])

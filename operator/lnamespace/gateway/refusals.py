@@ -21,8 +21,8 @@ def no_tenant(host: str) -> Refused:
 def not_listed(login: Login, tenant: str) -> Refused:
     """Return the refusal of somebody who has no access, which says whom to ask."""
     advice = (
-        f"ask one of its managers to add you, by `kubectl lns grant lc/{tenant}` on the platform's "
-        "cluster"
+        f"ask one of its managers to run, in the platform's cluster: kubectl lns grant lc/{tenant} "
+        "--user USER"
     )
     if login.tenant:
         # Nobody can add the holder of a certificate that another LCluster issued.

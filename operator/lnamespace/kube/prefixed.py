@@ -6,7 +6,7 @@ deleted; a name alone is enough to refuse the prefix to somebody new.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -40,11 +40,16 @@ FIRST_KINDS = (
 )
 """Kinds that can refuse the deletion of other objects, and so are deleted first."""
 
-OTHER_KINDS = (
+RETAINED_KINDS = (
     CUSTOM_RESOURCE_DEFINITION,
+    Resource("", "v1", "PersistentVolume", "persistentvolumes"),
+)
+"""Kinds without which what is in Namespaces is lost: custom resources, and the data of claims."""
+
+OTHER_KINDS = (
+    *RETAINED_KINDS,
     CLUSTER_ROLE_BINDING,
     CLUSTER_ROLE,
-    Resource("", "v1", "PersistentVolume", "persistentvolumes"),
     Resource(
         "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests"
     ),
@@ -122,13 +127,17 @@ class PrefixedObjects:
         """Return all objects of some kinds."""
         return tuple(await self._list_all(kinds, ""))
 
-    async def sweep(self, tenant: str) -> tuple[ClusterObject, ...]:
-        """Delete the objects of a tenant; return those that were there, gone or not."""
+    async def sweep(
+        self, tenant: str, kept: Collection[Resource] = ()
+    ) -> tuple[ClusterObject, ...]:
+        """Delete the objects of a tenant but for some kinds; return what was there, gone or not."""
         found: list[ClusterObject] = []
         for kinds in (FIRST_KINDS, OTHER_KINDS):
             of_kinds = [
                 each
-                for each in await self._list_all(kinds, f"{self.label}={tenant}")
+                for each in await self._list_all(
+                    (kind for kind in kinds if kind not in kept), f"{self.label}={tenant}"
+                )
                 if each.begins_with(f"{tenant}-")
             ]
             await asyncio.gather(*map(self._delete, of_kinds))

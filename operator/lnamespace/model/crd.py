@@ -17,6 +17,7 @@ from lnamespace.model.lnamespace import (
     NAME_MAX,
     PLURAL,
     VERSION,
+    DeletionPolicy,
     Spec,
     Status,
     TenantSpec,
@@ -122,9 +123,7 @@ def _root_schema(description: str, spec: Schema) -> Schema:
 
 
 def _spec_schema() -> Schema:
-    schema = tenant_spec_schema(Spec, KIND)
-    schema["properties"]["deletionPolicy"]["default"] = "Delete"
-    return schema
+    return tenant_spec_schema(Spec, KIND)
 
 
 def build_version(name: str, schema: Schema, columns: Iterable[Column]) -> Schema:
@@ -162,6 +161,7 @@ def tenant_spec_schema(type_: type[TenantSpec], kind: str) -> Schema:
     """Return the schema of the spec of a kind, with the rules that all such kinds have."""
     schema = structural_schema(type_)
     properties = schema["properties"]
+    properties["deletionPolicy"]["default"] = DeletionPolicy.DELETE.value
     for key in ("users", "managers", "sudoers"):
         _as_member_list(properties[key])
     properties["sudoers"]["x-kubernetes-validations"] = [

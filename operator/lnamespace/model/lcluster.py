@@ -2,10 +2,8 @@
 
 An LCluster is a cluster of a tenant's own, which a gateway shows in the platform's cluster: the
 tenant's namespace ``prod`` is the Namespace ``acme-prod``. The name of an LCluster has no dash, so
-the names of one tenant never begin with those of another.
-
-There is no deletion policy: what an LCluster leaves behind would hold its name for ever, and
-nobody could reach it.
+the names of one tenant never begin with those of another. Namespaces that an LCluster leaves behind
+(``deletionPolicy: Retain``) hold its name.
 """
 
 import re

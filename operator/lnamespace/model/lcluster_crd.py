@@ -59,6 +59,9 @@ def _name_rules() -> list[Schema]:
             ".metadata",
         ),
         validation_rule(
-            f"!(self.metadata.name in [{reserved}])", "metadata.name is reserved", ".metadata"
+            f"!(self.metadata.name in [{reserved}])",
+            "metadata.name is reserved: names that Kubernetes or platforms give begin with it and "
+            "a dash; choose another",
+            ".metadata",
         ),
     ]

@@ -44,7 +44,7 @@ SUPERSEDED_MAX = 10
 
 
 class DeletionPolicy(StrEnum):
-    """What becomes of the Namespace when its LNamespace is deleted."""
+    """What becomes of the Namespaces when their LNamespace or LCluster is deleted."""
 
     DELETE = "Delete"
     RETAIN = "Retain"
@@ -172,6 +172,13 @@ class TenantSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
         ),
     ] = ""
     billing: Annotated[Billing, Meta(description="Who pays.")] = Billing()
+    deletion_policy: Annotated[
+        DeletionPolicy,
+        Meta(
+            description="What becomes of its Namespaces when this object is deleted: they go "
+            "(Delete), or stay, with nobody's access to them (Retain)."
+        ),
+    ] = DeletionPolicy.DELETE
     deletion_protection: Annotated[
         bool, Meta(description="Refuse to delete this object until this is false.")
     ] = False
@@ -199,13 +206,6 @@ class TenantSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 class Spec(TenantSpec, frozen=True, rename="camel", omit_defaults=True):
     """What the LNamespace should be."""
 
-    deletion_policy: Annotated[
-        DeletionPolicy,
-        Meta(
-            description="Whether the Namespace goes when the LNamespace is deleted (Delete) or "
-            "stays, with nobody's access to it (Retain)."
-        ),
-    ] = DeletionPolicy.DELETE
     profile: Annotated[
         str,
         Meta(

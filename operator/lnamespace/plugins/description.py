@@ -97,13 +97,18 @@ def fact(label: str, value: str) -> str:
 def _facts(lns: Object, now: datetime) -> str:
     spec = lns["spec"]
     uid = lns.get("status", {}).get("namespaceUID")
-    policy = str(spec.get("deletionPolicy") or "Delete")
     return requested_lines(lns, now) + "".join(
         (
             fact("Namespace", f"{name_of(lns)} (UID {uid})" if uid else "<none yet>"),
-            fact("Deletion", policy + (", protected" if spec.get("deletionProtection") else "")),
+            fact("Deletion", deletion(spec)),
         )
     )
+
+
+def deletion(spec: Object) -> str:
+    """Return what a deletion would do."""
+    policy = str(spec.get("deletionPolicy") or "Delete")
+    return policy + (", protected" if spec.get("deletionProtection") else "")
 
 
 def requested_lines(lns: Object, now: datetime) -> str:

@@ -8,6 +8,7 @@ from shlex import quote
 from lnamespace.plugins.description import (
     access_table,
     billing_lines,
+    deletion,
     fact,
     indented,
     ready_lines,
@@ -40,13 +41,12 @@ def render_lcluster(lcluster: Object, me: Caller, now: datetime, colour: bool) -
 
 def _facts(lcluster: Object, now: datetime) -> str:
     spec, status = lcluster["spec"], lcluster.get("status", {})
-    protected = "protected" if spec.get("deletionProtection") else "<none>"
     return requested_lines(lcluster, now) + "".join(
         (
             fact("Address", str(status.get("address") or "<none>")),
             fact("Namespaces", str(status.get("namespaces") or 0)),
             fact("Suspended", str(spec.get("suspend") or "<none>")),
-            fact("Deletion", protected),
+            fact("Deletion", deletion(spec)),
         )
     )
 

@@ -142,8 +142,8 @@ def set_command(arguments: Arguments) -> int:
         told = ", ".join(f"--{flag}" for flag in (*flags, "billing-label", "deletion-protection"))
         raise UsageError(f"write kubectl lns set NAME, and what: {told}")
     target = _target(arguments)
-    if target.kind == LCLUSTER and (unknown := SETTINGS.keys() & values.texts.keys()):
-        raise UsageError(f"an LCluster has no --{min(unknown)}")
+    if target.kind == LCLUSTER and "profile" in values.texts:
+        raise UsageError("an LCluster has no --profile")
     edit: Edit = lambda spec: set_values(spec, values)  # noqa: E731 - one line says it
     return change(target, edit)
 

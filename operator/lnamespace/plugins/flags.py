@@ -332,6 +332,4 @@ CREATE_FLAGS = Flags(
     optional=frozenset(("dry-run",)),
     shorts={"o": "output"},
 )
-CREATE_CLUSTER_FLAGS = CREATE_FLAGS._replace(
-    valued=CREATE_FLAGS.valued - {"profile", "deletion-policy"}
-)
+CREATE_CLUSTER_FLAGS = CREATE_FLAGS._replace(valued=CREATE_FLAGS.valued - {"profile"})

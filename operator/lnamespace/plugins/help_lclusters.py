@@ -71,6 +71,9 @@ Options:
         A further label of the bill; may be repeated.
     --label=KEY=VALUE:
         A label of the LCluster; may be repeated.
+    --deletion-policy=Delete|Retain:
+        What becomes of the namespaces when the LCluster is deleted: they go, or stay with all that
+        is in them and nobody's access, and hold the name. Administrators of LClusters may set it.
     --deletion-protection=false:
         Refuse to delete the LCluster until this is taken back.
     --wait=true, --timeout=60s:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 POD_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 MANIFEST_BYTES = 4 * 2**20  # so much of a file is looked at for its namespace
 LCLUSTER_GROUP = "lcluster:users"  # of all that the lists of an LCluster let in
+VERSION = "/version"  # everybody may read it on an ordinary cluster
 NO_CONTEXT = "current-context must exist"
 
 
@@ -61,6 +62,8 @@ def checked(command: SudoCommand) -> tuple[str, ...]:
 
         me = caller(asked)
         return permitted_within(kubectl, me, found).flags(me.username)
+    if asked.code and (refused := not_let_in(kubectl)):
+        raise refused
     if found is None:
         raise unclear
     me = caller(asked)
@@ -70,6 +73,16 @@ def checked(command: SudoCommand) -> tuple[str, ...]:
 def in_lcluster(asked: Reply) -> bool:
     """Return whether the answer to `start_whoami` is that of a gateway for LClusters."""
     return not asked.code and LCLUSTER_GROUP in caller(asked).groups
+
+
+def not_let_in(kubectl: Kubectl) -> KubectlError | None:
+    """Return why the API server answers nothing; None if it does.
+
+    A gateway tells who is not listed in an LCluster whom to ask. `kubectl auth whoami` replaces
+    that by words of its own.
+    """
+    reply = kubectl.start_get(VERSION).reply()
+    return reply.failure() if reply.code else None
 
 
 class SeveralNamespaces(PluginError):

@@ -56,8 +56,8 @@ def decide_lcluster(observation: LClusterObservation, now: datetime) -> LCluster
     """Decide the first step of a reconcile of an LCluster.
 
     An LCluster that is gone loses its grants. Of one that is terminating the Namespaces are
-    deleted, and its account keeps its grants until nothing is left; of one that is gone they stay,
-    should we ever be wrong.
+    deleted, and its account keeps its grants until nothing is left; where they are retained, it
+    loses them at once. Of one that is gone the Namespaces stay, should we ever be wrong.
     """
     match observation.lifecycle:
         case Lifecycle.OTHER_CLASS | Lifecycle.UNREADABLE:
@@ -66,6 +66,8 @@ def decide_lcluster(observation: LClusterObservation, now: datetime) -> LCluster
             return LClusterDecision(now, actions=decide_revocations(observation))
         case Lifecycle.TERMINATING:
             if not observation.holds_finalizer:
+                return LClusterDecision(now, actions=decide_revocations(observation))
+            if observation.retained:
                 return LClusterDecision(now, actions=decide_revocations(observation))
             return LClusterDecision(now, actions=_endings(observation))
         case Lifecycle.ACTIVE:

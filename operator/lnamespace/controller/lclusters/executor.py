@@ -25,7 +25,7 @@ from lnamespace.controller.observation import Lifecycle
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
-from lnamespace.kube.prefixed import PrefixedObjects
+from lnamespace.kube.prefixed import RETAINED_KINDS, PrefixedObjects
 from lnamespace.model.lcluster import LCluster
 
 Executed = tuple[LClusterObservation, LClusterResult]
@@ -104,9 +104,10 @@ class LClusterExecutor:
         return []
 
     async def _end(self, seen: LClusterObservation, decision: LClusterDecision) -> Executed:
-        """Delete everything of the tenant, then let the LCluster go.
+        """Delete what is to go of the tenant, then let the LCluster go.
 
-        Its name is free once it is gone, so nothing may be left then.
+        Its name is free once it is gone, so nothing may be left then. Retained Namespaces hold the
+        name as anybody's would, and nobody is charged for them.
         """
         failures = await self.applier.apply(decision.actions)
         if not seen.holds_finalizer:
@@ -117,8 +118,9 @@ class LClusterExecutor:
         seen = self.observer.renew(seen)
         remaining, more = await self._sweep(seen)
         failures += more
-        charges = await self.charges.record(seen.lcluster, seen.own, decision.now)
-        remaining = (*(f"namespaces {each.key[1]}" for each in seen.own), *remaining)
+        going = () if seen.retained else seen.own
+        charges = await self.charges.record(seen.lcluster, going, decision.now)
+        remaining = (*(f"namespaces {each.key[1]}" for each in going), *remaining)
         if not (remaining or failures or charges.failures):
             failures += await self.applier.apply(decide_revocations(seen))
         if not (remaining or failures or charges.failures):
@@ -129,10 +131,10 @@ class LClusterExecutor:
     async def _sweep(self, seen: LClusterObservation) -> tuple[tuple[str, ...], list[ClusterError]]:
         """Delete the cluster-scoped objects; once nothing is left of them, only at the very end."""
         uid = seen.lcluster.uid
-        if seen.own and uid in self.swept:
+        if seen.own and uid in self.swept and not seen.retained:
             return (), []
         try:
-            found = await self.objects.sweep(seen.name)
+            found = await self.objects.sweep(seen.name, RETAINED_KINDS if seen.retained else ())
         except ClusterError as error:
             return (), [error]
         if not found:

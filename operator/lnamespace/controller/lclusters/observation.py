@@ -12,6 +12,7 @@ from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.state import ObservedObject
 from lnamespace.model.lcluster import LCluster
+from lnamespace.model.lnamespace import DeletionPolicy
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class LClusterObservation:
     def holds_finalizer(self) -> bool:
         """Return whether the LCluster has our finalizer, and so may have made something."""
         return self.conventions.names.lcluster_finalizer in self.lcluster.metadata.finalizers
+
+    @property
+    def retained(self) -> bool:
+        """Return whether the Namespaces are to outlive the LCluster."""
+        return self.lcluster.spec.deletion_policy is DeletionPolicy.RETAIN
 
     @property
     def established(self) -> bool:

@@ -70,11 +70,6 @@ def labels_up(
     own
         Whether the tenant's own objects are selected; those of the platform bear labels under
         their plain keys.
-
-    Raises
-    ------
-    Refused
-        If it selects by a label of the gateway, which no tenant sees.
     """
     return tuple(_label_up(request.resource, each, view, own=own) for each in requirements)
 
@@ -98,7 +93,8 @@ def _judge(
 
 def _label_up(resource: ResourceType, term: LabelTerm, view: View, *, own: bool) -> LabelTerm:
     if term.key == view.tenant_label:
-        raise bad_request(f"label {term.key} is reserved by the platform")
+        # No object has it that a tenant sees, and upstream none has the tenant's key for it.
+        return replace(term, key=own_key_up(view, term.key))
     if resource.namespaced or not own:
         return term
     values = term.values
