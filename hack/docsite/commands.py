@@ -5,8 +5,9 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
 from lnamespace.cli import arguments_parser
-from lnamespace.plugins import help as plugin_help
-from lnamespace.plugins.help_lclusters import CREATE_LCLUSTER
+from lnamespace.plugins.help.create import CREATE, CREATE_LCLUSTER
+from lnamespace.plugins.help.lns import HELP_OF, LNS
+from lnamespace.plugins.help.sudo import SUDO
 from lnamespace.settings import Settings
 
 from docsite.markdown import block, code, page, prose, table
@@ -34,13 +35,13 @@ def lnamespace() -> str:
 def plugins() -> str:
     """Return what the kubectl plugins say of themselves."""
     helps = {
-        "create lns": plugin_help.CREATE,
+        "create lns": CREATE,
         "create lcluster": CREATE_LCLUSTER,
-        "sudo": plugin_help.SUDO,
-        "lns": plugin_help.LNS,
+        "sudo": SUDO,
+        "lns": LNS,
     }
-    subcommands = sorted(set(plugin_help.HELP_OF) - {"create"})
-    helps |= {f"lns {name}": plugin_help.HELP_OF[name] for name in subcommands}
+    subcommands = sorted(set(HELP_OF) - {"create"})
+    helps |= {f"lns {name}": HELP_OF[name] for name in subcommands}
     return page(
         "kubectl plugins",
         "What `--help` says. With examples and their output: [the commands](../commands.md).",

@@ -40,7 +40,7 @@ def _modules(folder: Path) -> dict[str, bytes]:
     """Return the files of the plugins: the package's own docstring, and their folder."""
     root = folder / "operator"
     package = root / "lnamespace"
-    paths = [package / "__init__.py", *sorted((package / "plugins").glob("*.py"))]
+    paths = [package / "__init__.py", *sorted((package / "plugins").rglob("*.py"))]
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 

@@ -31,7 +31,7 @@ def alone(program: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_a_plugin_imports_the_standard_library_and_its_neighbours(module: Path) -> None:
     for name in imported(module):
         known = name.partition(".")[0] in sys.stdlib_module_names
@@ -39,7 +39,8 @@ def test_a_plugin_imports_the_standard_library_and_its_neighbours(module: Path) 
 
 
 def test_every_plugin_is_imported_where_nothing_is_installed() -> None:
-    names = [f"{OURS}.{path.stem}" for path in MODULES if path.stem != "__init__"]
+    paths = [path.relative_to(SOURCE).with_suffix("") for path in MODULES]
+    names = [".".join(path.parts) for path in paths if path.name != "__init__"]
     program = f"import importlib; [importlib.import_module(name) for name in {names}]; "
     done = alone(program + "print(*(n for n in sys.modules if n.startswith('lnamespace')))")
     assert done.returncode == 0, done.stderr
@@ -48,7 +49,14 @@ def test_every_plugin_is_imported_where_nothing_is_installed() -> None:
 
 
 @pytest.mark.parametrize(
-    "modules", ["sudo", "lns listing rows", "create creation", "lns complete", "sudo_check"]
+    "modules",
+    [
+        "commands.sudo",
+        "commands.lns views.listing views.rows",
+        "commands.create commands.creation",
+        "commands.lns commands.complete",
+        "sudo.check",
+    ],
 )
 def test_no_command_waits_for_what_takes_long_to_import(modules: str) -> None:
     slow = {"asyncio", "enum", "importlib", "json", "pathlib", "re", "subprocess", "typing"}

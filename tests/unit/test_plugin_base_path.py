@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from lnamespace.gateway import refusals
-from lnamespace.plugins.base_path import UNNAMED
-from lnamespace.plugins.kubectl import Kubectl
+from lnamespace.plugins.cluster.kubectl import UNNAMED, Kubectl
 
 GATEWAY = "https://gateway.example.com/clusters/acme"
 UNNAMED_ERROR = f"Error from server (NotFound): the server could not find it: {UNNAMED}; use"

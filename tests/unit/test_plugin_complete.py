@@ -21,7 +21,7 @@ ANSWERS = {
 
 
 def complete(function: str, kubectl: Path, *argv: str) -> tuple[int, str, str]:
-    program = f"from lnamespace.plugins.complete import {function}; {function}()"
+    program = f"from lnamespace.plugins.commands.complete import {function}; {function}()"
     done = subprocess.run(
         [sys.executable, "-S", "-c", program, *argv],
         env={"PYTHONPATH": str(ROOT / "operator"), "KUBECTL": str(kubectl), "PATH": os.defpath},

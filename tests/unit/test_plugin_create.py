@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lnamespace.plugins.create import create_lnamespace
+from lnamespace.plugins.commands.create import create_lnamespace
 
 
 @pytest.fixture

@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from lnamespace.plugins import discovery
-from lnamespace.plugins.discovery import SUFFIX_VARIABLE, discovering
-from lnamespace.plugins.errors import NotHere, PluginError
-from lnamespace.plugins.lnamespaces import default_sudoers_group, group
+from lnamespace.plugins.commands import entry
+from lnamespace.plugins.commands.entry import discovering
+from lnamespace.plugins.model.api_group import SUFFIX_VARIABLE, group
+from lnamespace.plugins.model.lnamespaces import default_sudoers_group
+from lnamespace.plugins.runtime.errors import NotHere, PluginError
 
 KUBECTL = """\
 #!/bin/sh
@@ -63,7 +64,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     return made
 
 
-def command(*there: str, name: str = "") -> tuple[list[str], discovery.Command]:
+def command(*there: str, name: str = "") -> tuple[list[str], entry.Command]:
     """A command that works in some groups only, and in which it was run."""
     tried: list[str] = []
 
@@ -128,7 +129,7 @@ def test_what_is_remembered_is_of_one_cluster_and_not_for_ever(
     if change == "context":
         (tmp_path / "kubeconfig").write_text("current-context: other")
     if change == "age":
-        monkeypatch.setattr(discovery, "GROUPS", discovery.GROUPS._replace(seconds=0))
+        monkeypatch.setattr(entry, "GROUPS", entry.GROUPS._replace(seconds=0))
     if change == "damage":
         (tmp_path / "cache" / "lnamespace" / "api-groups").write_text("1\t{")
     assert discovering(run, argv) == 0

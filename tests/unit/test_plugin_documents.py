@@ -10,9 +10,9 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.plugins.documents import dumps, loads
-from lnamespace.plugins.errors import PluginError
-from lnamespace.plugins.kubectl import Reply
+from lnamespace.plugins.cluster.kubectl import Reply
+from lnamespace.plugins.runtime.documents import dumps, loads
+from lnamespace.plugins.runtime.errors import PluginError
 
 SCALARS = st.one_of(
     st.none(),
@@ -53,7 +53,7 @@ def test_without_the_parts_in_c_the_module_json_reads_and_writes() -> None:
     """PyPy has no `make_scanner`, and CPython promises nothing about its own."""
     code = (
         "import sys, _json; del _json.make_scanner; "
-        "from lnamespace.plugins.documents import dumps, loads; "
+        "from lnamespace.plugins.runtime.documents import dumps, loads; "
         "assert 'json' in sys.modules; print(dumps(loads('{\"a\": [1, null, \"\\u00e4\"]}')))"
     )
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

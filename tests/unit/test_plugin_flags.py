@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.plugins.errors import UsageError
-from lnamespace.plugins.flags import SHORTS, VALUED, Flags, FlagTable, parse, read, scan
+from lnamespace.plugins.runtime.errors import UsageError
+from lnamespace.plugins.runtime.flags import SHORTS, VALUED, Flags, FlagTable, parse, read, scan
 
 ANY = st.lists(
     st.one_of(

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from lnamespace.plugins.errors import PluginError
-from lnamespace.plugins.processes import become_kubectl, run_kubectl
-from lnamespace.plugins.values import TYPE_CHECKING
+from lnamespace.plugins.runtime.errors import PluginError
+from lnamespace.plugins.runtime.processes import become_kubectl, run_kubectl
+from lnamespace.plugins.runtime.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,9 +45,9 @@ def test_no_program_outlives_the_command_that_started_it(tmp_path: Path) -> None
     kubectl.write_text('#!/bin/sh\necho $$ > "$0.pid"\nexec sleep 60 <&- >&- 2>&-\n')
     kubectl.chmod(0o755)
     program = (
-        "from lnamespace.plugins.entry import leave, run\n"
-        "from lnamespace.plugins.kubectl import Kubectl\n"
-        "from lnamespace.plugins.errors import PluginError\n"
+        "from lnamespace.plugins.commands.entry import leave, run\n"
+        "from lnamespace.plugins.cluster.kubectl import Kubectl\n"
+        "from lnamespace.plugins.runtime.errors import PluginError\n"
         "import os\n"
         "def command(argv):\n"
         "    Kubectl().start_whoami()\n"
@@ -71,7 +71,7 @@ def test_no_program_outlives_the_command_that_started_it(tmp_path: Path) -> None
 
 
 def test_a_closed_output_is_no_defect() -> None:
-    program = "from lnamespace.plugins.lns import main; main()"
+    program = "from lnamespace.plugins.commands.lns import main; main()"
     command = f'exec "$0" -S -c "{program}" --help >&- 2>&-'
     environment = {"PATH": os.defpath, "PYTHONPATH": str(ROOT)}
     shell = ("sh", "-c", command, sys.executable)

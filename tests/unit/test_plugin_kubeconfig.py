@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lnamespace.plugins.create import create_lcluster
-from lnamespace.plugins.errors import KubectlError, PluginError, UsageError
-from lnamespace.plugins.gateway import GatewayAddress, by_name, by_path, lcluster_of
-from lnamespace.plugins.lns import run_subcommand
+from lnamespace.plugins.commands.create import create_lcluster
+from lnamespace.plugins.commands.lns import run_subcommand
+from lnamespace.plugins.kubeconfig.gateway import GatewayAddress, by_name, by_path, lcluster_of
+from lnamespace.plugins.runtime.errors import KubectlError, PluginError, UsageError
 
 PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 SERVER = "https://gateway.example.com/clusters/acme"

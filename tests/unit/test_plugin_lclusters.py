@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lnamespace.plugins.description_lcluster import render_lcluster
-from lnamespace.plugins.errors import KubectlError, PluginError, UsageError
-from lnamespace.plugins.lnamespaces import LCLUSTER, LNAMESPACE, read_target, typed
-from lnamespace.plugins.lns import run_subcommand
-from lnamespace.plugins.subjects import Caller
+from lnamespace.plugins.commands.lns import run_subcommand
+from lnamespace.plugins.model.lnamespaces import LCLUSTER, LNAMESPACE, read_target, typed
+from lnamespace.plugins.model.subjects import Caller
+from lnamespace.plugins.runtime.errors import KubectlError, PluginError, UsageError
+from lnamespace.plugins.views.description import lcluster_page
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 PATH = "/apis/tenancy.loblaw.digital/v1beta1/lclusters/acme"
@@ -147,7 +147,7 @@ def test_the_page_of_an_lcluster_says_where_it_is_and_who_may_what(
     ],
 )
 def test_the_page_tells_each_what_they_can_do(name: str, told: list[str]) -> None:
-    page = render_lcluster(ACME, Caller(name, ()), NOW, colour=False)
+    page = lcluster_page(ACME, Caller(name, ()), NOW, colour=False)
     _, _, advice = page.partition("You:\n")
     assert [line.partition("kubectl ")[2].removeprefix("lns ") for line in advice.splitlines()] == (
         told

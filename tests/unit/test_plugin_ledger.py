@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.ledger.commands import output
-from lnamespace.plugins.ledger import FORMULA, as_json, harmless, payments, table, write_csv
+from lnamespace.plugins.views.ledger import FORMULA, as_json, harmless, payments, table, write_csv
 
 PRESENT = {
     "costCenter": "2",

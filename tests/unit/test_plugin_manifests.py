@@ -8,7 +8,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.plugins.manifests import namespaces
+from lnamespace.plugins.sudo.manifests import namespaces
 
 BINDING = """\
 apiVersion: rbac.authorization.k8s.io/v1

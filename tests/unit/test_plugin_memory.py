@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from lnamespace.plugins.memory import RECORDS_MAX, Memory, place
-from lnamespace.plugins.values import TYPE_CHECKING, NamedTuple
+from lnamespace.plugins.runtime.memory import RECORDS_MAX, Memory, place
+from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
 
 SOURCE = Path(__file__).resolve().parents[2] / "operator"
 KUBECTL = """\
@@ -202,7 +202,7 @@ class Shell:
 
     def sudo(self, *words: str, cwd: Path | None = None) -> subprocess.Popen[str]:
         path = f"import sys; sys.path.insert(0, {str(SOURCE)!r}); "
-        program = path + DEFAULTS + "from lnamespace.plugins.sudo import main; main()"
+        program = path + DEFAULTS + "from lnamespace.plugins.commands.sudo import main; main()"
         return subprocess.Popen(
             (sys.executable, "-I", "-c", program, *words),
             env={

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.plugins.changes import (
+from lnamespace.plugins.cluster.waiting import standing
+from lnamespace.plugins.commands.creation import read, requested
+from lnamespace.plugins.edits.changes import (
     Grant,
     Listing,
     Values,
@@ -20,17 +22,16 @@ from lnamespace.plugins.changes import (
     revoke,
     set_values,
 )
-from lnamespace.plugins.creation import read, requested
-from lnamespace.plugins.description import render_page
-from lnamespace.plugins.documents import JsonStream
-from lnamespace.plugins.errors import PluginError
-from lnamespace.plugins.flags import CREATE_FLAGS, parse
-from lnamespace.plugins.lnamespaces import check_name, name_fault
-from lnamespace.plugins.roles import access
-from lnamespace.plugins.rows import shown
-from lnamespace.plugins.subjects import Caller, ListEntry, SubjectName, format_instant
-from lnamespace.plugins.terminal import printable, render, width
-from lnamespace.plugins.waiting import standing
+from lnamespace.plugins.model.lnamespaces import check_name, name_fault
+from lnamespace.plugins.model.roles import access
+from lnamespace.plugins.model.subjects import Caller, ListEntry, SubjectName
+from lnamespace.plugins.model.times import format_instant
+from lnamespace.plugins.runtime.documents import JsonStream
+from lnamespace.plugins.runtime.errors import PluginError
+from lnamespace.plugins.runtime.flags import CREATE_FLAGS, parse
+from lnamespace.plugins.runtime.terminal import printable, render, width
+from lnamespace.plugins.views.description import lnamespace_page
+from lnamespace.plugins.views.rows import shown, whole
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 BOB = Caller("bob", ("devs",))
@@ -209,7 +210,7 @@ def test_the_list() -> None:
         "a      <unknown>   user        <none>   al\\x1bice   R-42          5m\n"
     )
     assert shown([item], BOB, NOW, "name") == "lnamespace.tenancy.loblaw.digital/a\n"
-    assert json.loads(shown([item], BOB, NOW, "json"))["items"][0]["spec"] == item["spec"]
+    assert whole([item])["items"][0]["spec"] == item["spec"]
 
 
 def test_a_page_has_no_control_characters_but_line_feeds() -> None:
@@ -219,14 +220,14 @@ def test_a_page_has_no_control_characters_but_line_feeds() -> None:
         status, users=[user(evil)], managers=[user(evil)], requester=evil,
         billing={"costCenter": evil, "labels": {evil: evil}},
     )  # fmt: skip
-    page = render_page(item, BOB, NOW, colour=False)
+    page = lnamespace_page(item, BOB, NOW, colour=False)
     assert all(line.isprintable() for line in page.split("\n"))
     assert "You are not a sudoer" in page
 
 
 def test_a_page_marks_what_has_ended() -> None:
     ended = user("bob", expiresAt="2026-06-01T11:00:00Z")
-    page = render_page(lns(sudoers=[ended]), BOB, NOW, colour=False)
+    page = lnamespace_page(lns(sudoers=[ended]), BOB, NOW, colour=False)
     assert "EXPIRED 2026-06-01T11:00:00Z (60m ago)" in page
 
 

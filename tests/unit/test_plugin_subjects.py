@@ -7,21 +7,23 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.plugins.errors import UsageError
-from lnamespace.plugins.subjects import (
+from lnamespace.plugins.model.subjects import (
     Caller,
     ListEntry,
     SubjectName,
-    age,
     entry,
+    manifest,
+    parse_subject,
+)
+from lnamespace.plugins.model.times import (
+    age,
     format_instant,
     human,
-    manifest,
     parse_duration,
     parse_instant,
-    parse_subject,
     read_instant,
 )
+from lnamespace.plugins.runtime.errors import UsageError
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

@@ -10,17 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.model.names import Names
-from lnamespace.plugins.discovery import SUFFIX_VARIABLE
-from lnamespace.plugins.errors import KubectlError, PluginError, UsageError
-from lnamespace.plugins.lnamespaces import (
-    DEFAULT_SUFFIX,
-    sudo_identity,
-    sudo_namespace,
-)
-from lnamespace.plugins.roles import refusal
-from lnamespace.plugins.subjects import Caller, format_instant
-from lnamespace.plugins.sudo import REPEATED, SudoCommand, parse
-from lnamespace.plugins.sudo_check import checked, file_namespace
+from lnamespace.plugins.commands.sudo import REPEATED, SudoCommand, parse, sudoer_flags
+from lnamespace.plugins.model.api_group import DEFAULT_SUFFIX, SUFFIX_VARIABLE
+from lnamespace.plugins.model.lnamespaces import sudo_identity, sudo_namespace
+from lnamespace.plugins.model.roles import refusal
+from lnamespace.plugins.model.subjects import Caller
+from lnamespace.plugins.model.times import format_instant
+from lnamespace.plugins.runtime.errors import KubectlError, PluginError, UsageError
+from lnamespace.plugins.sudo.manifests import namespaces_of
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 FLAGS = ("--as=me", "--as-group=g")
@@ -258,7 +255,7 @@ def test_a_file_that_is_not_there_is_told_as_kubectl_tells_it(
     """It was told "which namespace?", for the namespace would be in the file."""
     asked.with_name("here.yaml").write_text("metadata:\n  namespace: a\n")
     with pytest.raises(KubectlError) as caught:
-        checked(command(*argv.split()))
+        sudoer_flags(command(*argv.split()))
     assert (str(caught.value), caught.value.exit_code) == (told, 1)
     assert not asked.read_text(), "nothing was begun"
 
@@ -266,10 +263,10 @@ def test_a_file_that_is_not_there_is_told_as_kubectl_tells_it(
 def test_files_are_found_by_their_pattern(asked: Path) -> None:
     asked.with_name("one.yaml").write_text("metadata:\n  namespace: a\n")
     asked.with_name("two.yaml").write_text("metadata:\n  namespace: a\n")
-    assert file_namespace(("*.yaml",)) == "a"
+    assert namespaces_of(("*.yaml",)) == ["a"]
 
 
 def test_the_file_of_a_plugin_is_not_read(asked: Path) -> None:
     with pytest.raises(PluginError, match="kubectl failed"):
-        checked(command("neat", "-f", "missing.yaml"))
+        sudoer_flags(command("neat", "-f", "missing.yaml"))
     assert "config view" in asked.read_text()

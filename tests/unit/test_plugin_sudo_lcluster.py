@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lnamespace.plugins.errors import PluginError
-from lnamespace.plugins.sudo import SudoCommand, parse
-from lnamespace.plugins.sudo_check import checked
+from lnamespace.plugins.commands.sudo import SudoCommand, parse, sudoer_flags
+from lnamespace.plugins.runtime.errors import PluginError
 
 MASTERS = ("--as=alice", "--as-group=system:masters")
 GATEWAY = "https://gateway.example.com/clusters/acme"
@@ -62,7 +61,7 @@ def command(*argv: str) -> SudoCommand:
 @pytest.mark.parametrize("argv", ["get nodes", "-n prod get pods", "create ns prod"])
 def test_a_sudoer_becomes_a_master_of_the_lcluster(argv: str, cluster: Cluster) -> None:
     asked = cluster()
-    assert checked(command(*argv.split())) == MASTERS
+    assert sudoer_flags(command(*argv.split())) == MASTERS
     review = json.loads(asked.with_name("kubectl.review").read_text())
     assert review["spec"]["resourceAttributes"] == {
         "verb": "impersonate",
@@ -75,10 +74,10 @@ def test_files_may_be_for_several_namespaces(cluster: Cluster, tmp_path: Path) -
     files = tmp_path / "both.yaml"
     files.write_text("metadata:\n  namespace: a\n---\nmetadata:\n  namespace: b\n")
     cluster()
-    assert checked(command("apply", "-f", "both.yaml")) == MASTERS
+    assert sudoer_flags(command("apply", "-f", "both.yaml")) == MASTERS
     cluster(groups=("system:authenticated",))
     with pytest.raises(PluginError, match="the files are for several namespaces"):
-        checked(command("apply", "-f", "both.yaml"))
+        sudoer_flags(command("apply", "-f", "both.yaml"))
 
 
 def lnamespace(*sudoers: str) -> dict[str, Any]:
@@ -90,10 +89,10 @@ def test_an_lnamespace_within_the_lcluster_needs_no_more_than_its_own_sudo(
     cluster: Cluster,
 ) -> None:
     cluster(found=lnamespace("alice"))
-    flags = checked(command("-n", "prod", "get", "pods"))
+    flags = sudoer_flags(command("-n", "prod", "get", "pods"))
     assert flags == ("--as=alice", "--as-group=prod-sudoers")
     cluster(found=lnamespace("bob"))
-    assert checked(command("-n", "prod", "get", "pods")) == MASTERS
+    assert sudoer_flags(command("-n", "prod", "get", "pods")) == MASTERS
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_who_is_no_sudoer_learns_whom_to_ask(
 ) -> None:
     cluster(allowed=False, server=server)
     with pytest.raises(PluginError) as caught:
-        checked(command("get", "nodes"))
+        sudoer_flags(command("get", "nodes"))
     told = str(caught.value)
     assert told.startswith(f"you (alice) are not a sudoer of {called}; ")
     assert told.endswith(f"kubectl lns grant lc/{name} --sudoer alice")
@@ -120,13 +119,13 @@ def test_nobody_becomes_a_master_of_another_cluster(group: str, cluster: Cluster
     """Not even who may: in an ordinary cluster sudo is for one namespace."""
     asked = cluster(groups=("system:authenticated", "system:masters", group))
     with pytest.raises(PluginError):
-        checked(command("-n", "prod", "get", "pods"))
+        sudoer_flags(command("-n", "prod", "get", "pods"))
     assert "selfsubjectaccessreviews" not in asked.read_text()
 
 
 def test_the_sudo_of_an_lnamespace_asks_no_more_than_before(cluster: Cluster) -> None:
     asked = cluster(groups=("devs",), found=lnamespace("alice"))
-    assert checked(command("-n", "prod", "get", "pods"))[1] == "--as-group=prod-sudoers"
+    assert sudoer_flags(command("-n", "prod", "get", "pods"))[1] == "--as-group=prod-sudoers"
     assert sorted(asked.read_text().splitlines()) == [
         "auth whoami -o json",
         "get --raw /apis/tenancy.loblaw.digital/v1beta1/lnamespaces/prod",

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lnamespace.plugins import watching
-from lnamespace.plugins.errors import PluginError
-from lnamespace.plugins.flags import parse
-from lnamespace.plugins.kubectl import Kubectl
-from lnamespace.plugins.listing import list_lnamespaces
-from lnamespace.plugins.lns import FLAGS
-from lnamespace.plugins.watching import FAILURES_MAX, changes, observe
+from lnamespace.plugins.cluster import watching
+from lnamespace.plugins.cluster.kubectl import Kubectl
+from lnamespace.plugins.cluster.watching import FAILURES_MAX, changes, observe
+from lnamespace.plugins.commands.lns import FLAGS
+from lnamespace.plugins.runtime.errors import PluginError
+from lnamespace.plugins.runtime.flags import parse
+from lnamespace.plugins.views.listing import list_lnamespaces
 
 # Its answers, one after the other; what it was asked is noted. The last answer is given for ever.
 KUBECTL = """\

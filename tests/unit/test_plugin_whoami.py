@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from lnamespace.plugins.flags import parse
-from lnamespace.plugins.kubectl import Reply
-from lnamespace.plugins.lns import FLAGS
-from lnamespace.plugins.whoami import Choices, cost_centers, open_profiles, show_caller
+from lnamespace.plugins.cluster.kubectl import Reply
+from lnamespace.plugins.commands.lns import FLAGS
+from lnamespace.plugins.runtime.flags import parse
+from lnamespace.plugins.views.whoami import Choices, cost_centers, open_profiles, show_caller
 
 INVALID = 'The LNamespace "x" is invalid: spec.billing.costCenter: '
 SEVERAL = """Required value: several could pay, so say which one:

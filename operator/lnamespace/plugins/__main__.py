@@ -25,7 +25,7 @@ def main() -> int:
     name = sys.argv[0].rpartition("/")[2]
     module, function = PROGRAMS.get(name, PROGRAMS["kubectl-lns"])
     # The module `importlib` takes longer than what it would import.
-    loaded = __import__(f"lnamespace.plugins.{module}", fromlist=[function])
+    loaded = __import__(f"lnamespace.plugins.commands.{module}", fromlist=[function])
     code: int = getattr(loaded, function)()
     return code
 

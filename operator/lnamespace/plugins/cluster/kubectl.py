@@ -1,0 +1,251 @@
+"""kubectl as a subprocess: the thin shell through which everything reaches the API server.
+
+Requests go to raw paths where possible: kubectl then asks just that, without first discovering
+which resources the cluster has, which on a cold cache costs more than all the rest.
+
+An LCluster may be served at a path of the gateway's address, which some `kubectl --raw` leave out.
+Nothing is asked before an answer says that no LCluster was named; then that path is remembered, as
+long as the kubeconfig is the same.
+"""
+
+from __future__ import annotations
+
+from lnamespace.plugins.model.api_group import advised, group
+from lnamespace.plugins.model.lnamespaces import LNAMESPACE, RESOURCE_KINDS, ResourceKind
+from lnamespace.plugins.runtime.documents import dumps, loads
+from lnamespace.plugins.runtime.errors import KubectlError, NotHere, PluginError
+from lnamespace.plugins.runtime.memory import LEADING, Memory, place
+from lnamespace.plugins.runtime.processes import Process, executable
+from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from lnamespace.plugins.model.subjects import Caller
+
+ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+ANSWER_SHOWN = 100  # so many characters of an answer that is none
+REFUSED = "Error from server ("  # and a reason, and a closing bracket
+NO_SUCH_API = "the server could not find the requested resource"
+BASE_PATHS = Memory("base-paths", 6 * 3600)
+UNNAMED = "no LCluster is named by the host or the path"  # the gateway's words
+SERVER = "--server="
+NO_DOOR = (
+    "LNamespaces can be neither created nor changed while their webhook does not answer. All else "
+    "works as before. Try again in a minute, or tell your platform team."
+)
+
+
+class Reply(NamedTuple):
+    """What kubectl answered."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def reason(self) -> str:
+        """The API server's reason for a failure, such as NotFound; empty for another failure."""
+        for line in self.err.splitlines():
+            if line.startswith(REFUSED):
+                return line.removeprefix(REFUSED).partition("):")[0]
+        return ""
+
+    @property
+    def api_missing(self) -> bool:
+        """Whether the cluster does not know the resource at all."""
+        return self.reason == "NotFound" and NO_SUCH_API in self.err
+
+    def failure(self) -> KubectlError:
+        """Return the failure in kubectl's own words."""
+        told = self.err.strip() or f"kubectl failed with exit code {self.code}"
+        return KubectlError(f"{told}\n{NO_DOOR}" if no_door(self.err) else told, self.code)
+
+    def document(self) -> Any:
+        """Return the JSON object that was asked for.
+
+        Raises
+        ------
+        PluginError
+            When kubectl failed, in its own words; or when the answer is something else, such as
+            the page of a proxy that asks for a login.
+
+        """
+        if self.code:
+            raise self.failure()
+        try:
+            document = loads(self.out)
+        except ValueError:
+            document = None
+        if not isinstance(document, dict):
+            start = " ".join(self.out.split())[:ANSWER_SHOWN] or "nothing"
+            raise PluginError(f"the cluster did not answer with a Kubernetes object, but: {start}")
+        return document
+
+
+def no_door(err: str) -> bool:
+    """Return whether the API server could not ask our webhook."""
+    return "failed calling webhook" in err and group() in err
+
+
+def elsewhere(err: str) -> bool:
+    """Return whether the objects may be in another API group than the one that was asked.
+
+    kubectl knows no such kind; or it still knows one that is gone, which is then forbidden; or
+    the group has other kinds, and kubectl looks for the definition of this one.
+    """
+    return any(
+        f'no matches for kind "{one.kind}" in version "{group()}/' in err
+        or f"{one.plural}.{group()} is forbidden" in err
+        for one in RESOURCE_KINDS
+    ) or ("failed to check CRD" in err and "validating data" in err)
+
+
+class Call(NamedTuple):
+    """A kubectl that is running; several may at once.
+
+    ``elsewhere`` takes the words of a failure; if the request went to a wrong path by them, it
+    sends it to the right one.
+    """
+
+    process: Process
+    body: bytes
+    elsewhere: Callable[[str], Call | None] | None = None
+
+    def reply(self) -> Reply:
+        """Wait for the answer."""
+        out, err, code = self.process.communicate(self.body)
+        told = err.decode("utf-8", "replace")
+        if code and self.elsewhere and (call := self.elsewhere(told)):
+            return call.reply()
+        return Reply(code, out.decode("utf-8", "replace"), told)
+
+
+class Kubectl(NamedTuple):
+    """kubectl, pointed at the cluster and the identity that the user's flags name."""
+
+    connection: tuple[str, ...] = ()
+
+    def start(self, *arguments: str, body: object = None) -> Call:
+        """Run kubectl in the background, with `body` as JSON on its standard input."""
+        process = Process([executable(), *arguments, *self.connection], fed=body is not None)
+        return Call(process, b"" if body is None else dumps(body).encode())
+
+    def run(self, *arguments: str, body: object = None) -> Reply:
+        """Run kubectl and wait for the answer."""
+        return self.start(*arguments, body=body).reply()
+
+    def start_get(self, path: str) -> Call:
+        """Ask for one path."""
+        return self.start_raw("get", path)
+
+    def start_raw(self, verb: str, path: str, body: object = None) -> Call:
+        """Begin to get, create or replace at one path.
+
+        Some versions of kubectl put the path of the server's address in front of it, others do not.
+        """
+        base = base_path(self.connection)
+
+        def elsewhere(told: str) -> Call | None:
+            if base and (f'"{base}/' in told or NO_SUCH_API in told):
+                BASE_PATHS.forget(_cluster(self.connection))  # this kubectl puts it in front
+                return self._start_at(verb, path, body)
+            if not base and UNNAMED in told and (found := self._find_base_path()):
+                return self._start_at(verb, found + path, body)
+            return None
+
+        return self._start_at(verb, base + path, body)._replace(elsewhere=elsewhere)
+
+    def _start_at(self, verb: str, path: str, body: object) -> Call:
+        from_input = () if body is None else ("-f", "-")
+        return self.start(verb, "--raw", path, *from_input, body=body)
+
+    def _find_base_path(self) -> str:
+        """Return what the path of the server's address is; empty if it has none."""
+        given = [flag.removeprefix(SERVER) for flag in self.connection if flag.startswith(SERVER)]
+        reply = None if given else self.configured("{.clusters[0].cluster.server}")
+        server = reply.out.strip() if reply else given[-1]
+        _, slashes, rest = server.partition("://")
+        _, slash, path = rest.partition("/")
+        base = f"{slash}{path}".rstrip("/") if slashes else ""
+        if base:
+            BASE_PATHS.remember(_cluster(self.connection), (base,))
+        return base
+
+    def configured(self, fields: str) -> Reply:
+        """Ask for fields of the current context of the kubeconfig, as JSONPath."""
+        return self.run("config", "view", "--minify", "-o", f"jsonpath={fields}")
+
+    def start_whoami(self) -> Call:
+        """Ask the API server who we are; the login on this machine means nothing to it."""
+        return self.start("auth", "whoami", "-o", "json")
+
+    def formatted(self, manifest: object, output: str) -> str:
+        """Write an object as JSON or YAML: a dry run of kubectl prints what it is given."""
+        if output == "json":
+            from json import dumps as pretty
+
+            return pretty(manifest, indent=4, ensure_ascii=False) + "\n"
+        flags = ("--dry-run=client", "--validate=false", "-o", "yaml")
+        reply = self.run("create", *flags, "-f", "-", body=manifest)
+        if reply.code:
+            raise reply.failure()
+        return reply.out
+
+    def may(self, **attributes: str) -> bool:
+        """Ask whether we may do something; a question that cannot be asked counts as no."""
+        return allowed(self.start_may(**attributes).reply())
+
+    def start_may(self, **attributes: str) -> Call:
+        """Begin to ask whether we may do something; `allowed` reads the answer."""
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        return self.start_raw("create", ACCESS_REVIEWS, review)
+
+
+def base_path(connection: Sequence[str]) -> str:
+    """Return the remembered base path of the server of the flags, without asking it."""
+    known = BASE_PATHS.recall(_cluster(connection))
+    return known[0] if known else ""
+
+
+def _cluster(connection: Sequence[str]) -> str:
+    return place([flag for flag in connection if flag.startswith(LEADING)])
+
+
+def allowed(reply: Reply) -> bool:
+    """Return the answer to `start_may`."""
+    return not reply.code and bool(reply.document().get("status", {}).get("allowed"))
+
+
+def caller(reply: Reply) -> Caller:
+    """Return the answer to `start_whoami`."""
+    from lnamespace.plugins.model.subjects import Caller
+
+    info = reply.document().get("status", {}).get("userInfo", {})
+    if not info.get("username"):
+        raise PluginError("the API server did not say who you are; see kubectl auth whoami")
+    return Caller(info["username"], tuple(info.get("groups") or ()))
+
+
+def missing(
+    reply: Reply, kubectl: Kubectl, name: str = "", kind: ResourceKind = LNAMESPACE
+) -> PluginError:
+    """Return why the objects of a kind, or the one of that name, could not be read.
+
+    Of an API group that does not exist, who has no rights is told that it is forbidden.
+    """
+    if reply.api_missing:
+        told = PluginError(f"this cluster has no {kind.kind}s (API group {group()})")
+        return NotHere(told, kubectl.connection)
+    if reply.reason == "NotFound":
+        listing = "kubectl lns list" if kind == LNAMESPACE else f"kubectl get {kind.short}"
+        told = PluginError(f'no {kind.kind} "{name}" (list yours: {advised(listing)})')
+        return NotHere(told, kubectl.connection, name)
+    if reply.reason == "Forbidden":
+        return NotHere(reply.failure(), kubectl.connection, name)
+    return reply.failure()

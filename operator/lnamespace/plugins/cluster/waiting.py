@@ -1,0 +1,186 @@
+"""Waiting until an LNamespace or an LCluster can be used, or a change of it is in force."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from lnamespace.plugins.cluster.kubectl import Kubectl, Reply
+from lnamespace.plugins.cluster.watching import TICK, observe
+from lnamespace.plugins.model.api_group import advised
+from lnamespace.plugins.model.lnamespaces import (
+    LNAMESPACE,
+    TERMINAL_REASONS,
+    Object,
+    ResourceKind,
+    StatusCondition,
+    conditions,
+    current,
+    name_of,
+    path,
+    ready,
+    resource,
+    typed,
+)
+from lnamespace.plugins.runtime.errors import PluginError
+from lnamespace.plugins.runtime.terminal import Progress
+from lnamespace.plugins.runtime.values import NamedTuple
+
+ACCESS_DEADLINE = 5.0
+NOT_SEEN = "the operator has not looked at it yet"
+ADOPTED = ", or ask a cluster administrator to have the namespace adopted"
+ADVICE = {
+    "Conflict": "Nothing was taken over. Remove this with `kubectl delete {resource} {name}` and"
+    " choose another name{adopted}.",
+    "ReservedName": "Remove this one with `kubectl delete {resource} {name}` and choose another"
+    " name.",
+    "LimitExceeded": "It is made by itself as soon as another one is gone. To remove this one:"
+    " kubectl delete {resource} {name}",
+    "InvalidSpec": "Correct it with `kubectl edit {resource} {name}`.",
+}
+
+
+class Standing(NamedTuple):
+    """How far an LNamespace is: `reason` only where it will not pass by itself."""
+
+    ready: bool
+    reason: str
+    text: str
+
+
+def standing(lns: Object) -> Standing:
+    """Read the status of an LNamespace."""
+    summary = ready(lns)
+    if summary is None or not current(lns):
+        return Standing(False, "", NOT_SEEN)
+    if summary.status == "True":
+        return Standing(True, "", "ready")
+    terminal = summary.status == "False" and summary.reason in TERMINAL_REASONS
+    return Standing(False, summary.reason if terminal else "", _pending(lns, summary))
+
+
+def _pending(lns: Object, summary: StatusCondition) -> str:
+    """Return why it is not ready: the first condition that is not True, else the summary."""
+    if summary.message or summary.reason in TERMINAL_REASONS:
+        return _worded(summary)
+    parts = [item for item in conditions(lns) if item.type != "Ready" and item.status != "True"]
+    return _worded(parts[0] if parts else summary)
+
+
+def _worded(condition: StatusCondition) -> str:
+    return ": ".join(filter(None, (condition.reason or condition.type, condition.message)))
+
+
+def wait_ready(
+    kubectl: Kubectl, name: str, timeout: float, kind: ResourceKind = LNAMESPACE
+) -> Object:
+    """Return it when it is ready; raise with the reason when it will not be, or not in time."""
+    progress = Progress(sys.stderr)
+    started = time.monotonic()
+    text = NOT_SEEN
+    try:
+        for lns in observe(kubectl, name, started + timeout, kind):
+            if lns is not None:
+                state = standing(lns)
+                if state.ready:
+                    return lns
+                if state.reason:
+                    raise PluginError(_hopeless(name, state, kind))
+                text = state.text
+            progress.show(f"{name}: {text}  {int(time.monotonic() - started)}s")
+    finally:
+        progress.clear()
+    raise PluginError(
+        f'{kind.kind} "{name}" is not ready after {timeout:g}s: {text}\n'
+        f"It goes on by itself; see: {advised(described(name, kind))}"
+    )
+
+
+def described(name: str, kind: ResourceKind) -> str:
+    """Return the command that shows one object and why it is not ready."""
+    return f"kubectl lns describe {typed(name, kind)}"
+
+
+def _hopeless(name: str, state: Standing, kind: ResourceKind) -> str:
+    adopted = ADOPTED if kind == LNAMESPACE else ""
+    advice = ADVICE[state.reason].format(name=name, resource=resource(kind), adopted=adopted)
+    return f'{kind.kind} "{name}" cannot become ready: {state.text}\n{advice}'
+
+
+class Trouble(NamedTuple):
+    """Why a change is not in force; ``lasting`` where waiting does not help."""
+
+    text: str
+    lasting: bool = False
+
+
+LASTING = ("InvalidSubject", "SudoNotReady")  # reasons of AccessReady that are about some entries
+
+
+def wait_in_force(
+    kubectl: Kubectl,
+    before: Object,
+    stored: Object,
+    timeout: float,
+    kind: ResourceKind = LNAMESPACE,
+) -> None:
+    """Return when a change that is stored is in force; raise with the reason if it is not.
+
+    ``before`` and ``stored`` are the LNamespace as it was read and as the API server answered the
+    change. Asked by one request after the other, for a manager may get an LNamespace and not
+    watch it; the first one mostly suffices.
+    """
+    name, progress, started = name_of(stored), Progress(sys.stderr), time.monotonic()
+    try:
+        while True:
+            trouble = _trouble(kubectl.start_get(path(name, kind)).reply(), before, stored)
+            if not trouble:
+                return
+            waited = time.monotonic() - started
+            if trouble.lasting or waited > timeout:
+                break
+            progress.show(f"{name}: {trouble.text}  {int(waited)}s")
+            time.sleep(min(0.1 + waited / 10, TICK))
+    finally:
+        progress.clear()
+    raise PluginError(
+        f'the change of {kind.kind} "{name}" is stored, but not in force: {trouble.text}\n'
+        f"See: {advised(described(name, kind))}"
+    )
+
+
+def _trouble(reply: Reply, before: Object, stored: Object) -> Trouble | None:
+    if reply.code:
+        lasting = reply.reason in ("Forbidden", "NotFound")
+        return Trouble(f"its status cannot be read: {reply.failure()}", lasting)
+    lns: Object = reply.document()
+    if lns["metadata"].get("uid") != stored["metadata"].get("uid"):
+        return Trouble("it was deleted, and another has its name", lasting=True)
+    observed = lns.get("status", {}).get("observedGeneration") or 0
+    if observed < stored["metadata"].get("generation", 1):
+        return Trouble(NOT_SEEN)
+    summary, access = ready(lns), _access(lns)
+    if access is None or access.status == "True":
+        return None
+    if access.reason in LASTING:  # known from before, it is not about this change
+        known = _access(before)
+        return None if known == access else Trouble(_worded(access), lasting=True)
+    lasting = summary is not None and summary.reason in TERMINAL_REASONS
+    return Trouble(_worded(summary if lasting and summary else access), lasting)
+
+
+def _access(lns: Object) -> StatusCondition | None:
+    return next((one for one in conditions(lns) if one.type == "AccessReady"), None)
+
+
+def wait_usable(kubectl: Kubectl, namespace: str) -> None:
+    """Return when the API server lets the caller work in the namespace.
+
+    Its authorizer learns of a new role binding a moment after the binding exists. After a short
+    while the answer will not change by waiting, and is not worth an error.
+    """
+    deadline = time.monotonic() + ACCESS_DEADLINE
+    while time.monotonic() < deadline:
+        if kubectl.may(verb="create", resource="configmaps", namespace=namespace):
+            return
+        time.sleep(0.1)

@@ -1,0 +1,166 @@
+"""`kubectl create lns` and `kubectl create lcluster`: usable when the command returns."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from lnamespace.plugins.commands.entry import INTERRUPTED, leave, run
+from lnamespace.plugins.model.lnamespaces import LCLUSTER, LNAMESPACE, ResourceKind
+from lnamespace.plugins.runtime.flags import CREATE_CLUSTER_FLAGS, CREATE_FLAGS, dry_run, parse
+from lnamespace.plugins.runtime.processes import Process, executable
+from lnamespace.plugins.runtime.terminal import say
+from lnamespace.plugins.runtime.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lnamespace.plugins.commands.creation import Creation
+    from lnamespace.plugins.runtime.flags import Arguments
+
+# All other modules are imported while kubectl starts, which takes longer.
+
+STRICT = b"; if you choose to ignore these errors, turn validation off with --validate=false"
+
+
+def main() -> int:
+    """Run the console script of LNamespaces."""
+    return leave(run(create_lnamespace, "kubectl create lns"))
+
+
+def main_lcluster() -> int:
+    """Run the console script of LClusters."""
+    return leave(run(create_lcluster, "kubectl create lcluster"))
+
+
+def create_lnamespace(argv: list[str]) -> int:
+    """Create an LNamespace, then wait until its namespace can be used."""
+    arguments = parse(argv, CREATE_FLAGS)
+    if arguments.given("help"):
+        from lnamespace.plugins.help.create import CREATE
+
+        print(CREATE, end="")
+        return 0
+    return create_object(arguments, LNAMESPACE)
+
+
+def create_lcluster(argv: list[str]) -> int:
+    """Create an LCluster, then wait until a context of the kubeconfig leads to it."""
+    arguments = parse(argv, CREATE_CLUSTER_FLAGS)
+    if arguments.given("help"):
+        from lnamespace.plugins.help.create import CREATE_LCLUSTER
+
+        print(CREATE_LCLUSTER, end="")
+        return 0
+    return create_object(arguments, LCLUSTER)
+
+
+def create_object(arguments: Arguments, kind: ResourceKind) -> int:
+    """Create an object of a kind, then wait."""
+    process = start(arguments)
+    try:
+        creation, body = _read(arguments, kind)
+    except BaseException:  # it has been told nothing yet
+        process.kill()
+        process.wait()
+        raise
+    code = submit(process, creation, body)
+    if code or not creation.wait or creation.dry_run != "none":
+        return code
+    return wait(creation, arguments)
+
+
+def start(arguments: Arguments) -> Process:
+    """Start `kubectl create`, whose words and exit code are the user's; it waits for the object."""
+    how = dry_run(arguments)
+    command = [executable(), "create", "-f", "-", f"--dry-run={how}"]
+    if how == "client":  # else it asks the API server twice whether that could check the object
+        command.append("--validate=false")
+    if output := arguments.one("output"):
+        command.append(f"--output={output}")
+    return Process([*command, *arguments.connection], fed=True, shows=True)
+
+
+def _read(arguments: Arguments, kind: ResourceKind) -> tuple[Creation, bytes]:
+    """Parse the command line; return it and the object to send."""
+    from datetime import UTC, datetime
+
+    from lnamespace.plugins.commands.creation import read, requested
+    from lnamespace.plugins.runtime.documents import dumps
+
+    creation = read(arguments, datetime.now(UTC), kind)
+    return creation, dumps(requested(creation)).encode()
+
+
+def submit(process: Process, creation: Creation, body: bytes) -> int:
+    """Hand the object to kubectl."""
+    from lnamespace.plugins.cluster.kubectl import NO_DOOR, elsewhere, no_door
+    from lnamespace.plugins.runtime.errors import KubectlError, NotHere
+
+    _, told, code = process.communicate(body, _tell)
+    said = told.decode("utf-8", "replace")
+    if code and elsewhere(said):
+        raise NotHere(KubectlError(said.strip(), code), creation.connection)
+    if no_door(said):
+        say(NO_DOOR)
+    elif code and any(words in said for words in UNREACHED):
+        say("The cluster cannot be reached; is it the right one? See: kubectl config get-contexts")
+    return code
+
+
+PLUMBING = (
+    b'error when creating "STDIN": ',
+    b'error validating "STDIN": ',
+    b'unable to recognize "STDIN": ',
+    b"error validating data: failed to download openapi: ",
+    STRICT,
+)
+LOG = b"memcache.go:"  # of kubectl's discovery, which says the same as the error behind it
+UNREACHED = ("connection refused", "no such host", "i/o timeout", "network is unreachable")
+
+
+def _tell(data: bytes) -> None:
+    """Show what kubectl says while it says it: a login may ask the user to do something.
+
+    But for what may yet turn out otherwise, that there is no such kind, or no leave; and for what
+    is about how we call kubectl: the user has no STDIN there, and no --validate.
+    """
+    from lnamespace.plugins.cluster.kubectl import elsewhere
+
+    if not elsewhere(data.decode("utf-8", "replace")):
+        data = b"".join(line for line in data.splitlines(True) if LOG not in line)
+        for part in PLUMBING:
+            data = data.replace(part, b"")
+        os.write(sys.stderr.fileno(), data)
+
+
+def wait(creation: Creation, arguments: Arguments) -> int:
+    """Wait as long as was asked; an interruption leaves the object to the operator."""
+    from lnamespace.plugins.cluster.waiting import described
+    from lnamespace.plugins.model.api_group import advised
+
+    try:
+        if creation.kind == LCLUSTER:
+            from lnamespace.plugins.kubeconfig.contexts import wait_for_context
+
+            wait_for_context(arguments, creation.name, creation.timeout)
+        else:
+            _wait_for_namespace(creation)
+    except KeyboardInterrupt:
+        say(
+            f'{creation.kind.kind} "{creation.name}" exists and goes on by itself; '
+            f"see: {advised(described(creation.name, creation.kind))}"
+        )
+        return INTERRUPTED
+    return 0
+
+
+def _wait_for_namespace(creation: Creation) -> None:
+    """Return when the LNamespace is ready, and who is its user can work in the namespace."""
+    from lnamespace.plugins.cluster.kubectl import Kubectl, caller
+    from lnamespace.plugins.cluster.waiting import wait_ready, wait_usable
+    from lnamespace.plugins.model.subjects import covering, entries
+
+    kubectl = Kubectl(creation.connection)
+    asked = kubectl.start_whoami()
+    lns = wait_ready(kubectl, creation.name, creation.timeout)
+    if covering(entries(lns["spec"], "users"), caller(asked.reply())):
+        wait_usable(kubectl, creation.name)

@@ -1,0 +1,119 @@
+"""How every plugin begins and ends: arguments in, exit code out, errors told once, in one form.
+
+In which API group the LNamespaces are is not asked before the usual answer turned out to be wrong:
+then the command begins again with the group that was found, which is remembered.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+from lnamespace.plugins.model.api_group import SUFFIX_VARIABLE
+from lnamespace.plugins.runtime.errors import KubectlError, NotHere, PluginError, UsageError
+from lnamespace.plugins.runtime.memory import LEADING, Memory, place
+from lnamespace.plugins.runtime.processes import kill_all
+from lnamespace.plugins.runtime.terminal import printable_lines, say
+from lnamespace.plugins.runtime.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import NoReturn, TextIO
+
+    Command = Callable[[list[str]], int]
+else:
+    Command = object
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+GROUPS = Memory("api-groups", 6 * 3600)  # as long as kubectl remembers what a cluster has
+
+
+def run(command: Command, name: str) -> int:
+    """Run a command on this process's arguments; `name` is what the user typed to get here."""
+    _never_fail_to_print()
+    try:
+        code = discovering(command, sys.argv[1:])
+        flush(sys.stdout)
+    except PluginError as error:
+        say(_told(error, name))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _reader_left()
+    return code
+
+
+def discovering(command: Command, argv: list[str]) -> int:
+    """Run a command; where its LNamespaces are not, once more where they are."""
+    if os.environ.get(SUFFIX_VARIABLE):
+        return _once(command, argv)
+    if known := GROUPS.recall(_cluster(argv)):
+        os.environ[SUFFIX_VARIABLE] = known[0]
+    try:
+        return command(argv)
+    except NotHere as error:
+        from lnamespace.plugins.cluster.instances import find
+
+        suffix, alone = find(error)
+    # For the command, and for what it starts: `kubectl sudo lns grant ...` need not look again.
+    os.environ[SUFFIX_VARIABLE] = suffix
+    if alone:
+        GROUPS.remember(_cluster(argv), (suffix,))
+    return _once(command, argv)
+
+
+def _once(command: Command, argv: list[str]) -> int:
+    try:
+        return command(argv)
+    except NotHere as error:
+        raise error.told from None
+
+
+def _cluster(argv: Sequence[str]) -> str:
+    """Return the key of the cluster that the flags lead to.
+
+    A flag takes what follows only where it has no value: a token may stand behind it.
+    """
+    pairs = zip(argv, (*argv, "")[1:], strict=True)
+    leading = (pair for pair in pairs if pair[0].startswith(LEADING))
+    return place(["=".join(pair) if pair[0] in LEADING else pair[0] for pair in leading])
+
+
+def leave(code: int) -> NoReturn:
+    """End the process, and what it has started, at once: Python would take its time."""
+    kill_all()
+    try:
+        flush(sys.stdout)
+    finally:
+        flush(sys.stderr)
+        os._exit(code)
+
+
+def flush(stream: TextIO | None) -> None:
+    """Write what is buffered; a stream that was closed before we began, as by `>&-`, is None."""
+    if stream is not None:
+        stream.flush()
+
+
+def _told(error: PluginError, name: str) -> str:
+    text = printable_lines(str(error))
+    if isinstance(error, KubectlError):
+        return text
+    if isinstance(error, UsageError):
+        return f"error: {text}\nSee '{name} --help' for usage."
+    return f"error: {text}"
+
+
+def _never_fail_to_print() -> None:
+    """Show escaped what the terminal's encoding lacks, instead of a stack trace."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _reader_left() -> int:
+    """Say nothing: `kubectl lns list | head` is no error, also when Python closes stdout."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

@@ -1,0 +1,4 @@
+"""Contexts of the kubeconfig that lead to LClusters.
+
+`contexts` is `kubectl lns kubeconfig`, and `gateway` the address of one LCluster.
+"""

@@ -1,0 +1,32 @@
+"""The API group that LNamespaces are in; a second instance on the same cluster has its own."""
+
+from __future__ import annotations
+
+import os
+
+# Picks which of several instances is meant.
+SUFFIX_VARIABLE = "LNAMESPACE_API_GROUP_SUFFIX"
+DEFAULT_SUFFIX = "loblaw.digital"
+GROUP_PREFIX = "tenancy."
+VERSION = "v1beta1"
+
+
+def suffix() -> str:
+    """Return what the API group of the instance that is meant ends in."""
+    return os.environ.get(SUFFIX_VARIABLE) or DEFAULT_SUFFIX
+
+
+def group() -> str:
+    """Return the API group LNamespaces are in."""
+    return GROUP_PREFIX + suffix()
+
+
+def api_version() -> str:
+    """Return the API group with its version, as in the ``apiVersion`` of an object."""
+    return f"{group()}/{VERSION}"
+
+
+def advised(command: str) -> str:
+    """Return one of our own commands as advice that works where it is pasted: for this instance."""
+    ours = suffix()
+    return command if ours == DEFAULT_SUFFIX else f"{SUFFIX_VARIABLE}={ours} {command}"

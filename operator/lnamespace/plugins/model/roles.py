@@ -1,0 +1,117 @@
+"""What a caller is on an LNamespace, until when, and what to do to become a sudoer."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lnamespace.plugins.model.api_group import advised
+from lnamespace.plugins.model.lnamespaces import Object, name_of, sudo_identity
+from lnamespace.plugins.model.subjects import (
+    LISTS,
+    Caller,
+    ListEntry,
+    SubjectName,
+    covering,
+    entries,
+)
+from lnamespace.plugins.model.times import format_instant, human
+from lnamespace.plugins.runtime.values import NamedTuple
+
+
+class HeldRole(NamedTuple):
+    """One thing that the caller is or was; `until` is None where there is no end."""
+
+    role: str
+    until: datetime | None
+    expired: bool
+
+
+class CallerAccess(NamedTuple):
+    """Everything that ties the caller to an LNamespace."""
+
+    roles: tuple[HeldRole, ...]
+    requester: bool
+
+    @property
+    def any(self) -> bool:
+        """Whether it is one of the caller's at all."""
+        return bool(self.roles) or self.requester
+
+    @property
+    def names(self) -> str:
+        """What the caller may be now, as a table cell."""
+        return ",".join(role.role for role in self.roles if not role.expired) or "<none>"
+
+    def ends(self, now: datetime) -> str:
+        """Return the roles that end and when, as a table cell: `sudoer=8h`."""
+        cells = (
+            f"{role.role}={'expired' if role.expired else human(role.until - now)}"
+            for role in self.roles
+            if role.until
+        )
+        return ",".join(cells) or "<none>"
+
+
+def access(lns: Object, me: Caller, now: datetime) -> CallerAccess:
+    """Return the roles of the caller on this LNamespace."""
+    spec = lns.get("spec", {})
+    if sudo_identity(lns).account == me.username:  # somebody with sudo, whoever it is
+        return CallerAccess((HeldRole("sudoer", None, False),), requester=False)
+    roles = (_role(role, covering(entries(spec, field), me), now) for role, field in LISTS.items())
+    return CallerAccess(
+        tuple(role for role in roles if role is not None), spec.get("requester") == me.username
+    )
+
+
+def _role(role: str, found: tuple[ListEntry, ...], now: datetime) -> HeldRole | None:
+    """Return the role that the entries give; the one that lasts longest counts."""
+    if not found:
+        return None
+    if any(subject.expires_at is None for subject in found):
+        return HeldRole(role, None, False)
+    until = max(subject.expires_at for subject in found if subject.expires_at)
+    return HeldRole(role, until, until <= now)
+
+
+NAMED = 3  # so many managers are named before the message becomes a list
+
+
+def refusal(lns: Object, me: Caller, now: datetime) -> str | None:
+    """Return why the API server would refuse; None when it would not."""
+    mine = covering(entries(lns["spec"], "sudoers"), me)
+    if any(not entry.expired(now) for entry in mine):
+        return None
+    name = name_of(lns)
+    if mine:
+        ended = max(entry.expires_at for entry in mine if entry.expires_at)
+        why = (
+            f'your ({me.username}) sudo in "{name}" ended at {format_instant(ended)}, '
+            f"{human(now - ended)} ago"
+        )
+    else:
+        why = f'you ({me.username}) are not a sudoer of "{name}"'
+    return f"{why}; {whom_to_ask(lns, me, now)} {advised_grant(name, 'sudoer', me.identity)}"
+
+
+def whom_to_ask(lns: Object, me: Caller, now: datetime) -> str:
+    """Return the beginning of a sentence that ends in a command."""
+    managers = active(entries(lns["spec"], "managers"), now)
+    if covering(managers, me):
+        return "you are a manager of it, so run:"
+    names = [entry.identity.spelling for entry in managers]
+    if not names:
+        return "it has no manager; ask a cluster administrator to run:"
+    more = ", ..." if len(names) > NAMED else ""
+    return f"ask a manager ({', '.join(names[:NAMED])}{more}) to run:"
+
+
+def active(subjects: tuple[ListEntry, ...], now: datetime) -> tuple[ListEntry, ...]:
+    """Return the entries that have not ended."""
+    return tuple(subject for subject in subjects if not subject.expired(now))
+
+
+def advised_grant(name: str, role: str, identity: SubjectName) -> str:
+    """Return the command that gives somebody a role, safe to paste into a shell."""
+    from shlex import quote
+
+    return advised(f"kubectl lns grant {name} --{role} {quote(identity.spelling)}")

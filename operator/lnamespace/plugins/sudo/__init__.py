@@ -1,0 +1,5 @@
+"""Whether somebody may sudo, and as whom, for a refusal in words: the API server decides.
+
+`check` asks that in an LNamespace, `lcluster` inside an LCluster. `manifests` reads which
+namespaces the files of a command are for.
+"""

@@ -1,0 +1,156 @@
+"""Whether somebody may sudo in a namespace or an LCluster, and as whom; asked of the API server.
+
+The checks are for the words of a refusal, and to find out which way of sudo it is: a group besides
+oneself, or one account that stands for the LNamespace. They grant nothing: the API server decides.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from lnamespace.plugins.cluster.kubectl import Call, Kubectl, Reply, allowed, caller, missing
+from lnamespace.plugins.model.lnamespaces import (
+    Impersonation,
+    check_name,
+    current,
+    default_sudoers_group,
+    path,
+    ready,
+    sudo_identity,
+    sudo_namespace,
+)
+from lnamespace.plugins.model.roles import refusal
+from lnamespace.plugins.model.subjects import ACCOUNT_USERNAME, Caller
+from lnamespace.plugins.runtime.errors import KubectlError, NotHere, PluginError
+from lnamespace.plugins.runtime.terminal import say
+from lnamespace.plugins.runtime.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+POD_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+LCLUSTER_GROUP = "lcluster:users"  # of all that the lists of an LCluster let in
+VERSION = "/version"  # everybody may read it on an ordinary cluster
+# What kubectl says where there is no kubeconfig, or none that names a current context.
+NO_CONTEXT = "current-context must exist"
+
+
+def checked(
+    connection: tuple[str, ...], named: str | None, files: Sequence[str]
+) -> tuple[str, ...]:
+    """Return kubectl's flags for acting as a sudoer, or raise the reason for a refusal.
+
+    ``named`` is the namespace that the command itself names; where it names none, its ``files``
+    may, or else the context.
+    """
+    kubectl = Kubectl(connection)
+    namespaces = [named] if named else _namespaces(files)
+    who = kubectl.start_whoami()
+    if not namespaces:
+        namespaces = [context_namespace(kubectl)]
+    namespace = namespaces[0] if len(namespaces) == 1 else ""
+    found = kubectl.start_get(path(check_name(namespace))) if namespace else None
+    asked = who.reply()
+    if in_lcluster(asked):
+        from lnamespace.plugins.sudo.lcluster import permitted_within
+
+        me = caller(asked)
+        return permitted_within(kubectl, me, found).flags(me.username)
+    if asked.code and (refused := not_let_in(kubectl)):
+        raise refused
+    if found is None:
+        raise _unclear(namespaces)
+    me = caller(asked)
+    return permitted(kubectl, namespace, me, found).flags(me.username)
+
+
+def _namespaces(files: Sequence[str]) -> list[str]:
+    """Return the namespaces that the files of a command are for; in an LCluster several may be."""
+    if not files:
+        return []
+    from lnamespace.plugins.sudo.manifests import namespaces_of
+
+    return namespaces_of(files)
+
+
+def _unclear(namespaces: Sequence[str]) -> PluginError:
+    if len(namespaces) > 1:
+        return PluginError(
+            f"the files are for several namespaces ({', '.join(namespaces)}), and sudo is for one: "
+            "apply them one by one"
+        )
+    return PluginError(
+        "which namespace? Neither the command nor the current context names one; "
+        "say it with -n: kubectl sudo -n NAMESPACE COMMAND"
+    )
+
+
+def in_lcluster(asked: Reply) -> bool:
+    """Return whether the answer to `start_whoami` is that of a gateway for LClusters."""
+    return not asked.code and LCLUSTER_GROUP in caller(asked).groups
+
+
+def not_let_in(kubectl: Kubectl) -> KubectlError | None:
+    """Return why the API server answers nothing; None if it does.
+
+    A gateway tells who is not listed in an LCluster whom to ask. `kubectl auth whoami` replaces
+    that by words of its own.
+    """
+    reply = kubectl.start_get(VERSION).reply()
+    return reply.failure() if reply.code else None
+
+
+def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Impersonation:
+    """Return as whom to act, or the reason why it would be refused."""
+    reply = found.reply()
+    if reply.reason == "Forbidden":  # may not look at LNamespaces: ask about the right itself
+        return _allowed(kubectl, namespace, me)
+    if reply.code:
+        raise missing(reply, kubectl, namespace)
+    lns = reply.document()
+    refused = refusal(lns, me, datetime.now(UTC))
+    if refused:
+        summary = ready(lns)
+        # One that is in conflict has no namespace; another instance's may be the one that is meant.
+        elsewhere = summary is not None and summary.reason == "Conflict"
+        told = PluginError(refused)
+        raise NotHere(told, kubectl.connection, namespace) if elsewhere else told
+    if not current(lns):
+        say(f'note: the latest change of LNamespace "{namespace}" is not in force yet')
+    return sudo_identity(lns)
+
+
+def _allowed(kubectl: Kubectl, namespace: str, me: Caller) -> Impersonation:
+    """Return the way of sudo that is open, of two, both asked about at the same time."""
+    name, home = default_sudoers_group(namespace), sudo_namespace()
+    group = kubectl.start_may(verb="impersonate", resource="groups", name=name)
+    account = kubectl.start_may(
+        verb="impersonate", resource="serviceaccounts", namespace=home, name=namespace
+    )
+    answers = allowed(group.reply()), allowed(account.reply())
+    if answers[0]:
+        return Impersonation(name)
+    if answers[1]:
+        return Impersonation(account=f"{ACCOUNT_USERNAME}{home}:{namespace}")
+    told = PluginError(
+        f'you ({me.username}) may neither sudo in "{namespace}" (impersonate group "{name}", or '
+        f'service account "{home}:{namespace}") nor see its LNamespace; ask a cluster administrator'
+    )
+    raise NotHere(told, kubectl.connection, namespace)
+
+
+def context_namespace(kubectl: Kubectl) -> str:
+    """Return the namespace of the current context, or of the pod that this runs in, or nothing."""
+    reply = kubectl.configured("{.contexts[0].context.namespace}")
+    if reply.code and NO_CONTEXT not in reply.err:
+        raise reply.failure()
+    return pod_namespace() if reply.code else reply.out.strip()
+
+
+def pod_namespace() -> str:
+    """Return the namespace that kubectl itself uses inside a pod without a kubeconfig."""
+    try:
+        with open(POD_NAMESPACE, encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow to load
+            return file.read().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,64 @@
+"""Sudo inside an LCluster: its sudoers may impersonate themselves in the group system:masters.
+
+The gateway puts who logs in to an LCluster into a group of its own, which no other cluster has: the
+answer to "who am I", which every sudo asks first, tells both apart. As everywhere, what is found
+here is for the words of a refusal. The gateway decides.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from lnamespace.plugins.kubeconfig.gateway import lcluster_of
+from lnamespace.plugins.model.lnamespaces import (
+    LCLUSTER,
+    Impersonation,
+    Object,
+    sudo_identity,
+    typed,
+)
+from lnamespace.plugins.model.roles import advised_grant, refusal
+from lnamespace.plugins.runtime.errors import PluginError
+from lnamespace.plugins.runtime.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lnamespace.plugins.cluster.kubectl import Call, Kubectl
+    from lnamespace.plugins.model.subjects import Caller
+
+MASTERS = "system:masters"
+ADDRESS = "{.clusters[0].cluster.server} {.clusters[0].cluster.tls-server-name}"
+
+
+def permitted_within(kubectl: Kubectl, me: Caller, found: Call | None) -> Impersonation:
+    """Return as whom to act inside an LCluster, or raise the reason for a refusal.
+
+    Where the command is about an LNamespace inside it that the caller is a sudoer of, that is
+    enough: ``found`` is the question for it, None where no namespace is named.
+    """
+    if found is not None and (lns := _own(found, me)) is not None:
+        return sudo_identity(lns)
+    if kubectl.may(verb="impersonate", resource="groups", name=MASTERS):
+        return Impersonation(MASTERS)
+    name = _lcluster(kubectl)
+    called = f'LCluster "{name}"' if name else "this LCluster"
+    target = typed(name or "NAME", LCLUSTER)
+    raise PluginError(
+        f"you ({me.username}) are not a sudoer of {called}; ask one of its managers to run, in the "
+        f"platform's cluster: {advised_grant(target, 'sudoer', me.identity)}"
+    )
+
+
+def _own(found: Call, me: Caller) -> Object | None:
+    """Return the LNamespace inside the LCluster if the caller is a sudoer of it."""
+    reply = found.reply()
+    if reply.code:
+        return None
+    lns: Object = reply.document()
+    return lns if refusal(lns, me, datetime.now(UTC)) is None else None
+
+
+def _lcluster(kubectl: Kubectl) -> str:
+    """Return the name of the LCluster that the context leads to; empty where it does not show."""
+    reply = kubectl.configured(ADDRESS)
+    server, _, tls_server_name = reply.out.partition(" ")
+    return "" if reply.code else lcluster_of(server, tls_server_name.strip())

@@ -1,0 +1,205 @@
+"""`kubectl lns whoami`: who the caller is to the cluster, and what is open to them.
+
+Nobody but the platform team may read who pays by default, nor which profiles there are. So the
+cluster is asked what it would do: by dry runs of a creation, which are checked and not stored.
+"""
+
+from __future__ import annotations
+
+import os
+
+from lnamespace.plugins.cluster.kubectl import Kubectl
+from lnamespace.plugins.model.api_group import api_version, group
+from lnamespace.plugins.model.lnamespaces import LNAMESPACE, collection
+from lnamespace.plugins.runtime.documents import loads
+from lnamespace.plugins.runtime.errors import UsageError
+from lnamespace.plugins.runtime.flags import Arguments, one_of
+from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
+from lnamespace.plugins.views.listing import answered, ask, items_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from lnamespace.plugins.cluster.kubectl import Call, Reply
+    from lnamespace.plugins.model.lnamespaces import Object
+    from lnamespace.plugins.model.subjects import Caller
+
+RULES_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+DEFAULT_PROFILE = "default"  # everybody's, without a right of its own
+CHOICE = "  costCenter: "  # begins a line of the webhook's refusal, a JSON string behind it
+PROFILES = "; there are: "  # in the refusal of a profile, names behind it
+NO_PROFILES = "none"
+EVERYTHING = "*"
+
+
+class Choices(NamedTuple):
+    """The possible choices: names, or any; ``default`` is used if the caller names none.
+
+    ``problem`` is why nothing may be chosen, in the words of the API server.
+    """
+
+    names: tuple[str, ...] = ()
+    anything: bool = False
+    default: str = ""
+    problem: str = ""
+
+    @property
+    def shown(self) -> str:
+        """As a person reads it."""
+        shown = [f"{n} (if you name none)" if n == self.default else n for n in self.names]
+        if self.anything:
+            shown.append("any other" if shown else "any")
+        return ", ".join(shown) or f"<none>{self.problem and f' ({self.problem})'}"
+
+
+class Questions(NamedTuple):
+    """The requests, all sent at the same time."""
+
+    plain: Call
+    other_cost_center: Call
+    other_profile: Call
+    rules: Call
+
+
+def show_caller(arguments: Arguments) -> int:
+    """Show who the API server says the caller is, and what that gives."""
+    if len(arguments.words) > 1:
+        raise UsageError("whoami takes no arguments")
+    output = one_of(arguments, "output", ("json", ""), "")
+    asked, questions = ask(arguments), _asked(Kubectl(arguments.connection))
+    from datetime import UTC, datetime
+
+    from lnamespace.plugins.runtime.terminal import printable, say
+    from lnamespace.plugins.views.rows import chosen, table
+
+    me, listed = answered(arguments, asked)
+    plain, other, profile, rules = (question.reply() for question in questions)
+    pays, profiles = cost_centers(plain, other), open_profiles(profile, rules)
+    mine = chosen(arguments, items_of(listed), me)
+    if output == "json":
+        print(_as_json(me, pays, profiles, mine), end="")
+        return 0
+    print(f"Username:   {printable(me.username)}")
+    print(f"Groups:     {printable(', '.join(me.groups)) or '<none>'}")
+    print(f"Written as: {printable(me.identity.spelling)}")
+    print(f"May charge: {printable(pays.shown)}")
+    print(f"Profiles:   {printable(profiles.shown)}")
+    print()
+    if mine:
+        print(table(mine, me, datetime.now(UTC), wide=False), end="")
+    else:
+        say("No lnamespaces found.")
+    return 0
+
+
+def _asked(kubectl: Kubectl) -> Questions:
+    """Begin to ask. The name that nothing has is of this question alone: nobody may own it."""
+    nothing = f"whoami-{os.urandom(6).hex()}"
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectRulesReview",
+        "spec": {"namespace": "default"},
+    }
+    return Questions(
+        _creation(kubectl, nothing, {}),
+        _creation(kubectl, nothing, {"billing": {"costCenter": nothing}}),
+        _creation(kubectl, nothing, {"profile": nothing}),
+        kubectl.start_raw("create", RULES_REVIEWS, review),
+    )
+
+
+def _creation(kubectl: Kubectl, name: str, spec: Object) -> Call:
+    lns = {
+        "apiVersion": api_version(),
+        "kind": LNAMESPACE.kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    return kubectl.start_raw("create", f"{collection()}?dryRun=All", lns)
+
+
+def cost_centers(plain: Reply, other: Reply) -> Choices:
+    """Return the cost centres that the caller may charge.
+
+    ``plain`` answers a creation that names no cost centre, ``other`` one that names one that is
+    nobody's: its refusal lists the caller's, and who may charge anything is not refused.
+    """
+    default = ""
+    if not plain.code:
+        billing = plain.document().get("spec", {}).get("billing") or {}
+        default = str(billing.get("costCenter") or "")
+    names = [default] if default else []
+    for told in (plain.err, other.err):
+        names += [name for name in _listed(told) if name not in names]
+    problem = plain.err.strip().partition("\n")[0] if plain.code else ""
+    return Choices(tuple(names), not other.code, default, "" if names else problem)
+
+
+def _listed(told: str) -> Iterator[str]:
+    for line in told.splitlines():
+        if line.startswith(CHOICE):
+            try:
+                yield str(loads(line.removeprefix(CHOICE).partition("  or  ")[0]))
+            except ValueError:  # such as one that was shortened
+                continue
+
+
+def open_profiles(other: Reply, rules: Reply) -> Choices:
+    """Return the profiles that the caller may choose.
+
+    ``other`` answers a creation with a profile that does not exist: its refusal lists those that
+    do. It does not where the creation was refused for something else.
+    """
+    allowed = set().union(*_usable(rules))
+    known = _known(other.err)
+    if known is None:
+        names = sorted({DEFAULT_PROFILE, *allowed} - {EVERYTHING}) if allowed else []
+        return Choices(tuple(names), EVERYTHING in allowed)
+    free = {DEFAULT_PROFILE} | (set(known) if EVERYTHING in allowed else allowed)
+    default = DEFAULT_PROFILE if DEFAULT_PROFILE in known else ""
+    return Choices(tuple(name for name in known if name in free), default=default)
+
+
+def _known(told: str) -> list[str] | None:
+    _, found, names = told.partition(PROFILES)
+    if not found:
+        return None
+    return [name for name in names.split("\n")[0].strip().split(", ") if name != NO_PROFILES]
+
+
+def _usable(rules: Reply) -> Iterator[set[str]]:
+    """Yield the names of profiles that each rule lets the caller use."""
+    status: dict[str, Any] = {} if rules.code else rules.document().get("status") or {}
+    for rule in status.get("resourceRules") or ():
+        matches = (
+            {"use", EVERYTHING} & set(rule.get("verbs") or ()),
+            {group(), EVERYTHING} & set(rule.get("apiGroups") or ()),
+            {"profiles", EVERYTHING} & set(rule.get("resources") or ()),
+        )
+        if all(matches):
+            yield set(rule.get("resourceNames") or (EVERYTHING,))
+
+
+def _as_json(me: Caller, pays: Choices, profiles: Choices, mine: list[Object]) -> str:
+    import json
+
+    from lnamespace.plugins.views.rows import whole
+
+    document = {
+        "username": me.username,
+        "groups": list(me.groups),
+        "writtenAs": me.identity.spelling,
+        "costCenters": _fields(pays),
+        "profiles": _fields(profiles),
+        "lnamespaces": whole(mine)["items"],
+    }
+    return json.dumps(document, indent=4, ensure_ascii=False) + "\n"
+
+
+def _fields(choices: Choices) -> dict[str, object]:
+    return {
+        "names": list(choices.names),
+        "anything": choices.anything,
+        "default": choices.default,
+    }
