@@ -298,3 +298,17 @@ def test_whatever_is_parsed_goes_up_with_the_same_names(text: str) -> None:
     if isinstance(request, ResourceRequest) and request.resource.namespaced:
         again = asked(upstream_target(request, ACME), "GET")
         assert again == replace(request, in_pod=bool(request.namespace))
+
+
+@pytest.mark.parametrize("timeout", ["invalid", "5", "1.s.", "1d", "5%20s"])
+@pytest.mark.parametrize("path", ["/version", "/api", "/api/v1/pods"])
+def test_a_timeout_that_is_no_duration_is_refused(path: str, timeout: str) -> None:
+    """Paths that the gateway answers itself took any; Kubernetes' own suite asks ``/version``."""
+    assert code(f"{path}?timeout={timeout}") == 400
+
+
+@pytest.mark.parametrize("timeout", ["", "0", "0s", "5s", "1h1.5m", "-1ms", "3%C2%B5s"])
+def test_a_timeout_is_a_duration_of_go(timeout: str) -> None:
+    assert parsed(f"/version?timeout={timeout}")
+    assert parsed(f"/api/v1/pods?timeout={timeout}")
+    assert parsed("/api/v1/pods?watch=1&timeout=invalid")

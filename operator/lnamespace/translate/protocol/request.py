@@ -38,6 +38,7 @@ VERBS_IN_PATHS = frozenset({"proxy", "watch"})
 COLLECTION_VERBS = frozenset({"list", "watch", "create", "deletecollection"})
 OBJECT_VERBS = frozenset({"get", "update", "patch", "delete"})
 EVERY_NAMESPACE_VERBS = frozenset({"list", "watch"})
+_GO_DURATION = re.compile(r"[+-]?(0|((\d+\.?\d*|\.\d+)(ns|[uµ\u03bc]s|ms|s|m|h))+)", re.ASCII)
 _PLAIN_SEGMENT = re.compile(r"(?!proxy$)[A-Za-z0-9_:-][A-Za-z0-9._:-]*")
 """A segment with nothing to decode or to refuse; most are such. What begins with a dot may mean
 another directory, and behind ``proxy`` may be anything."""
@@ -128,9 +129,12 @@ def parse_request(
     path = _resource_path(segments)
     if path is None:
         _refuse_repeated(query)
+        _refuse_timeout(query)
         return PathRequest(method.lower(), _plain_path(segments), query)
     if path.subresource != "proxy":
         _refuse_repeated(query)
+        if not _watches(query):
+            _refuse_timeout(query)
     return _resource_request(method, path, query, resources, f"{tenant}-")
 
 
@@ -166,6 +170,14 @@ def _refuse_repeated(query: Query) -> None:
     keys = [key for key, _ in query if key not in REPEATABLE]
     if len(keys) != len(set(keys)):
         raise bad_request("a query parameter is given more than once")
+
+
+def _refuse_timeout(query: Query) -> None:
+    """Refuse a timeout that is no duration, as the API server does; not all requests reach it."""
+    timeout = next((value for key, value in query if key == "timeout"), "")
+    if timeout and not _GO_DURATION.fullmatch(timeout):
+        why = f'time: invalid duration "{timeout}"'
+        raise bad_request(f"invalid timeout specified in the request URL - {why}")
 
 
 def _resource_path(segments: Sequence[str]) -> _ResourcePath | None:
