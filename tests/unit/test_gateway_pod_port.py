@@ -23,7 +23,7 @@ from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.server import HttpServer
 from lnamespace.gateway.pods import API_SERVER_NAMES, certified_hosts
 from lnamespace.runtime.addresses import Address
-from lnamespace.runtime.certificates import key_pem
+from lnamespace.runtime.certificates import certificate_pem, key_pem
 from lnamespace.translate.objects.confinement.certificates import OWN_CLIENT_SIGNER
 
 from tests.unit.support.server import client_of, serving
@@ -135,7 +135,8 @@ async def test_a_certificate_of_an_lcluster_is_no_servers(tmp_path: Path) -> Non
     }
     request = decode_request(json.dumps({"spec": spec}))
     authority = ROOT.tenant_authority(TenantIdentity("acme", "uid-1"))
-    chain = signed_status(request, authority, datetime.now(UTC))["certificate"]
+    issued = signed_status(request, authority, datetime.now(UTC))["certificate"]
+    chain = issued + certificate_pem(authority.certificate)
     for file, text in (("tls.crt", chain), ("tls.key", key_pem(key))):
         (tmp_path / file).write_bytes(text)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

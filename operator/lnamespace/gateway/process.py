@@ -219,6 +219,7 @@ class _Process:
             partial(webhook_route, root, service) if root and service else None,
             self.rights.take,
             self.published,
+            self.context.lcluster_changed,
         )
         await self.stack.enter_async_context(running(tenants.run()))
         await tenants.synced()

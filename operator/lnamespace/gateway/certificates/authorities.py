@@ -1,12 +1,13 @@
 """The CAs that issue the certificates of people inside an LCluster: one for each, below one root.
 
-The listener trusts the root, so it takes a new LCluster's certificates from their first second on.
-The key of an LCluster's CA is derived from the root's and the LCluster's UID: nothing is stored for
-it, and an LCluster that is made anew under an old name takes none of the old one's certificates.
+The listener trusts the root, and the CA of each LCluster that is served, so people show their own
+certificate alone, as on any cluster. The key of an LCluster's CA is derived from the root's and the
+LCluster's UID: nothing is stored for it, and an LCluster that is made anew under an old name takes
+none of the old one's certificates.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
@@ -88,6 +89,11 @@ class RootAuthority:
     def tenant_authority(self, identity: TenantIdentity) -> TenantAuthority:
         """Return the CA of an LCluster."""
         return _derived_authority(self, identity)
+
+    def tenant_authorities(self, identities: Iterable[TenantIdentity]) -> bytes:
+        """Return the certificates of the CAs of LClusters, in DER, one behind the other."""
+        found = (self.tenant_authority(each).certificate for each in identities)
+        return b"".join(each.public_bytes(serialization.Encoding.DER) for each in found)
 
     def webhook_key(self, identity: TenantIdentity) -> str:
         """Return the key by which the API server may call the webhooks of an LCluster."""

@@ -79,9 +79,7 @@ def signed_status(
             "lastUpdateTime": f"{now:%Y-%m-%dT%H:%M:%SZ}",
         }
         return {"conditions": [*request.status.conditions, failed]}
-    # The listener knows the root only: who logs in shows both.
-    chain = certificate_pem(issued) + certificate_pem(authority.certificate)
-    return {"certificate": chain}
+    return {"certificate": certificate_pem(issued)}
 
 
 def _problem(spec: _RequestSpec, asked: x509.CertificateSigningRequest) -> str:

@@ -16,6 +16,7 @@ from lnamespace.errors import ClusterError, SettingsError
 from lnamespace.gateway.certificates.authorities import RootAuthority, TenantIdentity
 from lnamespace.gateway.certificates.serving_pairs import ServingPair
 from lnamespace.kube.client import Client
+from lnamespace.model.lcluster import LCluster
 from lnamespace.runtime.key_pairs import load_key_pair
 from lnamespace.settings import Settings
 
@@ -92,6 +93,7 @@ class ServerContext:
     def __init__(self, pair: ServingPair) -> None:
         self._pair = pair
         self._clients = ClientCertificates("")
+        self._tenants: set[TenantIdentity] = set()
         self._served = pair.current()
         self._current = self._build()
         self.entry = self._bare()
@@ -101,6 +103,19 @@ class ServerContext:
         """Take the client certificates of these CAs from now on."""
         self._clients = clients
         self._current = self._build()
+
+    def lcluster_changed(self, old: LCluster | None, new: LCluster | None) -> None:
+        """Take certificates of a new LCluster's CA that are shown without that CA's own.
+
+        The present context cannot forget the CA of one that is gone. Its certificates are no logins
+        any more: their issuer is no LCluster that there is.
+        """
+        if old:
+            self._tenants.discard(TenantIdentity(old.name, old.uid))
+        if new:
+            tenant = TenantIdentity(new.name, new.uid)
+            self._tenants.add(tenant)
+            self._trust(self._current, tenant)
 
     def reload(self) -> None:
         """Serve another certificate if there is one.
@@ -129,7 +144,12 @@ class ServerContext:
         context = self._bare()
         if self._clients.pem.strip():
             context.load_verify_locations(cadata=self._clients.pem)
+        self._trust(context, *self._tenants)
         return context
+
+    def _trust(self, context: ssl.SSLContext, *tenants: TenantIdentity) -> None:
+        if self._clients.root and tenants:
+            context.load_verify_locations(cadata=self._clients.root.tenant_authorities(tenants))
 
     def _bare(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -56,6 +56,8 @@ _Groups = tuple[DiscoveredGroup, ...]
 Changed = Callable[[WatchedObject | None, WatchedObject | None], None]
 BindingListener = Callable[[WatchedObject | None, WatchedObject | None, int], None]
 """Called with a RoleBinding as it was and is, and the newest version of any that is known."""
+ServedListener = Callable[[LCluster | None, LCluster | None], None]
+"""Called with None and an LCluster before it is served, and with it and None when it is gone."""
 
 log = logging.getLogger(__name__)
 
@@ -72,10 +74,12 @@ class Tenants:
         route: Callable[[LCluster], WebhookRoute] | None = None,
         bindings: BindingListener | None = None,
         published: Published | None = None,
+        served: ServedListener | None = None,
     ) -> None:
         self._names = names
         self._route = route
         self._bindings = bindings
+        self._served = served
         self._allowances = allowances or Allowances()
         self._published = published or Published()
         self._tenants: dict[str, ServedTenant] = {}
@@ -163,12 +167,18 @@ class Tenants:
         if cluster is None or (known and known.cluster.uid != cluster.uid):
             if gone := self._tenants.pop(name, None):
                 gone.end()
+                self._notify(gone.cluster, None)
             known = None
         if cluster and known:
             known.use(cluster)
         elif cluster:
+            self._notify(None, cluster)
             self._tenants[name] = tenant = ServedTenant(cluster, self._view(cluster), self._roles)
             self._fill(tenant)
+
+    def _notify(self, old: LCluster | None, new: LCluster | None) -> None:
+        if self._served:
+            self._served(old, new)
 
     def _fill(self, tenant: ServedTenant) -> None:
         """Give a new tenant what is known of it already."""
