@@ -9,6 +9,7 @@ brought back to tenant spelling.
 
 - :mod:`~lnamespace.translate.objects.confinement.rules`: rules about one field, and where
   they look.
+- :mod:`~lnamespace.translate.objects.confinement.originals`: what a tenant wrote, in an annotation.
 - :mod:`~lnamespace.translate.objects.confinement.kinds`: which rules a resource has.
 - :mod:`~lnamespace.translate.objects.confinement.admission`: webhooks and admission policies.
 - :mod:`~lnamespace.translate.objects.confinement.clients`: whom the API server asks for a webhook.

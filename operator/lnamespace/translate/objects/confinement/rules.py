@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Protocol
 
-import msgspec
-
 from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement.originals import decode_original, encode_original
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import Cause, Refused, invalid
 
@@ -232,7 +231,7 @@ class Pinned:
             if parent[key] is None and subject.form.complete:
                 del parent[key]
             keep = annotations(subject.body, make=True)
-            keep[self.kept_as] = msgspec.json.encode(original).decode()
+            keep[self.kept_as] = encode_original(original)
 
     def _added(self, subject: ConfinedBody) -> bool:
         """Return whether a field that is missing has to be there: one is harmless without it."""
@@ -248,8 +247,8 @@ class Pinned:
         if not kept:
             del subject.body["metadata"]["annotations"]
         try:
-            value = msgspec.json.decode(original)
-        except (msgspec.DecodeError, RecursionError):
+            value = decode_original(original)
+        except ValueError:
             return  # no gateway wrote it
         for parent in parents(subject.body, self.path):
             parent[self.path[-1]] = value
