@@ -415,3 +415,62 @@ def directly(cluster: GatewayCluster) -> int:
         found = cluster.run("kubectl", "get", kinds, "-n", namespace, "-o", "name").ok()
         count += len(found.split())
     return count
+
+
+INGRESS = """\
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {generateName: web-, namespace: default}
+spec:
+  defaultBackend: {service: {name: web, port: {number: 80}}}
+"""
+CLAIM = """\
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {generateName: data-, namespace: default}
+spec:
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+"""
+DEFAULTS = """\
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata:
+  name: own
+  annotations: {ingressclass.kubernetes.io/is-default-class: "true"}
+spec: {controller: example.com/ingress}
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata:
+  name: own
+  annotations: {storageclass.kubernetes.io/is-default-class: "true"}
+provisioner: example.com/disk
+"""
+CLASSES = "jsonpath={.spec.ingressClassName}{.spec.storageClassName}"
+
+
+def test_what_names_no_class_gets_the_default_of_its_lcluster_and_of_no_other(
+    cluster: GatewayCluster, lclusters: LClusters, alice: Resident
+) -> None:
+    """Kubernetes' own spec for default IngressClasses found that a tenant had none."""
+    sudo = ("--as=alice", "--as-group=system:masters")
+
+    def given(resident: Resident, manifest: str) -> str:
+        return resident.kubectl("create", "-f", "-", "-o", CLASSES, stdin=manifest).ok()
+
+    carol = lclusters.resident("charged", "carol")
+    before = given(carol, INGRESS), given(carol, CLAIM)
+    alice.kubectl(*sudo, "create", "-f", "-", stdin=DEFAULTS).ok()
+    for manifest in (INGRESS, CLAIM):
+        eventually(lambda manifest=manifest: given(alice, manifest) == "own")  # type: ignore[misc]
+    assert (given(carol, INGRESS), given(carol, CLAIM)) == before
+    claims = cluster.admin.items(ns_path("billed-default", "persistentvolumeclaims"))
+    assert "billed-own" in {claim["spec"].get("storageClassName") for claim in claims}
+    off = "is-default-class=false"
+    alice.kubectl(
+        *sudo, "annotate", "--overwrite", "ingressclass/own", f"ingressclass.kubernetes.io/{off}"
+    ).ok()
+    eventually(lambda: given(alice, INGRESS) == before[0])
+    alice.kubectl(*sudo, "delete", "ingressclass/own", "storageclass/own").ok()
+    eventually(lambda: given(alice, CLAIM) == before[1])

@@ -389,3 +389,21 @@ def test_a_namespace_that_every_cluster_has_may_not_be_deleted(name: str) -> Non
 )
 def test_all_else_may_be_deleted(target: str, method: str) -> None:
     refuse_deletion(asked(target, method))
+
+
+@pytest.mark.parametrize(
+    ("selector", "upstream"),
+    [
+        ("spec.driver=gpu.example.com", "spec.driver=acme-gpu.example.com"),
+        ("spec.nodeName!=a,metadata.name=b", "spec.nodeName!=acme-a,metadata.name=acme-b"),
+        ("spec.driver=", "spec.driver="),
+    ],
+)
+def test_fields_that_are_written_in_another_way_are_selected_so(
+    selector: str, upstream: str
+) -> None:
+    """A driver selects its own ResourceSlices by its name, and found none."""
+    slices = ResourceType("resource.k8s.io", "resourceslices", "ResourceSlice", namespaced=False)
+    request = ResourceRequest("list", slices, "v1", query=(("fieldSelector", selector),))
+    found = dict(parse_qsl(upstream_target(request, ACME).partition("?")[2]))
+    assert found["fieldSelector"] == upstream

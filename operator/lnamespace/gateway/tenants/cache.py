@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from lnamespace.errors import ModelError
 from lnamespace.gateway.discovery.upstream_discovery import UpstreamDiscovery
+from lnamespace.gateway.tenants.default_classes import DefaultClasses
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.tenants.totals import read_used
@@ -87,6 +88,7 @@ class Tenants:
         self._tables: dict[_Groups, ResourceTable] = {}
         self._shown: Mapping[GroupResource, frozenset[str]] = {}
         self._stale = False
+        self._default_classes = DefaultClasses(names.lcluster_label)
         self.discovery = UpstreamDiscovery(upstream, self._renew_views)
         self._stores: dict[str, Store[WatchedObject]] = {}
         self._reflectors = list(self._reflect(client))
@@ -143,8 +145,10 @@ class Tenants:
             changed = partial(self._rbac_changed, resource.plural)
             yield self._reflector(client, resource, changed)
         for resource in _CLASSES[1:]:
-            # The default PriorityClass is published whatever its name is.
-            if resource == PRIORITY_CLASS or _named(resource) in self._published.objects:
+            # The default PriorityClass is published whatever its name is, and tenants have default
+            # classes of their own.
+            always = resource in {PRIORITY_CLASS, INGRESS_CLASS, STORAGE_CLASS}
+            if always or _named(resource) in self._published.objects:
                 yield self._reflector(client, resource, partial(self._class_changed, resource))
 
     def _reflector(
@@ -244,6 +248,8 @@ class Tenants:
         Not after one of any other object: each LCluster brings a role for its managers, and with a
         thousand of them half of the gateway's time went into views that were as before.
         """
+        if tenant := self._tenants.get(self._default_classes.change(_named(resource), old, new)):
+            tenant.see(self._view(tenant.cluster, self._tables), self._roles)
         if not any(each and self._is_published(resource, each) for each in (old, new)):
             return
         # A list brings all at once: the views are made anew once, after it.
@@ -318,6 +324,7 @@ class Tenants:
             allowances=self._allowances,
             namespace_annotations=own,
             webhook_route=self._route(cluster) if self._route else None,
+            default_classes=self._default_classes.of(name),
             platform_groups=self._published.groups,
         )
 

@@ -18,6 +18,7 @@ from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.catalogue import DELETE_OPTIONS, plan_of, scope_of
 from lnamespace.translate.objects.confinement import confines
 from lnamespace.translate.objects.confinement.rules import Path
+from lnamespace.translate.objects.default_classes import with_default_class
 from lnamespace.translate.objects.managed_fields import leave_managed_fields
 from lnamespace.translate.objects.plans import Encoded, Foreign, ObjectPlan, object_of, text_of
 from lnamespace.translate.protocol.media_types import JSON
@@ -130,6 +131,8 @@ def json_up(request: ResourceRequest, body: bytes, view: View) -> bytes:
     plan: ObjectPlan = DELETE_OPTIONS if deletes else plan_of(request.resource, request.subresource)
     if not deletes:
         _check(request, members, view)
+    if request.verb == "create" and not request.subresource:
+        members = with_default_class(members, request.resource, view)
     scope = scope_of(view, request.resource, request.namespace, whole=not deletes)
     if _reports_repeated_keys(request) and has_repeated_keys(body):
         return encode(plan.up(Raw(body), replace(scope, repeats=True)))

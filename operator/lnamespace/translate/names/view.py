@@ -63,6 +63,9 @@ class View:
         What of the platform the tenant's objects may use.
     webhook_route
         How the API server reaches the tenant's webhooks; None: it asks none.
+    default_classes
+        The names upstream of the tenant's own classes that objects get which name none, by their
+        resource.
     platform_groups
         The API groups of the platform's own that the tenant is served something of.
     totals
@@ -79,6 +82,7 @@ class View:
     namespace_annotations: Mapping[str, str] = field(default_factory=dict)
     allowances: Allowances = field(default_factory=Allowances)
     webhook_route: WebhookRoute | None = None
+    default_classes: Mapping[GroupResource, str] = field(default_factory=dict)
     platform_groups: frozenset[str] = frozenset()
     totals: Callable[[], ShownTotals] | None = field(default=None, compare=False)
     namespaces: Container[str] = field(default=frozenset(), compare=False)

@@ -6,6 +6,8 @@ from lnamespace.kube.objects import MANAGED_BY
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.names.view import NAMESPACES, View
 from lnamespace.translate.objects.confinement.certificates import signer_up
+from lnamespace.translate.objects.confinement.kinds import rules_of
+from lnamespace.translate.objects.confinement.rules import Mapped
 from lnamespace.translate.objects.keys import manager_up, own_key_up, role_key_up
 from lnamespace.translate.objects.labels import NAMESPACE_NAME
 from lnamespace.translate.protocol.request import ResourceRequest
@@ -88,7 +90,15 @@ def _judge(
         value = view.namespace_up(value)
     elif term.field == "spec.signerName" and resource.plural == "certificatesigningrequests":
         value = signer_up(value, view)
+    elif value and (rule := _mapping(request.resource, term.field)):
+        value = rule.up(value, view)
     return JudgedTerm(replace(term, value=value))
+
+
+def _mapping(resource: ResourceType, field: str) -> Mapped | None:
+    """Return the rule by which a field is written in another way upstream."""
+    rules = (each for each in rules_of(resource) if isinstance(each, Mapped))
+    return next((each for each in rules if ".".join(each.path) == field), None)
 
 
 def _label_up(resource: ResourceType, term: LabelTerm, view: View, *, own: bool) -> LabelTerm:

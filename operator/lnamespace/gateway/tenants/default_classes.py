@@ -1,0 +1,67 @@
+"""The default classes of tenants, by the classes that watches show."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from lnamespace.gateway.tenants.namespaces import WatchedObject
+from lnamespace.translate.objects.default_classes import (
+    INGRESS_CLASSES,
+    STORAGE_CLASSES,
+    default_class,
+)
+from lnamespace.translate.protocol.resources import GroupResource
+
+_Classes = dict[str, bytes]
+"""Classes of one tenant as JSON, by their names upstream."""
+
+
+class DefaultClasses:
+    """Keep which class each tenant's objects get that name none.
+
+    Parameters
+    ----------
+    label
+        The key of the label whose value is the tenant.
+    """
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._classes: dict[tuple[str, GroupResource], _Classes] = defaultdict(dict)
+        self._defaults: dict[str, dict[GroupResource, str]] = {}
+
+    def of(self, tenant: str) -> Mapping[GroupResource, str]:
+        """Return the names upstream of a tenant's default classes."""
+        return self._defaults.get(tenant, {})
+
+    def change(
+        self, classes: GroupResource, old: WatchedObject | None, new: WatchedObject | None
+    ) -> str:
+        """Take note of a class as it was and is; return the tenant that has other defaults now."""
+        item = new or old
+        tenant = item.labels.get(self._label, "") if item else ""
+        if item is None or not item.name.startswith(f"{tenant}-"):
+            return ""
+        if classes not in {INGRESS_CLASSES, STORAGE_CLASSES}:
+            return ""
+        known = self._classes[tenant, classes]
+        if new:
+            known[new.name] = bytes(new.raw)
+        else:
+            known.pop(item.name, None)
+        if not known:
+            del self._classes[tenant, classes]
+        return (
+            tenant if self._decide(tenant, classes, default_class(classes, known.values())) else ""
+        )
+
+    def _decide(self, tenant: str, classes: GroupResource, name: str) -> bool:
+        """Keep a tenant's default class; return whether it is another one."""
+        before = self._defaults.get(tenant, {})
+        after = {key: each for key, each in before.items() if key != classes}
+        if name:
+            after[classes] = name
+        if after:
+            self._defaults[tenant] = after
+        else:
+            self._defaults.pop(tenant, None)
+        return after != before

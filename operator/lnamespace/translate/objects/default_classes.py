@@ -1,0 +1,105 @@
+"""The default class of a tenant: it is set where an object that is created names none.
+
+On any cluster an admission plugin of the API server does that. A tenant's class is marked as
+default under a key that no plugin heeds, because the platform's objects would get it too.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Raw
+
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement.rules import OWN_PREFIX
+from lnamespace.translate.objects.plans import Encoded, object_of
+from lnamespace.translate.protocol.resources import GroupResource, ResourceType
+
+INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
+STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
+
+_MARKS: Mapping[GroupResource, frozenset[str]] = {
+    INGRESS_CLASSES: frozenset({"ingressclass.kubernetes.io.is-default-class"}),
+    STORAGE_CLASSES: frozenset(
+        {
+            "storageclass.kubernetes.io.is-default-class",
+            "storageclass.beta.kubernetes.io.is-default-class",
+        }
+    ),
+}
+"""The names of the annotations by which a class is the default, as they are kept upstream."""
+
+
+@dataclass(frozen=True)
+class _ClassField:
+    """The field of an object that names a class.
+
+    Parameters
+    ----------
+    annotation
+        The older way to name one; the API server sets no default beside it.
+    """
+
+    classes: GroupResource
+    name: str
+    annotation: str
+
+
+_FIELDS: Mapping[GroupResource, _ClassField] = {
+    GroupResource("networking.k8s.io", "ingresses"): _ClassField(
+        INGRESS_CLASSES, "ingressClassName", "kubernetes.io/ingress.class"
+    ),
+    GroupResource("", "persistentvolumeclaims"): _ClassField(
+        STORAGE_CLASSES, "storageClassName", "volume.beta.kubernetes.io/storage-class"
+    ),
+}
+
+
+class _ClassMeta(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    creation_timestamp: str = ""
+    annotations: dict[str, str] = {}
+
+
+class _Class(msgspec.Struct, frozen=True):
+    metadata: _ClassMeta
+
+
+_decode_class = msgspec.json.Decoder(_Class).decode
+
+
+def default_class(classes: GroupResource, found: Iterable[bytes]) -> str:
+    """Return the name upstream of a tenant's default class; empty if none is marked.
+
+    Of several the newest is it, and of those the one whose name comes first, as on any cluster.
+
+    Parameters
+    ----------
+    found
+        The tenant's classes in upstream spelling, as JSON.
+    """
+    marks = _MARKS[classes]
+    marked = [each for each in (_decode_class(one).metadata for one in found) if _has(each, marks)]
+    marked.sort(key=lambda each: each.name)
+    marked.sort(key=lambda each: each.creation_timestamp, reverse=True)
+    return marked[0].name if marked else ""
+
+
+def _has(metadata: _ClassMeta, marks: frozenset[str]) -> bool:
+    return any(metadata.annotations.get(OWN_PREFIX + mark) == "true" for mark in marks)
+
+
+def with_default_class(members: Encoded, resource: ResourceType, view: View) -> Encoded:
+    """Return an object that is created, in tenant spelling, with the class that it gets."""
+    field = None if resource.custom else _FIELDS.get(resource.group_resource)
+    name = view.default_classes.get(field.classes, "") if field else ""
+    if field is None or not name:
+        return members
+    spec = object_of(members.get("spec", b"null")) or {}
+    metadata = object_of(members.get("metadata", b"null")) or {}
+    annotations = object_of(metadata.get("annotations", b"null")) or {}
+    named = bytes(spec.get(field.name, b"null")).strip() != b"null"
+    if named or field.annotation in annotations:
+        return members
+    below = name.removeprefix(view.prefix)
+    return members | {"spec": Raw(msgspec.json.encode(spec | {field.name: below}))}

@@ -1,0 +1,106 @@
+"""Which class an Ingress or a claim gets that names none."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from lnamespace.gateway.tenants.default_classes import DefaultClasses
+from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
+from lnamespace.translate.bodies.encoded import request_up
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.default_classes import (
+    INGRESS_CLASSES,
+    STORAGE_CLASSES,
+    default_class,
+)
+from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceType
+
+INGRESS = ResourceType("networking.k8s.io", "ingresses", "Ingress", namespaced=True)
+CLAIM = ResourceType("", "persistentvolumeclaims", "PersistentVolumeClaim", namespaced=True)
+DEFAULTS = {INGRESS_CLASSES: "acme-nginx", STORAGE_CLASSES: "acme-fast"}
+ACME = View("acme", default_classes=DEFAULTS)
+LABEL = "tenancy.loblaw.digital/lcluster"
+MARK = "lcluster.tenancy.loblaw.digital/ingressclass.kubernetes.io.is-default-class"
+
+
+def sent(
+    resource: ResourceType, body: dict[str, Any], view: View = ACME, verb: str = "create"
+) -> Any:
+    request = ResourceRequest(verb, resource, "v1", "prod", "" if verb == "create" else "x")
+    return json.loads(request_up(request, "application/json", json.dumps(body).encode(), view)[1])
+
+
+def ingress_class(name: str, created: str = "2026-01-01T00:00:00Z", mark: str = "true") -> bytes:
+    metadata = {"name": name, "creationTimestamp": created, "annotations": {MARK: mark}}
+    return json.dumps({"metadata": metadata | {"labels": {LABEL: "acme"}}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("resource", "field", "name"),
+    [(INGRESS, "ingressClassName", "acme-nginx"), (CLAIM, "storageClassName", "acme-fast")],
+)
+@pytest.mark.parametrize("spec", [{}, {"x": 1.50}, {"class": None}])
+def test_an_object_that_is_created_without_a_class_gets_the_tenants_default(
+    resource: ResourceType, field: str, name: str, spec: dict[str, Any]
+) -> None:
+    """Kubernetes' own spec for default IngressClasses found that it had none."""
+    body = {"spec": {field if key == "class" else key: each for key, each in spec.items()}}
+    assert sent(resource, body)["spec"] == {**body["spec"], field: name}
+    assert sent(resource, {})["spec"] == {field: name}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"spec": {"ingressClassName": "other"}},
+        {"metadata": {"annotations": {"kubernetes.io/ingress.class": "other"}}, "spec": {}},
+    ],
+)
+def test_an_object_that_names_a_class_keeps_it(body: dict[str, Any]) -> None:
+    found = sent(INGRESS, body)
+    assert found["spec"] == ({"ingressClassName": "acme-other"} if body["spec"] else {})
+
+
+def test_nothing_is_added_to_an_update_or_where_no_class_is_the_default() -> None:
+    assert sent(INGRESS, {"spec": {}}, verb="update")["spec"] == {}
+    assert sent(INGRESS, {"spec": {}}, replace(ACME, default_classes={}))["spec"] == {}
+
+
+def test_the_newest_default_is_it_and_of_those_the_first_name() -> None:
+    old, new = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
+    classes = [
+        ingress_class("acme-a", old),
+        ingress_class("acme-c", new),
+        ingress_class("acme-b", new),
+        ingress_class("acme-d", "2026-03-01T00:00:00Z", mark="false"),
+    ]
+    assert default_class(INGRESS_CLASSES, classes) == "acme-b"
+    assert default_class(INGRESS_CLASSES, classes[-1:]) == ""
+    assert default_class(STORAGE_CLASSES, classes) == ""
+
+
+def watched(raw: bytes) -> WatchedObject:
+    return read_watched(raw)
+
+
+def test_a_tenants_default_follows_its_classes() -> None:
+    found = DefaultClasses(LABEL)
+    first, unmarked = watched(ingress_class("acme-a")), watched(ingress_class("acme-a", mark=""))
+    assert found.change(INGRESS_CLASSES, None, first) == "acme"
+    assert found.of("acme") == {INGRESS_CLASSES: "acme-a"}
+    assert found.change(INGRESS_CLASSES, first, first) == "", "nothing is another"
+    assert found.change(INGRESS_CLASSES, first, unmarked) == "acme"
+    assert found.of("acme") == {}
+    assert found.change(INGRESS_CLASSES, unmarked, first) == "acme"
+    assert found.change(INGRESS_CLASSES, first, None) == "acme"
+    assert found.of("acme") == {}
+    assert found.of("beta") == {}
+
+
+def test_a_class_of_the_platform_is_no_tenants_default() -> None:
+    plain = json.dumps({"metadata": {"name": "acme-a", "annotations": {MARK: "true"}}}).encode()
+    found = DefaultClasses(LABEL)
+    assert found.change(INGRESS_CLASSES, None, watched(plain)) == ""
+    assert found.of("acme") == {}
