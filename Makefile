@@ -84,8 +84,8 @@ soak: $(VENV) ## Everybody does what they like for MINUTES (60), and rights must
 	@$(BIN)/python -m tests.e2e.$(or $(OF),rights)_model $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS)) $(if $(LAYOUT),--layout $(LAYOUT)) $(if $(REPLAY),--replay $(REPLAY))
 
-conformance: $(VENV) ## Kubernetes' own conformance specs, directly and through the gateway; ONLY='Watchers|Discovery'
-	@PYTHONPATH=hack $(BIN)/python -m conformance $(if $(ONLY),--only '$(ONLY)')
+conformance: $(VENV) ## Kubernetes' own conformance specs, directly and through the gateway; FURTHER=1: others; ONLY='Watchers|Discovery'
+	@PYTHONPATH=hack $(BIN)/python -m conformance $(if $(FURTHER),--further) $(if $(ONLY),--only '$(ONLY)')
 
 mutations: $(VENV) ## Change the code in each small way, and tell what no unit test notices; OF='lnamespace.access.*'
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps \

@@ -19,7 +19,7 @@ def main() -> int:
     """Run the specs directly and through the gateway; fail if one passes only directly."""
     arguments = _parser().parse_args()
     executable = suite.ensure()
-    names = suite.specs(arguments.only)
+    names = suite.specs(arguments.only, further=arguments.further)
     output = Path(arguments.output).absolute()
     with tempfile.TemporaryDirectory(prefix="lnamespace-conformance-") as folder:
         compared = _compare(executable, names, Path(folder), output)
@@ -57,5 +57,7 @@ def _parser() -> argparse.ArgumentParser:
         "and through the gateway as a tenant.",
     )
     parser.add_argument("--only", default="", help="a regular expression for the specs' names")
+    told = "other specs that need no node than those of conformance"
+    parser.add_argument("--further", action="store_true", help=told)
     parser.add_argument("--output", default="build/conformance", help="where the reports go")
     return parser
