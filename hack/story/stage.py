@@ -196,6 +196,7 @@ class Stage:
             "SERVING_NAMES": "127.0.0.1",
             "DRAIN_SECONDS": "1",
             "PAYERS_FILE": str(PAYERS),
+            "LCLUSTERS": "yes",
         }
         self._start("webhook", "webhook", **options).until(self._lets_in)
 

@@ -23,7 +23,7 @@ from tests.e2e.support.api import GROUP, Api, ApiError, Object, ns_path
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluster
 from tests.e2e.support.commands import Result, environment, run
 from tests.e2e.support.people import People, Person
-from tests.e2e.support.processes import Controller, Process, free_port
+from tests.e2e.support.processes import Controller, Process, Webhook, free_port
 from tests.e2e.support.waiting import eventually
 
 GATEWAY_ACCOUNT = "lnamespace-gateway"
@@ -130,6 +130,11 @@ class GatewayCluster(Cluster):
             "LNAMESPACE_GATEWAY_AUTHORITIES": (self.certificates / "ca.crt").read_text(),
         }
         return Controller(token, self._logs / "controller.log", **variables)
+
+    @cached_property
+    def webhook(self) -> Webhook:
+        """The webhook, which knows of LClusters as the chart's does; not started."""
+        return self.another_webhook("webhook", self._port, LNAMESPACE_LCLUSTERS="yes")
 
     @cached_property
     def gateway(self) -> GatewayProcess:
