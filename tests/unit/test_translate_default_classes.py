@@ -13,6 +13,7 @@ from lnamespace.translate.objects.default_classes import (
     INGRESS_CLASSES,
     STORAGE_CLASSES,
     default_class,
+    default_since,
 )
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceType
@@ -70,15 +71,11 @@ def test_nothing_is_added_to_an_update_or_where_no_class_is_the_default() -> Non
 
 def test_the_newest_default_is_it_and_of_those_the_first_name() -> None:
     old, new = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
-    classes = [
-        ingress_class("acme-a", old),
-        ingress_class("acme-c", new),
-        ingress_class("acme-b", new),
-        ingress_class("acme-d", "2026-03-01T00:00:00Z", mark="false"),
-    ]
-    assert default_class(INGRESS_CLASSES, classes) == "acme-b"
-    assert default_class(INGRESS_CLASSES, classes[-1:]) == ""
-    assert default_class(STORAGE_CLASSES, classes) == ""
+    assert default_class({"acme-a": old, "acme-c": new, "acme-b": new}) == "acme-b"
+    assert default_class({}) == ""
+    assert default_since(INGRESS_CLASSES, ingress_class("acme-a", new)) == new
+    assert default_since(INGRESS_CLASSES, ingress_class("acme-a", mark="false")) == ""
+    assert default_since(STORAGE_CLASSES, ingress_class("acme-a")) == ""
 
 
 def watched(raw: bytes) -> WatchedObject:

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.objects.confinement.originals import decode_original, encode_original
+from lnamespace.translate.objects.confinement.originals import (
+    EXPANSION,
+    decode_original,
+    encode_original,
+)
 
 ANNOTATIONS_MAX = 256 * 1024
 JSON = st.recursive(
@@ -28,6 +32,14 @@ def test_the_devices_of_a_full_resource_slice_fit_into_the_annotations() -> None
     devices = [{"name": f"device-{number}", "attributes": attributes} for number in range(128)]
     assert len(json.dumps(devices)) > ANNOTATIONS_MAX
     assert len(encode_original(devices)) < ANNOTATIONS_MAX / 4
+
+
+@given(st.integers(1, 2_000_000))
+def test_how_much_longer_an_original_is_than_its_text_is_bounded(zeros: int) -> None:
+    """A list of small objects upstream was gigabytes in the gateway."""
+    value = "0" * zeros
+    assert zeros <= len(encode_original(value)) * EXPANSION
+    assert decode_original(encode_original(value)) == value
 
 
 def test_a_short_original_can_be_read_by_people() -> None:

@@ -105,7 +105,7 @@ class Lister:
             and await namespaces.ends(part.name, _END_SECONDS)
         ):
             return (), await self._nothing(call)
-        body = await response.read(call.share.hold)
+        body = await response.read(call.hold)
         call.share.charge_besides(0.0, len(body))
         if response.status == 200:
             return response.headers, body

@@ -8,11 +8,9 @@ from lnamespace.translate.objects.default_classes import (
     INGRESS_CLASSES,
     STORAGE_CLASSES,
     default_class,
+    default_since,
 )
 from lnamespace.translate.protocol.resources import GroupResource
-
-_Classes = dict[str, bytes]
-"""Classes of one tenant as JSON, by their names upstream."""
 
 
 class DefaultClasses:
@@ -26,7 +24,7 @@ class DefaultClasses:
 
     def __init__(self, label: str) -> None:
         self._label = label
-        self._classes: dict[tuple[str, GroupResource], _Classes] = defaultdict(dict)
+        self._marked: dict[tuple[str, GroupResource], dict[str, str]] = defaultdict(dict)
         self._defaults: dict[str, dict[GroupResource, str]] = {}
 
     def of(self, tenant: str) -> Mapping[GroupResource, str]:
@@ -43,16 +41,14 @@ class DefaultClasses:
             return ""
         if classes not in {INGRESS_CLASSES, STORAGE_CLASSES}:
             return ""
-        known = self._classes[tenant, classes]
-        if new:
-            known[new.name] = bytes(new.raw)
+        marked = self._marked[tenant, classes]
+        if since := default_since(classes, new.raw) if new else "":
+            marked[item.name] = since
         else:
-            known.pop(item.name, None)
-        if not known:
-            del self._classes[tenant, classes]
-        return (
-            tenant if self._decide(tenant, classes, default_class(classes, known.values())) else ""
-        )
+            marked.pop(item.name, None)
+        if not marked:
+            del self._marked[tenant, classes]
+        return tenant if self._decide(tenant, classes, default_class(marked)) else ""
 
     def _decide(self, tenant: str, classes: GroupResource, name: str) -> bool:
         """Keep a tenant's default class; return whether it is another one."""

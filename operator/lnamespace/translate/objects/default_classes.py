@@ -4,7 +4,7 @@ On any cluster an admission plugin of the API server does that. A tenant's class
 default under a key that no plugin heeds, because the platform's objects would get it too.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -56,7 +56,6 @@ _FIELDS: Mapping[GroupResource, _ClassField] = {
 
 
 class _ClassMeta(msgspec.Struct, frozen=True, rename="camel"):
-    name: str
     creation_timestamp: str = ""
     annotations: dict[str, str] = {}
 
@@ -68,25 +67,27 @@ class _Class(msgspec.Struct, frozen=True):
 _decode_class = msgspec.json.Decoder(_Class).decode
 
 
-def default_class(classes: GroupResource, found: Iterable[bytes]) -> str:
-    """Return the name upstream of a tenant's default class; empty if none is marked.
-
-    Of several the newest is it, and of those the one whose name comes first, as on any cluster.
+def default_since(classes: GroupResource, found: bytes) -> str:
+    """Return when a class was created that is marked as default; empty if it is not.
 
     Parameters
     ----------
     found
-        The tenant's classes in upstream spelling, as JSON.
+        A tenant's class in upstream spelling, as JSON.
     """
-    marks = _MARKS[classes]
-    marked = [each for each in (_decode_class(one).metadata for one in found) if _has(each, marks)]
-    marked.sort(key=lambda each: each.name)
-    marked.sort(key=lambda each: each.creation_timestamp, reverse=True)
-    return marked[0].name if marked else ""
+    metadata = _decode_class(found).metadata
+    marks = (OWN_PREFIX + mark for mark in _MARKS[classes])
+    marked = any(metadata.annotations.get(mark) == "true" for mark in marks)
+    return metadata.creation_timestamp if marked else ""
 
 
-def _has(metadata: _ClassMeta, marks: frozenset[str]) -> bool:
-    return any(metadata.annotations.get(OWN_PREFIX + mark) == "true" for mark in marks)
+def default_class(created: Mapping[str, str]) -> str:
+    """Return the name of the default class, by when those that are marked were created.
+
+    Of several the newest is it, and of those the one whose name comes first, as on any cluster.
+    """
+    newest = max(created.values(), default="")
+    return min((name for name, each in created.items() if each == newest), default="")
 
 
 def with_default_class(members: Encoded, resource: ResourceType, view: View) -> Encoded:

@@ -22,6 +22,7 @@ from lnamespace.translate.objects.confinement.namespaces import (
     KeptFinalizer,
     PodSecurity,
 )
+from lnamespace.translate.objects.confinement.originals import EXPANSION
 from lnamespace.translate.objects.confinement.policy_expressions import PolicyExpressions
 from lnamespace.translate.objects.confinement.rules import (
     ConfinedBody,
@@ -117,6 +118,12 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[Rule, ...]] = {
     ),
     GroupResource(_STORAGE, "volumeattributesclasses"): (prefixed(("driverName",)),),
 }
+
+
+def expansion_of(resource: ResourceType) -> int:
+    """Return how many times as long as upstream an object may be for its tenant."""
+    keeps = any(isinstance(rule, Pinned) for rule in rules_of(resource))
+    return EXPANSION if keeps else 1
 
 
 def rules_of(resource: ResourceType) -> tuple[Rule, ...]:

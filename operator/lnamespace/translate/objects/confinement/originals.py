@@ -2,6 +2,9 @@
 
 All annotations of an object have 256 KiB together, and a ResourceSlice with 128 devices may be
 larger by itself. Long originals are compressed; devices of one kind repeat each other.
+
+How much longer an object is for its tenant than upstream is bounded: otherwise a list of small
+objects upstream, of nothing but zeros, took all memory of the gateway.
 """
 
 import base64
@@ -14,8 +17,8 @@ import msgspec
 _LONG = 16 * 1024
 _COMPRESSED = "zlib:"
 """The beginning of an original that is compressed; no JSON begins so."""
-_LARGEST = 8 * 1024 * 1024
-"""No API server takes an object of this size, so no gateway wrote an original that is larger."""
+EXPANSION = 16
+"""How many times as long as its text an original is at most."""
 
 
 def encode_original(value: Any) -> str:
@@ -23,7 +26,8 @@ def encode_original(value: Any) -> str:
     text = msgspec.json.encode(value)
     if len(text) <= _LONG:
         return text.decode()
-    return _COMPRESSED + base64.b64encode(zlib.compress(text)).decode()
+    compressed = _COMPRESSED + base64.b64encode(zlib.compress(text)).decode()
+    return compressed.ljust(len(text) // EXPANSION + 1)
 
 
 def decode_original(text: str) -> Any:
@@ -41,9 +45,9 @@ def decode_original(text: str) -> Any:
 
 
 def _decompressed(text: str) -> bytes:
-    compressed = base64.b64decode(text.removeprefix(_COMPRESSED), validate=True)
+    compressed = base64.b64decode(text.removeprefix(_COMPRESSED).rstrip(), validate=True)
     decompressor = zlib.decompressobj()
-    found = decompressor.decompress(compressed, _LARGEST)
+    found = decompressor.decompress(compressed, len(text) * EXPANSION)
     if not decompressor.eof:
-        raise zlib.error("too large, or cut off")
+        raise zlib.error("too long, or cut off")
     return found
