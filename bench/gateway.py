@@ -57,7 +57,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Door:
+class NamespaceClients:
     """A namespace of an LCluster, from inside and directly."""
 
     inside: Api
@@ -128,15 +128,15 @@ def _rows(cluster: GatewayCluster, made: LClusters, chosen: argparse.Namespace) 
     what = "LCluster made, until kubectl answers in it, p50"
     yield Row(what, "ms", median(waited), None, "<= 500 ms")
     resident = made.resident(TENANT, PERSON)
-    door = Door(resident.api, cluster.admin, process)
+    clients = NamespaceClients(resident.api, cluster.admin, process)
     if chosen.workers_only:
         yield from _worker_rows(cluster, resident, chosen.seconds)
         return
     # First: what they need is not to be seen in a process that has held large lists.
     yield from _burst_rows(cluster, process, chosen.burst)
-    yield from _single_rows(door, chosen.samples)
-    yield from _list_rows(door, chosen.samples // 10)
-    yield from _document_rows(door, resident, chosen.samples // 10)
+    yield from _single_rows(clients, chosen.samples)
+    yield from _list_rows(clients, chosen.samples // 10)
+    yield from _document_rows(clients, resident, chosen.samples // 10)
     yield from _worker_rows(cluster, resident, chosen.seconds)
 
 
@@ -149,49 +149,49 @@ def _since(began: float) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-def _single_rows(door: Door, samples: int) -> Iterator[Row]:
+def _single_rows(clients: NamespaceClients, samples: int) -> Iterator[Row]:
     progress("single objects")
     body = {"metadata": {"name": "one"}, "data": {"key": "value"}}
     inside, direct = ns_path("default", "configmaps"), ns_path(f"{TENANT}-default", "configmaps")
-    door.inside.create(inside, body)
+    clients.inside.create(inside, body)
     patch = {"data": {"key": "other"}}
     generated = {"metadata": {"generateName": "many-"}, "data": {"key": "value"}}
-    yield from _compared("GET", 1.5, door.beside(
+    yield from _compared("GET", 1.5, clients.beside(
         samples,
-        lambda: door.inside.get(f"{inside}/one"),
-        lambda: door.direct.get(f"{direct}/one"),
+        lambda: clients.inside.get(f"{inside}/one"),
+        lambda: clients.direct.get(f"{direct}/one"),
     ), "<= 0.2 ms")  # fmt: skip
-    yield from _compared("create", 1.5, door.beside(
+    yield from _compared("create", 1.5, clients.beside(
         samples,
-        lambda: door.inside.create(inside, generated),
-        lambda: door.direct.create(direct, generated),
+        lambda: clients.inside.create(inside, generated),
+        lambda: clients.direct.create(direct, generated),
     ))  # fmt: skip
-    yield from _compared("patch", 1.5, door.beside(
+    yield from _compared("patch", 1.5, clients.beside(
         samples,
-        lambda: door.inside.patch(f"{inside}/one", patch, MERGE),
-        lambda: door.direct.patch(f"{direct}/one", patch, MERGE),
+        lambda: clients.inside.patch(f"{inside}/one", patch, MERGE),
+        lambda: clients.direct.patch(f"{direct}/one", patch, MERGE),
     ))  # fmt: skip
 
 
-def _list_rows(door: Door, samples: int) -> Iterator[Row]:
+def _list_rows(clients: NamespaceClients, samples: int) -> Iterator[Row]:
     progress("lists")
     for number in range(SPACES):
-        door.inside.create(NAMESPACES, {"metadata": {"name": f"s{number}"}})
+        clients.inside.create(NAMESPACES, {"metadata": {"name": f"s{number}"}})
     spaces = [f"s{number}" for number in range(SPACES)]
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda name: fill(door.inside, name, LISTED // SPACES), spaces))
-    door.inside.create(NAMESPACES, {"metadata": {"name": "big"}})
-    fill(door.inside, "big", LISTED)
-    yield from _compared(f"LIST of {LISTED}", 2, door.beside(
+        list(pool.map(lambda name: fill(clients.inside, name, LISTED // SPACES), spaces))
+    clients.inside.create(NAMESPACES, {"metadata": {"name": "big"}})
+    fill(clients.inside, "big", LISTED)
+    yield from _compared(f"LIST of {LISTED}", 2, clients.beside(
         samples,
-        lambda: door.inside.get(ns_path("big", "secrets")),
-        lambda: door.direct.get(ns_path(f"{TENANT}-big", "secrets")),
+        lambda: clients.inside.get(ns_path("big", "secrets")),
+        lambda: clients.direct.get(ns_path(f"{TENANT}-big", "secrets")),
     ), "<= 12 ms")  # fmt: skip
     selector = {"labelSelector": "bench=yes"}
-    yield from _compared(f"LIST of {2 * LISTED} in all namespaces", 2, door.beside(
+    yield from _compared(f"LIST of {2 * LISTED} in all namespaces", 2, clients.beside(
         samples,
-        lambda: door.inside.get("/api/v1/secrets", **selector),
-        lambda: door.direct.get("/api/v1/secrets", **selector),
+        lambda: clients.inside.get("/api/v1/secrets", **selector),
+        lambda: clients.direct.get("/api/v1/secrets", **selector),
     ))  # fmt: skip
 
 
@@ -203,13 +203,13 @@ def fill(api: Api, namespace: str, count: int) -> None:
         api.create(ns_path(namespace, "secrets"), body)
 
 
-def _document_rows(door: Door, resident: Resident, samples: int) -> Iterator[Row]:
+def _document_rows(clients: NamespaceClients, resident: Resident, samples: int) -> Iterator[Row]:
     progress("discovery and OpenAPI")
     cold = Resident(resident.person, resident.kubeconfig).api
     yield Row("OpenAPI v2, the first time", "ms", _seconds(lambda: cold.text("/openapi/v2")) * 1000)
     for path in ("/openapi/v2", "/apis"):
-        through, plain = partial(door.inside.text, path), partial(door.direct.text, path)
-        asked = door.beside(samples, through, plain)
+        through, plain = partial(clients.inside.text, path), partial(clients.direct.text, path)
+        asked = clients.beside(samples, through, plain)
         yield from _compared(f"{path}, asked again", 1.5, asked, "<= 5 ms")
 
 

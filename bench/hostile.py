@@ -29,11 +29,11 @@ from lnamespace.kube.resources import ROLE_BINDING
 from lnamespace.model.names import USERS_BINDING
 
 from bench.client import Bare, Manifest, connect
-from bench.door import review
 from bench.latency import seconds_until
 from bench.plane import Plane, Process, plane
 from bench.report import Row, machine, table, write
 from bench.tenants import COLLECTION
+from bench.webhook import review
 
 AT_ONCE = 10
 """The requests that hostile people have under way, all of them together."""

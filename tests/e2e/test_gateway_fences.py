@@ -705,7 +705,7 @@ def test_a_stolen_gateway_deletes_and_changes_nothing_of_the_platform(
 
 
 def test_a_stolen_gateway_tells_its_ca_and_leads_nobody_elsewhere(gateway: Api, admin: Api) -> None:
-    """Where the door `mine` is, people send their logins."""
+    """Where the endpoint `mine` is, people send their logins."""
     where = ns_path("kube-public", "configmaps", "lnamespace-gateway")
     told = {"mine": "https://lclusters.example.com/mine"}
     admin.create(

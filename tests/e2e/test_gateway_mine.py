@@ -1,4 +1,4 @@
-"""The door `mine`: people see the platform's cluster with their own namespaces instead of all.
+"""The endpoint `mine`: people see the platform's cluster with their own namespaces instead of all.
 
 Logins by token are those of service accounts; alice and bob have client certificates.
 """
@@ -41,15 +41,15 @@ def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
     return gateway_cluster
 
 
-class Door:
-    """People at the door, and the LNamespaces that they are given."""
+class MineUsers:
+    """People at the endpoint `mine`, and the LNamespaces that they are given."""
 
     def __init__(self, cluster: GatewayCluster, people: People) -> None:
         self.cluster = cluster
         self.people = people
         self.tenants = Tenants(cluster.admin)
 
-    def visitor(self, name: str, *, by_path: bool = False) -> Resident:
+    def caller(self, name: str, *, by_path: bool = False) -> Resident:
         """Return somebody with a token."""
         person = self.people.account("people", name)
         return self.cluster.behind("mine", person, by_path=by_path)
@@ -74,19 +74,19 @@ class Door:
 
 
 @pytest.fixture(scope="module")
-def door(cluster: GatewayCluster, people: People) -> Door:
-    """Return the door of the cluster, and make the namespace of those with tokens."""
+def mine(cluster: GatewayCluster, people: People) -> MineUsers:
+    """Return the people of the endpoint, and make the namespace of those with tokens."""
     cluster.admin.create(NAMESPACES, {"metadata": {"name": "people"}})
-    return Door(cluster, people)
+    return MineUsers(cluster, people)
 
 
 @pytest.fixture(scope="module")
-def teams(door: Door) -> tuple[str, str]:
+def teams(mine: MineUsers) -> tuple[str, str]:
     """Return an LNamespace of eve and one of somebody else, with an object in each."""
-    both = door.team("eve", account("eve")), door.team("other", account("olga"))
+    both = mine.team("eve", account("eve")), mine.team("other", account("olga"))
     for each in both:
-        door.put(each, f"of-{each}")
-    eventually(partial(sees, door.visitor("eve"), both[0]))
+        mine.put(each, f"of-{each}")
+    eventually(partial(sees, mine.caller("eve"), both[0]))
     return both
 
 
@@ -98,23 +98,23 @@ def names(result: str) -> list[str]:
     return [line.partition("/")[2] for line in result.split()]
 
 
-def mine(visitor: Resident) -> list[str]:
-    return names(visitor.kubectl("get", "ns", "-o", "name").ok())
+def shown_namespaces(caller: Resident) -> list[str]:
+    return names(caller.kubectl("get", "ns", "-o", "name").ok())
 
 
-def sees(visitor: Resident, *expected: str) -> bool:
-    return mine(visitor) == sorted(expected)
+def sees(caller: Resident, *expected: str) -> bool:
+    return shown_namespaces(caller) == sorted(expected)
 
 
 class Watch:
     """A watch as a client has it, by `kubectl get --raw`."""
 
-    def __init__(self, visitor: Resident, path: str, **query: str) -> None:
+    def __init__(self, caller: Resident, path: str, **query: str) -> None:
         self.events: list[Object] = []
         target = f"{path}?{urlencode({'watch': 'true', **query})}"
         # kubectl reads in blocks of its own: it tells each event as it comes.
         command = ("kubectl", "get", "--raw", target)
-        env = environment(visitor.environment)
+        env = environment(caller.environment)
         self._process = subprocess.Popen(
             command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -163,31 +163,31 @@ class Watch:
 
 
 @contextmanager
-def watching(visitor: Resident, path: str = NAMESPACES, **query: str) -> Iterator[Watch]:
-    watch = Watch(visitor, path, **query)
+def watching(caller: Resident, path: str = NAMESPACES, **query: str) -> Iterator[Watch]:
+    watch = Watch(caller, path, **query)
     try:
         yield watch
     finally:
         watch.stop()
 
 
-def version_of(visitor: Resident, path: str = NAMESPACES) -> str:
-    return str(visitor.api.get(path)["metadata"]["resourceVersion"])
+def version_of(caller: Resident, path: str = NAMESPACES) -> str:
+    return str(caller.api.get(path)["metadata"]["resourceVersion"])
 
 
-def test_people_see_the_namespaces_of_their_lnamespaces_and_no_others(door: Door) -> None:
-    first = door.team("see", account("ann"), "alice")
-    second = door.team("see", account("ann"), "alice")
-    other = door.team("see", account("ben"))
-    ann, alice = door.visitor("ann"), door.certified("alice")
-    for visitor in (ann, alice, door.visitor("ann", by_path=True)):
-        eventually(partial(sees, visitor, first, second))
-        table = visitor.kubectl("get", "ns").ok().splitlines()
+def test_people_see_the_namespaces_of_their_lnamespaces_and_no_others(mine: MineUsers) -> None:
+    first = mine.team("see", account("ann"), "alice")
+    second = mine.team("see", account("ann"), "alice")
+    other = mine.team("see", account("ben"))
+    ann, alice = mine.caller("ann"), mine.certified("alice")
+    for caller in (ann, alice, mine.caller("ann", by_path=True)):
+        eventually(partial(sees, caller, first, second))
+        table = caller.kubectl("get", "ns").ok().splitlines()
         assert table[0].split() == ["NAME", "STATUS", "AGE"]
         assert [line.split()[0] for line in table[1:]] == sorted((first, second))
-    assert sees(door.visitor("ben"), other)
+    assert sees(mine.caller("ben"), other)
     for namespace in (first, second, other):
-        door.put(namespace, f"in-{namespace}")
+        mine.put(namespace, f"in-{namespace}")
     out = ann.kubectl("get", "configmaps", "-A", "-o", "name", "--chunk-size=1").ok()
     found = [name for name in names(out) if name.startswith("in-")]
     assert found == sorted((f"in-{first}", f"in-{second}"))
@@ -199,9 +199,9 @@ def test_people_see_the_namespaces_of_their_lnamespaces_and_no_others(door: Door
     assert names(out) == [first]
 
 
-def test_everything_else_is_the_api_servers_answer_to_that_person(door: Door) -> None:
-    team = door.team("else", account("eli"))
-    eli = door.visitor("eli")
+def test_everything_else_is_the_api_servers_answer_to_that_person(mine: MineUsers) -> None:
+    team = mine.team("else", account("eli"))
+    eli = mine.caller("eli")
     eventually(partial(sees, eli, team))
     eli.kubectl("-n", team, "create", "configmap", "made", "--from-literal=a=b").ok()
     eli.kubectl("-n", team, "label", "configmap", "made", "a=b").ok()
@@ -210,7 +210,7 @@ def test_everything_else_is_the_api_servers_answer_to_that_person(door: Door) ->
     )
     apply = ("-n", team, "apply", "--server-side", "--force-conflicts", "-f", "-")
     eli.kubectl(*apply, stdin=manifest).ok()
-    found = door.cluster.admin.get(ns_path(team, "configmaps", "made"))
+    found = mine.cluster.admin.get(ns_path(team, "configmaps", "made"))
     assert found["data"] == {"a": "c"}
     assert found["metadata"]["managedFields"][0]["manager"] == "kubectl"
     assert "people:eli" in eli.kubectl("auth", "whoami").ok()
@@ -227,8 +227,8 @@ def test_everything_else_is_the_api_servers_answer_to_that_person(door: Door) ->
     assert again.status == 304
 
 
-def test_who_has_none_sees_an_empty_list_with_words(door: Door) -> None:
-    nora = door.visitor("nora")
+def test_who_has_none_sees_an_empty_list_with_words(mine: MineUsers) -> None:
+    nora = mine.caller("nora")
     for what in ("ns", "pods"):
         shown = nora.kubectl("get", what, "-A")
         assert shown.code == 0
@@ -240,83 +240,83 @@ def test_who_has_none_sees_an_empty_list_with_words(door: Door) -> None:
         eventually(lambda: watch.events, what="an informer would wait for ever")
         assert watch.events[0]["type"] == "BOOKMARK"
         assert "k8s.io/initial-events-end" in watch.events[0]["object"]["metadata"]["annotations"]
-        team = door.team("nora", account("nora"))
+        team = mine.team("nora", account("nora"))
         watch.tells(f"ADDED {team}")
 
 
-def test_namespaces_come_and_go_with_rights_while_one_watches(door: Door) -> None:
-    team = door.team("comes", "somebody")
+def test_namespaces_come_and_go_with_rights_while_one_watches(mine: MineUsers) -> None:
+    team = mine.team("comes", "somebody")
     with (
-        door.visitor("may").reading("get", "ns", "-w", "--output-watch-events") as of_may,
-        door.certified("bob").reading("get", "ns", "-w", "--output-watch-events") as of_bob,
+        mine.caller("may").reading("get", "ns", "-w", "--output-watch-events") as of_may,
+        mine.certified("bob").reading("get", "ns", "-w", "--output-watch-events") as of_bob,
     ):
         for turn in range(2):
-            door.give(team, account("may"), "bob")
+            mine.give(team, account("may"), "bob")
             for lines in (of_may, of_bob):
                 if not turn:
                     assert next(lines).split()[0] == "EVENT"
                 assert next(lines).split()[:2] == ["ADDED", team]
-            door.give(team)
+            mine.give(team)
             for lines in (of_may, of_bob):
                 assert next(lines).split()[:2] == ["DELETED", team]
-        door.give(team, account("may"), "bob")
+        mine.give(team, account("may"), "bob")
         assert next(of_may).split()[:2] == ["ADDED", team]
-        door.tenants.delete(team)
+        mine.tenants.delete(team)
         assert next(of_may).split()[:2] in (["MODIFIED", team], ["DELETED", team])
 
 
-def test_rights_that_come_bring_objects_and_rights_that_end_end_the_watch(door: Door) -> None:
-    stays, comes = door.team("stays", account("pat")), door.team("comes", "somebody")
-    door.put(comes, "there-before")
-    pat = door.visitor("pat")
+def test_rights_that_come_bring_objects_and_rights_that_end_end_the_watch(mine: MineUsers) -> None:
+    stays, comes = mine.team("stays", account("pat")), mine.team("comes", "somebody")
+    mine.put(comes, "there-before")
+    pat = mine.caller("pat")
     eventually(partial(sees, pat, stays))
     with watching(pat, CONFIG_MAPS, labelSelector="") as watch:
         eventually(lambda: watch.told)
-        door.give(comes, account("pat"))
+        mine.give(comes, account("pat"))
         eventually(lambda: "ADDED there-before" in watch.told)
-        door.put(comes, "later")
-        door.put(stays, "too")
+        mine.put(comes, "later")
+        mine.put(stays, "too")
         eventually(lambda: {"ADDED later", "ADDED too"} <= set(watch.told))
-        door.give(comes)
+        mine.give(comes)
         eventually(lambda: watch.ended, what="a watch outlives the rights that it rests on")
         assert watch.told[-1] == "ERROR 410"
     with watching(pat, ns_path(stays, "configmaps")) as single:
         eventually(lambda: single.told)
-        door.give(stays)
+        mine.give(stays)
         eventually(lambda: single.ended, what="a watch of one namespace outlives the rights")
 
 
-def test_a_watch_goes_on_where_it_was_left(door: Door) -> None:
-    stays, comes = door.team("resume", account("rea")), door.team("resume", "somebody")
-    rea = door.visitor("rea")
+def test_a_watch_goes_on_where_it_was_left(mine: MineUsers) -> None:
+    stays, comes = mine.team("resume", account("rea")), mine.team("resume", "somebody")
+    rea = mine.caller("rea")
     eventually(partial(sees, rea, stays))
     objects = version_of(rea, CONFIG_MAPS)
-    door.put(stays, "meanwhile")
+    mine.put(stays, "meanwhile")
     with watching(rea, CONFIG_MAPS, resourceVersion=objects) as watch:
         watch.tells("ADDED meanwhile")
         assert watch.told == ["ADDED meanwhile"], "what was listed is told again"
         version = watch.version
-    door.put(stays, "after")
+    mine.put(stays, "after")
     with watching(rea, CONFIG_MAPS, resourceVersion=version) as watch:
         watch.tells("ADDED after")
         assert watch.told == ["ADDED after"]
     spaces = version_of(rea)
-    door.give(comes, account("rea"))
+    mine.give(comes, account("rea"))
     eventually(partial(sees, rea, stays, comes))
     with watching(rea, resourceVersion=spaces) as watch:
         watch.tells(f"ADDED {comes}")
         assert watch.told == [f"ADDED {comes}"]
-        door.give(comes)
+        mine.give(comes)
         watch.tells(f"DELETED {comes}")
         version = watch.version
     with watching(rea, resourceVersion=version) as watch:
-        door.cluster.admin.patch(ns_path(stays), {"metadata": {"labels": {"seen": "yes"}}})
+        mine.cluster.admin.patch(ns_path(stays), {"metadata": {"labels": {"seen": "yes"}}})
         watch.tells(f"MODIFIED {stays}")
         assert watch.told == [f"MODIFIED {stays}"]
-    door.give(comes, account("rea"))
+    mine.give(comes, account("rea"))
     eventually(partial(sees, rea, stays, comes))
     both = version_of(rea)
-    door.give(comes)
+    mine.give(comes)
     eventually(partial(sees, rea, stays))
     # A client that was away when the rights ended has to list again.
     assert "may have ended since" in refusal(
@@ -325,21 +325,21 @@ def test_a_watch_goes_on_where_it_was_left(door: Door) -> None:
 
 
 def test_another_replica_goes_on_and_one_that_knows_too_little_has_the_client_list_again(
-    door: Door, tmp_path: Path
+    mine: MineUsers, tmp_path: Path
 ) -> None:
-    team = door.team("replica", account("rex"))
-    rex = door.visitor("rex")
+    team = mine.team("replica", account("rex"))
+    rex = mine.caller("rex")
     eventually(partial(sees, rex, team))
     before = version_of(rex, CONFIG_MAPS)
-    door.put(team, "meanwhile")
-    with another_replica(door.cluster, tmp_path) as elsewhere:
+    mine.put(team, "meanwhile")
+    with another_replica(mine.cluster, tmp_path) as elsewhere:
         there = elsewhere(rex)
         expired = refusal(
             there.api.get, CONFIG_MAPS, status=410, watch="true", resourceVersion=before
         )
         assert "too old resource version" in expired
         version = version_of(rex, CONFIG_MAPS)
-        door.put(team, "new")
+        mine.put(team, "new")
         with watching(there, CONFIG_MAPS, resourceVersion=version) as watch:
             watch.tells("ADDED new")
 
@@ -352,11 +352,11 @@ def another_replica(
     process: GatewayProcess = cluster.another_gateway("replica", port)
     process.start()
 
-    def there(visitor: Resident) -> Resident:
-        text = visitor.kubeconfig.read_text().replace(str(cluster.port), str(port))
+    def there(caller: Resident) -> Resident:
+        text = caller.kubeconfig.read_text().replace(str(cluster.port), str(port))
         file = folder / "replica.kubeconfig"
         file.write_text(text)
-        return Resident(visitor.person, file)
+        return Resident(caller.person, file)
 
     try:
         yield there
@@ -367,8 +367,8 @@ def another_replica(
 class Informer:
     """The names of what a client keeps: it lists, watches, and lists again where it must."""
 
-    def __init__(self, visitor: Resident, path: str) -> None:
-        self._visitor, self._path = visitor, path
+    def __init__(self, caller: Resident, path: str) -> None:
+        self._visitor, self._path = caller, path
         self.known: set[tuple[str, str]] = set()
         self.lists = 0
         self._stopped = False
@@ -404,18 +404,18 @@ def _key(item: Object) -> tuple[str, str]:
     return item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
-def test_an_informer_knows_what_there_is_while_rights_come_and_go(door: Door) -> None:
-    teams = [door.team("informed", "somebody") for _ in range(3)]
-    visitor = door.visitor("ina")
-    informers = [Informer(visitor, path) for path in (NAMESPACES, CONFIG_MAPS)]
+def test_an_informer_knows_what_there_is_while_rights_come_and_go(mine: MineUsers) -> None:
+    teams = [mine.team("informed", "somebody") for _ in range(3)]
+    caller = mine.caller("ina")
+    informers = [Informer(caller, path) for path in (NAMESPACES, CONFIG_MAPS)]
     spaces, objects = informers
     try:
         for turn, members in enumerate(((0,), (0, 1), (1, 2), (), (0, 1, 2), (2,))):
             for number, team in enumerate(teams):
-                door.give(team, *([account("ina")] if number in members else []))
-                door.put(team, f"turn-{turn}")
+                mine.give(team, *([account("ina")] if number in members else []))
+                mine.put(team, f"turn-{turn}")
             expected = {teams[each] for each in members}
-            admin = door.cluster.admin
+            admin = mine.cluster.admin
             kept = {
                 (team, item["metadata"]["name"])
                 for team in expected
@@ -434,10 +434,10 @@ def test_an_informer_knows_what_there_is_while_rights_come_and_go(door: Door) ->
     "selector", ["metadata.name={}", "metadata.name!=x", "metadata.name={}\\", "metadata.name={},"]
 )
 def test_no_field_selector_leads_to_a_namespace_of_somebody_else(
-    door: Door, teams: tuple[str, str], selector: str
+    mine: MineUsers, teams: tuple[str, str], selector: str
 ) -> None:
     own, other = teams
-    eve = door.visitor("eve")
+    eve = mine.caller("eve")
     query = urlencode({"fieldSelector": selector.format(other)})
     answer = eve.api.answer("GET", f"{NAMESPACES}?{query}")
     assert answer.status in (200, 400)
@@ -446,9 +446,11 @@ def test_no_field_selector_leads_to_a_namespace_of_somebody_else(
         assert found <= {own}
 
 
-def test_nobody_reaches_the_namespaces_of_somebody_else(door: Door, teams: tuple[str, str]) -> None:
+def test_nobody_reaches_the_namespaces_of_somebody_else(
+    mine: MineUsers, teams: tuple[str, str]
+) -> None:
     own, other = teams
-    eve, olga = door.visitor("eve"), door.visitor("olga")
+    eve, olga = mine.caller("eve"), mine.caller("olga")
     assert eve.api.items(CONFIG_MAPS, fieldSelector=f"metadata.namespace={other}") == []
     for path in (ns_path(other), ns_path(other, "configmaps"), f"{NAMESPACES}/{own}/../{other}"):
         with pytest.raises(ApiError) as refused:
@@ -475,10 +477,10 @@ def test_nobody_reaches_the_namespaces_of_somebody_else(door: Door, teams: tuple
 
 
 def test_a_login_by_certificate_reads_its_namespaces_and_is_told_what_to_use(
-    door: Door, teams: tuple[str, str]
+    mine: MineUsers, teams: tuple[str, str]
 ) -> None:
-    own, other = door.team("cert", "carol"), teams[1]
-    carol = door.certified("carol")
+    own, other = mine.team("cert", "carol"), teams[1]
+    carol = mine.certified("carol")
     eventually(partial(sees, carol, own))
     assert own in carol.kubectl("get", "ns", own).ok()
     for words in (
@@ -498,14 +500,14 @@ def test_a_login_by_certificate_reads_its_namespaces_and_is_told_what_to_use(
         )
 
 
-def test_the_accounts_in_an_lcluster_have_no_access(door: Door) -> None:
-    LClusters(door.cluster, door.people).make("beside", "alice")
-    robot = door.cluster.behind("mine", door.people.account("beside-default", "robot"))
+def test_the_accounts_in_an_lcluster_have_no_access(mine: MineUsers) -> None:
+    LClusters(mine.cluster, mine.people).make("beside", "alice")
+    robot = mine.cluster.behind("mine", mine.people.account("beside-default", "robot"))
     for path in (NAMESPACES, "/apis", CONFIG_MAPS):
         assert 'is of LCluster "beside"' in refusal(robot.api.get, path)
 
 
-def test_no_lcluster_can_be_called_like_the_door(door: Door) -> None:
+def test_no_lcluster_can_be_called_like_the_endpoint(mine: MineUsers) -> None:
     body = {
         "apiVersion": "tenancy.loblaw.digital/v1beta1",
         "kind": "LCluster",
@@ -513,17 +515,17 @@ def test_no_lcluster_can_be_called_like_the_door(door: Door) -> None:
         "spec": {"users": [{"name": "alice"}]},
     }
     path = "/apis/tenancy.loblaw.digital/v1beta1/lclusters"
-    assert "reserved" in refusal(door.cluster.admin.create, path, body, status=422)
+    assert "reserved" in refusal(mine.cluster.admin.create, path, body, status=422)
 
 
-def test_sudo_spans_what_sudo_may_and_nobody_else_may_use_it(door: Door) -> None:
-    sue, tom = door.visitor("sue"), door.visitor("tom")
-    plain = door.team("plain", account("sue"))
-    team = door.tenants.make(
+def test_sudo_spans_what_sudo_may_and_nobody_else_may_use_it(mine: MineUsers) -> None:
+    sue, tom = mine.caller("sue"), mine.caller("tom")
+    plain = mine.team("plain", account("sue"))
+    team = mine.tenants.make(
         "sudo", users=["somebody"], managers=["manager"], sudoers=[account("sue")]
     )
     eventually(partial(sees, sue, plain))
-    door.put(team, "by-sudo")
+    mine.put(team, "by-sudo")
     out = sue.kubectl("sudo", "-n", team, "get", "configmaps", "-A", "-o", "name").ok()
     assert "configmap/by-sudo" in out.split()
     spaces = names(sue.kubectl("sudo", "-n", team, "get", "ns", "-o", "name").ok())
@@ -533,9 +535,9 @@ def test_sudo_spans_what_sudo_may_and_nobody_else_may_use_it(door: Door) -> None
         assert "cannot impersonate" in tom.kubectl("get", what, "-A", *acting).refused()
 
 
-def test_what_may_be_read_in_some_of_the_namespaces_is_listed_from_those(door: Door) -> None:
-    one, two = door.team("some", account("leo")), door.team("some", account("leo"))
-    leo = door.visitor("leo")
+def test_what_may_be_read_in_some_of_the_namespaces_is_listed_from_those(mine: MineUsers) -> None:
+    one, two = mine.team("some", account("leo")), mine.team("some", account("leo"))
+    leo = mine.caller("leo")
     eventually(partial(sees, leo, one, two))
     templates = "/api/v1/podtemplates"
 
@@ -544,7 +546,7 @@ def test_what_may_be_read_in_some_of_the_namespaces_is_listed_from_those(door: D
 
     eventually(refused)
     eventually(lambda: "in any namespace" in refusal(leo.api.get, templates, watch="true"))
-    admin: Api = door.cluster.admin
+    admin: Api = mine.cluster.admin
     rule = {"apiGroups": [""], "resources": ["podtemplates"], "verbs": ["*"]}
     admin.create(rbac_path("roles", namespace=two), {"metadata": {"name": "l"}, "rules": [rule]})
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "l"}
@@ -567,16 +569,16 @@ def _template(name: str) -> Object:
     return {"metadata": {"name": name}, "template": pod}
 
 
-def test_the_plugin_adds_a_context_for_the_door(door: Door, tmp_path: Path) -> None:
-    team = door.team("plugin", account("pia"))
-    pia = door.people.account("people", "pia")
+def test_the_plugin_adds_a_context_for_the_endpoint(mine: MineUsers, tmp_path: Path) -> None:
+    team = mine.team("plugin", account("pia"))
+    pia = mine.people.account("people", "pia")
     file = tmp_path / "kubeconfig"
     file.write_text(pia.kubeconfig.read_text())
     here = {"KUBECONFIG": str(file)}
     told = pia.run("kubectl", "lns", "kubeconfig", "--mine", **here).ok()
     assert told.startswith('context "mine" leads to your LNamespaces (https://gateway.test/mine)')
-    authority = door.cluster.certificates / "ca.crt"
-    flags = (f"--gateway={door.cluster.url}", f"--gateway-ca={authority}", "--force")
+    authority = mine.cluster.certificates / "ca.crt"
+    flags = (f"--gateway={mine.cluster.url}", f"--gateway-ca={authority}", "--force")
     pia.run("kubectl", "lns", "kubeconfig", "--mine", *flags, **here).ok()
     out = pia.run("kubectl", "--context=mine", "get", "ns", "-o", "name", **here).ok()
     assert names(out) == [team]

@@ -50,7 +50,7 @@ async def desk() -> AsyncIterator[Desk]:
 
 
 def paid(cost_center: str, generation: int, *superseded: Any) -> Any:
-    """A spec as the door writes it."""
+    """A spec as the webhook writes it."""
     charge = {
         "costCenter": cost_center,
         "provenance": {"generation": generation, "effectiveAt": AT, "source": "Explicit"},

@@ -1,4 +1,4 @@
-"""The pure parts of the door `mine`: rights, what spans namespaces, headers."""
+"""The pure parts of the endpoint `mine`: rights, what spans namespaces, headers."""
 
 import asyncio
 from typing import Any, cast
@@ -8,9 +8,10 @@ import pytest
 from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.lists.empty_answers import empty_list, empty_replay
 from lnamespace.gateway.lists.sealing import TokenSealer
+from lnamespace.gateway.mine.callers import MineCaller
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.lists import MineLister
-from lnamespace.gateway.mine.passing import headers_for_platform
+from lnamespace.gateway.mine.proxying import headers_for_platform
 from lnamespace.gateway.mine.rights import NamespaceRights, Resumption
 from lnamespace.gateway.mine.spans import (
     deleted_event,
@@ -20,7 +21,6 @@ from lnamespace.gateway.mine.spans import (
     platform_table,
     spans_namespaces,
 )
-from lnamespace.gateway.mine.visitors import Visitor
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.model.subject import Subject, SubjectKind
@@ -315,9 +315,9 @@ class Asked:
 def refused_call(world: World, exchange: Asked, platform: type = Upstream403) -> MineCall:
     request, upstream = asked("/api/v1/pods"), cast(Any, platform())
     assert request is not None
-    visitor = Visitor("ann", BOTH, (("authorization", "Bearer t"),))
+    caller = MineCaller("ann", BOTH, (("authorization", "Bearer t"),))
     both = Platform(upstream, upstream)
-    return MineCall.of(cast(Any, exchange), request, visitor, both, world.rights)
+    return MineCall.of(cast(Any, exchange), request, caller, both, world.rights)
 
 
 async def test_a_list_that_is_refused_waits_for_the_news_that_the_rights_have_ended() -> None:

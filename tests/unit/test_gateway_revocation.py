@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from lnamespace.gateway.audit import RequestRecord
 from lnamespace.gateway.authentication.logins import Login
-from lnamespace.gateway.doors import Destination
+from lnamespace.gateway.destinations import Destination
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.refusals import refuse_suspended

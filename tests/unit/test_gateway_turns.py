@@ -227,6 +227,6 @@ async def test_results_and_failures_pass_through(thread: Thread) -> None:
 
 async def test_tenants_that_use_nothing_are_forgotten(thread: Thread) -> None:
     for number in range(5000):
-        await thread.work(f"visitor-{number}", 0.0001)
+        await thread.work(f"caller-{number}", 0.0001)
         thread.idle += 0.01
     assert len(thread.turns._accounts) <= 1001  # noqa: SLF001 - it is memory

@@ -1,10 +1,10 @@
 """The process ``lnamespace gateway``, which shows every tenant a whole cluster of its own.
 
-What it knows, it knows from watches and stores nothing. One request, from its socket to its answer:
+It learns its state from watches, and stores nothing. One request, from its socket to its answer:
 
 - :mod:`~lnamespace.gateway.http`: HTTP/1.1 in both directions.
 - :mod:`~lnamespace.gateway.serving`: the steps of a request, in order.
-- :mod:`~lnamespace.gateway.doors`: for which tenant it is, by host or by path.
+- :mod:`~lnamespace.gateway.destinations`: for which tenant it is, by host or by path.
 - :mod:`~lnamespace.gateway.authentication`: who sent it, and who they are inside that cluster.
 - :mod:`~lnamespace.gateway.fairness`: how much of the gateway each tenant may have.
 - :mod:`~lnamespace.gateway.authorization`: whether they may.
@@ -25,10 +25,10 @@ Besides tenants' requests:
 
 - :mod:`~lnamespace.gateway.webhooks`: the API server asks, and a tenant's webhook answers.
 - :mod:`~lnamespace.gateway.pods`: the port for programs in pods.
-- :mod:`~lnamespace.gateway.mine`: the door to the platform's own cluster, for people who have
-  LNamespaces.
+- :mod:`~lnamespace.gateway.mine`: the endpoint for the platform's own cluster, for people who
+  have LNamespaces.
 - :mod:`~lnamespace.gateway.check`: the command ``lnamespace gateway check``.
-- :mod:`~lnamespace.gateway.process`: what makes all this and ends it.
+- :mod:`~lnamespace.gateway.process`: starts all of this, and ends it.
 - :mod:`~lnamespace.gateway.supervisor`: several of such processes at the same ports, each a
   :mod:`~lnamespace.gateway.worker`, which answers :mod:`~lnamespace.gateway.questions`.
 """

@@ -33,11 +33,11 @@ from lnamespace.gateway.http.server import HttpServer
 from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.lists.sealing import TokenSealer, derive_key
+from lnamespace.gateway.mine.callers import CallerAuthenticator
 from lnamespace.gateway.mine.calls import Platform
-from lnamespace.gateway.mine.door import MineDoor, PlatformResources
+from lnamespace.gateway.mine.handler import MineHandler, PlatformResources
 from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.rights import NamespaceRights
-from lnamespace.gateway.mine.visitors import Visitors
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.objects.content import ContentQuota
 from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marked
@@ -134,7 +134,7 @@ class _Process:
     root
         What signs the certificates of LClusters; None where nothing does.
     told
-        What watches have told, of tenants and at the door ``mine``.
+        The events that watches have sent, of tenants and at the endpoint ``mine``.
     """
 
     settings: Settings
@@ -157,12 +157,12 @@ class _Process:
         access = Access(settings.kubeconfig, settings.context)
         client = await stack.enter_async_context(connect(access))
         platform = _platform(settings, client)
-        stack.callback(platform.own.close)
-        await platform.own.find_account()
+        stack.callback(platform.as_gateway.close)
+        await platform.as_gateway.find_account()
         secret = settings.gateway_signer_secret
         root = await shared_root(client, secret) if secret else None
         context = ServerContext(serving_pair(settings, root))
-        authenticator = Authenticator(platform.own)
+        authenticator = Authenticator(platform.as_gateway)
         clients = ClientCertificates(await platform_authorities(settings, client), root)
         authenticator.use(clients)
         context.use(clients)
@@ -213,7 +213,7 @@ class _Process:
         root, service = self.root, self.webhook_service
         tenants = Tenants(
             self.client,
-            self.platform.own,
+            self.platform.as_gateway,
             self.names,
             decode_allowances(self.settings.gateway_allow),
             partial(webhook_route, root, service) if root and service else None,
@@ -230,7 +230,7 @@ class _Process:
         """Return how much each tenant uses, kept current."""
         usage = TenantUsage(
             tenants,
-            ObjectCounter(self.platform.own, tenants),
+            ObjectCounter(self.platform.as_gateway, tenants),
             self.volumes,
         )
         await self.stack.enter_async_context(running(usage.objects.run()))
@@ -245,7 +245,7 @@ class _Process:
 
     def gateway(self, tenants: Tenants) -> Gateway:
         """Return the gateway, which answers the requests of all clients."""
-        upstream = self.platform.own
+        upstream = self.platform.as_gateway
         return Gateway(
             self.settings.gateway_host,
             tenants,
@@ -266,9 +266,9 @@ class _Process:
             self.shares,
         )
 
-    def _mine(self, tenants: Tenants) -> MineDoor:
-        return MineDoor(
-            Visitors(self.authenticator, tenants, self.platform.theirs),
+    def _mine(self, tenants: Tenants) -> MineHandler:
+        return MineHandler(
+            CallerAuthenticator(self.authenticator, tenants, self.platform.as_caller),
             self.platform,
             PlatformResources(tenants.discovery),
             self.rights,
@@ -297,7 +297,9 @@ class _Process:
         if not root or not service:
             return []
         in_flight = InFlight(settings.gateway_requests_in_flight)
-        server = HttpServer(WebhookHandler(tenants, self.platform.own, in_flight).handle, LIMITS)
+        server = HttpServer(
+            WebhookHandler(tenants, self.platform.as_gateway, in_flight).handle, LIMITS
+        )
         context = own_context(root, service.host)
         address = await _listen(server, "gateway_webhook_listen", settings, context)
         log.info("ready to be asked for webhooks", extra={"address": address})

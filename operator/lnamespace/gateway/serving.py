@@ -14,14 +14,14 @@ from lnamespace.gateway.authentication.people import audited_name, tenant_of_acc
 from lnamespace.gateway.authorization.lasting_rights import answer_while_allowed
 from lnamespace.gateway.authorization.reviewing import Reviewer
 from lnamespace.gateway.authorization.role_writes import RoleWriteGuard
+from lnamespace.gateway.destinations import MINE, Destination, find_destination
 from lnamespace.gateway.discovery.paths import DiscoveryDocuments
-from lnamespace.gateway.doors import MINE, Destination, find_destination
 from lnamespace.gateway.fairness.in_flight import InFlight
 from lnamespace.gateway.fairness.shares import Share, Shares
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.mine.door import MineDoor
+from lnamespace.gateway.mine.handler import MineHandler
 from lnamespace.gateway.objects.content import ContentQuota, refuse_new_content
 from lnamespace.gateway.refusals import no_tenant, not_listed, refuse_suspended, unavailable
 from lnamespace.gateway.requests.answer_encodings import answer_encoding
@@ -69,7 +69,7 @@ class Gateway:
     host
         The gateway's own host; ``acme.HOST`` is tenant ``acme``.
     mine
-        The door for people who have LNamespaces; None if there is none.
+        The endpoint for people who have LNamespaces; None if it is off.
     audit
         None: nothing is audited.
     """
@@ -84,7 +84,7 @@ class Gateway:
     in_flight: InFlight
     quota: ContentQuota
     metrics: GatewayMetrics
-    mine: MineDoor | None = None
+    mine: MineHandler | None = None
     audit: AuditLog | None = None
     shares: Shares = field(default_factory=Shares)
 

@@ -47,7 +47,7 @@ RESERVED_TENANTS = (
     "system",
 )
 """Names that are the beginning of names that Kubernetes or platforms give: ``cluster-admin``,
-``kube-system``, ``pvc-UID``, ``system-node-critical``. ``mine`` is another door of the gateway."""
+``kube-system``, ``pvc-UID``, ``system-node-critical``. ``mine`` is an endpoint of the gateway."""
 
 
 class Suspension(StrEnum):

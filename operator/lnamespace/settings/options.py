@@ -264,7 +264,7 @@ class Settings:
     gateway_mine: str = _option(
         "no",
         "yes: at HOST/mine people see the platform's cluster with their own LNamespaces instead of "
-        "all namespaces; no: there is no such door.",
+        "all namespaces; no: that path is not served.",
         "gateway",
     )
     gateway_workers: int = _option(1, "How many processes answer at the same ports.", "gateway")

@@ -96,9 +96,9 @@ class GatewayCluster(Cluster):
         publish(self.admin, RELEASE_NAMESPACE, WEBHOOKS, "webhooks", self.gateway.webhooks)
 
     def behind(
-        self, door: str, person: Person, *, by_path: bool = False, port: int = 0
+        self, endpoint: str, person: Person, *, by_path: bool = False, port: int = 0
     ) -> "Resident":
-        """Return a person with a kubeconfig for a door: that of an LCluster, or ``mine``.
+        """Return a person with a kubeconfig for an endpoint: that of an LCluster, or ``mine``.
 
         ``port``: that of another gateway.
         """
@@ -109,12 +109,12 @@ class GatewayCluster(Cluster):
             "server": f"https://127.0.0.1:{port or self.port}",
         }
         if by_path:
-            server["server"] += "/mine" if door == "mine" else f"/clusters/{door}"
+            server["server"] += "/mine" if endpoint == "mine" else f"/clusters/{endpoint}"
         else:
-            server["tls-server-name"] = f"{door}.{HOST}"
+            server["tls-server-name"] = f"{endpoint}.{HOST}"
         document["clusters"][0]["cluster"] = server
         way = "path" if by_path else "host"
-        stem = f"{door}-{person.name.replace(':', '.')}-{way}{port or ''}"
+        stem = f"{endpoint}-{person.name.replace(':', '.')}-{way}{port or ''}"
         file = self.certificates / f"{stem}.kubeconfig"
         file.write_text(yaml.safe_dump(document))
         return Resident(person, file)

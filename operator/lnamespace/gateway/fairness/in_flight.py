@@ -32,7 +32,7 @@ _OPENING = 4
 """Watches of a tenant that are being sent what was there. Until all of it has been taken each has a
 place among the requests that the API server works on, which all tenants have together."""
 _WATCHES = 1000
-"""Watches upstream that one tenant or visitor may have: each is a connection, with its buffers."""
+"""Watches upstream that one tenant or caller may have: each is a connection, with its buffers."""
 
 
 class InFlight:
@@ -174,7 +174,7 @@ def _is_streamed(request: ResourceRequest | PathRequest) -> bool:
 
 
 class WatchCounts:
-    """Count the watches upstream of each tenant or visitor.
+    """Count the watches upstream of each tenant or caller.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class ShareLimits:
     Parameters
     ----------
     owner
-        Of one tenant or visitor.
+        Of one tenant or caller.
     all
         Of all together.
     """

@@ -24,7 +24,7 @@ Clock = Callable[[], float]
 """Returns seconds."""
 
 _ACCOUNTS = 1000
-"""Tenants and visitors that are remembered before those are looked for that may be forgotten."""
+"""Tenants and callers that are remembered before those are looked for that may be forgotten."""
 _TURN = 0.002
 """Seconds of steps that are done before others may run, and of a rest at least."""
 _NEW = 0.2

@@ -1,4 +1,4 @@
-"""One list or watch at the door ``mine`` that spans the visitor's namespaces."""
+"""One list or watch at the endpoint ``mine`` that spans the caller's namespaces."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.empty_answers import current_version
+from lnamespace.gateway.mine.callers import MineCaller
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.spans import part_target
-from lnamespace.gateway.mine.visitors import Visitor
 from lnamespace.gateway.requests.answer_encodings import AnswerEncoding, answer_encoding
 from lnamespace.gateway.upstream.requests import Acting, Upstream
 from lnamespace.translate.protocol.encodings import encoding_of
@@ -34,34 +34,34 @@ class Platform:
     Parameters
     ----------
     own
-        With the gateway's own account, which reads Namespaces.
+        With the credentials of the gateway's own account, which reads Namespaces.
     theirs
-        Without any credentials but those that a request brings.
+        With the credentials that a request brings, and no others.
     """
 
-    own: Upstream
-    theirs: Upstream
+    as_gateway: Upstream
+    as_caller: Upstream
 
     async def version(self) -> str:
         """Return the resource version of now."""
-        return await current_version(self.own)
+        return await current_version(self.as_gateway)
 
 
 @dataclass(frozen=True)
 class MineCall:
-    """A request that spans namespaces, and who asks.
+    """A request that spans namespaces, and its caller.
 
     Parameters
     ----------
     accept
-        What of the client's header Accept the API server is asked for.
+        The header Accept of the requests upstream, from that of the client.
     heads
         The headers of the answers that a list is made of.
     """
 
     exchange: Exchange
     request: ResourceRequest
-    visitor: Visitor
+    caller: MineCaller
     platform: Platform
     rights: NamespaceRights
     accept: str
@@ -74,7 +74,7 @@ class MineCall:
         cls,
         exchange: Exchange,
         request: ResourceRequest,
-        visitor: Visitor,
+        caller: MineCaller,
         platform: Platform,
         rights: NamespaceRights,
     ) -> "MineCall":
@@ -89,7 +89,7 @@ class MineCall:
         encoding = encoding_of(request, ",".join(sent.values("accept")))
         indented = wants_indentation(request.parameter("pretty"), sent.value("user-agent"))
         answer = answer_encoding(encoding.media_type, indented=indented)
-        return cls(exchange, request, visitor, platform, rights, encoding.accept, answer)
+        return cls(exchange, request, caller, platform, rights, encoding.accept, answer)
 
     @property
     def of_namespaces(self) -> bool:
@@ -97,17 +97,17 @@ class MineCall:
         return not self.request.resource.namespaced
 
     def namespaces(self) -> list[str]:
-        """Return the visitor's namespaces, in the order in which the API server lists."""
-        return sorted(self.rights.held(self.visitor.subjects))
+        """Return the caller's namespaces, in the order in which the API server lists."""
+        return sorted(self.rights.held(self.caller.subjects))
 
     def fresh(self, namespace: str) -> bool:
-        """Return whether the API server may not know yet of the visitor's rights in a namespace."""
-        return self.rights.fresh(self.visitor.subjects, namespace, _FRESH_SECONDS)
+        """Return whether the API server may not know yet of the caller's rights in a namespace."""
+        return self.rights.fresh(self.caller.subjects, namespace, _FRESH_SECONDS)
 
     async def changed(self, there: Sequence[str], seconds: float) -> bool:
-        """Return whether the visitor's namespaces are others, or are so within some seconds."""
+        """Return whether the caller's namespaces are others, or are so within some seconds."""
         changed = asyncio.Event()
-        stop = self.rights.listen(self.visitor.subjects, changed.set)
+        stop = self.rights.listen(self.caller.subjects, changed.set)
         try:
             async with asyncio.timeout(seconds):
                 while self.namespaces() == there:
@@ -122,10 +122,12 @@ class MineCall:
     async def send(
         self, namespace: str, parameters: Query, *, lasting: bool = False
     ) -> UpstreamResponse:
-        """Ask for the part of one namespace: as the visitor, or for a Namespace as ourselves."""
+        """Ask for the part of one namespace: as the caller, or for a Namespace as ourselves."""
         target = part_target(self.request, namespace, parameters)
         headers: Headers = (("user-agent", USER_AGENT), ("accept", self.accept))
         if self.of_namespaces:
-            return await self.platform.own.send("GET", target, Acting(), headers, lasting=lasting)
-        headers = (*headers, *self.visitor.credentials)
-        return await self.platform.theirs.send("GET", target, Acting(), headers, lasting=lasting)
+            return await self.platform.as_gateway.send(
+                "GET", target, Acting(), headers, lasting=lasting
+            )
+        headers = (*headers, *self.caller.credentials)
+        return await self.platform.as_caller.send("GET", target, Acting(), headers, lasting=lasting)

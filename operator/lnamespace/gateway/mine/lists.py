@@ -1,4 +1,4 @@
-"""Lists that span the visitor's namespaces."""
+"""Lists that span the caller's namespaces."""
 
 import asyncio
 from collections.abc import Sequence
@@ -63,13 +63,13 @@ class MineLister:
         if call.heads and not headers:
             headers = tuple(each for each in merged_headers(call.heads) if each[0] in _TOLD)
         version = read_page(body).metadata.resource_version
-        call.rights.listed(call.visitor.subjects, version, began)
+        call.rights.listed(call.caller.subjects, version, began)
         encoded = await call.encoding.encode(body)
         content_type = ("Content-Type", call.encoding.content_type)
         await call.exchange.answer(200, (content_type, *headers), encoded)
 
     async def _permitted(self, call: MineCall, there: list[str]) -> bytes:
-        """Return the list without the namespaces in which the visitor may not list this."""
+        """Return the list without the namespaces in which the caller may not list this."""
         while True:
             try:
                 return await self._list(call, there)
@@ -82,7 +82,7 @@ class MineLister:
         async def fetch(page: PageRequest) -> bytes:
             return await self._fetch(call, page)
 
-        request, owner = call.request, call.visitor.owner
+        request, owner = call.request, call.caller.owner
         limit = parse_number(request.parameter("limit") or "0")
         token = request.parameter("continue") or ""
         if limit <= 0:
@@ -108,6 +108,6 @@ class MineLister:
             if response.status != 403 or not call.fresh(page.namespace):
                 break
             await asyncio.sleep(_PAUSE)
-        owner = call.visitor.owner
+        owner = call.caller.owner
         body = self.sealer.resealed(call.request, owner, page.namespace, body)
         raise _RefusedPart(page.namespace, UpstreamRefused(response.status, response.headers, body))

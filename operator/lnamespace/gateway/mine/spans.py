@@ -1,7 +1,7 @@
-"""Which requests span the visitor's namespaces, and what each is made of upstream; pure.
+"""Split requests that span the caller's namespaces into requests upstream; pure.
 
-A list of Namespaces is made of one list for each, by its name; a list in all namespaces of one list
-in each. So is a watch. Whoever edits a selector gets less of the same namespaces, never another.
+A list of Namespaces becomes one list for each, by its name; a list in all namespaces becomes one
+list in each. So does a watch. A client's selector narrows these requests, and cannot widen them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -61,7 +61,7 @@ def parse_platform_request(
 
 
 def spans_namespaces(request: ResourceRequest) -> bool:
-    """Return whether the visitor's namespaces take the place of all."""
+    """Return whether a request means all namespaces, and is answered from the caller's."""
     resource = request.resource
     if request.verb not in _SPANNING or request.name or request.namespace or request.subresource:
         return False
@@ -92,7 +92,7 @@ def part_target(request: ResourceRequest, namespace: str, parameters: Query) -> 
 
 
 def gone_namespace(name: str, accept: str) -> bytes:
-    """Return a Namespace that is gone by its name alone, in the form that is accepted."""
+    """Return a deleted Namespace, of which the name alone is known, in the accepted form."""
     kind, api_version = accepted_form(accept) or ("Namespace", "v1")
     found: dict[str, object] = {"kind": kind, "apiVersion": api_version}
     if kind != "Table":

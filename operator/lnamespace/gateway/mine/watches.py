@@ -1,4 +1,4 @@
-"""Watches that span the visitor's namespaces, for as long as they have rights there."""
+"""Watches that span the caller's namespaces, for as long as they have rights there."""
 
 import asyncio
 from collections.abc import Set as AbstractSet
@@ -70,13 +70,13 @@ class MineWatcher:
             The API server does not answer; nothing has been answered.
         """
         there = frozenset(call.namespaces())
-        with self.counts.counted(call.visitor.user, max(len(there), 1)) as count:
+        with self.counts.counted(call.caller.user, max(len(there), 1)) as count:
             permitted = await permitted_namespaces(call, there)
             await _SpanningWatch(call, self.log, count, there, permitted).answer()
 
 
 async def permitted_namespaces(call: MineCall, there: frozenset[str]) -> frozenset[str]:
-    """Return the namespaces in which the visitor may watch this.
+    """Return the namespaces in which the caller may watch this.
 
     Raises
     ------
@@ -95,7 +95,7 @@ async def permitted_namespaces(call: MineCall, there: frozenset[str]) -> frozens
         tasks = {each: group.create_task(asked(each)) for each in there}
     found = frozenset(each for each, task in tasks.items() if task.result())
     if there and not found:
-        what, user = call.request.resource.group_resource, call.visitor.user
+        what, user = call.request.resource.group_resource, call.caller.user
         message = (
             f'{what} is forbidden: User "{user}" cannot watch resource "{what.plural}" in API '
             f'group "{what.group}" in any namespace of their LNamespaces'
@@ -117,7 +117,7 @@ async def _may_watch(call: MineCall, namespace: str) -> bool:
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes},
     }
-    response = await call.platform.theirs.review(_REVIEWS, question, call.visitor.credentials)
+    response = await call.platform.as_caller.review(_REVIEWS, question, call.caller.credentials)
     answer = await response.read()
     if response.status != 201:
         raise ClusterError("rights cannot be asked about", status=response.status)
@@ -138,11 +138,11 @@ class _SpanningWatch:
         self._call = call
         self._count = count
         self._known = set(held)
-        """The namespaces in which the visitor has rights, as far as this watch has followed."""
+        """The namespaces in which the caller has rights, as far as this watch has followed."""
         self._watched = set(there)
         self._opened: set[str] = set()
         self._changed = asyncio.Event()
-        asked = WatchRequest.of(call.request, call.visitor.owner)
+        asked = WatchRequest.of(call.request, call.caller.owner)
         self._replays_nothing = asked.initial_events and not there
         self._replays = asked.initial_events and bool(there)
         request = replace(
@@ -160,7 +160,7 @@ class _SpanningWatch:
 
         The log of what was sent says it; after a restart, resource versions do.
         """
-        rights, subjects = self._call.rights, self._call.visitor.subjects
+        rights, subjects = self._call.rights, self._call.caller.subjects
         reached = log.reached(request.key, request.version)
         if reached is None:
             return rights.resumption(subjects, request.version)
@@ -182,7 +182,7 @@ class _SpanningWatch:
         if self._replays_nothing:
             version = await call.platform.version()
             first = empty_replay(call.request, call.accept, version)
-        stop = call.rights.listen(call.visitor.subjects, self._changed.set)
+        stop = call.rights.listen(call.caller.subjects, self._changed.set)
         self._changed.set()  # Rights may have changed while they were asked about.
         self._merged.begin(sorted(self._watched - joined))
         for namespace in sorted(joined):
@@ -234,7 +234,7 @@ class _SpanningWatch:
     async def _deletion(self, namespace: str) -> bytes:
         """Return the event by which a Namespace leaves; empty if the client was not told of it."""
         call = self._call
-        version = call.rights.ended(call.visitor.subjects, namespace)
+        version = call.rights.ended(call.caller.subjects, namespace)
         if call.request.parameter("labelSelector"):
             plain = replace(call, accept=JSON)
             selected = await (await plain.send(namespace, _AS_LIST)).read()
@@ -242,7 +242,7 @@ class _SpanningWatch:
                 return b""
         headers: Headers = (("user-agent", USER_AGENT), ("accept", call.accept))
         target = f"/api/v1/namespaces/{encode_segment(namespace)}"
-        response = await call.platform.own.send("GET", target, Acting(), headers)
+        response = await call.platform.as_gateway.send("GET", target, Acting(), headers)
         found = await response.read()
         if response.status != 200:
             found = gone_namespace(namespace, call.accept)
@@ -257,7 +257,7 @@ class _SpanningWatch:
         if response.status == 403 and not call.fresh(namespace):
             if namespace in self._opened:
                 self._merged.fail(expired(_ENDED))
-            # A namespace in which the visitor may watch other things, but not this.
+            # A namespace in which the caller may watch other things, but not this.
             self._merged.leave(namespace)
         elif response.status == 200:
             self._opened.add(namespace)

@@ -31,7 +31,7 @@ NO_SUCH_API = "the server could not find the requested resource"
 BASE_PATHS = Memory("base-paths", 6 * 3600)
 UNNAMED = "no LCluster is named by the host or the path"  # the gateway's words
 SERVER = "--server="
-NO_DOOR = (
+NO_WEBHOOK = (
     "LNamespaces can be neither created nor changed while their webhook does not answer. All else "
     "works as before. Try again in a minute, or tell your platform team."
 )
@@ -60,7 +60,9 @@ class Reply(NamedTuple):
     def failure(self) -> KubectlError:
         """Return the failure in kubectl's own words."""
         told = self.err.strip() or f"kubectl failed with exit code {self.code}"
-        return KubectlError(f"{told}\n{NO_DOOR}" if no_door(self.err) else told, self.code)
+        return KubectlError(
+            f"{told}\n{NO_WEBHOOK}" if webhook_unreachable(self.err) else told, self.code
+        )
 
     def document(self) -> Any:
         """Return the JSON object that was asked for.
@@ -84,7 +86,7 @@ class Reply(NamedTuple):
         return document
 
 
-def no_door(err: str) -> bool:
+def webhook_unreachable(err: str) -> bool:
     """Return whether the API server could not ask our webhook."""
     return "failed calling webhook" in err and group() in err
 

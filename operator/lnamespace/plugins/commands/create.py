@@ -92,15 +92,15 @@ def _read(arguments: Arguments, kind: ResourceKind) -> tuple[Creation, bytes]:
 
 def submit(process: Process, creation: Creation, body: bytes) -> int:
     """Hand the object to kubectl."""
-    from lnamespace.plugins.cluster.kubectl import NO_DOOR, elsewhere, no_door
+    from lnamespace.plugins.cluster.kubectl import NO_WEBHOOK, elsewhere, webhook_unreachable
     from lnamespace.plugins.runtime.errors import KubectlError, NotHere
 
     _, told, code = process.communicate(body, _tell)
     said = told.decode("utf-8", "replace")
     if code and elsewhere(said):
         raise NotHere(KubectlError(said.strip(), code), creation.connection)
-    if no_door(said):
-        say(NO_DOOR)
+    if webhook_unreachable(said):
+        say(NO_WEBHOOK)
     elif code and any(words in said for words in UNREACHED):
         say("The cluster cannot be reached; is it the right one? See: kubectl config get-contexts")
     return code

@@ -73,7 +73,7 @@ def kubeconfig_command(arguments: Arguments) -> int:
 
 
 def mine_path() -> str:
-    """Return the path of the ConfigMap that says where the door `mine` is, if there is one."""
+    """Return the path of the ConfigMap that says where the endpoint `mine` is, if there is one."""
     ours = suffix()
     prefix = "lnamespace" if ours == DEFAULT_SUFFIX else f"lnamespace.{ours}"
     return f"/api/v1/namespaces/kube-public/configmaps/{prefix}-gateway"
@@ -122,8 +122,8 @@ def _address(lcluster: Object, name: str, arguments: Arguments) -> GatewayAddres
     server = arguments.one("gateway") or str(status.get("address") or "")
     if not server and name == MINE:
         raise PluginError(
-            "this cluster does not say that its gateway has a door for LNamespaces (gateway.mine "
-            "in the chart); where you know its address: "
+            "this cluster does not say that its gateway has an endpoint for LNamespaces "
+            "(gateway.mine in the chart); where you know its address: "
             + advised("kubectl lns kubeconfig --mine --gateway https://HOST --gateway-ca FILE")
         )
     if not server:

@@ -1,6 +1,6 @@
 """Where an LCluster is served: by a path of the gateway's address, or by a name of its own.
 
-So is `mine`, the door to the platform's cluster, which no LCluster is called.
+So is `mine`, the endpoint for the platform's cluster, a name that no LCluster can have.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One request at the door ``mine``, from who asks to the answer."""
+"""Serve one request at the endpoint ``mine``, from authentication to the answer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -7,21 +7,21 @@ from functools import partial
 from typing import Any
 
 from lnamespace.gateway.authorization.lasting_rights import answer_while_allowed
+from lnamespace.gateway.destinations import Destination
 from lnamespace.gateway.discovery.upstream_discovery import UpstreamDiscovery
-from lnamespace.gateway.doors import Destination
 from lnamespace.gateway.fairness.in_flight import InFlight
 from lnamespace.gateway.fairness.shares import Share, Shares
 from lnamespace.gateway.http.exchange import Exchange
+from lnamespace.gateway.mine.callers import CallerAuthenticator, MineCaller
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.lists import MineLister
-from lnamespace.gateway.mine.passing import Passing, headers_for_platform
+from lnamespace.gateway.mine.proxying import ProxiedRequest, headers_for_platform
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.spans import (
     parse_platform_request,
     platform_table,
     spans_namespaces,
 )
-from lnamespace.gateway.mine.visitors import Visitor, Visitors
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.translate.discovery.groups import DiscoveredGroup
@@ -38,12 +38,12 @@ Request = ResourceRequest | PathRequest | None
 
 
 @dataclass(frozen=True)
-class VisitorRequest:
-    """A request of somebody who has logged in."""
+class CallerRequest:
+    """A request whose caller is authenticated."""
 
     exchange: Exchange
     destination: Destination
-    visitor: Visitor
+    caller: MineCaller
     share: Share
 
 
@@ -65,10 +65,10 @@ class PlatformResources:
 
 
 @dataclass(frozen=True)
-class MineDoor:
+class MineHandler:
     """Answer people of the platform with their own namespaces instead of all."""
 
-    visitors: Visitors
+    authenticator: CallerAuthenticator
     platform: Platform
     resources: PlatformResources
     rights: NamespaceRights
@@ -94,46 +94,46 @@ class MineDoor:
             await exchange.answer(refused.status, kept, refused.body)
 
     async def _serve(self, exchange: Exchange, destination: Destination) -> None:
-        visitor = await self.visitors.visitor(exchange)
+        caller = await self.authenticator.authenticate(exchange)
         sent = exchange.request
         request = parse_platform_request(sent.method, destination.target, self.resources.table)
         exchange.verb = request.verb if request else VERBS.get(sent.method, "")
-        exchange.connection.owner = owner = visitor.owner
+        exchange.connection.owner = owner = caller.owner
         cut = exchange.connection.transport.abort
         with (
             self.in_flight.holding(owner, len(sent.body)),
             self.shares.of(owner, cut) as share,
         ):
-            asked = VisitorRequest(exchange, destination, visitor, share)
+            inbound = CallerRequest(exchange, destination, caller, share)
             if exchange.verb == "watch":
-                await share.metered(self._answer(asked, request))
+                await share.metered(self._answer(inbound, request))
                 return
             with self.in_flight.counted(owner, _COUNTED):
                 async with self.in_flight.lane(owner, request or _COUNTED, len(sent.body)):
-                    await share.metered(self._answer(asked, request))
+                    await share.metered(self._answer(inbound, request))
 
-    async def _answer(self, asked: VisitorRequest, request: Request) -> None:
-        exchange, visitor = asked.exchange, asked.visitor
+    async def _answer(self, inbound: CallerRequest, request: Request) -> None:
+        exchange, caller = inbound.exchange, inbound.caller
         if isinstance(request, ResourceRequest) and spans_namespaces(request):
-            call = MineCall.of(exchange, request, visitor, self.platform, self.rights)
-            call = replace(call, share=asked.share)
+            call = MineCall.of(exchange, request, caller, self.platform, self.rights)
+            call = replace(call, share=inbound.share)
             if not call.of_namespaces:
-                visitor.refuse_certificate()
+                caller.refuse_certificate()
             if request.verb == "watch":
                 await self.watcher.watch(call)
                 return
             await self.lister.answer(call)
-        elif not visitor.credentials and (target := self._open_to_all(visitor, request)):
+        elif not caller.credentials and (target := self._open_to_all(caller, request)):
             sent = exchange.request
             headers = headers_for_platform(sent.headers, upgrade=False)
-            passing = Passing(exchange, target, asked.destination.base, asked.share)
-            await passing.answer(self.platform.own, headers)
+            proxied = ProxiedRequest(exchange, target, inbound.destination.base, inbound.share)
+            await proxied.answer(self.platform.as_gateway, headers)
         else:
-            visitor.refuse_certificate()
-            await self._pass(asked, request)
+            caller.refuse_certificate()
+            await self._pass(inbound, request)
 
-    def _open_to_all(self, visitor: Visitor, request: Request) -> str:
-        """Return the URL of what the gateway's own account may read for anybody; empty if none."""
+    def _open_to_all(self, caller: MineCaller, request: Request) -> str:
+        """Return the URL to read by the gateway's own account, which may for anybody; or empty."""
         if request is None or request.verb != "get":
             return ""
         query = f"?{encode_query(request.query)}" if request.query else ""
@@ -143,49 +143,49 @@ class MineDoor:
             return "/".join(map(encode_segment, path.split("/"))) + query if known else ""
         if request.resource.group_resource != NAMESPACES or request.subresource:
             return ""
-        mine = request.name in self.rights.held(visitor.subjects)
+        mine = request.name in self.rights.held(caller.subjects)
         return f"/api/v1/namespaces/{encode_segment(request.name)}{query}" if mine else ""
 
-    async def _pass(self, asked: VisitorRequest, request: Request) -> None:
-        exchange, destination = asked.exchange, asked.destination
+    async def _pass(self, inbound: CallerRequest, request: Request) -> None:
+        exchange, destination = inbound.exchange, inbound.destination
         sent = exchange.request
         headers = headers_for_platform(sent.headers, upgrade=sent.upgrade)
-        passing = Passing(exchange, destination.target, destination.base, asked.share)
-        answer = partial(passing.answer, self.platform.theirs, headers)
+        proxied = ProxiedRequest(exchange, destination.target, destination.base, inbound.share)
+        answer = partial(proxied.answer, self.platform.as_caller, headers)
         if not isinstance(request, ResourceRequest):
             await answer()
         elif request.verb == "watch":
-            with self.watcher.counts.counted(asked.visitor.user):
-                await self._while_held(asked, answer, request.authorization_namespace)
+            with self.watcher.counts.counted(inbound.caller.user):
+                await self._while_held(inbound, answer, request.authorization_namespace)
         elif request.subresource in CONNECTIONS:
-            await self._while_held(asked, answer, request.authorization_namespace)
+            await self._while_held(inbound, answer, request.authorization_namespace)
         else:
             await answer()
 
     async def _while_held(
         self,
-        asked: VisitorRequest,
+        inbound: CallerRequest,
         answer: Callable[[], Coroutine[Any, Any, None]],
         namespace: str,
     ) -> None:
         """Answer; cut a watch or a stream when rights in its namespace end that are there now."""
-        if namespace not in self.rights.held(asked.visitor.subjects):
+        if namespace not in self.rights.held(inbound.caller.subjects):
             await answer()
             return
         changed = asyncio.Event()
-        stop = self.rights.listen(asked.visitor.subjects, changed.set)
+        stop = self.rights.listen(inbound.caller.subjects, changed.set)
 
         def next_change() -> Awaitable[object]:
             changed.clear()
             return changed.wait()
 
         def confirm() -> None:
-            if namespace not in self.rights.held(asked.visitor.subjects):
+            if namespace not in self.rights.held(inbound.caller.subjects):
                 raise ConnectionAbortedError("the rights in the namespace have ended")
 
         try:
-            # In a task of its own, whose time counts for the visitor too.
-            metered = asked.share.metered
+            # In a task of its own, whose time counts for the caller too.
+            metered = inbound.share.metered
             await answer_while_allowed(lambda: metered(answer()), next_change, confirm)
         finally:
             stop()

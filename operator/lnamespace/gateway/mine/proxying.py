@@ -1,4 +1,4 @@
-"""Requests that pass to the API server as they are, with the visitor's own credentials."""
+"""Proxy requests to the API server unchanged, with the caller's own credentials."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ def headers_for_platform(headers: Headers, *, upgrade: bool) -> Headers:
 
 
 @dataclass(frozen=True)
-class Passing:
-    """Pass a request on, and its answer back."""
+class ProxiedRequest:
+    """A request that is sent on unchanged, and its answer sent back."""
 
     exchange: Exchange
     target: str
@@ -47,7 +47,7 @@ class Passing:
     share: Share
 
     async def answer(self, upstream: Upstream, headers: Headers) -> None:
-        """Answer by what the API server answers.
+        """Answer with the API server's answer.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Who asks at the door ``mine``, and by which credentials the API server is asked for them."""
+"""Authenticate the callers of the endpoint ``mine``; keep their credentials for the API server."""
 
 from dataclasses import dataclass, replace
 
@@ -19,16 +19,16 @@ _IMPERSONATION = "impersonate-"
 
 
 @dataclass(frozen=True)
-class Visitor:
-    """Somebody who asks.
+class MineCaller:
+    """An authenticated caller.
 
     Parameters
     ----------
     user
-        Whom the API server knows them as; with ``--as``, whom they act as.
+        Their user name at the API server; with ``--as``, that of the user whom they impersonate.
     credentials
-        The headers by which the API server knows them; empty with a client certificate, which ends
-        at the gateway.
+        The headers that authenticate them to the API server; empty with a client certificate,
+        which ends at the gateway.
     """
 
     user: str
@@ -37,7 +37,7 @@ class Visitor:
 
     @property
     def owner(self) -> str:
-        """Return a key that differs for visitors who may see different things."""
+        """Return a key that differs between callers who may see different things."""
         subjects = sorted((each.kind.value, each.namespace, each.name) for each in self.subjects)
         return msgspec.json.encode(["mine", self.user, subjects]).decode()
 
@@ -61,28 +61,28 @@ _CERTIFICATE = (
 
 
 @dataclass(frozen=True)
-class Visitors:
-    """Find out who asks.
+class CallerAuthenticator:
+    """Authenticate callers.
 
     Parameters
     ----------
     theirs
-        The API server, without any credentials of ours.
+        The API server, without credentials of the gateway.
     """
 
     authenticator: Authenticator
     tenants: Tenants
-    theirs: Upstream
+    as_caller: Upstream
 
-    async def visitor(self, exchange: Exchange) -> Visitor:
-        """Return who sent a request.
+    async def authenticate(self, exchange: Exchange) -> MineCaller:
+        """Return the caller of a request.
 
         Raises
         ------
         Refused
-            Nobody, or somebody who is no person of the platform.
+            Unauthorized; or Forbidden, for a login that is not the platform's.
         UpstreamRefused
-            The API server does not let them act as somebody else.
+            The API server does not let them impersonate that user.
         """
         sent, connection = exchange.request, exchange.connection
         token = websocket_token(sent.headers) or ""
@@ -90,25 +90,25 @@ class Visitors:
         self._refuse_tenants_own(login)
         bearer = sent.value("authorization") or (f"Bearer {token}" if token else "")
         credentials: Headers = (("authorization", bearer),) if bearer else ()
-        visitor = Visitor(login.user, frozenset(login_subjects(login)), credentials)
+        caller = MineCaller(login.user, frozenset(login_subjects(login)), credentials)
         acting = tuple(each for each in sent.headers if each[0].startswith(_IMPERSONATION))
         if not acting:
-            return visitor
-        visitor.refuse_certificate()
-        return await self._acting(replace(visitor, credentials=(*credentials, *acting)))
+            return caller
+        caller.refuse_certificate()
+        return await self._acting(replace(caller, credentials=(*credentials, *acting)))
 
-    async def _acting(self, visitor: Visitor) -> Visitor:
-        """Return whom somebody acts as: the API server says it, if they may."""
-        response = await self.theirs.review_self(visitor.credentials)
+    async def _acting(self, caller: MineCaller) -> MineCaller:
+        """Return the impersonated user, whom the API server names if the caller may impersonate."""
+        response = await self.as_caller.review_self(caller.credentials)
         answer = await response.read()
         if response.status != 201:
             raise UpstreamRefused(response.status, response.headers, answer)
         user = read_self_review(answer)
         login = Login(user.username, user.groups)
-        return replace(visitor, user=user.username, subjects=frozenset(login_subjects(login)))
+        return replace(caller, user=user.username, subjects=frozenset(login_subjects(login)))
 
     def _refuse_tenants_own(self, login: Login) -> None:
-        """Refuse who is known in an LCluster alone: the platform's cluster is not theirs to see."""
+        """Refuse certificates and ServiceAccounts of LClusters, which have no access here."""
         tenant = login.tenant or tenant_of_account(login)
         if login.tenant or (tenant and self.tenants.get(tenant)):
             who = f'User "{login.user}" is of LCluster "{tenant}"'

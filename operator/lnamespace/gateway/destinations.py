@@ -1,24 +1,25 @@
-"""Which door a request comes to: by the host that the client names, or by the path.
+"""Find the cluster that a request is for, by the host that the client names or by the path.
 
-A door is a tenant's cluster, or ``mine``: the platform's own, for people who have LNamespaces.
+It is a tenant's cluster, or at the endpoint ``mine`` the platform's own, for people who have
+LNamespaces.
 """
 
 from dataclasses import dataclass
 
 _PATH = "/clusters/"
 MINE = "mine"
-"""The door to the platform's own cluster; no LCluster can have this name."""
+"""The endpoint for the platform's own cluster; no LCluster can have this name."""
 _MINE_PATH = f"/{MINE}"
 
 
 @dataclass(frozen=True)
 class Destination:
-    """A tenant, and what is asked of its cluster.
+    """The tenant that a request is for, and the request's target inside its cluster.
 
     Parameters
     ----------
     tenant
-        Empty where neither host nor path name one, as of a client in a pod: its token says it.
+        Empty where neither host nor path names one, as for a client in a pod, whose token does.
         It may be ``mine``.
     base
         What the paths of this cluster begin with at this address; empty by host.

@@ -1,4 +1,4 @@
-"""How long the webhook takes to answer: ``python -m bench.door``; see ``--help``.
+"""How long the webhook takes to answer: ``python -m bench.webhook``; see ``--help``.
 
 An open loop asks at a fixed rate, over TLS, by connections that are kept, from a process of its
 own; an answer that is late is measured from when its question was due. The plain alternative is a
@@ -85,10 +85,10 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.door", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.webhook", description=__doc__)
     parser.add_argument("--rate", type=int, default=200, help="requests each second [200]")
     parser.add_argument("--seconds", type=float, default=30, help="for each figure [30]")
-    default = Path("build/bench-door.json")
+    default = Path("build/bench-webhook.json")
     parser.add_argument("--json", type=Path, default=default, help=f"where to write [{default}]")
     return parser.parse_args()
 

@@ -1,7 +1,7 @@
-"""Which door a request comes to."""
+"""The cluster that a request is for."""
 
 import pytest
-from lnamespace.gateway.doors import Destination, find_destination
+from lnamespace.gateway.destinations import Destination, find_destination
 
 HOST = "gateway.example.com"
 
@@ -28,5 +28,7 @@ HOST = "gateway.example.com"
         ("acme.gateway.example.com", "/mine/api", Destination("acme", "/mine/api")),
     ],
 )
-def test_host_and_path_name_the_door(server_name: str, target: str, expected: Destination) -> None:
+def test_host_and_path_name_the_cluster(
+    server_name: str, target: str, expected: Destination
+) -> None:
     assert find_destination(server_name, target, HOST) == expected
