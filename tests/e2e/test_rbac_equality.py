@@ -16,7 +16,7 @@ from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.escalation import confirm_no_escalation
 from lnamespace.rbac.impersonation import impersonated_user
 from lnamespace.rbac.objects import AccessRule
-from lnamespace.rbac.pinning import encoded_anew, pinned_body
+from lnamespace.rbac.preconditions import encoded_anew, with_preconditions
 from lnamespace.rbac.secondary import confirm_connection, confirm_existing
 from lnamespace.rbac.store import RoleStore
 from lnamespace.translate.protocol.status import Refused
@@ -451,7 +451,9 @@ def test_a_write_that_is_pinned_meets_no_other_version(
     query = {"fieldManager": "test", "force": "true"} if kind == APPLY else {}
     judged = admin.patch(at, patch, kind, dryRun="All", **query)["metadata"]["resourceVersion"]
     assert judged == admin.get(at)["metadata"]["resourceVersion"]
-    pinned = json.loads(pinned_body(kind, json.dumps(patch).encode(), {"resourceVersion": judged}))
+    pinned = json.loads(
+        with_preconditions(kind, json.dumps(patch).encode(), {"resourceVersion": judged})
+    )
     admin.patch(at, {"metadata": {"annotations": {"changed": "since"}}})
     assert "has been modified" in refusal(admin.patch, at, pinned, kind, status=409, **query)
 
@@ -459,7 +461,9 @@ def test_a_write_that_is_pinned_meets_no_other_version(
 def test_an_apply_that_is_pinned_creates_nothing(admin: Api, bare_world: World) -> None:
     at = ns_path(bare_world.namespaces[0], "configmaps", "new")
     applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}
-    pinned = json.loads(pinned_body(APPLY, json.dumps(applied).encode(), {"uid": str(uuid4())}))
+    pinned = json.loads(
+        with_preconditions(APPLY, json.dumps(applied).encode(), {"uid": str(uuid4())})
+    )
     words = refusal(admin.patch, at, pinned, APPLY, status=409, fieldManager="test")
     assert "no existing object was found" in words
 

@@ -10,10 +10,14 @@ from typing import Any, cast
 
 import pytest
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.discovery.documents import DocumentCache, FreshDocument, TaggedDocument
+from lnamespace.gateway.discovery.documents import (
+    DocumentCache,
+    RevalidatedDocument,
+    TaggedDocument,
+)
 from lnamespace.gateway.discovery.paths import DiscoveryDocuments, DocumentAnswer, DocumentRequest
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.translate.discovery.openapi_v2_protobuf import ACCEPTED, CONTENT_TYPE
 from lnamespace.translate.discovery.published import Published
 from lnamespace.translate.discovery.service_paths import service_path
@@ -66,9 +70,9 @@ class RecordedServer:
     refusal: int = 404
 
     async def send(
-        self, _: str, target: str, acting: Acting, headers: Headers = (), __: bytes = b""
+        self, _: str, target: str, acting: UpstreamIdentity, headers: Headers = (), __: bytes = b""
     ) -> Response:
-        assert acting == Acting()
+        assert acting == UpstreamIdentity()
         protobuf = any("protobuf" in value for name, value in headers if name == "accept")
         body = self.documents.get(target.partition("?")[0] + " protobuf" * protobuf)
         if body is None:
@@ -160,7 +164,7 @@ def test_the_core_group_is_asked_for_once_in_a_while(client: Client) -> None:
 
 async def test_a_document_that_may_be_old_is_asked_for_when_it_is_older() -> None:
     server = RecordedServer()
-    document = FreshDocument(cast(Upstream, server), "/api", AGGREGATED, 0.05)
+    document = RevalidatedDocument(cast(Upstream, server), "/api", AGGREGATED, 0.05)
     first = await document.read()
     assert await document.read() is first
     assert server.asked == {("/api", 200): 1}
@@ -314,7 +318,7 @@ def test_people_are_served_json_that_they_can_read(client: Client) -> None:
 
 def test_requests_that_wait_share_one_request_upstream() -> None:
     server = RecordedServer()
-    document = FreshDocument(cast(Upstream, server), "/apis")
+    document = RevalidatedDocument(cast(Upstream, server), "/apis")
 
     async def burst() -> None:
         await asyncio.gather(*(document.read() for _ in range(20)))

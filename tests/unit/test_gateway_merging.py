@@ -14,7 +14,7 @@ from lnamespace.gateway.lists.merged_lists import PageRequest, list_all, list_pa
 from lnamespace.gateway.lists.pages import merge_pages, read_page
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.watches.merged_watches import MergedWatch
-from lnamespace.gateway.watches.resuming import ResumeLog, ToldOrder
+from lnamespace.gateway.watches.resuming import ResumeLog, WatchHistory
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
 from lnamespace.translate.protocol.status import Refused, expired
 from lnamespace.translate.requests.continuation import ListPosition
@@ -104,11 +104,11 @@ def test_a_merged_table_has_the_columns_of_the_first_page() -> None:
     assert [row["cells"] for row in merged["rows"]] == [["a"], ["b"]]
 
 
-def order(log: ResumeLog, key: str, *steps: tuple[str, int]) -> ToldOrder:
+def order(log: ResumeLog, key: str, *steps: tuple[str, int]) -> WatchHistory:
     """One watch from version 10 over the namespaces a and b, which told this."""
     it = log.begin(key, "10", {"a": "10", "b": "10"})
     for namespace, version in steps:
-        log.reach(it, namespace, str(version), told=True)
+        log.record_position(it, namespace, str(version), sent=True)
     return it
 
 
@@ -116,11 +116,11 @@ def test_a_client_goes_on_before_what_it_has_not_seen() -> None:
     log = ResumeLog()
     order(log, "pods", ("b", 20), ("a", 19))
     # The event 19 of a was sent after the event 20 of b: who saw 20 last has not seen it.
-    assert log.reached("pods", "20") == {"a": "10", "b": "20"}
-    assert log.reached("pods", "19") == {"a": "19", "b": "20"}
-    assert log.reached("pods", "10") == {"a": "10", "b": "10"}
-    assert log.reached("pods", "33") is None
-    assert log.reached("services", "10") is None
+    assert log.positions_at("pods", "20") == {"a": "10", "b": "20"}
+    assert log.positions_at("pods", "19") == {"a": "19", "b": "20"}
+    assert log.positions_at("pods", "10") == {"a": "10", "b": "10"}
+    assert log.positions_at("pods", "33") is None
+    assert log.positions_at("services", "10") is None
 
 
 @settings(max_examples=300)
@@ -142,7 +142,7 @@ def test_a_client_that_comes_back_misses_nothing_whichever_alike_watch_it_had(
         order(log, key, *((namespaces[each], each) for each in in_order))
     for seen_events in watches:
         last = str(seen_events[-1]) if seen_events else "10"
-        reached = log.reached(key, last)
+        reached = log.positions_at(key, last)
         assert reached is not None
         again = {v for v in versions if v > int(reached[namespaces[v]])}
         assert set(versions) - set(seen_events) <= again
@@ -312,7 +312,7 @@ async def test_what_the_api_server_refuses_is_known_before_anything_is_told() ->
     watch = MergedWatch(WatchRequest("k"), refuse, ResumeLog())
     watch.begin(["a", "b"])
     with pytest.raises(UpstreamRefused) as refused:
-        await watch.begun()
+        await watch.wait_begun()
     assert (refused.value.status, refused.value.body) == (400, b'{"code":400}')
     watch.close()
 
@@ -398,7 +398,7 @@ async def test_nothing_more_is_told_of_a_namespace_after_its_last_event() -> Non
     streams.tell("b", event("ADDED", 10))
     assert sorted(await take(lines, 2)) == [("ADDED", "10"), ("ADDED", "9")]
     watch.revoke("b")
-    watch.tell_last("b", event("DELETED", 12))
+    watch.send_last("b", event("DELETED", 12))
     await asyncio.sleep(0)
     streams.tell("b", event("MODIFIED", 13))
     assert await take(lines, 1) == [("DELETED", "12")]
@@ -420,22 +420,22 @@ async def test_who_leaves_while_a_namespace_joins_is_told_all_of_it_again() -> N
     streams.tell("a", event("ADDED", 20))
     assert await take(lines, 1) == [("ADDED", "20")]
     for version, place in (("5", "5"), ("3", "5"), ("20", "20")):
-        assert log.reached("k", version) == {"a": place}
+        assert log.positions_at("k", version) == {"a": place}
     streams.tell("b", event("ADDED", 4), event("BOOKMARK", 30), event("ADDED", 31))
     assert await take(lines, 2) == [("ADDED", "4"), ("ADDED", "31")]
-    assert log.reached("k", "31") == {"a": "20", "b": "31"}
+    assert log.positions_at("k", "31") == {"a": "20", "b": "31"}
     watch.revoke("b")
-    watch.tell_last("b", event("DELETED", 33))
+    watch.send_last("b", event("DELETED", 33))
     assert await take(lines, 1) == [("DELETED", "33")]
-    assert log.reached("k", "33") == {"a": "20"}
+    assert log.positions_at("k", "33") == {"a": "20"}
     watch.close()
 
 
 def test_what_a_quiet_namespace_told_long_ago_is_remembered() -> None:
     log = ResumeLog()
     order(log, "k", *(("b", version) for version in range(11, 5000)))
-    assert log.reached("k", "4999") == {"a": "10", "b": "4999"}
-    assert log.reached("k", "10") is log.reached("k", "12") is None
+    assert log.positions_at("k", "4999") == {"a": "10", "b": "4999"}
+    assert log.positions_at("k", "10") is log.positions_at("k", "12") is None
 
 
 def test_the_orders_of_so_many_watches_are_remembered_those_that_still_tell_first() -> None:
@@ -444,9 +444,9 @@ def test_the_orders_of_so_many_watches_are_remembered_those_that_still_tell_firs
     order(log, "quiet")
     for number in range(499):
         order(log, f"other {number}")
-        log.tell(telling, str(20 + number))
-    assert log.reached("telling", "20") is not None
-    assert log.reached("quiet", "10") is None
+        log.record_sent(telling, str(20 + number))
+    assert log.positions_at("telling", "20") is not None
+    assert log.positions_at("quiet", "10") is None
 
 
 async def test_a_failure_ends_a_watch_before_what_is_still_to_be_told() -> None:

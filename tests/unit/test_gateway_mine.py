@@ -190,12 +190,12 @@ class World:
             }
         )
         key, new = (namespace, name), read_watched(raw)
-        self.rights.take(self._bindings.get(key), new, version)
+        self.rights.update(self._bindings.get(key), new, version)
         self._bindings[key] = new
         self.clock.now += 100
 
     def unbind(self, namespace: str, version: int, name: str = "lnamespace-users") -> None:
-        self.rights.take(self._bindings.pop((namespace, name)), None, version)
+        self.rights.update(self._bindings.pop((namespace, name)), None, version)
         self.clock.now += 100
 
     def held(self, *subjects: Subject) -> list[str]:

@@ -37,9 +37,9 @@ async def test_nobody_waits_for_a_right_in_a_namespace_that_is_being_deleted(
 ) -> None:
     namespaces.grant("acme-old", granted=False)
     namespaces.add("acme-old", terminating=True)
-    assert not await namespaces.usable("acme-old", 60)
-    assert await namespaces.ends("acme-old", 60)
-    assert not await namespaces.ends("acme-default", 0)
+    assert not await namespaces.wait_usable("acme-old", 60)
+    assert await namespaces.wait_ended("acme-old", 60)
+    assert not await namespaces.wait_ended("acme-default", 0)
 
 
 def test_who_watches_is_told_once_that_a_namespace_is_as_good_as_gone(
@@ -74,9 +74,9 @@ def test_a_namespace_says_itself_that_it_is_being_deleted() -> None:
 def test_only_a_binding_that_came_just_now_may_be_unknown_to_the_api_server(
     namespaces: TenantNamespaces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert namespaces.fresh("acme-default")
-    assert not namespaces.fresh("acme-other")
+    assert namespaces.recently_granted("acme-default")
+    assert not namespaces.recently_granted("acme-other")
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 60)
     namespaces.grant("acme-default", granted=True)
-    assert not namespaces.fresh("acme-default"), "told again by a list, it is not newer"
+    assert not namespaces.recently_granted("acme-default"), "told again by a list, it is not newer"

@@ -16,7 +16,7 @@ from lnamespace.gateway.refusals import refuse_suspended
 from lnamespace.gateway.requests.answer_encodings import JsonEncoding
 from lnamespace.gateway.requests.answers import answer_json
 from lnamespace.gateway.requests.calls import TenantCall
-from lnamespace.gateway.serving import Asked, Gateway
+from lnamespace.gateway.serving import Gateway, InboundRequest
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces, WatchedObject, read_watched
 from lnamespace.gateway.tenants.tenant import ServedTenant
@@ -28,7 +28,7 @@ from lnamespace.model.lnamespace import Metadata
 from lnamespace.model.names import Names
 from lnamespace.model.subject import Member
 from lnamespace.rbac.objects import decode_role
-from lnamespace.translate.objects.made_objects import is_made
+from lnamespace.translate.objects.synthetic_objects import is_synthetic
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceTable, ResourceType, ServingPolicy
 from lnamespace.translate.protocol.status import Refused
@@ -151,7 +151,7 @@ async def test_other_resources_of_a_tenant_are_noticed_and_other_rights_are_not(
     tenant.end()
     await asyncio.sleep(0)
     assert not waiting.done()
-    tenant.see(replace(ACME, resources=ResourceTable()), {})
+    tenant.set_view(replace(ACME, resources=ResourceTable()), {})
     async with asyncio.timeout(DEADLINE):
         await waiting
 
@@ -180,9 +180,9 @@ class Sent:
     request = HttpRequest("GET", "/", ())
 
 
-def asks_of(tenant: ServedTenant, login: Login) -> Asked:
+def asks_of(tenant: ServedTenant, login: Login) -> InboundRequest:
     nothing = cast(Any, None)
-    return Asked(cast(Any, Sent()), nothing, tenant, login, nothing)
+    return InboundRequest(cast(Any, Sent()), nothing, tenant, login, nothing)
 
 
 def may_do_all(user: str) -> WatchedObject:
@@ -231,7 +231,7 @@ async def test_a_request_that_waited_while_its_sender_was_taken_off_the_list_is_
     """It was admitted before it waited for its turn, and not asked about after."""
     request, tenant, endless = asked("pods", "get", name="web"), tenant_of(), Endless()
     asks = asks_of(tenant, Login("ann"))
-    tenant.use(LCluster(tenant.cluster.metadata, LClusterSpec()))
+    tenant.set_lcluster(LCluster(tenant.cluster.metadata, LClusterSpec()))
     with pytest.raises(Refused) as refused:
         await gateway_with(endless, tenant)._serve_request(asks, request)  # noqa: SLF001
     assert refused.value.status.code == 403
@@ -282,7 +282,7 @@ async def test_watches_of_objects_that_the_gateway_makes_count_as_well() -> None
     watcher.counts.running["acme"] = 1000
     nodes = ResourceType("", "nodes", "Node", namespaced=False, policy=ServingPolicy.SHARED)
     request = ResourceRequest("watch", nodes, "v1")
-    assert is_made(request)
+    assert is_synthetic(request)
     call = TenantCall(cast(Any, None), request, ACME, "ann")
     with pytest.raises(Refused) as refused:
         await Forwarder(*(cast(Any, None),) * 2, watcher).forward(call, TenantNamespaces())
@@ -305,7 +305,7 @@ async def refused_to(login: Login) -> str:
     gateway = Gateway("", tenants, cast(Any, Authenticated()), *(nothing,) * 7)
     to = Destination("acme", "/api", "/clusters/acme")
     with pytest.raises(Refused) as refused:
-        await gateway._admit(cast(Any, Client()), to, RequestRecord())  # noqa: SLF001
+        await gateway._authenticate(cast(Any, Client()), to, RequestRecord())  # noqa: SLF001
     return refused.value.status.message
 
 

@@ -89,7 +89,7 @@ def test_other_names_let_everything_be_read_anew() -> None:
     roles.put("roles", watched("reader", "acme-prod", rules=PODS))
     roles.put("rolebindings", bound("b", "reader"))
     assert not allowed(roles)
-    roles.see(VIEW, {})
+    roles.set_view(VIEW, {})
     assert allowed(roles)
 
 
@@ -132,7 +132,7 @@ def test_changes_one_by_one_come_to_the_same_as_all_at_once(
         if number % often == 0:
             assert isinstance(roles.authorizer, Authorizer)
     kept = roles.authorizer.store
-    roles.see(VIEW, {})
+    roles.set_view(VIEW, {})
     assert roles.authorizer.store == kept
     assert isinstance(kept, RoleStore)
 

@@ -15,8 +15,8 @@ from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.requests.answer_encodings import JsonEncoding
 from lnamespace.gateway.requests.answers import send_events
 from lnamespace.gateway.watches.watch_events import (
-    OpeningPlace,
-    ToldEvent,
+    OpeningSlot,
+    QueuedEvent,
     WaitingEvents,
     event_lines,
 )
@@ -164,10 +164,10 @@ async def test_events_that_wait_for_a_slow_reader_are_few_or_short() -> None:
     waiting = WaitingEvents()
     for _ in range(1000):
         assert not waiting.full()
-        waiting.put_nowait(ToldEvent("a", b"x"))
+        waiting.put_nowait(QueuedEvent("a", b"x"))
     assert waiting.full()
     long = WaitingEvents()
-    long.put_nowait(ToldEvent("a", b"x" * (SMALL + 1)))
+    long.put_nowait(QueuedEvent("a", b"x" * (SMALL + 1)))
     assert long.full()
     await long.get()
     assert not long.full()
@@ -212,17 +212,17 @@ class _Held(UpstreamResponse):
 
 
 async def test_who_takes_no_events_opens_few_watches_and_others_open_theirs() -> None:
-    """Each had a place among the requests of all tenants until its client had read what was there:
+    """Each had a slot among the requests of all tenants until its client had read what was there:
     with a hundred of them the only request of another tenant waited for half a minute."""
     counts, opened = WatchCounts(), list[str]()
     end = asyncio.Event()
 
     async def watch(owner: str) -> None:
         with counts.counted(owner) as count:
-            place = OpeningPlace(count.opening)
-            await place.take()
+            slot = OpeningSlot(count.opening)
+            await slot.acquire()
             opened.append(owner)
-            async for _ in event_lines(_Held(b"x\n" * 2), None, place):
+            async for _ in event_lines(_Held(b"x\n" * 2), None, slot):
                 await end.wait()  # as for a client that does not read
                 return
 
@@ -255,11 +255,11 @@ async def test_news_without_end_keep_no_place_and_a_long_beginning_does(
     """Of a hundred watches where ConfigMaps changed all the time, each waited 20 s for the eight
     before it: the conformance spec of concurrent watches found it."""
     places = asyncio.Semaphore(1)
-    place = OpeningPlace(places)
-    await place.take()
+    slot = OpeningSlot(places)
+    await slot.acquire()
 
     async def read() -> None:
-        async for _ in event_lines(_Busy(size), None, place):
+        async for _ in event_lines(_Busy(size), None, slot):
             pass
 
     reading = asyncio.create_task(read())
@@ -275,11 +275,11 @@ async def test_news_without_end_keep_no_place_and_a_long_beginning_does(
 @pytest.mark.parametrize("told", [b"x\n", b'{"k8s.io/initial-events-end":"true"}\n'])
 async def test_who_has_caught_up_has_a_place_no_longer(told: bytes) -> None:
     places = asyncio.Semaphore(1)
-    place = OpeningPlace(places)
-    await place.take()
+    slot = OpeningSlot(places)
+    await slot.acquire()
 
     async def read() -> None:
-        async for _ in event_lines(_Held(told), None, place):
+        async for _ in event_lines(_Held(told), None, slot):
             pass
 
     reading = asyncio.create_task(read())

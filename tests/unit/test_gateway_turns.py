@@ -110,7 +110,7 @@ async def test_what_the_api_server_has_to_do_counts_as_well(thread: Thread) -> N
 
     async def write() -> None:
         for _ in range(20):
-            thread.turns.charge_besides("much", 0.009)
+            thread.turns.charge_extra("much", 0.009)
             thread.ran += 0.001
             await asyncio.sleep(0)
 
@@ -229,4 +229,4 @@ async def test_tenants_that_use_nothing_are_forgotten(thread: Thread) -> None:
     for number in range(5000):
         await thread.work(f"caller-{number}", 0.0001)
         thread.idle += 0.01
-    assert len(thread.turns._accounts) <= 1001  # noqa: SLF001 - it is memory
+    assert len(thread.turns._usages) <= 1001  # noqa: SLF001 - it is memory

@@ -14,7 +14,7 @@ from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.object_counts import ObjectCounter, count_of, counted_paths
 from lnamespace.gateway.tenants.usage import TenantUsage, expose_usage
 from lnamespace.gateway.tenants.volume_sizes import VolumeSizes, read_volume
-from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.translate.names.view import View
 from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
@@ -67,7 +67,7 @@ class FakeServer:
         self.asked: list[tuple[str, str]] = []
         self.length = length
 
-    async def read(self, target: str, acting: Acting, headers: Any = ()) -> bytes:
+    async def read(self, target: str, acting: UpstreamIdentity, headers: Any = ()) -> bytes:
         """Answer as a list of one object that says how many there are besides."""
         assert "PartialObjectMetadataList" in dict(headers)["accept"]
         self.asked.append((acting.tenant, target))

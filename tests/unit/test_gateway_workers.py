@@ -8,9 +8,9 @@ import sys
 import msgspec
 import pytest
 from lnamespace.errors import SettingsError
-from lnamespace.gateway.questions import Questioner
 from lnamespace.gateway.supervisor import Worker, first_problem, restart_delay
 from lnamespace.gateway.worker import Assignment
+from lnamespace.gateway.worker_channel import WorkerChannel
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.metrics.joined import join_metrics
 from lnamespace.settings import Settings
@@ -84,24 +84,24 @@ def test_workers_of_whom_none_answers_have_no_metrics() -> None:
 
 
 async def test_an_answer_nobody_waits_for_is_not_that_to_the_next_question() -> None:
-    questioner, theirs = await Questioner.open()
+    channel, theirs = await WorkerChannel.open()
     reader, writer = await asyncio.open_unix_connection(sock=theirs)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
-            await questioner.ask(b"first\n")
-    second = asyncio.create_task(questioner.ask(b"second\n"))
+            await channel.ask(b"first\n")
+    second = asyncio.create_task(channel.ask(b"second\n"))
     assert await reader.readline() == b"first\n"
     assert await reader.readline() == b"second\n"
     writer.write(b'"one"\n"two"\n')
     assert await second == "two"
-    third = asyncio.create_task(questioner.ask(b"third\n"))
+    third = asyncio.create_task(channel.ask(b"third\n"))
     await reader.readline()
     writer.close()
     with pytest.raises(ConnectionError):
         await third
     with pytest.raises(ConnectionError):
-        await questioner.ask(b"fourth\n")
-    questioner.close()
+        await channel.ask(b"fourth\n")
+    channel.close()
 
 
 _WRITE = """

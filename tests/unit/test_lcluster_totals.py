@@ -105,7 +105,7 @@ def test_the_gateway_tells_of_totals() -> None:
     assert totals.has_room(refusal)
     totals.used["acme-b"] = {"pods": 7, "requests.cpu": 1000}
     assert not totals.has_room(refusal)
-    assert totals.told(REFUSED, refusal).endswith(
+    assert totals.refusal_message(REFUSED, refusal).endswith(
         "exceeded quota: lcluster, requested: pods=1,requests.cpu=2, "
         "used: pods=10,requests.cpu=1500m, limited: pods=10,requests.cpu=4"
     )

@@ -11,7 +11,7 @@ from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.covering import missing_rights, missing_text
 from lnamespace.rbac.escalation import confirm_no_escalation, is_rbac_write
 from lnamespace.rbac.objects import AccessRule, RbacBinding, RbacRole
-from lnamespace.rbac.pinning import encoded_anew, pinned_body
+from lnamespace.rbac.preconditions import encoded_anew, with_preconditions
 from lnamespace.rbac.rules import rule_allows
 from lnamespace.rbac.store import RoleStore
 from lnamespace.translate.protocol.status import Refused
@@ -303,7 +303,9 @@ def test_a_patch_is_pinned_to_the_version_that_was_judged(
     media_type: str, patch: Any, expected: Any
 ) -> None:
     assert (
-        json.loads(pinned_body(media_type, json.dumps(patch).encode(), {"resourceVersion": "7"}))
+        json.loads(
+            with_preconditions(media_type, json.dumps(patch).encode(), {"resourceVersion": "7"})
+        )
         == expected
     )
 
@@ -311,7 +313,7 @@ def test_a_patch_is_pinned_to_the_version_that_was_judged(
 @pytest.mark.parametrize("metadata", [None, [], {"$patch": "delete"}, {"$retainKeys": ["name"]}])
 def test_a_patch_that_replaces_metadata_as_a_whole_is_refused(metadata: Any) -> None:
     with pytest.raises(Refused):
-        pinned_body(
+        with_preconditions(
             "application/merge-patch+json",
             json.dumps({"metadata": metadata}).encode(),
             {"resourceVersion": "7"},
@@ -329,5 +331,5 @@ def test_members_that_stand_twice_are_sent_once() -> None:
 )
 def test_an_apply_is_pinned_to_the_uid_unless_it_names_one(sent: Any, expected: str) -> None:
     body = json.dumps({"metadata": sent}).encode()
-    pinned = pinned_body("application/apply-patch+yaml", body, {"uid": "1"})
+    pinned = with_preconditions("application/apply-patch+yaml", body, {"uid": "1"})
     assert json.loads(pinned) == {"metadata": {"uid": expected}}

@@ -1,4 +1,4 @@
-"""Acting as somebody else inside a tenant."""
+"""UpstreamIdentity as somebody else inside a tenant."""
 
 import pytest
 from lnamespace.rbac.attributes import User, path_attributes, person

@@ -30,8 +30,8 @@ from lnamespace.translate.objects.confinement.certificates import (
 from lnamespace.translate.objects.confinement.namespaces import kept_as
 from lnamespace.translate.objects.confinement.ownership import (
     FieldApplier,
+    fields_added_by_gateway,
     fields_of_others,
-    unwritten_fields,
 )
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import Refused
@@ -436,9 +436,9 @@ def test_a_pinned_value_is_left_to_the_manager_that_has_it() -> None:
 
 def test_a_label_that_only_the_gateway_wrote_is_nobodys_in_a_conflict() -> None:
     stored = named("n") | {"metadata": {"labels": {LEVEL: "baseline"}}}
-    assert f".metadata.labels.{LEVEL}" in unwritten_fields(NAMESPACE, stored)
+    assert f".metadata.labels.{LEVEL}" in fields_added_by_gateway(NAMESPACE, stored)
     written = stored["metadata"]["labels"] | {kept_as(LEVEL): "baseline"}
-    assert f".metadata.labels.{LEVEL}" not in unwritten_fields(
+    assert f".metadata.labels.{LEVEL}" not in fields_added_by_gateway(
         NAMESPACE, named("n") | {"metadata": {"labels": written}}
     )
 

@@ -4,11 +4,11 @@ It learns its state from watches, and stores nothing. One request, from its sock
 
 - :mod:`~lnamespace.gateway.http`: HTTP/1.1 in both directions.
 - :mod:`~lnamespace.gateway.serving`: the steps of a request, in order.
-- :mod:`~lnamespace.gateway.destinations`: for which tenant it is, by host or by path.
-- :mod:`~lnamespace.gateway.authentication`: who sent it, and who they are inside that cluster.
+- :mod:`~lnamespace.gateway.destinations`: its tenant, by host or by path.
+- :mod:`~lnamespace.gateway.authentication`: its sender, and their user inside that cluster.
 - :mod:`~lnamespace.gateway.fairness`: how much of the gateway each tenant may have.
-- :mod:`~lnamespace.gateway.authorization`: whether they may.
-- :mod:`~lnamespace.gateway.refusals`: what they are told if not.
+- :mod:`~lnamespace.gateway.authorization`: whether that user may do it.
+- :mod:`~lnamespace.gateway.refusals`: the answers to requests that are refused as a whole.
 - :mod:`~lnamespace.gateway.audit`: the line that is written about it.
 - :mod:`~lnamespace.gateway.forwarding`: where it goes: to :mod:`~lnamespace.gateway.lists`, to
   :mod:`~lnamespace.gateway.watches`, to :mod:`~lnamespace.gateway.objects`, or as it is to the
@@ -16,7 +16,7 @@ It learns its state from watches, and stores nothing. One request, from its sock
 - :mod:`~lnamespace.gateway.requests`: the request itself, and its answer.
 - :mod:`~lnamespace.gateway.discovery`: paths that are no objects.
 
-What it stands on:
+What it needs for that:
 
 - :mod:`~lnamespace.gateway.tenants`: what is known of each tenant.
 - :mod:`~lnamespace.gateway.certificates`: the gateway's own, and those of people inside.
@@ -30,5 +30,5 @@ Besides tenants' requests:
 - :mod:`~lnamespace.gateway.check`: the command ``lnamespace gateway check``.
 - :mod:`~lnamespace.gateway.process`: starts all of this, and ends it.
 - :mod:`~lnamespace.gateway.supervisor`: several of such processes at the same ports, each a
-  :mod:`~lnamespace.gateway.worker`, which answers :mod:`~lnamespace.gateway.questions`.
+  :mod:`~lnamespace.gateway.worker` behind a :mod:`~lnamespace.gateway.worker_channel`.
 """

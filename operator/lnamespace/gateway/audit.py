@@ -1,8 +1,8 @@
 """The audit log: a line for each request, in the format of the API server's (audit.k8s.io/v1).
 
-The level is Metadata: who asked for what, when, and what came of it; no bodies and no credentials.
-Names are those of the tenant's own cluster. A line with the annotation of an LCluster tells nothing
-that its tenant may not know; a line without it is of somebody who was not let in.
+The level is Metadata: user, request, time and status; no bodies and no credentials. Names are those
+of the tenant's own cluster. A line with the annotation of an LCluster has nothing that its tenant
+may not know; a line without it is of a request that was not let in.
 """
 
 from collections.abc import Mapping
@@ -38,13 +38,13 @@ class RequestRecord:
     Parameters
     ----------
     user
-        Who made the request, as the tenant's cluster knows them.
+        The sender's user in the tenant's cluster.
     acting
-        Whom they act as; the same unless they impersonate somebody.
+        The user after impersonation; otherwise the same.
     target
-        Path and query, without what leads to the tenant's cluster.
+        Path and query inside the tenant's cluster.
     allowed
-        Whether they may do it; None before that was decided.
+        Whether the request is authorized; None before that is decided.
     refused
         The gateway's own refusal.
     """
@@ -129,12 +129,12 @@ class AuditLog:
         return RequestRecord(str(uuid4()), datetime.now(UTC))
 
     def started(self, exchange: Exchange, record: RequestRecord) -> None:
-        """Write the beginning of an answer that may go on for long."""
+        """Write the start of an answer, if it is a watch or a stream."""
         if _is_long(record.request):
             self._write(STARTED, exchange, record)
 
     def completed(self, exchange: Exchange, record: RequestRecord) -> None:
-        """Write the end of an answer, or that there was none."""
+        """Write the end of an answer, or that none was sent."""
         if record.audited:
             self._write(COMPLETE, exchange, record)
 
@@ -195,7 +195,7 @@ def _reference(exchange: Exchange, record: RequestRecord) -> _ObjectReference | 
 
 
 def _name_of(created: bytes) -> str:
-    """Return the name of what was created, which the path does not have."""
+    """Return the name of the created object, which the path does not have."""
     try:
         return _created.decode(created).metadata.name
     except ValueError:

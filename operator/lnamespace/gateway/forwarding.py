@@ -10,10 +10,10 @@ from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.objects.applies import ApplyBasis, apply_basis, by_force
-from lnamespace.gateway.objects.content import makes
-from lnamespace.gateway.objects.made import answer_made
+from lnamespace.gateway.objects.content import creates_object
 from lnamespace.gateway.objects.requesters import kept_requester, with_requester
 from lnamespace.gateway.objects.streams import pass_on, splice
+from lnamespace.gateway.objects.synthetic import answer_synthetic
 from lnamespace.gateway.objects.volumes import confirm_own_volume
 from lnamespace.gateway.requests.answers import answer_json
 from lnamespace.gateway.requests.calls import TenantCall
@@ -22,10 +22,10 @@ from lnamespace.gateway.tenants.totals import Answer, TenantTotals, send_within_
 from lnamespace.gateway.upstream.grants import send_until_granted
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.gateway.watches.watching import Watcher
-from lnamespace.rbac.pinning import pinned_body
+from lnamespace.rbac.preconditions import with_preconditions
 from lnamespace.translate.bodies.encoded import media_type_of, request_up
 from lnamespace.translate.names.view import CRDS, NAMESPACES
-from lnamespace.translate.objects.made_objects import is_made
+from lnamespace.translate.objects.synthetic_objects import is_synthetic
 from lnamespace.translate.protocol.list_options import confirm_list_options
 from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.resources import GroupResource
@@ -41,8 +41,8 @@ from lnamespace.translate.requests.targets import (
     upstream_target,
 )
 
-_MADE: Mapping[GroupResource | None, float] = {CRDS: 0.1, NAMESPACES: 0.05}
-"""Seconds that the API server and controllers take for what they do about a new object."""
+_CREATION_SECONDS: Mapping[GroupResource | None, float] = {CRDS: 0.1, NAMESPACES: 0.05}
+"""Seconds that the API server and controllers work for a new object, by its resource."""
 
 _SELECTORS = ("fieldSelector", "labelSelector")
 
@@ -57,7 +57,7 @@ class _Created(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Forwarder:
-    """Carry a call to the platform's API server, and its answer back."""
+    """Forward calls to the platform's API server, and its answers to the client."""
 
     upstream: Upstream
     lister: Lister
@@ -83,8 +83,8 @@ class Forwarder:
             confirm_list_options(request)
         if request.verb == "watch":
             await self.watcher.watch(call, namespaces)
-        elif is_made(request):
-            await answer_made(call)
+        elif is_synthetic(request):
+            await answer_synthetic(call)
         elif request.verb == "list":
             await self.lister.answer(call, namespaces)
         elif request.verb == "deletecollection" and not _has_namespace(call, namespaces):
@@ -101,27 +101,29 @@ class Forwarder:
         """Wait until the tenant may act in a namespace that is new; refuse one that is not."""
         request = call.request
         if not _has_namespace(call, namespaces):
-            if makes(call) or (request.verb == "create" and request.subresource not in CONNECTIONS):
+            if creates_object(call) or (
+                request.verb == "create" and request.subresource not in CONNECTIONS
+            ):
                 raise not_found(NAMESPACES, request.namespace)
             raise not_found(request.resource.group_resource, request.name)
         if request.resource.namespaced:
-            await namespaces.usable(call.view.namespace_up(request.namespace))
+            await namespaces.wait_usable(call.view.namespace_up(request.namespace))
 
     async def _plain(
         self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
     ) -> None:
         basis = await self._basis(call)
         response, answer = await self._sent(call, namespaces, basis, totals)
-        if basis.is_conflict_with_nobody(response.status, answer):
+        if basis.conflicts_with_gateway_only(response.status, answer):
             response, answer = await self._sent(by_force(call), namespaces, basis, totals)
         if _is_namespace(call) and response.status == 201 and not call.parameter("dryRun"):
-            # Whoever made it may work in it from now on. A dry run has made none.
+            # Its creator may work in it from now on. A dry run has created none.
             created = msgspec.json.decode(answer, type=_Created).metadata.name
-            await namespaces.usable(created)
+            await namespaces.wait_usable(created)
         await answer_json(call, response.status, response.headers, answer)
 
     async def _basis(self, call: TenantCall) -> ApplyBasis:
-        """Return what a write finds; refuse one of what is not the tenant's."""
+        """Return the stored state that a write depends on; refuse a write of a foreign object."""
         if call.request.verb in READ_VERBS:
             return ApplyBasis()
         refuse_foreign_write(call.request, call.view)
@@ -140,20 +142,26 @@ class Forwarder:
         """Return the answer of the API server."""
         sent = call.exchange.request
         headers, body = call.headers, b""
-        call.share.charge_besides(_MADE.get(_made(call), 0.0), len(sent.body))
+        call.share.charge_extra(_CREATION_SECONDS.get(_created_resource(call), 0.0), len(sent.body))
         if sent.body:
             content_type, body = request_up(
-                call.request, sent.value("content-type"), sent.body, call.view, basis.settled
+                call.request,
+                sent.value("content-type"),
+                sent.body,
+                call.view,
+                basis.owned_by_others,
             )
             body = with_requester(body, basis.requester)
-            if call.pin:
-                body = pinned_body(media_type_of(content_type), body, call.pin)
+            if call.preconditions:
+                body = with_preconditions(media_type_of(content_type), body, call.preconditions)
             headers = (*headers, ("content-type", content_type))
         manager = manager_of(sent.value("user-agent"), sent.value("content-type"))
         target = upstream_target(call.request, call.view, default_manager=manager)
-        send = partial(self.upstream.send, sent.method, target, call.acting, headers, body)
-        fresh = partial(namespaces.fresh, call.view.namespace_up(call.request.namespace))
-        granted = partial(send_until_granted, send, fresh)
+        send = partial(self.upstream.send, sent.method, target, call.identity, headers, body)
+        recently_granted = partial(
+            namespaces.recently_granted, call.view.namespace_up(call.request.namespace)
+        )
+        granted = partial(send_until_granted, send, recently_granted)
         return await send_within_total(self.upstream, call, totals, granted)
 
     async def _stream(self, call: TenantCall) -> None:
@@ -171,7 +179,7 @@ class Forwarder:
             await pass_on(call.exchange, response, down)
 
     async def _opened(self, call: TenantCall) -> UpstreamResponse:
-        """Return the beginning of a stream; what was sent for it is kept no longer."""
+        """Send the request for a stream; return the answer when its head has arrived."""
         sent = call.exchange.request
         target = upstream_target(call.request, call.view)
         headers = call.headers
@@ -179,21 +187,21 @@ class Forwarder:
             headers = (*headers, ("connection", "Upgrade"), ("upgrade", sent.value("upgrade")))
         if sent.body:
             headers = (*headers, ("content-type", sent.value("content-type")))
-        return await self.upstream.send(sent.method, target, call.acting, headers, sent.body)
+        return await self.upstream.send(sent.method, target, call.identity, headers, sent.body)
 
 
-def _made(call: TenantCall) -> GroupResource | None:
-    """Return of which resource a request makes an object, if it may."""
-    return call.request.resource.group_resource if makes(call) else None
+def _created_resource(call: TenantCall) -> GroupResource | None:
+    """Return the resource of the object that a request may create; None if it creates none."""
+    return call.request.resource.group_resource if creates_object(call) else None
 
 
 def _is_namespace(call: TenantCall) -> bool:
-    """Return whether a call is about a Namespace itself; an apply makes one too."""
+    """Return whether a call is about a Namespace itself; an apply creates one too."""
     return call.request.resource.group_resource == NAMESPACES and not call.request.subresource
 
 
 def _has_namespace(call: TenantCall, namespaces: TenantNamespaces) -> bool:
-    """Return whether the namespace of a call is there, or it needs none."""
+    """Return whether the namespace of a call exists, or the call needs none."""
     request = call.request
     return (
         not request.resource.namespaced or call.view.namespace_up(request.namespace) in namespaces

@@ -1,7 +1,7 @@
 """The port at which programs in pods reach the gateway, as they reach the API server anywhere else.
 
-They dial the address in ``KUBERNETES_SERVICE_HOST`` and verify it under the CA of the ConfigMap
-``kube-root-ca.crt``; the chart's admission policies put both there
+They dial the address in ``KUBERNETES_SERVICE_HOST`` and verify its certificate by the CA in the
+ConfigMap ``kube-root-ca.crt``; the chart's admission policies set both
 (docs/decisions/0046-programs-in-pods.md).
 """
 
@@ -18,7 +18,7 @@ API_SERVER_NAMES = (
     "kubernetes.default.svc",
     "kubernetes.default.svc.cluster.local",
 )
-"""The names by which programs in pods know their API server, as kubeadm certifies them."""
+"""The names by which programs in pods know their API server, as in kubeadm's certificates."""
 
 
 class _ServiceSpec(msgspec.Struct, frozen=True, rename={"cluster_ips": "clusterIPs"}):
@@ -30,7 +30,7 @@ class _Service(msgspec.Struct, frozen=True):
 
 
 async def certified_hosts(client: Client, service: str) -> tuple[str, ...]:
-    """Return the hosts by which pods reach the gateway: a Service's addresses and names.
+    """Return the hosts of the certificate for pods: a Service's addresses and names.
 
     Raises
     ------

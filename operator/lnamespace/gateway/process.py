@@ -73,13 +73,13 @@ _CERTIFIED = (
     "stand for everybody: give it a token"
 )
 
-Answering = Callable[[Probes], AbstractAsyncContextManager[object]]
-"""Answer probes inside a context."""
+ProbeServer = Callable[[Probes], AbstractAsyncContextManager[object]]
+"""Serve probes inside a context manager."""
 
 log = logging.getLogger(__name__)
 
 
-def run(settings: Settings, answer: Answering | None = None, lock: int | None = None) -> None:
+def run(settings: Settings, answer: ProbeServer | None = None, lock: int | None = None) -> None:
     """Serve tenants until a signal asks to end.
 
     Parameters
@@ -98,7 +98,7 @@ def run(settings: Settings, answer: Answering | None = None, lock: int | None = 
     asyncio.run(_serve(settings, answer or partial(serve_probes, settings.health_listen), lock))
 
 
-async def _serve(settings: Settings, answer: Answering, lock: int | None) -> None:
+async def _serve(settings: Settings, answer: ProbeServer, lock: int | None) -> None:
     async with AsyncExitStack() as stack:
         process = replace(await _Process.begin(settings, stack), audit_lock=lock)
         tenants = await process.watch_tenants()
@@ -123,17 +123,17 @@ async def _serve(settings: Settings, answer: Answering, lock: int | None) -> Non
 
 @dataclass(frozen=True)
 class _Process:
-    """The common parts of the gateway, from which the others are made.
+    """The parts of the gateway that its servers share.
 
     Parameters
     ----------
     stack
-        What it holds ends with the process.
+        Closed when the process ends.
     context
         The TLS context of the port of all clients.
     root
-        What signs the certificates of LClusters; None where nothing does.
-    told
+        The CA above those of LClusters; None where there is none.
+    resume_log
         The events that watches have sent, of tenants and at the endpoint ``mine``.
     """
 
@@ -146,7 +146,7 @@ class _Process:
     root: RootAuthority | None
     metrics: GatewayMetrics
     rights: NamespaceRights = field(default_factory=NamespaceRights)
-    told: ResumeLog = field(default_factory=ResumeLog)
+    resume_log: ResumeLog = field(default_factory=ResumeLog)
     shares: Shares = field(default_factory=Shares)
     audit_lock: int | None = None
 
@@ -188,18 +188,18 @@ class _Process:
 
     @cached_property
     def volumes(self) -> VolumeSizes:
-        """Return what is known of all PersistentVolumes; not followed before it runs."""
+        """Return the cache of all PersistentVolumes, which ``measure_usage`` starts."""
         return VolumeSizes(self.client)
 
     @property
     def marked_volumes(self) -> MarkedVolumes:
-        """Return what tells whether all volumes of a tenant are marked as its own."""
+        """Return the function that says whether all volumes of a tenant bear its label."""
         marks = self.settings.gateway_volume_marks == "yes"
         return self.volumes.all_marked if marks else no_volume_is_marked
 
     @cached_property
     def webhook_service(self) -> GatewayService | None:
-        """Return where the API server asks for the webhooks of tenants; None: they have none."""
+        """Return the Service for the webhooks of tenants; None: tenants have no webhooks."""
         named = self.settings.gateway_webhook_service
         if not named or self.root is None:
             return None
@@ -209,7 +209,7 @@ class _Process:
             raise SettingsError(f"--gateway-webhook-service {error}") from error
 
     async def watch_tenants(self) -> Tenants:
-        """Return the tenants, when all of them are known."""
+        """Watch the tenants; return them when the caches have synced."""
         root, service = self.root, self.webhook_service
         tenants = Tenants(
             self.client,
@@ -217,12 +217,12 @@ class _Process:
             self.names,
             decode_allowances(self.settings.gateway_allow),
             partial(webhook_route, root, service) if root and service else None,
-            self.rights.take,
+            self.rights.update,
             self.published,
             self.context.lcluster_changed,
         )
         await self.stack.enter_async_context(running(tenants.run()))
-        await tenants.synced()
+        await tenants.wait_synced()
         self.rights.begin(tenants.bindings_version)
         return tenants
 
@@ -238,7 +238,7 @@ class _Process:
         return usage
 
     async def sign_for(self, tenants: Tenants) -> None:
-        """Sign what the people of LClusters ask for, where there is a root."""
+        """Sign CertificateSigningRequests of LClusters, where there is a root."""
         if self.root:
             signer = Signer(self.client, self.names.lcluster_label, tenants, self.root)
             await self.stack.enter_async_context(running(signer.run()))
@@ -253,7 +253,7 @@ class _Process:
             Forwarder(
                 upstream,
                 Lister(upstream, self.sealer, self.marked_volumes),
-                Watcher(upstream, self.told, self.marked_volumes),
+                Watcher(upstream, self.resume_log, self.marked_volumes),
             ),
             Reviewer(upstream),
             RoleWriteGuard(upstream),
@@ -273,7 +273,7 @@ class _Process:
             PlatformResources(tenants.discovery),
             self.rights,
             MineLister(self.sealer),
-            MineWatcher(self.told),
+            MineWatcher(self.resume_log),
             InFlight(self.settings.gateway_requests_in_flight, "you have"),
             self.shares,
         )
@@ -316,7 +316,7 @@ class _Process:
         log.info("ready for programs in pods", extra={"address": address})
 
     async def publish_authority(self) -> None:
-        """Tell clients the CA of the certificate that the gateway has made for itself."""
+        """Publish the CA of the certificate that the gateway has issued to itself."""
         config_map = self.settings.gateway_ca_config_map
         if config_map and self.root and not self.settings.gateway_certificate_directory:
             await publish_root(self.client, "gateway_ca_config_map", config_map, self.root)
@@ -332,10 +332,10 @@ def _platform(settings: Settings, client: Client) -> Platform:
 
 
 def _problem(tenants: Tenants, server: HttpServer) -> str | None:
-    """Return why no client should come here now, or None."""
+    """Return why the gateway is not ready, or None."""
     if server.draining:
         return "stopping"
-    return None if tenants.current else "the caches are not complete"
+    return None if tenants.has_synced else "the caches are not complete"
 
 
 async def _nobody() -> str:

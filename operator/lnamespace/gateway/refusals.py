@@ -1,4 +1,4 @@
-"""Refusals of whole requests: there is no such LCluster, its lists name others, it is suspended."""
+"""Refusals of whole requests: the LCluster does not exist, refuses the user, or is suspended."""
 
 from lnamespace.gateway.authentication.logins import Login
 from lnamespace.gateway.authorization.reviewing import REVIEW_GROUPS
@@ -19,13 +19,13 @@ def no_tenant(host: str) -> Refused:
 
 
 def not_listed(login: Login, tenant: str) -> Refused:
-    """Return the refusal of somebody who has no access, which says whom to ask."""
+    """Return the refusal of a user without access, with the command that gives it."""
     advice = (
         f"ask one of its managers to run, in the platform's cluster: kubectl lns grant lc/{tenant} "
         "--user USER"
     )
     if login.tenant:
-        # Nobody can add the holder of a certificate that another LCluster issued.
+        # The lists cannot name the holder of a certificate that another LCluster issued.
         advice = (
             "the client certificate was issued in another LCluster, or in an earlier one of this "
             "name: ask for one of this LCluster"
@@ -36,17 +36,17 @@ def not_listed(login: Login, tenant: str) -> Refused:
 
 
 def refuse_suspended(tenant: ServedTenant, request: ResourceRequest | PathRequest) -> None:
-    """Refuse what a suspended LCluster does not answer.
+    """Refuse a request that a suspended LCluster does not answer.
 
     Raises
     ------
     Refused
-        It is closed, or it is only read and the request is more than a read.
+        It is closed; or it is read-only, and the request is no read.
     """
     suspended = tenant.cluster.spec.suspend
     reads = request.verb in READ_VERBS
     if isinstance(request, ResourceRequest):
-        # A WebSocket opens by GET what changes a container as well.
+        # A WebSocket opens ``exec`` by GET, which changes a container.
         reads = reads and request.subresource not in CONNECTIONS - {"log"}
         reads = reads or request.resource.group in REVIEW_GROUPS
     if suspended is Suspension.CLOSED:

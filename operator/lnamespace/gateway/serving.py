@@ -1,4 +1,4 @@
-"""One request from its head to its answer: who asks, for which tenant, what, and may they."""
+"""Serve one request: find its tenant, authenticate, parse, authorize and answer it."""
 
 import logging
 import time
@@ -48,8 +48,8 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request of somebody who has access to a tenant's cluster."""
+class InboundRequest:
+    """A request whose sender has access to the tenant's cluster."""
 
     exchange: Exchange
     destination: Destination
@@ -110,7 +110,7 @@ class Gateway:
         await self._answer_or_fail(exchange, record)
         status = record.refused
         if status and not exchange.answered:
-            # Here, for the exception has all in its frames that was read until then.
+            # Not in the handler: the exception's frames keep all that was read until then.
             if status.code == TOO_MANY_REQUESTS:
                 await self.in_flight.delay(exchange)
             await refuse(exchange, Refused(status))
@@ -146,52 +146,54 @@ class Gateway:
             )
             await self.mine.serve(exchange, destination)
             return
-        asked = await self._admit(exchange, destination, record)
+        inbound = await self._authenticate(exchange, destination, record)
         new = not exchange.connection.owner
-        exchange.connection.owner = tenant = asked.tenant.name
+        exchange.connection.owner = tenant = inbound.tenant.name
         cut = exchange.connection.transport.abort
         with (
             self.in_flight.holding(tenant, len(exchange.request.body)),
             self.shares.of(tenant, cut) as share,
         ):
-            share.charge_besides(_HANDSHAKE if new else 0.0)
-            record.request = request = await self._parse(asked)
+            share.charge_extra(_HANDSHAKE if new else 0.0)
+            record.request = request = await self._parse(inbound)
             exchange.verb = request.verb
             with self.in_flight.counted(tenant, request):
                 async with self.in_flight.lane(tenant, request, len(exchange.request.body)):
-                    await share.metered(self._serve_request(replace(asked, share=share), request))
+                    await share.metered(self._serve_request(replace(inbound, share=share), request))
 
-    async def _serve_request(self, asked: Asked, request: ResourceRequest | PathRequest) -> None:
-        exchange = asked.exchange
+    async def _serve_request(
+        self, inbound: InboundRequest, request: ResourceRequest | PathRequest
+    ) -> None:
+        exchange = inbound.exchange
         # Once more: it may have waited for its turn since it was admitted.
-        asked = self._authorized(self._still_admitted(asked), request)
+        inbound = self._authorized(self._with_current_user(inbound), request)
         if isinstance(request, PathRequest):
-            base, tenant = asked.destination.base, asked.tenant.name
+            base, tenant = inbound.destination.base, inbound.tenant.name
             address = exchange.request.value("host")
             await self.documents.serve(exchange, request, tenant, address, base)
             return
-        call = _call(asked, request)
-        refuse_new_content(call, asked.tenant)
-        authorizer, user = asked.tenant.authorizer, asked.user
-        if await self.reviewer.answer(call, asked.tenant, user):
+        call = _call(inbound, request)
+        refuse_new_content(call, inbound.tenant)
+        authorizer, user = inbound.tenant.authorizer, inbound.user
+        if await self.reviewer.answer(call, inbound.tenant, user):
             return
         attributes = request_attributes(request)
         try:
-            pin = await self.guard.confirm(call, authorizer, user, attributes)
+            preconditions = await self.guard.confirm(call, authorizer, user, attributes)
         except UpstreamRefused as refused:
             await answer_json(call, refused.status, refused.headers, refused.body)
             return
-        call = replace(call, pin=pin) if pin else call
+        call = replace(call, preconditions=preconditions) if preconditions else call
         if not self.quota.counts(call):
-            await self._while_allowed(asked, request, call)
+            await self._while_allowed(inbound, request, call)
             return
-        async with self.quota.counted(call, asked.tenant):
-            await self._while_allowed(asked, request, call)
+        async with self.quota.counted(call, inbound.tenant):
+            await self._while_allowed(inbound, request, call)
 
-    async def _admit(
+    async def _authenticate(
         self, exchange: Exchange, destination: Destination, record: RequestRecord
-    ) -> Asked:
-        """Return who asks, and for which tenant."""
+    ) -> InboundRequest:
+        """Return the request with its tenant, and its sender's user there."""
         connection, request = exchange.connection, exchange.request
         token = websocket_token(request.headers) or ""
         record.login = login = await self.authenticator.login(
@@ -203,15 +205,15 @@ class Gateway:
         tenant = self.tenants.get(name)
         user = _user(login, tenant) if tenant else None
         if tenant is None or user is None:
-            # The same words whether there is such an LCluster or not.
+            # The same words whether that LCluster exists or not.
             raise not_listed(login, name)
         record.lcluster, record.user, record.target = tenant.cluster, user, destination.target
-        return Asked(exchange, destination, tenant, login, user, record)
+        return InboundRequest(exchange, destination, tenant, login, user, record)
 
-    async def _parse(self, asked: Asked) -> ResourceRequest | PathRequest:
-        """Return what is asked for; a kind that is not known may have come just now."""
-        method, target = asked.exchange.request.method, asked.destination.target
-        tenant = asked.tenant
+    async def _parse(self, inbound: InboundRequest) -> ResourceRequest | PathRequest:
+        """Parse a request; refresh discovery for a kind that is not known, which may be new."""
+        method, target = inbound.exchange.request.method, inbound.destination.target
+        tenant = inbound.tenant
         try:
             return parse_request(method, target, tenant.view.resources, tenant.name)
         except Refused as refused:
@@ -220,8 +222,10 @@ class Gateway:
         await self.tenants.discovery.refresh()
         return parse_request(method, target, tenant.view.resources, tenant.name)
 
-    def _authorized(self, asked: Asked, request: ResourceRequest | PathRequest) -> Asked:
-        """Return what is asked as whom its sender acts as, if they may do it.
+    def _authorized(
+        self, inbound: InboundRequest, request: ResourceRequest | PathRequest
+    ) -> InboundRequest:
+        """Return the request with the user that its sender acts as, if that user may do it.
 
         Raises
         ------
@@ -229,22 +233,22 @@ class Gateway:
             They may not.
         """
         attributes = request_attributes(request)
-        authorizer = asked.tenant.authorizer
-        headers, record = asked.exchange.request.headers, asked.record
+        authorizer = inbound.tenant.authorizer
+        headers, record = inbound.exchange.request.headers, inbound.record
         record.allowed = False
-        record.acting = user = acting_user(authorizer, asked.user, headers, attributes)
+        record.acting = user = acting_user(authorizer, inbound.user, headers, attributes)
         decision = authorizer.allows(user, attributes)
         if not decision.allowed:
             raise access_denied(user, attributes, decision.reason)
-        refuse_suspended(asked.tenant, request)
+        refuse_suspended(inbound.tenant, request)
         record.allowed = True
-        return asked if user is asked.user else replace(asked, user=user)
+        return inbound if user is inbound.user else replace(inbound, user=user)
 
     async def _while_allowed(
-        self, asked: Asked, request: ResourceRequest, call: TenantCall
+        self, inbound: InboundRequest, request: ResourceRequest, call: TenantCall
     ) -> None:
         """Forward a call; end a watch or a stream when its caller loses the right to it."""
-        tenant, login = asked.tenant, asked.login
+        tenant, login = inbound.tenant, inbound.login
 
         async def forward() -> None:
             await self.forwarder.forward(call, tenant.namespaces, tenant.totals)
@@ -255,33 +259,33 @@ class Gateway:
             return
 
         def confirm() -> None:
-            # Its end is all that takes a tenant's certificate back. For one of the platform streams
-            # go on, as they do at its API server.
+            # A tenant's certificate is revoked by its end alone. With one of the platform, streams
+            # go on, as they do at the platform's API server.
             if login.tenant:
                 login.confirm_lasts()
-            self._authorized(self._still_admitted(asked), request)
+            self._authorized(self._with_current_user(inbound), request)
 
-        # In a task of its own. A certificate of the tenant ends in between.
+        # In a task of its own; a certificate of the tenant may end meanwhile.
         await answer_while_allowed(
-            lambda: asked.share.metered(forward()),
+            lambda: inbound.share.metered(forward()),
             tenant.changed,
             confirm,
             lambda: login.left if login.tenant else None,
         )
 
-    def _still_admitted(self, asked: Asked) -> Asked:
-        """Return what is asked as who its sender is in the LCluster as it is now.
+    def _with_current_user(self, inbound: InboundRequest) -> InboundRequest:
+        """Return the request with its sender's user in the LCluster as it is now.
 
         Raises
         ------
         Refused
-            They are nobody in it any more.
+            The sender has no access to it any more.
         """
-        tenant = self.tenants.get(asked.tenant.name)
-        user = _user(asked.login, tenant) if tenant else None
-        if tenant is not asked.tenant or user is None:
-            raise not_listed(asked.login, asked.tenant.name)
-        return replace(asked, user=user)
+        tenant = self.tenants.get(inbound.tenant.name)
+        user = _user(inbound.login, tenant) if tenant else None
+        if tenant is not inbound.tenant or user is None:
+            raise not_listed(inbound.login, inbound.tenant.name)
+        return replace(inbound, user=user)
 
 
 def _user(login: Login, tenant: ServedTenant) -> User | None:
@@ -291,30 +295,30 @@ def _user(login: Login, tenant: ServedTenant) -> User | None:
     return user_of(login, tenant.entries(), tenant.view, tenant.namespaces)
 
 
-def _call(asked: Asked, request: ResourceRequest) -> TenantCall:
-    sent = asked.exchange.request
-    view = asked.tenant.view
+def _call(inbound: InboundRequest, request: ResourceRequest) -> TenantCall:
+    sent = inbound.exchange.request
+    view = inbound.tenant.view
     if request.in_pod:
-        # Only then, for what a view has worked out of its names is worked out anew in a copy.
+        # Only then: a copy loses what the view has cached.
         view = replace(view, in_pod=True)
     if request.resource.group_resource == RESOURCE_QUOTAS:
-        view = replace(view, totals=asked.tenant.totals.shown)
+        view = replace(view, totals=inbound.tenant.totals.shown)
     encoding = encoding_of(request, ",".join(sent.values("accept")))
     indented = wants_indentation(request.parameter("pretty"), sent.value("user-agent"))
     return TenantCall(
-        asked.exchange,
+        inbound.exchange,
         request,
         view,
-        audited_name(asked.login),
-        (*headers_up(request, sent.headers, encoding.accept), *_audit_header(asked.record)),
+        audited_name(inbound.login),
+        (*headers_up(request, sent.headers, encoding.accept), *_audit_header(inbound.record)),
         answer_encoding(encoding.media_type, indented=indented),
-        asked.destination.base,
-        user=asked.user,
-        share=asked.share,
-        other_resources=partial(asked.tenant.other_resources, view.resources),
+        inbound.destination.base,
+        user=inbound.user,
+        share=inbound.share,
+        other_resources=partial(inbound.tenant.other_resources, view.resources),
     )
 
 
 def _audit_header(record: RequestRecord) -> Headers:
-    """Return what gives the lines of the platform's audit log the id of ours."""
+    """Return the header that gives the platform's audit log the id of our line."""
     return (("audit-id", record.audit_id),) if record.audit_id else ()

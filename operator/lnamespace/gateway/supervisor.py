@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from lnamespace.errors import SettingsError
-from lnamespace.gateway.questions import Questioner
 from lnamespace.gateway.worker import METRICS, READINESS, VARIABLE, Assignment
+from lnamespace.gateway.worker_channel import WorkerChannel
 from lnamespace.metrics.joined import join_metrics
 from lnamespace.runtime.probes import Probes, serve_probes
 from lnamespace.runtime.signals import exit_at_next_signal, stop_event
@@ -24,9 +24,9 @@ from lnamespace.settings import Settings
 
 _ASK_SECONDS = 1.0
 _SILENT_SECONDS = 5.0
-"""How long a worker may say nothing until it is taken for not ready."""
+"""How long a worker may not answer until it counts as not ready."""
 _HUNG_SECONDS = 30.0
-"""How long it may say nothing until it is killed: as long as the kubelet waits for a gateway."""
+"""How long it may not answer until it is killed: as long as the kubelet waits for a gateway."""
 _START_SECONDS = 60.0
 """How long one that is started again may take to answer, as a startup probe has it."""
 _METRICS_SECONDS = 5.0
@@ -51,20 +51,20 @@ def run(settings: Settings) -> None:
 
 
 def restart_delay(failures: int) -> float:
-    """Return seconds until a worker is started that failed so often since it was last ready."""
+    """Return the seconds to wait before a restart, after so many failures since it was ready."""
     return min(2.0**failures, _LONGEST_DELAY)
 
 
 @dataclass
 class Worker:
-    """A worker process, and those that are started in its place.
+    """A worker process, and its restarts.
 
     Parameters
     ----------
     problem
         Why it was not ready when it last answered.
-    heard
-        When it last answered, in seconds of the event loop; None: it has not answered yet.
+    answered_at
+        The time of its last answer, in seconds of the event loop; None before the first.
     failures
         How often it ended since it was last ready.
     was_ready
@@ -75,18 +75,18 @@ class Worker:
 
     number: int
     problem: str | None = None
-    heard: float | None = None
+    answered_at: float | None = None
     was_ready: bool = False
     ending: bool = False
     failures: int = 0
     child: asyncio.subprocess.Process | None = None
-    questioner: Questioner | None = None
+    channel: WorkerChannel | None = None
 
     async def run(self, settings: Settings, lock: int) -> int:
         """Start the process and follow it to its end; return its exit code."""
-        self.heard = None
+        self.answered_at = None
         assignment = msgspec.json.encode(Assignment(self.number, lock, settings)).decode()
-        self.questioner, theirs = await Questioner.open()
+        self.channel, theirs = await WorkerChannel.open()
         with theirs:
             self.child = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "lnamespace.gateway.worker"),
@@ -95,52 +95,52 @@ class Worker:
                 pass_fds=[lock],
                 start_new_session=True,  # Ctrl-C is for the supervisor, which tells them.
             )
-        if self.ending:  # It was told so while the process was being started.
+        if self.ending:  # `terminate` was called while the process was being started.
             self.terminate()
-        follow = asyncio.create_task(self._follow(self.questioner, self.child))
+        follow = asyncio.create_task(self._follow(self.channel, self.child))
         try:
             return await self.child.wait()
         finally:
             follow.cancel()
             await asyncio.gather(follow, return_exceptions=True)
-            self.questioner.close()
-            self.heard = self.child = self.questioner = None
+            self.channel.close()
+            self.answered_at = self.child = self.channel = None
 
-    async def _follow(self, questioner: Questioner, child: asyncio.subprocess.Process) -> None:
+    async def _follow(self, channel: WorkerChannel, child: asyncio.subprocess.Process) -> None:
         # The first answer comes when everything has been listed. The first time of all the startup
         # probe waits for that.
-        patience = _START_SECONDS if self.was_ready else None
+        timeout = _START_SECONDS if self.was_ready else None
         while True:
             try:
-                async with asyncio.timeout(patience):
-                    said = await questioner.ask(READINESS)
+                async with asyncio.timeout(timeout):
+                    said = await channel.ask(READINESS)
             except TimeoutError:
                 log.error("a worker hangs", extra={"worker": self.number, "pid": child.pid})  # noqa: TRY400
                 child.kill()
                 return
             except ConnectionError:
                 return  # It has ended.
-            if self.heard is None:
+            if self.answered_at is None:
                 log.info("a worker answers", extra={"worker": self.number, "pid": child.pid})
-            self.problem, self.heard = said, asyncio.get_running_loop().time()
+            self.problem, self.answered_at = said, asyncio.get_running_loop().time()
             if said is None:
                 self.failures, self.was_ready = 0, True
-            patience = _HUNG_SECONDS
+            timeout = _HUNG_SECONDS
             await asyncio.sleep(_ASK_SECONDS)
 
     def unready(self, now: float) -> str | None:
         """Return why this worker cannot do its work now, or None."""
-        if self.heard is None:
+        if self.answered_at is None:
             return "is starting"
-        return "does not answer" if now - self.heard > _SILENT_SECONDS else self.problem
+        return "does not answer" if now - self.answered_at > _SILENT_SECONDS else self.problem
 
     async def metrics(self) -> str | None:
         """Return its metrics; None where it does not answer now."""
-        if self.heard is None or self.questioner is None:
+        if self.answered_at is None or self.channel is None:
             return None
         try:
             async with asyncio.timeout(_METRICS_SECONDS):
-                return await self.questioner.ask(METRICS)
+                return await self.channel.ask(METRICS)
         except (TimeoutError, ConnectionError):
             return None
 
@@ -162,7 +162,7 @@ class Supervisor:
     texts: Mapping[str, str] = field(default_factory=dict)
 
     def problem(self) -> str | None:
-        """Return why no client should come here now, or None."""
+        """Return why the gateway is not ready, or None."""
         if self.stop.is_set():
             return "stopping"
         now = asyncio.get_running_loop().time()
@@ -170,8 +170,8 @@ class Supervisor:
 
     async def gather_metrics(self) -> None:
         """Ask all workers for their metrics."""
-        told = await asyncio.gather(*(each.metrics() for each in self.workers))
-        pairs = zip(self.workers, told, strict=True)
+        texts = await asyncio.gather(*(each.metrics() for each in self.workers))
+        pairs = zip(self.workers, texts, strict=True)
         self.texts = {str(each.number): text for each, text in pairs if text}
 
     def joined_metrics(self) -> bytes:
@@ -199,7 +199,7 @@ class Supervisor:
             await _wait(self.stop, delay)
 
     async def end(self, keeping: Iterable["asyncio.Task[None]"]) -> None:
-        """Have all workers drain and end; kill those that take too long."""
+        """Terminate all workers; kill those that take too long to drain."""
         for each in self.workers:
             each.terminate()
         _, late = await asyncio.wait(keeping, timeout=self.settings.drain_seconds + _END_SECONDS)

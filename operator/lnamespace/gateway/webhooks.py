@@ -1,8 +1,7 @@
-"""Ask the webhooks of tenants what the API server asks them (decision 0047).
+"""Call the webhooks of tenants on behalf of the API server (decision 0047).
 
-The API server asks the gateway on a port of its own, where people have no business. The gateway
-asks the tenant's Service as the tenant, by the API server's proxy: so it reaches nothing that the
-tenant could not reach.
+The API server calls the gateway at a port of its own. The gateway calls the tenant's Service as the
+tenant, through the API server's proxy, so it reaches nothing that the tenant could not reach.
 """
 
 import asyncio
@@ -22,7 +21,7 @@ from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.requests.answers import refuse
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.tenant import ServedTenant
-from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.model.lcluster import LCluster
 from lnamespace.translate.names.acting_users import WEBHOOK_CALLER
 from lnamespace.translate.names.view import View
@@ -53,8 +52,8 @@ from lnamespace.translate.webhooks.conversion_reviews import (
 _SECONDS = 30.0
 """The longest that Kubernetes waits for a webhook."""
 _MOST_BYTES = 1024 * 1024
-"""Of an answer; of a converter's, those of the question more. One without an end would take the
-memory of all."""
+"""The longest answer; for a conversion, plus the size of the question. An endless answer would take
+the memory of all tenants."""
 LIMITS = ServerLimits(body=32 * 1024 * 1024, bodies=128 * 1024 * 1024)
 """The API server has all objects of a list converted at once."""
 _COUNTED = PathRequest("post", "")
@@ -68,7 +67,7 @@ class _AnyReview(msgspec.Struct, frozen=True):
 
 
 class _Unanswered(Exception):
-    """A webhook, or the way to it, answered by an error."""
+    """A webhook, or a proxy before it, answered with an error status."""
 
     def __init__(self, status: int, body: bytes) -> None:
         super().__init__(f"answered {status}")
@@ -77,7 +76,7 @@ class _Unanswered(Exception):
 
 
 def webhook_route(root: RootAuthority, service: GatewayService, cluster: LCluster) -> WebhookRoute:
-    """Return how the API server reaches the webhooks of an LCluster."""
+    """Return the route of the API server to the webhooks of an LCluster."""
     key = root.webhook_key(TenantIdentity(cluster.name, cluster.uid))
     return WebhookRoute(service, cluster.name, root.pem, key)
 
@@ -98,7 +97,7 @@ class WebhookHandler:
         except Refused as refused:
             await refuse(exchange, refused)
         except _Unanswered as failed:
-            # Of another status the API server would wait for more, or read a body that is none.
+            # With another status the API server would wait for more, or take the body for a review.
             status = failed.status if failed.status in range(400, 600) else HTTPStatus.BAD_GATEWAY
             await exchange.answer(status, (("Content-Type", JSON),), failed.body)
         except (ClusterError, TimeoutError) as error:
@@ -138,7 +137,7 @@ class WebhookHandler:
         view = tenant.view
         if _kind_of(body) == "ConversionReview":
             if tenant.terminating:
-                # What is stored is listed to be deleted, and what would convert it may be gone.
+                # The objects are listed to be deleted, and the webhook may be deleted already.
                 return as_without_webhook(body)
             question, objects = conversion_down(body, view)
             answer = await self._ask(view, webhook, question, converts=True)
@@ -150,8 +149,8 @@ class WebhookHandler:
         self, view: View, webhook: TenantWebhook, body: bytes, *, converts: bool = False
     ) -> bytes:
         target = _target(webhook)
-        acting = Acting(view.tenant, WEBHOOK_CALLER)
-        response = await self.upstream.send("POST", target, acting, _HEADERS, body)
+        identity = UpstreamIdentity(view.tenant, WEBHOOK_CALLER)
+        response = await self.upstream.send("POST", target, identity, _HEADERS, body)
         answer = await _body_of(response, _MOST_BYTES + (len(body) if converts else 0))
         if response.status != 200:
             raise _Unanswered(response.status, answer)

@@ -38,7 +38,7 @@ class Assignment:
     number
         Its number, from 0.
     lock
-        A descriptor: who has locked its file may write to what all workers write to.
+        A file descriptor, locked for each write to a file that all workers share.
     """
 
     number: int
@@ -48,10 +48,10 @@ class Assignment:
 
 def main() -> None:
     """Serve tenants beside the other workers, until a signal or the supervisor's end."""
-    told = msgspec.json.decode(os.environ.pop(VARIABLE), type=Assignment)
-    logs.configure(told.settings.log_format, told.settings.log_level)
+    assignment = msgspec.json.decode(os.environ.pop(VARIABLE), type=Assignment)
+    logs.configure(assignment.settings.log_format, assignment.settings.log_level)
     try:
-        process.run(told.settings, answer_supervisor, told.lock)
+        process.run(assignment.settings, answer_supervisor, assignment.lock)
     except LNamespaceError as error:
         sys.exit(f"error: {error}")
 

@@ -10,8 +10,8 @@ All names are in tenant spelling: the caller translates. Nothing here waits, rea
 - :mod:`~lnamespace.rbac.authorizer`: may this user do this? One rule against one request:
   :mod:`~lnamespace.rbac.rules`.
 - :mod:`~lnamespace.rbac.escalation`: nobody grants what they do not have, as
-  :mod:`~lnamespace.rbac.covering` compares rules; :mod:`~lnamespace.rbac.pinning`: a write stores
-  what was judged.
+  :mod:`~lnamespace.rbac.covering` compares rules.
+- :mod:`~lnamespace.rbac.preconditions`: a write stores what was judged.
 - :mod:`~lnamespace.rbac.secondary`: what else the API server asks its authorizer.
 - :mod:`~lnamespace.rbac.impersonation`: ``--as``.
 - :mod:`~lnamespace.rbac.reviews`, :mod:`~lnamespace.rbac.token_reviews`: the kinds by which clients

@@ -2,7 +2,8 @@
 
 They are asked for every create, update and patch of a Role, a ClusterRole or a binding, after the
 request itself is allowed, with the object as it would be stored. How a caller keeps that object
-from changing between the check and the write is the matter of :mod:`lnamespace.rbac.pinning`.
+from changing between the check and the write is the matter of
+:mod:`lnamespace.rbac.preconditions`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +68,7 @@ def confirm_no_escalation(
         Of the request, as its URL says: the name is empty for a create.
     new
         The object as it would be stored, as JSON: the API server's answer to a dry run, or a body
-        that was encoded by :func:`~lnamespace.rbac.pinning.encoded_anew` and is sent so.
+        that was encoded by :func:`~lnamespace.rbac.preconditions.encoded_anew` and is sent so.
     old
         The object as it is stored, or None for a create.
 

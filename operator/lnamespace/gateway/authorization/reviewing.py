@@ -9,7 +9,7 @@ from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.requests.answers import answer_encoded, answer_json
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.tenant import ServedTenant
-from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.rbac.attributes import User
 from lnamespace.rbac.reviews import AUTHENTICATION, AUTHORIZATION, ReviewAnswers
 from lnamespace.rbac.token_reviews import token_review_down
@@ -61,7 +61,9 @@ class Reviewer:
         self, call: TenantCall, body: bytes, tenant: ServedTenant, warnings: Headers
     ) -> None:
         headers = (*call.headers, ("content-type", JSON))
-        response = await self.upstream.send("POST", _REVIEWS_PATH, Acting(), headers, body)
+        response = await self.upstream.send(
+            "POST", _REVIEWS_PATH, UpstreamIdentity(), headers, body
+        )
         answer = await response.read()
         if response.status != 201:
             await answer_json(call, response.status, response.headers, answer)

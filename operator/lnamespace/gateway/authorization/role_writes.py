@@ -43,9 +43,9 @@ class RoleWriteGuard:
         UpstreamRefused
             The API server would refuse it.
         """
-        pin = await confirm_secondary(self.upstream, call, authorizer, user, attributes)
+        preconditions = await confirm_secondary(self.upstream, call, authorizer, user, attributes)
         if not is_rbac_write(attributes) or MASTERS in user.groups:
-            return pin
+            return preconditions
         old = b"" if attributes.verb == "create" else await stored_object(self.upstream, call)
         new = await self._dry_run(call)
         confirm_no_escalation(authorizer, user, attributes, new, old or None)
@@ -62,7 +62,7 @@ class RoleWriteGuard:
         manager = manager_of(sent.value("user-agent"), content_type)
         target = upstream_target(request, call.view, default_manager=manager)
         headers = (*call.headers, ("content-type", content_type))
-        response = await self.upstream.send(sent.method, target, call.acting, headers, body)
+        response = await self.upstream.send(sent.method, target, call.identity, headers, body)
         answer = await response.read()
         if response.status not in (200, 201):
             raise UpstreamRefused(response.status, response.headers, answer)

@@ -53,11 +53,11 @@ async def confirm_secondary(
     """
     confirm_connection(authorizer, user, attributes)
     media_type = media_type_of(call.exchange.request.value("content-type"))
-    pin = {}
+    preconditions = {}
     if not may_create(authorizer, user, attributes, media_type):
         there = await stored_object(upstream, call)
         confirm_existing(authorizer, user, attributes, exists=bool(there))
-        pin = {"uid": identity_of(there).uid}
+        preconditions = {"uid": identity_of(there).uid}
     if needs_signer(attributes):
         stored = await stored_object(upstream, call)
         if not stored:
@@ -65,8 +65,8 @@ async def confirm_secondary(
             raise not_found(call.request.resource.group_resource, call.request.name)
         confirm_signer(authorizer, user, attributes, stored)
         # One of the same name that is made anew may be for another signer.
-        pin = {"uid": identity_of(stored).uid}
-    return pin
+        preconditions = {"uid": identity_of(stored).uid}
+    return preconditions
 
 
 async def stored_object(upstream: Upstream, call: TenantCall) -> bytes:

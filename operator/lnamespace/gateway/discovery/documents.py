@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.kube.answers import error_of
 from lnamespace.translate.protocol.media_types import JSON
 
@@ -40,11 +40,11 @@ class UpstreamDocument:
 
 async def fetch(upstream: Upstream, target: str, headers: Headers = ()) -> UpstreamDocument:
     """Return the answer to a GET by the gateway itself, whatever its status."""
-    response = await upstream.send("GET", target, Acting(), headers)
+    response = await upstream.send("GET", target, UpstreamIdentity(), headers)
     return UpstreamDocument(response.status, response.headers, await response.read())
 
 
-class FreshDocument:
+class RevalidatedDocument:
     """One document, which is asked for again each time it is needed.
 
     Requests that arrive while one is under way share the next one.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lnamespace.gateway.discovery.documents import (
     DocumentCache,
-    FreshDocument,
+    RevalidatedDocument,
     TaggedDocument,
     UpstreamDocument,
     fetch,
@@ -55,9 +55,9 @@ class OpenApiDocuments:
 
     def __init__(self, upstream: Upstream, memory: int = _MEMORY) -> None:
         self._upstream = upstream
-        self._swagger = FreshDocument(upstream, "/openapi/v2")
-        self._swagger_protobuf = FreshDocument(upstream, "/openapi/v2", ACCEPTED[1])
-        self._index = FreshDocument(upstream, "/openapi/v3")
+        self._swagger = RevalidatedDocument(upstream, "/openapi/v2")
+        self._swagger_protobuf = RevalidatedDocument(upstream, "/openapi/v2", ACCEPTED[1])
+        self._index = RevalidatedDocument(upstream, "/openapi/v3")
         self._cache = DocumentCache(memory)
         self._parsed_swagger: tuple[UpstreamDocument, SwaggerDocument, SwaggerPart] | None = None
         self._made_indexes: dict[tuple[str, str, str], bytes] = {}

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, replace
 from email.utils import formatdate
 
-from lnamespace.gateway.discovery.documents import FreshDocument, TaggedDocument, fetch
+from lnamespace.gateway.discovery.documents import RevalidatedDocument, TaggedDocument, fetch
 from lnamespace.gateway.discovery.openapi import OpenApiDocuments
 from lnamespace.gateway.discovery.served_apis import ServedApi, ServedApis
 from lnamespace.gateway.http.exchange import Exchange
@@ -100,7 +100,7 @@ class DiscoveryDocuments:
         self._upstream = upstream
         self._apis = ServedApis(upstream, published)
         self._openapi = OpenApiDocuments(upstream)
-        self._root = FreshDocument(upstream, "/")
+        self._root = RevalidatedDocument(upstream, "/")
 
     async def serve(
         self, exchange: Exchange, request: PathRequest, tenant: str, address: str, base: str = ""

@@ -4,7 +4,11 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lnamespace.gateway.discovery.documents import FreshDocument, TaggedDocument, UpstreamDocument
+from lnamespace.gateway.discovery.documents import (
+    RevalidatedDocument,
+    TaggedDocument,
+    UpstreamDocument,
+)
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.translate.discovery.documents import (
     aggregated_discovery,
@@ -82,8 +86,8 @@ class ServedApis:
     def __init__(self, upstream: Upstream, published: Published) -> None:
         self._published = published
         accept = AGGREGATED.content_type
-        self._core = FreshDocument(upstream, "/api", accept, _CORE_SECONDS)
-        self._groups = FreshDocument(upstream, "/apis", accept)
+        self._core = RevalidatedDocument(upstream, "/api", accept, _CORE_SECONDS)
+        self._groups = RevalidatedDocument(upstream, "/apis", accept)
         self._parsed = (UpstreamDocument(), UpstreamDocument())
         self._generation = _Generation()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.discovery.documents import FreshDocument, UpstreamDocument
+from lnamespace.gateway.discovery.documents import RevalidatedDocument, UpstreamDocument
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.translate.discovery.groups import DiscoveredGroup, parse_discovery
 from lnamespace.translate.protocol.discovery_formats import AGGREGATED
@@ -23,13 +23,15 @@ class UpstreamDiscovery:
 
     def __init__(self, upstream: Upstream, changed: Callable[[], object]) -> None:
         accept = AGGREGATED.content_type
-        self._documents = [FreshDocument(upstream, path, accept) for path in ("/api", "/apis")]
+        self._documents = [
+            RevalidatedDocument(upstream, path, accept) for path in ("/api", "/apis")
+        ]
         self._known: list[UpstreamDocument] = []
         self._changed = changed
         self._due = asyncio.Event()
         self.groups: tuple[DiscoveredGroup, ...] = ()
 
-    def hint(self) -> None:
+    def request_refresh(self) -> None:
         """Note that something may have changed."""
         self._due.set()
 

@@ -1,7 +1,7 @@
-"""Share out what all tenants have together: connections, memory, the one thread.
+"""Divide the resources that all tenants share: connections, memory, the one thread.
 
-- :mod:`~lnamespace.gateway.fairness.in_flight`: how much one tenant may have under way at once.
-- :mod:`~lnamespace.gateway.fairness.shares`: what each has of the memory for answers.
-- :mod:`~lnamespace.gateway.fairness.turns`: how long each has had the thread, and whose work goes
-  on next.
+- :mod:`~lnamespace.gateway.fairness.in_flight`: limits of one tenant's concurrent requests.
+- :mod:`~lnamespace.gateway.fairness.shares`: each tenant's share of the memory for answers.
+- :mod:`~lnamespace.gateway.fairness.turns`: each tenant's use of the thread, and the order of
+  their work.
 """

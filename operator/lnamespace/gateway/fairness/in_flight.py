@@ -1,4 +1,4 @@
-"""How much one tenant may ask at once: without a bound, one would take the gateway from all."""
+"""Limit the concurrent requests, bodies and watches of one tenant."""
 
 import asyncio
 from collections import Counter
@@ -17,26 +17,26 @@ from lnamespace.translate.protocol.status import too_many_requests
 from lnamespace.translate.requests.targets import CONNECTIONS
 
 _BODIES = 64 * 1024 * 1024
-"""Bytes of bodies that one tenant may have under way: a quarter of what the listener takes of all
+"""Bytes of bodies that one tenant may have under way: a quarter of the listener's limit for all
 (:class:`~lnamespace.gateway.http.limits.ServerLimits`)."""
 _AT_ONCE = {"list": 4, "get": 16, "write": 16, "long write": 2}
-"""What of a tenant is carried out at once of each kind; the others wait for these."""
+"""The most concurrent requests of a tenant by kind; further ones wait."""
 _LONG = 256 * 1024
 """Bytes of a body that take the API server some milliseconds: sixteen of 3 MB at once held up
 everybody there for half a second."""
 _DELAY = 1.0
-"""Seconds until a refusal is answered, which says to come again in one."""
+"""Seconds before a refusal with ``Retry-After: 1`` is answered."""
 _DELAYED = 500
-"""Refusals of one tenant that wait; the connection of one more is cut."""
+"""The most refusals of one tenant that wait; one more closes its connection."""
 _OPENING = 4
-"""Watches of a tenant that are being sent what was there. Until all of it has been taken each has a
-place among the requests that the API server works on, which all tenants have together."""
+"""The most watches of a tenant that may receive their initial events at once. Each of them occupies
+one of the API server's request slots, which all tenants share."""
 _WATCHES = 1000
 """Watches upstream that one tenant or caller may have: each is a connection, with its buffers."""
 
 
 class InFlight:
-    """Count what is under way of each tenant: requests, and streams such as `kubectl exec`.
+    """Count each tenant's requests under way, and its streams such as `kubectl exec`.
 
     Watches are counted by what they open upstream (:class:`WatchCounts`).
 
@@ -45,7 +45,7 @@ class InFlight:
     most
         How many requests, and as many streams, one tenant may have under way here.
     who
-        Who is counted, in the words of a refusal.
+        The subject of the refusal's message.
     """
 
     def __init__(self, most: int, who: str = "this LCluster has") -> None:
@@ -84,16 +84,16 @@ class InFlight:
     async def lane(
         self, tenant: str, request: ResourceRequest | PathRequest, size: int = 0
     ) -> AsyncIterator[None]:
-        """Wait until the tenant has less under way of this kind: lists, reads, writes, long writes.
+        """Wait for a slot among the tenant's requests of this kind: list, read, write, long write.
 
-        All tenants have the API server's processors and this process's thread together. The
-        hundredth request of one at the same time would slow down the only one of another. Writes
-        have a lane of their own, for a tenant's webhook may read before it answers one.
+        Tenants share the API server's processors and this process's thread: a hundred concurrent
+        requests of one would slow down the only one of another. Writes have their own slots, since
+        a tenant's webhook may read before it answers one.
 
         Parameters
         ----------
         size
-            Of the body, in bytes.
+            The size of the body, in bytes.
         """
         if request.verb == "watch" or _is_streamed(request):
             yield
@@ -106,7 +106,7 @@ class InFlight:
             lane = self._lanes[key] = _Lane(asyncio.Semaphore(_AT_ONCE[kind]))
         lane.users += 1
         try:
-            async with lane.places:
+            async with lane.slots:
                 yield
         finally:
             lane.users -= 1
@@ -114,9 +114,9 @@ class InFlight:
                 del self._lanes[key]
 
     async def delay(self, exchange: Exchange) -> None:
-        """Wait before a client is told that it asked too much.
+        """Wait before a request is refused as one too many.
 
-        Clients that ask again at once would have all of the thread for refusals.
+        Otherwise clients that retry at once would use the whole thread for refusals.
 
         Raises
         ------
@@ -138,8 +138,8 @@ class InFlight:
     def holding(self, tenant: str, size: int) -> AbstractContextManager[None]:
         """Count the body of a request for as long as the request is under way.
 
-        The longest are those for a tenant's own Services and webhooks, which may take their time:
-        with enough of them one tenant would leave no room for the body of anybody else.
+        Requests to a tenant's own Services and webhooks may last long: with enough of them one
+        tenant would leave no memory for the bodies of others.
 
         Raises
         ------
@@ -163,9 +163,9 @@ class InFlight:
 
 @dataclass
 class _Lane:
-    """Who waits for a place, and who has one."""
+    """The slots of a tenant for one kind of request, and how many requests use or await them."""
 
-    places: asyncio.Semaphore
+    slots: asyncio.Semaphore
     users: int = 0
 
 
@@ -179,7 +179,7 @@ class WatchCounts:
     Parameters
     ----------
     who
-        Who has them, in the words of a refusal.
+        The subject of the refusal's message.
     """
 
     def __init__(self, who: str = "this LCluster has") -> None:
@@ -189,7 +189,7 @@ class WatchCounts:
 
     @contextmanager
     def counted(self, owner: str, size: int = 1) -> Iterator["WatchCount"]:
-        """Count so many watches for as long as they are open, and those that join them.
+        """Count watches for as long as they are open, and those that are added to them.
 
         Raises
         ------
@@ -211,12 +211,12 @@ class WatchCounts:
 
 @dataclass
 class WatchCount:
-    """How many watches upstream one watch of a client is made of.
+    """The number of watches upstream for one watch of a client.
 
     Parameters
     ----------
     opening
-        Places of its owner for watches whose client has not caught up.
+        Slots of its owner for watches that still receive their initial events.
     """
 
     running: Counter[str]
@@ -225,10 +225,10 @@ class WatchCount:
     size: int = 0
 
     def has_room(self, size: int = 1) -> bool:
-        """Return whether its owner may have so many watches more."""
+        """Return whether its owner may open ``size`` more watches."""
         return self.running[self.owner] + size <= _WATCHES
 
     def add(self, size: int = 1) -> None:
-        """Count so many watches more."""
+        """Count ``size`` more watches."""
         self.size += size
         self.running[self.owner] += size

@@ -1,4 +1,4 @@
-"""What one tenant may take of what all share: memory for answers, and time of the one thread."""
+"""Each tenant's share of the memory for answers, and of the one thread's time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterator
@@ -11,7 +11,7 @@ from lnamespace.translate.protocol.status import ApiStatus, Refused, too_many_re
 
 _MIB = 1024 * 1024
 _SMALL = 256 * 1024
-"""Bytes of each answer that do not count: whoever asks for little is not refused for others."""
+"""Bytes of each answer that do not count, so that small answers are never refused."""
 
 _UPSTREAM = 12e-9
 """Seconds that the API server takes for a byte of JSON, to read it or to write it."""
@@ -28,9 +28,9 @@ class ShareLimits:
     Parameters
     ----------
     owner
-        Of one tenant or caller.
+        The limit of one tenant or caller.
     all
-        Of all together.
+        The limit of all together.
     """
 
     owner: int = 64 * _MIB
@@ -38,7 +38,7 @@ class ShareLimits:
 
 
 class Shares:
-    """Know what each tenant has of what all share."""
+    """Account for the memory of each tenant's answers under way."""
 
     def __init__(self, limits: ShareLimits | None = None) -> None:
         self.limits = limits or ShareLimits()
@@ -52,7 +52,7 @@ class Shares:
         Parameters
         ----------
         cut
-            Ends the request at once: its answer has to make room.
+            Ends the request at once, to free its memory for others.
         """
         share = Share(owner, self, cut)
         shares = self._open.setdefault(owner, [])
@@ -69,10 +69,10 @@ class Shares:
         return sum(each.counted for each in self._open.get(owner, ()))
 
     def make_room(self, share: "Share", size: int) -> None:
-        """Make room for so many bytes more of a share.
+        """Make room for ``size`` more bytes of a share.
 
-        Where all together have too much, the answers of whoever has most make room, the oldest
-        first: somebody who takes theirs slowly holds up nobody who has less.
+        Over the limit of all together, the owner with the most bytes loses answers, the oldest
+        first: a client that reads slowly does not block clients with less.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class Shares:
 
 @dataclass(eq=False)
 class Share:
-    """What one request has of what all share."""
+    """The memory and time that one request uses."""
 
     owner: str = ""
     shares: Shares = field(default_factory=Shares)
@@ -104,11 +104,11 @@ class Share:
 
     @property
     def counted(self) -> int:
-        """Return how many bytes of it count."""
+        """Return the bytes that count against the limits."""
         return max(self.size - _SMALL, 0)
 
     def hold(self, size: int) -> None:
-        """Count so many bytes more.
+        """Count ``size`` more bytes.
 
         Raises
         ------
@@ -121,20 +121,20 @@ class Share:
         self.size += size
 
     def release(self, size: int) -> None:
-        """Count so many bytes no longer."""
+        """Stop counting ``size`` bytes."""
         self.size = max(self.size - size, 0)
 
-    def charge_besides(self, seconds: float, size: int = 0) -> None:
-        """Count what else the request costs: so long, and so many bytes at the API server."""
-        self.shares.turns.charge_besides(self.owner, seconds + size * _UPSTREAM)
+    def charge_extra(self, seconds: float, size: int = 0) -> None:
+        """Count further costs: seconds, and bytes that the API server reads or writes."""
+        self.shares.turns.charge_extra(self.owner, seconds + size * _UPSTREAM)
 
     async def metered(self, work: Awaitable[R]) -> R:
-        """Return what a task for the request comes to; its time counts for the owner."""
+        """Run a task for the request, and count its time for the owner."""
         return await self.shares.turns.metered(self.owner, work)
 
 
 async def in_steps(steps: Generator[None, None, R]) -> R:
-    """Return what steps come to; others may run after each."""
+    """Run a generator to its result; other tasks may run after each step."""
     while True:
         try:
             next(steps)

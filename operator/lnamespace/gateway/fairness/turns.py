@@ -1,13 +1,11 @@
-"""Turns of the one thread: how much of it each tenant uses, and whose work goes on next.
+"""Schedule the one thread fairly: count each tenant's use, and order the work of heavy tenants.
 
-All of the gateway runs in one thread, and behind it is one API server for all. A tenant that asks
-without an end would have both: each of its thousand requests is as good as the only one of another.
-
-So the time of the thread is counted for each tenant, in every step of its requests between two
-points at which they wait. Steps of a tenant that uses little are done at once, and those of one
-that is alone. Where several ask, those of whoever uses much are done a few milliseconds at a time,
-first of whoever used least, and with rests in between: what arrives in a rest finds the thread,
-and the API server, free.
+The gateway runs in one thread, in front of one API server. A tenant with a thousand requests would
+take both from one with a single request. So the thread's time is counted for each tenant, in every
+step of its requests between two points at which they wait. Steps of a tenant that uses little, or
+that is alone, run at once. Steps of tenants that use much run in turns of a few milliseconds, the
+tenant with the least use first, with rests in between: a request that arrives in a rest finds the
+thread, and the API server, free.
 """
 
 import asyncio
@@ -23,32 +21,32 @@ R = TypeVar("R")
 Clock = Callable[[], float]
 """Returns seconds."""
 
-_ACCOUNTS = 1000
-"""Tenants and callers that are remembered before those are looked for that may be forgotten."""
+_REMEMBERED = 1000
+"""Tenants and callers that are remembered before the idle ones are removed."""
 _TURN = 0.002
-"""Seconds of steps that are done before others may run, and of a rest at least."""
+"""Seconds of steps in one turn, and of the shortest rest."""
 _NEW = 0.2
-"""How much the latest step of a tenant says of its next one."""
+"""The weight of the latest step in the moving average of a tenant's steps."""
 
 
 @dataclass(frozen=True)
 class TurnLimits:
-    """What a tenant may use of the thread before its steps wait for turns.
+    """The use of the thread above which a tenant's steps wait for turns.
 
     Parameters
     ----------
     free
-        The part of the thread that each tenant may have all the time.
+        The fraction of the thread that each tenant may use all the time.
     burst
-        Seconds of the thread that it may have at once beyond that.
+        Seconds of the thread that it may use at once beyond that.
     most
-        Seconds that are remembered: what a tenant used is forgotten in ``most / free`` seconds.
+        The most seconds that are counted: they decay in ``most / free`` seconds.
     busy
-        The part of the time that the thread is busy while turns are given.
+        The fraction of the time that the thread is busy while turns are given.
     longest
-        How long a rest may be, in times of what the turns before it took.
+        The longest rest, in multiples of the time of the turns before it.
     recent
-        For how many seconds after a step of another tenant nobody is alone.
+        For how many seconds after a step of another tenant a tenant does not count as alone.
     """
 
     free: float = 0.1
@@ -60,19 +58,20 @@ class TurnLimits:
 
 
 @dataclass(eq=False)
-class Account:
-    """What a tenant has used, and its steps that wait.
+class ThreadUsage:
+    """A tenant's use of the thread, and its steps that wait for turns.
 
     Parameters
     ----------
     used
-        Seconds of the thread beyond what is free, as they were at the time ``since``.
+        Seconds of the thread beyond the free fraction, at the time ``since``.
     users
-        How many of its requests are under way.
+        The number of its requests under way.
     step
-        Seconds that a step of it takes, as far as the latest ones tell.
+        The moving average of its steps, in seconds.
     turned
-        Seconds of turns that it has had, or others that waited meanwhile: the least is next.
+        Seconds of its turns, at least those of the others when it began to wait: the tenant with
+        the least has the next turn.
     """
 
     used: float = 0.0
@@ -84,7 +83,7 @@ class Account:
 
 
 class Turns:
-    """Count what tenants use of the thread, and give turns to those that use much."""
+    """Count the tenants' use of the thread, and give turns to those that use much."""
 
     def __init__(
         self,
@@ -94,106 +93,106 @@ class Turns:
     ) -> None:
         self._limits = limits or TurnLimits()
         self._now, self.thread = now, thread
-        self._accounts: dict[str, Account] = {}
-        self._latest: Account | None = None
+        self._usages: dict[str, ThreadUsage] = {}
+        self._latest: ThreadUsage | None = None
         self._others = float("-inf")
-        """When a step was done of another tenant than the one before."""
-        self._waiting: dict[Account, None] = {}
+        """The time of the last step by another tenant than the one before."""
+        self._waiting: dict[ThreadUsage, None] = {}
         self._turned = 0.0
-        """What whoever was given the latest turn had before, as ``Account.turned``."""
+        """``ThreadUsage.turned`` of the tenant with the latest turn, before it."""
         self._given = 0
-        """Turns that are not given back."""
+        """The number of turns under way."""
         self._resting = False
-        self._began, self._ran, self._own, self._besides = 0.0, 0.0, 0.0, 0.0
-        """When the thread was last as idle as it should be, how much it had run by then, what turns
-        have taken since, and what of that was no time of this thread."""
+        self._began, self._ran, self._own, self._extra = 0.0, 0.0, 0.0, 0.0
+        """The time and the thread time at the end of the last rest, the seconds of turns since, and
+        those of them that were spent outside of this thread."""
 
     async def metered(self, owner: str, work: Awaitable[R]) -> R:
-        """Return what work comes to, whose steps count for a tenant and wait for its turns."""
-        account = self._account(owner)
-        account.users += 1
+        """Await work whose steps count for a tenant and wait for its turns; return the result."""
+        usage = self._usage_of(owner)
+        usage.users += 1
         try:
-            return await _Metered(self, account, work)
+            return await _Metered(self, usage, work)
         finally:
-            account.users -= 1
+            usage.users -= 1
 
-    def charge_besides(self, owner: str, seconds: float) -> None:
-        """Count what a request costs besides its steps, such as the API server's time."""
-        account = self._account(owner)
-        account.turned += seconds
-        self.charge(account, seconds)
-        if self.is_heavy(account):
+    def charge_extra(self, owner: str, seconds: float) -> None:
+        """Count the costs of a request outside its steps, such as the API server's time."""
+        usage = self._usage_of(owner)
+        usage.turned += seconds
+        self.charge(usage, seconds)
+        if self.is_heavy(usage):
             self._own += seconds
-            self._besides += seconds
+            self._extra += seconds
 
-    def charge(self, account: Account, seconds: float) -> None:
-        """Count so much for a tenant."""
+    def charge(self, usage: ThreadUsage, seconds: float) -> None:
+        """Count seconds for a tenant."""
         now = self._now()
-        self._settle(account, now)
-        account.used = min(account.used + seconds, self._limits.most)
-        if account is not self._latest:
+        self._decay(usage, now)
+        usage.used = min(usage.used + seconds, self._limits.most)
+        if usage is not self._latest:
             self._others = now if self._latest else self._others
-            self._latest = account
+            self._latest = usage
 
-    def is_heavy(self, account: Account) -> bool:
+    def is_heavy(self, usage: ThreadUsage) -> bool:
         """Return whether the steps of a tenant need turns: it uses much, and is not alone."""
         limits = self._limits
-        if account.used <= limits.burst:
+        if usage.used <= limits.burst:
             return False
         now = self._now()
-        self._settle(account, now)
-        return account.used > limits.burst and now - self._others <= limits.recent
+        self._decay(usage, now)
+        return usage.used > limits.burst and now - self._others <= limits.recent
 
-    async def take(self, account: Account) -> None:
+    async def take(self, usage: ThreadUsage) -> None:
         """Wait for a turn."""
-        # Who has not waited for a while has no claim to what others had meanwhile, and who had most
-        # waits for others no longer than what is remembered.
+        # A tenant that has not waited for a while does not catch up with the turns of others, and
+        # one that had the most waits no longer than ``most``.
         latest = self._turned + self._limits.most
-        account.turned = min(max(account.turned, self._turned), latest)
+        usage.turned = min(max(usage.turned, self._turned), latest)
         if not self._given and not self._resting:
             self._given = 1
             return
         waiter = asyncio.get_running_loop().create_future()
-        account.waiting.append(waiter)
-        self._waiting[account] = None
+        usage.waiting.append(waiter)
+        self._waiting[usage] = None
         try:
             await waiter
         except BaseException:
-            # Whatever ends the task: a turn that nobody gives back would be the last one.
+            # Also when the task is cancelled: a turn that is not given back would be the last one.
             if waiter.done() and not waiter.cancelled():
-                self.give_back(account, 0.0)
+                self.give_back(usage, 0.0)
             raise
 
-    def give_back(self, account: Account, seconds: float) -> None:
-        """Let the next ones have turns, when others have run; this one took so long."""
-        account.turned += seconds
-        account.step += (seconds - account.step) * _NEW
+    def give_back(self, usage: ThreadUsage, seconds: float) -> None:
+        """End a turn that took ``seconds``; give the next turns after a rest."""
+        usage.turned += seconds
+        usage.step += (seconds - usage.step) * _NEW
         self._own += seconds
         self._given -= 1
         if not self._given:
-            # Not before all that is ready now has run: who needs no turn does not wait for turns.
+            # After all ready callbacks: tasks that need no turn do not wait for turns.
             self._resting = True
             asyncio.get_running_loop().call_soon(self._next)
 
-    def _account(self, owner: str) -> Account:
-        account = self._accounts.get(owner)
-        if account is None:
-            if len(self._accounts) >= _ACCOUNTS:
+    def _usage_of(self, owner: str) -> ThreadUsage:
+        usage = self._usages.get(owner)
+        if usage is None:
+            if len(self._usages) >= _REMEMBERED:
                 self._forget()
-            account = self._accounts[owner] = Account(since=self._now())
-        return account
+            usage = self._usages[owner] = ThreadUsage(since=self._now())
+        return usage
 
     def _forget(self) -> None:
         """Forget tenants that have used nothing lately."""
         now = self._now()
-        for owner, account in list(self._accounts.items()):
-            self._settle(account, now)
-            if not account.users and not account.used:
-                del self._accounts[owner]
+        for owner, usage in list(self._usages.items()):
+            self._decay(usage, now)
+            if not usage.users and not usage.used:
+                del self._usages[owner]
 
-    def _settle(self, account: Account, now: float) -> None:
-        account.used = max(account.used - (now - account.since) * self._limits.free, 0.0)
-        account.since = now
+    def _decay(self, usage: ThreadUsage, now: float) -> None:
+        usage.used = max(usage.used - (now - usage.since) * self._limits.free, 0.0)
+        usage.since = now
 
     def _next(self) -> None:
         rest = self._rest()
@@ -204,46 +203,46 @@ class Turns:
             asyncio.get_running_loop().call_later(rest, self._next)
 
     def _rest(self) -> float:
-        """Return for how long there should be no turn; 0: there may be one."""
+        """Return the rest before the next turn, in seconds; 0: none."""
         limits, now, ran = self._limits, self._now(), self.thread()
-        passed, busy = now - self._began, ran - self._ran + self._besides
+        passed, busy = now - self._began, ran - self._ran + self._extra
         rest = min(busy / limits.busy, self._own * limits.longest) - passed
         if rest <= 0:
-            self._began, self._ran, self._own, self._besides = now, ran, 0.0, 0.0
+            self._began, self._ran, self._own, self._extra = now, ran, 0.0, 0.0
             return 0.0
         return rest
 
     def _give(self) -> None:
         """Give turns to as many as will take some milliseconds together."""
-        left, given = _TURN, list[Account]()
+        left, given = _TURN, list[ThreadUsage]()
         while self._waiting and left > 0:
-            account = min(self._waiting, key=lambda each: each.turned)
-            waiter = account.waiting.popleft()
-            if not account.waiting:
-                del self._waiting[account]
+            usage = min(self._waiting, key=lambda each: each.turned)
+            waiter = usage.waiting.popleft()
+            if not usage.waiting:
+                del self._waiting[usage]
             if waiter.done():
                 continue
             waiter.set_result(None)
             self._given += 1
-            self._turned = account.turned
-            left -= account.step
+            self._turned = usage.turned
+            left -= usage.step
             # Until it is known what the step took.
-            account.turned += account.step
-            given.append(account)
-        for account in given:
-            account.turned -= account.step
+            usage.turned += usage.step
+            given.append(usage)
+        for usage in given:
+            usage.turned -= usage.step
 
 
 class _Metered(Generic[R]):
-    """Await something in steps that are counted."""
+    """Await work in steps whose time is counted."""
 
-    def __init__(self, turns: Turns, account: Account, work: Awaitable[R]) -> None:
+    def __init__(self, turns: Turns, usage: ThreadUsage, work: Awaitable[R]) -> None:
         self._turns = turns
-        self._account = account
+        self._usage_of = usage
         self._work = work
 
     def __await__(self) -> Generator[Any, None, R]:
-        turns, account, steps = self._turns, self._account, self._work.__await__()
+        turns, usage, steps = self._turns, self._usage_of, self._work.__await__()
         go_on: Callable[[], Any] = partial(steps.send, None)
         try:
             took = yield from self._turn()
@@ -259,9 +258,9 @@ class _Metered(Generic[R]):
                 return found
             finally:
                 seconds = turns.thread() - began
-                turns.charge(account, seconds)
+                turns.charge(usage, seconds)
                 if took:
-                    turns.give_back(account, seconds)
+                    turns.give_back(usage, seconds)
             took = False
             try:
                 yield waited
@@ -274,7 +273,7 @@ class _Metered(Generic[R]):
 
     def _turn(self) -> Generator[Any, None, bool]:
         """Wait for a turn if one is needed; return whether there is one to give back."""
-        if not self._turns.is_heavy(self._account):
+        if not self._turns.is_heavy(self._usage_of):
             return False
-        yield from self._turns.take(self._account).__await__()
+        yield from self._turns.take(self._usage_of).__await__()
         return True

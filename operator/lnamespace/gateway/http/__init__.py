@@ -4,10 +4,10 @@ A request costs a tenth of a millisecond here, where a framework takes three tim
 (docs/decisions/0042-gateway-transport.md).
 
 - :mod:`~lnamespace.gateway.http.messages`: headers, requests, heads of answers.
-- :mod:`~lnamespace.gateway.http.server`: the listener, and what all connections cost together.
+- :mod:`~lnamespace.gateway.http.server`: the listener, and the limits of all connections together.
 - :mod:`~lnamespace.gateway.http.exchange`: one request, and the means to answer it.
 - :mod:`~lnamespace.gateway.http.connection`: one client's connection.
-- :mod:`~lnamespace.gateway.http.limits`: what clients may cost.
+- :mod:`~lnamespace.gateway.http.limits`: limits of clients.
 - :mod:`~lnamespace.gateway.http.upstream`: connections to the platform's API server.
-- :mod:`~lnamespace.gateway.http.flow`: what both share: a slow reader slows its writer.
+- :mod:`~lnamespace.gateway.http.flow`: flow control in both directions.
 """

@@ -24,13 +24,15 @@ log = logging.getLogger(__name__)
 class Acceptor:
     """Accept the connections to one address.
 
-    asyncio's own server tells of a connection only after its handshake. Whoever opened thousands
-    and said nothing was in no count, and took the files by which the gateway reaches the API
-    server. Here one handshake too many ends the one that has had the most time.
+    asyncio's own server reports a connection only after its handshake. A client that opened
+    thousands and sent nothing was not counted, and used up the file descriptors for the API server.
+    Here one handshake too many ends the oldest one.
     """
 
-    def __init__(self, made: Callable[[], asyncio.Protocol], limits: ServerLimits) -> None:
-        self._made = made
+    def __init__(
+        self, protocol_factory: Callable[[], asyncio.Protocol], limits: ServerLimits
+    ) -> None:
+        self._protocol_factory = protocol_factory
         self._limits = limits
         self._tls: dict[str, Any] = {}
         self._sockets: list[socket.socket] = []
@@ -39,7 +41,7 @@ class Acceptor:
 
     @property
     def beginning(self) -> int:
-        """Return how many connections have not begun: their handshake is not done."""
+        """Return the number of connections whose handshake is not done."""
         return len(self._beginning)
 
     async def start(
@@ -62,9 +64,9 @@ class Acceptor:
             self._tls = {"ssl": context, "ssl_handshake_timeout": handshake}
             self._tls["ssl_shutdown_timeout"] = shutdown
         loop = asyncio.get_running_loop()
-        # It binds all addresses of a name, and is not let to accept.
+        # This server binds all addresses of a name, and never accepts.
         bound = await loop.create_server(
-            self._made,
+            self._protocol_factory,
             address.host or None,
             address.port,
             start_serving=False,
@@ -109,7 +111,7 @@ class Acceptor:
             self._begin(accepted)
 
     def _pause(self, error: OSError) -> None:
-        """Try again in a moment: a listener that cannot accept would wake us without an end."""
+        """Stop accepting for a moment: a listener that cannot accept would wake us endlessly."""
         log.warning("no further connection can be accepted", extra={"error": str(error)})
         loop = asyncio.get_running_loop()
         for each in self._sockets:
@@ -128,9 +130,9 @@ class Acceptor:
     async def _handshake(self, accepted: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         try:
-            # Whoever is gone, speaks no TLS or takes too long is nobody to be told.
+            # A client that is gone, speaks no TLS or takes too long gets no answer.
             with suppress(OSError):
-                await loop.connect_accepted_socket(self._made, accepted, **self._tls)
+                await loop.connect_accepted_socket(self._protocol_factory, accepted, **self._tls)
         except asyncio.CancelledError:
             accepted.close()  # It may not have begun.
             raise

@@ -21,40 +21,41 @@ log = logging.getLogger(__name__)
 
 
 _HEADER = 32
-"""What keeping a header costs besides its bytes, so that there are not very many empty ones."""
+"""Bytes that count for each header besides its text, to bound the number of empty ones."""
 _LINGER = 0.5
 """Seconds that a connection stays open after a refusal, as net/http has it."""
 
 
-class Host(Protocol):
-    """What all connections of a listener share."""
+class ServerState(Protocol):
+    """The state that all connections of a listener share."""
 
     limits: ServerLimits
     handler: Handler
     draining: bool
 
     def opened(self, connection: "ClientConnection") -> None:
-        """Take a new connection in."""
+        """Add a new connection."""
 
     def closed(self, connection: "ClientConnection") -> None:
-        """Forget a connection."""
+        """Remove a connection."""
 
     def hold(self, connection: "ClientConnection", size: int) -> bool:
         """Count a part of a body; return whether there is room for it."""
 
     def release(self, connection: "ClientConnection", size: int) -> None:
-        """Count so much of a connection's bodies no longer."""
+        """Stop counting ``size`` bytes of a connection's bodies."""
 
 
 class ClientConnection(asyncio.Protocol):
     """Parse one client's requests and have them answered in their order.
 
-    What is no HTTP/1, or larger than the limits, is answered by a Status and the connection closed.
+    A request that is no HTTP/1, or exceeds the limits, is answered by a Status, and the connection
+    is closed.
     """
 
     transport: asyncio.Transport
 
-    def __init__(self, server: Host) -> None:
+    def __init__(self, server: ServerState) -> None:
         self._server = server
         self._limits = server.limits
         self._parser = httptools.HttpRequestParser(self)
@@ -63,17 +64,17 @@ class ClientConnection(asyncio.Protocol):
         self.task: asyncio.Task[None] | None = None
         self._early: list[bytes] = []
         self._early_size = 0
-        self._untold = 0
-        """Bytes since the parser told of anything: it keeps a header until its end."""
+        self._unparsed = 0
+        """Bytes since the parser's last callback: it buffers a header until its end."""
         self.held = 0
         """Bytes of bodies that are counted for this connection."""
         self._tunnel: Chunks | None = None
         self.since = time.monotonic()
-        """When the request that arrives began, or the rest since the last one."""
+        """When the present request began to arrive, or the last one was answered."""
         self.owner = ""
-        """Whose the last request was, as far as that was found out."""
+        """The tenant or caller of the last request; empty before it is known."""
         self._refused = False
-        """Whether the client was refused, and what it still sends is dropped."""
+        """Whether the client was refused, so that further data is dropped."""
         self.peer = self.server_name = ""
         self.certificate = b""
         self._reset()
@@ -85,10 +86,10 @@ class ClientConnection(asyncio.Protocol):
         self._head_size = self._body_size = 0
         self.arriving = False
 
-    # What asyncio calls.
+    # Called by asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Note who is at the other end."""
+        """Record the peer, its certificate and the server name."""
         self.transport = cast(asyncio.Transport, transport)
         keep_alive(transport.get_extra_info("socket"), CLIENT)
         self.peer = (transport.get_extra_info("peername") or ("",))[0]
@@ -99,16 +100,16 @@ class ClientConnection(asyncio.Protocol):
         self._server.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End what is being answered: nobody waits for it."""
+        """Cancel the request that is being answered."""
         del exc
         gone = ConnectionResetError("the client is gone")
-        self.gate.break_(gone)
+        self.gate.fail(gone)
         if self._tunnel:
             self._tunnel.end(gone)
         if self.task:
             self.task.cancel()
         self._server.closed(self)
-        # Parser and connection know each other: else its body waits for the garbage collector.
+        # Parser and connection refer to each other: otherwise the body waits for the collector.
         self._reset()
         self._queue.clear()
         self._early.clear()
@@ -125,7 +126,7 @@ class ClientConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse what arrives, or keep it while a request is being answered."""
         if self._refused or self.transport.is_closing():
-            return  # TLS still reads, and who was refused may go on sending.
+            return  # TLS still reads, and a refused client may go on sending.
         if self._tunnel:
             self._tunnel.put(data)
         elif self.task:
@@ -137,35 +138,35 @@ class ClientConnection(asyncio.Protocol):
         else:
             self._parse(data)
 
-    # What the parser calls.
+    # Called by the parser.
 
     def on_message_begin(self) -> None:
         """Begin a request."""
-        self._untold = 0
+        self._unparsed = 0
         self._reset()
         self.arriving = True
         self.since = time.monotonic()
 
     def on_url(self, part: bytes) -> None:
-        """Take a part of the request line in."""
-        self._untold = 0
+        """Append a part of the request target."""
+        self._unparsed = 0
         self._target += part
         self._grow(len(part))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header in."""
-        self._untold = 0
+        """Append a header."""
+        self._unparsed = 0
         self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
         self._grow(len(name) + len(value) + _HEADER)
 
     def on_headers_complete(self) -> None:
-        """Let a client go on that waits for it."""
+        """Answer ``Expect: 100-continue``."""
         if any(key == "expect" for key, _ in self._headers):
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, part: bytes) -> None:
-        """Take a part of the body in."""
-        self._untold = 0
+        """Append a part of the body."""
+        self._unparsed = 0
         self._body_size += len(part)
         if self._body_size > self._limits.body:
             why = f"Request entity too large: limit is {self._limits.body}"
@@ -175,7 +176,7 @@ class ClientConnection(asyncio.Protocol):
         self._body.append(part)
 
     def on_message_complete(self) -> None:
-        """Have the request answered, after those before it."""
+        """Queue the request; start to answer if none is being answered."""
         self.arriving = False
         self._queue.append(
             HttpRequest(
@@ -199,11 +200,11 @@ class ClientConnection(asyncio.Protocol):
             raise _headers_too_large()
 
     def _confirm_progress(self) -> None:
-        if self._untold > self._limits.head:
+        if self._unparsed > self._limits.head:
             raise _headers_too_large()
 
     def _parse(self, data: bytes) -> None:
-        self._untold += len(data)
+        self._unparsed += len(data)
         try:
             self._parser.feed_data(data)
             self._confirm_progress()
@@ -223,8 +224,8 @@ class ClientConnection(asyncio.Protocol):
     def _refuse(self, status: ApiStatus) -> None:
         """Answer by a Status, and close when the client has had time to read it.
 
-        Whoever is sending a body reads no answer before it is sent; a connection that is closed
-        with something unread in it is reset, and the answer is lost.
+        A client that is sending a body reads no answer before it is sent; a connection that is
+        closed with unread data is reset, and the answer is lost.
         """
         log.warning("refused", extra={"code": status.code, "reason": status.message})
         body = status.encode()
@@ -239,7 +240,7 @@ class ClientConnection(asyncio.Protocol):
         asyncio.get_running_loop().call_later(_LINGER, self.transport.close)
 
     async def _work(self) -> None:
-        """Answer what has arrived."""
+        """Answer the queued requests."""
         while self._queue:
             exchange = Exchange(self._queue.popleft(), self)
             try:
@@ -274,16 +275,16 @@ class ClientConnection(asyncio.Protocol):
             raise ConnectionAbortedError("what came after this request was refused")
         if len(data) <= PART:
             self.transport.write(data)
-            await self.gate.passed()
+            await self.gate.drain()
             return
         parts = memoryview(data)
         for start in range(0, len(data), PART):
             self.transport.write(parts[start : start + PART])
-            await self.gate.passed()
+            await self.gate.drain()
             await asyncio.sleep(0)
 
     async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
-        """Let go of HTTP: what arrives from now on is only passed on."""
+        """Stop parsing HTTP: data from now on is passed on unchanged."""
         self._tunnel = Chunks(self.transport)
         self.transport.resume_reading()  # First: what was sent ahead may be enough to pause again.
         for data in self._early:
@@ -293,7 +294,7 @@ class ClientConnection(asyncio.Protocol):
         return self.transport, self._tunnel
 
     def release(self, size: int) -> None:
-        """Count so many bytes of bodies no longer."""
+        """Stop counting ``size`` bytes of bodies."""
         self._server.release(self, size)
 
     def overdue(self, now: float) -> bool:
@@ -306,14 +307,14 @@ class ClientConnection(asyncio.Protocol):
         return now - self.since > (self._limits.arrive if self.arriving else self._limits.idle)
 
     def _is_abandoned(self, now: float) -> bool:
-        """Return whether nobody is at the other end of a tunnel that is not read from.
+        """Return whether the client of a paused tunnel has hung up.
 
-        asyncio learns of an end only by reading. A command that takes no input left the connection
-        of a client that was gone open for as long as it ran.
+        asyncio notices the end of a connection only by reading. A command that reads no input left
+        the connection of a client that was gone open for as long as it ran.
         """
         if not self._tunnel or not self._tunnel.paused_since:
             return False
-        # What a client sent before its end may still be taken.
+        # Data that a client sent before its end may still be read.
         waited = now - self._tunnel.paused_since > self._limits.stalled
         return has_hung_up(self.transport.get_extra_info("socket"), also_half=waited)
 

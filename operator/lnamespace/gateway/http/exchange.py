@@ -22,11 +22,11 @@ class RequestConnection(Protocol):
     peer
         The address of the client.
     server_name
-        By which name the client asked in its TLS handshake; empty if by none.
+        The server name of the TLS handshake (SNI); empty without one.
     certificate
         The DER of the client's certificate, checked by TLS; empty without one.
     owner
-        Whose the last request by it was, once that is found out.
+        The tenant or caller of the last request; empty before it is known.
     """
 
     transport: asyncio.Transport
@@ -40,10 +40,10 @@ class RequestConnection(Protocol):
         """Write, and wait while the client reads too slowly."""
 
     async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
-        """Let go of HTTP: what arrives from now on is only passed on."""
+        """Stop parsing HTTP: data from now on is passed on unchanged."""
 
     def release(self, size: int) -> None:
-        """Count so many bytes of bodies no longer."""
+        """Stop counting ``size`` bytes of bodies."""
 
 
 class Exchange:
@@ -56,9 +56,9 @@ class Exchange:
         """The status that was answered; 0 before."""
         self.streamed = False
         self.verb = ""
-        """What is asked for, once it is known."""
+        """The verb of the request; empty before it is known."""
         self.created = b""
-        """What was created, as JSON in tenant spelling."""
+        """The created object, as JSON in tenant spelling."""
         self.on_stream: Callable[[], object] | None = None
         """Called when an answer begins whose length is not known."""
 
@@ -68,7 +68,7 @@ class Exchange:
         return self.status != 0
 
     async def answer(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
-        """Answer in whole."""
+        """Send a whole answer."""
         self.status = status
         sized = (*headers, ("Content-Length", str(len(body))))
         head = encode_response_head(status, sized)
@@ -85,7 +85,7 @@ class Exchange:
         ends: tuple[tuple[str, str], ...] = (("Connection", "close"),)
         if self.request.chunks:
             ends = () if status in _WITHOUT_BODY else (("Transfer-Encoding", "chunked"),)
-        self._tell_stream()
+        self._notify_stream()
         await self.connection.write(encode_response_head(status, (*headers, *ends)))
 
     async def send(self, data: bytes) -> None:
@@ -103,15 +103,15 @@ class Exchange:
         """Answer 101 and return the connection's transport and what the client sends from now."""
         self.status, self.streamed = 101, True
         self.forget_body()
-        self._tell_stream()
+        self._notify_stream()
         return await self.connection.switch(head)
 
-    def _tell_stream(self) -> None:
+    def _notify_stream(self) -> None:
         if self.on_stream:
             self.on_stream()
 
     def forget_body(self) -> None:
-        """Keep no body any more: there is room for some, and all clients share it."""
+        """Drop the body of the request, whose memory counts against the limit of all clients."""
         size = len(self.request.body)
         self.request = replace(self.request, body=b"")
         self.connection.release(size)

@@ -1,10 +1,10 @@
-"""Flow control: a slow reader slows its writer."""
+"""Flow control: a writer waits for a slow reader."""
 
 import asyncio
 import time
 
 PART = 128 * 1024
-"""Bytes that are written before the other side has to have taken some, and others may run."""
+"""Bytes that are written before waiting for the reader, so that others may run."""
 HIGH_WATER = 256 * 1024
 """Bytes that wait for a reader before the other side is asked to pause."""
 
@@ -19,7 +19,7 @@ class WriteGate:
         """Since when the gate is closed, in seconds of the monotonic clock; 0 if it is open."""
 
     def pause(self) -> None:
-        """Close the gate: the transport asks to write no more."""
+        """Close the gate: the transport's buffer is full."""
         self.closed_since = time.monotonic()
 
     def resume(self) -> None:
@@ -27,13 +27,13 @@ class WriteGate:
         self.closed_since = 0.0
         self._wake()
 
-    def break_(self, error: Exception) -> None:
-        """Let all waiters fail: the connection is gone."""
+    def fail(self, error: Exception) -> None:
+        """Fail all waiters: the connection is lost."""
         self._broken = error
         self._wake()
 
-    async def passed(self) -> None:
-        """Return when more may be written.
+    async def drain(self) -> None:
+        """Wait until more may be written.
 
         Raises
         ------
@@ -53,9 +53,9 @@ class WriteGate:
 
 
 class Chunks:
-    """Chunks of a body between a protocol that receives them and a task that takes them.
+    """Chunks of a body between the protocol that receives them and the task that reads them.
 
-    ``transport`` is asked to pause while too much waits.
+    ``transport`` pauses reading while too much waits.
     """
 
     def __init__(self, transport: asyncio.ReadTransport) -> None:
@@ -74,7 +74,7 @@ class Chunks:
         return self._ended
 
     def put(self, data: bytes) -> None:
-        """Take a chunk in."""
+        """Append a chunk."""
         self._waiting.append(data)
         self._size += len(data)
         if self._size > HIGH_WATER and not self.paused_since:
@@ -83,7 +83,7 @@ class Chunks:
         self._wake()
 
     def end(self, error: Exception | None = None) -> None:
-        """Note the end of the body, or why it will not come."""
+        """Record the end of the body, or the error instead of it."""
         self._ended = True
         self._error = self._error or error
         self._wake()

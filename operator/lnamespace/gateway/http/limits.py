@@ -1,33 +1,32 @@
-"""What clients may cost the listener."""
+"""Limits of the listener for its clients."""
 
 from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """Bound what a client may cost; times in seconds, sizes in bytes.
+    """Limits for clients; times in seconds, sizes in bytes.
 
     Parameters
     ----------
     head
         The request line and the headers together.
     body
-        The API server takes 3 MiB; what is sent to a pod by way of the proxy may be longer.
+        The API server accepts 3 MiB; a request to a pod through the proxy may be longer.
     arrive
         From the first byte of a request to its last.
     shutdown
-        How long a connection that was closed waits for the end of TLS at the other side.
+        How long a closed connection waits for the client's TLS close_notify.
     idle
         Between two requests.
     stalled
-        How long a client may take none of what waits for it.
+        How long a client may read nothing while data waits for it.
     handshakes
         Connections whose TLS handshake is not done; one more ends the oldest.
     backlog
         Connections that the system keeps until they are accepted.
     bodies
-        All bodies together that have arrived and are not yet answered, before anybody knows whose
-        they are.
+        All bodies together of requests that are not answered, authenticated or not.
     """
 
     head: int = 64 * 1024
@@ -44,12 +43,12 @@ class ServerLimits:
     finish: float = 10
 
     def within(self, files: int) -> "ServerLimits":
-        """Return limits that leave files for connections to the API server.
+        """Return limits that leave file descriptors for connections to the API server.
 
         Parameters
         ----------
         files
-            How many the process may have open. Each connection is one, at either side.
+            The process's limit of open files. Each connection on either side is one.
         """
         return replace(
             self,

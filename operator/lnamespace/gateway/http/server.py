@@ -1,4 +1,4 @@
-"""The listener: the connections of all clients, and what they may cost together."""
+"""The listener: the connections of all clients, and their limits together."""
 
 import asyncio
 import ssl
@@ -66,10 +66,10 @@ class HttpServer:
         return len(self._open)
 
     def opened(self, connection: ClientConnection) -> None:
-        """Take a new connection in; those that have been idle for longest make room for it.
+        """Add a new connection; over the limit, close those that have been idle for longest.
 
-        Some at once, for each look at all of them takes milliseconds. They are of whoever has the
-        most that are idle: a tenant that opens thousands ends its own.
+        Several at once, because a scan of all takes milliseconds. They are of the owner with the
+        most idle connections: a tenant that opens thousands loses its own.
         """
         self._open.add(connection)
         excess = len(self._open) - self.limits.connections
@@ -86,15 +86,15 @@ class HttpServer:
             self.closed(victim)
 
     def closed(self, connection: ClientConnection) -> None:
-        """Forget a connection."""
+        """Remove a connection."""
         self._open.discard(connection)
         self.release(connection, connection.held)
 
     def hold(self, connection: ClientConnection, size: int) -> bool:
         """Count a part of a body; return whether there is room for it.
 
-        The body that has been arriving for longest makes room: so whoever sends many slowly, before
-        anybody knows who it is, takes nothing from those who send theirs at once.
+        Over the limit, the connection whose body has been arriving for longest is closed: a client
+        that sends many slowly, before it is authenticated, does not block the others.
         """
         while self._held + size > self.limits.bodies:
             arriving = [
@@ -112,7 +112,7 @@ class HttpServer:
         return True
 
     def release(self, connection: ClientConnection, size: int) -> None:
-        """Count so much of a connection's bodies no longer: nobody needs it any more."""
+        """Stop counting ``size`` bytes of a connection's bodies."""
         self._held -= size
         connection.held -= size
 

@@ -1,4 +1,4 @@
-"""Connections to the platform's API server, which are kept and used again."""
+"""A pool of connections to the platform's API server."""
 
 import asyncio
 import ssl
@@ -28,7 +28,7 @@ class UpstreamAddress:
 
 
 class UpstreamPool:
-    """Keep connections to one API server."""
+    """A pool of connections to one API server."""
 
     def __init__(self, endpoint: UpstreamAddress) -> None:
         self._endpoint = endpoint
@@ -53,9 +53,9 @@ class UpstreamPool:
         Parameters
         ----------
         lasting
-            Whether the answer goes on, as that of a watch: it has a connection of its own. Those
-            that are kept are for requests that give them back: a tenant that opened watches left
-            none to others, whose requests waited for a new handshake each.
+            Whether the answer lasts, as that of a watch: it gets a new connection. Pooled ones are
+            for requests that return them: a tenant's watches took all of them, and the requests of
+            others each waited for a new handshake.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class UpstreamPool:
             connection.transport.abort()
 
     def lost(self, connection: UpstreamConnection) -> None:
-        """Forget a connection that is closed."""
+        """Remove a connection that is closed."""
         self._open.discard(connection)
         if connection in self._free:
             self._free.remove(connection)
@@ -108,7 +108,7 @@ class UpstreamPool:
 
     def _kept(self) -> UpstreamConnection | None:
         while self._free:
-            connection = self._free.pop()  # The newest: the others grow old and are closed.
+            connection = self._free.pop()  # The newest; the others expire.
             if time.monotonic() - connection.since < _IDLE and not connection.lost:
                 return connection
             connection.transport.abort()

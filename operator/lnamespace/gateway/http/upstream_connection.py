@@ -1,4 +1,4 @@
-"""One connection to the platform's API server, and an answer that comes by it."""
+"""One connection to the platform's API server, and its present answer."""
 
 import asyncio
 import time
@@ -15,13 +15,13 @@ from lnamespace.kube.sockets import API_SERVER, keep_alive
 
 
 class ConnectionPool(Protocol):
-    """What keeps connections."""
+    """The pool of a connection."""
 
     def put_back(self, connection: "UpstreamConnection") -> None:
         """Keep a connection for the next request."""
 
     def lost(self, connection: "UpstreamConnection") -> None:
-        """Forget a connection that is closed."""
+        """Remove a connection that is closed."""
 
 
 class UpstreamResponse:
@@ -72,8 +72,8 @@ class UpstreamResponse:
             try:
                 self._body = await self._read(hold or _uncounted)
             except BaseException:
-                # Whoever was to read it is gone: a connection that is paused meanwhile would never
-                # learn that the API server has closed it, and be open for ever.
+                # The reader is gone: a connection that is paused would never notice that the API
+                # server has closed it, and stay open for ever.
                 self.close()
                 raise
         return self._body
@@ -91,7 +91,7 @@ class UpstreamResponse:
         return b"".join(parts)
 
     def close(self) -> None:
-        """Let go of the connection: it is used again if the answer has arrived in whole.
+        """Release the connection, which is reused if the answer has arrived completely.
 
         Only once: afterwards it may carry another answer.
         """
@@ -129,21 +129,21 @@ class UpstreamConnection(asyncio.Protocol):
         """Whether nothing is expected from the API server now."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Note the transport."""
+        """Record the transport."""
         self.transport = cast(asyncio.Transport, transport)
         keep_alive(transport.get_extra_info("socket"), API_SERVER)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let what waits fail."""
+        """Fail the task that waits for the answer."""
         self.lost = True
         error = ConnectionResetError(f"connection to the API server lost: {exc}")
-        self.gate.break_(error)
+        self.gate.fail(error)
         if self._head and not self._head.done():
             self._head.set_exception(error)
         elif hasattr(self, "chunks") and not self.chunks.ended:
             self.chunks.end(None if self._switched else error)
         self._pool.lost(self)
-        # Each knows this one: else an answer that nobody wants waits for the garbage collector.
+        # Each refers to this one: otherwise an unread answer waits for the garbage collector.
         self._head = self._parser = None
 
     def pause_writing(self) -> None:
@@ -171,13 +171,13 @@ class UpstreamConnection(asyncio.Protocol):
             await self._write(head, body)
         else:
             self.transport.write(head + body if body else head)
-            await self.gate.passed()
+            await self.gate.drain()
         return await answered
 
     async def _write(self, head: bytes, body: bytes) -> None:
         """Write a long request in parts, between which others may run.
 
-        It may be answered before it is whole: then nobody reads the rest.
+        The API server may answer before it is complete; the rest is then not sent.
         """
         self._writing = True
         self.transport.write(head)
@@ -186,7 +186,7 @@ class UpstreamConnection(asyncio.Protocol):
             if self._complete:
                 return
             self.transport.write(parts[start : start + PART])
-            await self.gate.passed()
+            await self.gate.drain()
             await asyncio.sleep(0)
         self._writing = False
 
@@ -196,7 +196,7 @@ class UpstreamConnection(asyncio.Protocol):
             self.chunks.put(data)
             return
         if self._complete or self._parser is None:
-            # Whoever had the connection next would take it for the answer to another question.
+            # The next request would take it for its own answer.
             self.transport.abort()
             return
         try:
@@ -209,14 +209,14 @@ class UpstreamConnection(asyncio.Protocol):
             self.transport.abort()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header in."""
+        """Append a header."""
         self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        """Wake who waits for the answer.
+        """Wake the task that waits for the answer, unless it is an interim one (RFC 9110, 15.2).
 
-        An interim answer (RFC 9110, 15.2) is not it. A pod sends one by way of the API server's
-        proxy: its real answer was read as that to somebody else's request.
+        A pod can send an interim answer through the API server's proxy: its final answer was then
+        read as that to another request.
         """
         if self._parser is None:
             return
@@ -236,12 +236,12 @@ class UpstreamConnection(asyncio.Protocol):
             self.chunks.end()
 
     def on_body(self, part: bytes) -> None:
-        """Take a part of the body in."""
+        """Append a part of the body."""
         if not self._complete:
             self.chunks.put(part)
 
     def on_message_complete(self) -> None:
-        """Note that the answer is whole."""
+        """Record that the answer is complete."""
         if self._interim:
             self._interim = False
         elif self._parser and not self._switched and not self._complete:
@@ -251,10 +251,10 @@ class UpstreamConnection(asyncio.Protocol):
             self.chunks.end()
 
     def release(self) -> None:
-        """Go back to the pool, or close if an answer is unread.
+        """Return to the pool, or close if an answer is unread.
 
-        That may have arrived in whole: as much as waits pauses the connection, and whoever had it
-        next would wait for an answer that nobody reads.
+        An unread answer may have arrived completely and paused the connection: the next request
+        would wait for ever.
         """
         open_ = not self.lost and not self.transport.is_closing()
         if self._reusable and open_ and self.transport.is_reading():

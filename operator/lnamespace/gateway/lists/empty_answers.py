@@ -1,9 +1,9 @@
-"""Lists and watches of nothing, where the API server can be asked of no namespace."""
+"""Empty lists and watches, for which there is no namespace to request upstream."""
 
 import msgspec
 
 from lnamespace.gateway.lists.pages import read_page
-from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
 from lnamespace.translate.protocol.negotiation import accept_clauses
 from lnamespace.translate.protocol.request import ResourceRequest
@@ -12,18 +12,18 @@ _VERSION = "/api/v1/namespaces?limit=1"
 
 
 async def current_version(upstream: Upstream) -> str:
-    """Return the resource version of now, as the gateway's own account reads it.
+    """Return the present resource version, read by the gateway's own account.
 
     Raises
     ------
     ClusterError
         The API server does not answer.
     """
-    return read_page(await upstream.read(_VERSION, Acting())).metadata.resource_version
+    return read_page(await upstream.read(_VERSION, UpstreamIdentity())).metadata.resource_version
 
 
 def empty_list(request: ResourceRequest, accept: str, version: str) -> bytes:
-    """Return a list of nothing, in the form that is accepted."""
+    """Return an empty list in the form that the client accepts."""
     kind, api_version = _form(request, accept, "List")
     found: dict[str, object] = {"kind": kind, "apiVersion": api_version}
     found["metadata"] = {"resourceVersion": version}
@@ -33,7 +33,7 @@ def empty_list(request: ResourceRequest, accept: str, version: str) -> bytes:
 
 
 def empty_replay(request: ResourceRequest, accept: str, version: str) -> bytes:
-    """Return the BOOKMARK by which a watch says that there was nothing to begin with."""
+    """Return the BOOKMARK that ends the initial events of an empty watch."""
     kind, api_version = _form(request, accept, "")
     metadata = {
         "resourceVersion": version,
@@ -45,7 +45,7 @@ def empty_replay(request: ResourceRequest, accept: str, version: str) -> bytes:
 
 
 def accepted_form(accept: str) -> tuple[str, str] | None:
-    """Return kind and apiVersion of the form that is preferred; None if it is the object's own."""
+    """Return kind and apiVersion of the preferred transformation; None without one."""
     first = next(iter(accept_clauses(accept)), None)
     transforms = first.transforms if first else {}
     if not transforms.get("as"):
@@ -54,7 +54,7 @@ def accepted_form(accept: str) -> tuple[str, str] | None:
 
 
 def _form(request: ResourceRequest, accept: str, suffix: str) -> tuple[str, str]:
-    """Return kind and apiVersion of what is accepted of a resource."""
+    """Return kind and apiVersion of the preferred form of a resource."""
     if form := accepted_form(accept):
         kind, api_version = form
         return (kind if kind == "Table" else kind.removesuffix("List") + suffix), api_version

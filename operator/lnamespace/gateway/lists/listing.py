@@ -20,12 +20,12 @@ from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.translate.requests.headers import merged_headers
 
 _END_SECONDS = 1.0
-"""How long a list waits to learn that a namespace that refuses it is being deleted."""
+"""How long a list that is forbidden in a namespace waits to see the namespace deleted."""
 
 
 @dataclass(frozen=True)
 class Lister:
-    """Answer lists from as many lists upstream as they are made of."""
+    """Answer lists, each from one or more lists upstream."""
 
     upstream: Upstream
     sealer: TokenSealer
@@ -44,11 +44,11 @@ class Lister:
         marked = self.marked(call.view.tenant)
         parts = list_parts(call.request, namespaces.all(), call.view, marked=marked)
         nothing = b"" if parts else await self._nothing(call)
-        # Once more: what is in a namespace that came meanwhile may be older than that.
+        # Again: a namespace created meanwhile may have objects older than that version.
         parts = parts or list_parts(call.request, namespaces.all(), call.view, marked=marked)
         for part in parts:
             if part.name in namespaces:
-                await namespaces.usable(part.name)
+                await namespaces.wait_usable(part.name)
         heads: list[Headers] = []
         try:
             body = await self._list(call, parts, namespaces, heads) if parts else nothing
@@ -58,7 +58,7 @@ class Lister:
             await answer_json(call, 200, merged_headers(heads), body)
 
     async def _nothing(self, call: TenantCall) -> bytes:
-        """Return an empty list: there is no namespace in which the tenant could ask for it."""
+        """Return an empty list, for a tenant without namespaces."""
         resource = call.request.resource
         above = replace(resource, group=call.view.group_up(resource.group))
         version = await current_version(self.upstream)
@@ -71,7 +71,7 @@ class Lister:
         namespaces: TenantNamespaces,
         heads: list[Headers],
     ) -> bytes:
-        """Return the list, and add the headers of all answers that it is made of to ``heads``."""
+        """Return the list; add the headers of all answers upstream to ``heads``."""
 
         async def fetch(page: PageRequest) -> bytes:
             headers, body = await self._fetch(call, parts, page, namespaces)
@@ -102,11 +102,11 @@ class Lister:
         if (
             response.status == 403
             and call.over_namespaces
-            and await namespaces.ends(part.name, _END_SECONDS)
+            and await namespaces.wait_ended(part.name, _END_SECONDS)
         ):
             return (), await self._nothing(call)
         body = await response.read(call.hold)
-        call.share.charge_besides(0.0, len(body))
+        call.share.charge_extra(0.0, len(body))
         if response.status == 200:
             return response.headers, body
         refusal = self.sealer.resealed(call.request, call.view.tenant, part.name, body)
@@ -116,5 +116,5 @@ class Lister:
         self, call: TenantCall, part: Part, page: PageRequest, namespaces: TenantNamespaces
     ) -> UpstreamResponse:
         target = part.target(call.view, page.parameters, page.continue_)
-        send = partial(self.upstream.send, "GET", target, call.acting, call.headers)
-        return await send_until_granted(send, partial(namespaces.fresh, part.name))
+        send = partial(self.upstream.send, "GET", target, call.identity, call.headers)
+        return await send_until_granted(send, partial(namespaces.recently_granted, part.name))

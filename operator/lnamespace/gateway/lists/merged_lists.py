@@ -42,11 +42,11 @@ class PageRequest:
 
 
 Fetch = Callable[[PageRequest], Awaitable[bytes]]
-"""Return one list as JSON; raises what ends the whole."""
+"""Return one list as JSON; an exception ends the merged list."""
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first failure of several; the others came of it or would be answered alike."""
+    """Return the first failure of a group; the client is answered one."""
     found: BaseException = group
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
@@ -54,7 +54,7 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 async def list_all(fetch: Fetch, namespaces: Sequence[str], share: Share) -> bytes:
-    """Return everything, at the version of the first namespace's list; raises what fetch raises."""
+    """List all namespaces at the version of the first one's list; raise what ``fetch`` raises."""
     first = read_page(await fetch(PageRequest(namespaces[0])))
     turns = asyncio.Semaphore(_AT_A_TIME)
 
@@ -69,7 +69,7 @@ async def list_all(fetch: Fetch, namespaces: Sequence[str], share: Share) -> byt
                 group.create_task(share.metered(one(namespace))) for namespace in namespaces[1:]
             ]
     except BaseExceptionGroup as failed:
-        # As it is: whoever asks knows failures of the API server, and no groups of them.
+        # Callers handle failures of the API server, and no groups of them.
         raise _first(failed) from None
     return merge_pages([first, *(task.result() for task in tasks)])
 
@@ -87,7 +87,7 @@ async def list_page(
     pages: list[ListedPart] = []
     remaining = [each for each in namespaces if start is None or each >= start.part]
     version = start.version if start else ""
-    # Of a namespace that is gone the token is good for no other: it would leave out what is there.
+    # The token of a namespace that is deleted must not be used for another: it would skip objects.
     goes_on = start is not None and remaining[:1] == [start.part]
     continue_ = start.upstream if start and goes_on else ""
     left = limit

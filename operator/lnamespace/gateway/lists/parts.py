@@ -1,4 +1,4 @@
-"""The requests upstream that one list or watch of a tenant is made of; pure.
+"""Split a list or watch of a tenant into requests upstream; pure.
 
 A list over all namespaces is one list of each. A list of a cluster-scoped resource with published
 objects is one of the tenant's own and one of the platform's.
@@ -14,8 +14,8 @@ from lnamespace.translate.protocol.selectors import FieldTerm
 from lnamespace.translate.requests.targets import PERSISTENT_VOLUMES, ListedObjects, upstream_target
 
 _EMPTY_IN = "default"
-"""A namespace that every tenant has: what is asked of one that is not there is asked of it, by a
-selector that nothing in it meets."""
+"""A namespace that every tenant has. A request for one that does not exist is sent for this one,
+with a selector that matches nothing."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Part:
 
 
 def with_parameters(request: ResourceRequest, parameters: Query) -> ResourceRequest:
-    """Return a request with other values of some parameters; an empty value takes one away."""
+    """Return a request with other values of some parameters; an empty value removes one."""
     names = {name for name, _ in parameters}
     kept = tuple(each for each in request.query if each[0] not in names)
     return replace(request, query=(*kept, *(each for each in parameters if each[1])))
@@ -56,7 +56,7 @@ def cluster_parts(request: ResourceRequest, *, marked: bool = False) -> list[Par
     Parameters
     ----------
     marked
-        Whether all volumes that provisioners made for the tenant's claims bear its mark.
+        Whether all volumes that were provisioned for the tenant's claims have its label.
     """
     resource = request.resource
     own = Part(ListedObjects.OWN, request)
@@ -64,8 +64,8 @@ def cluster_parts(request: ResourceRequest, *, marked: bool = False) -> list[Par
     if resource.policy is ServingPolicy.SHARED:
         return [platform]
     if resource.group_resource == PERSISTENT_VOLUMES:
-        # What a provisioner made for a claim of the tenant does not bear the tenant's label. The
-        # name of the part stays, so that lists and watches go on where the other way began.
+        # A volume that was provisioned for a claim lacks the tenant label. Both ways use the same
+        # name of the part, so that lists and watches resume when the other way is used.
         listed = ListedObjects.CLAIMED if marked else ListedObjects.PLATFORM
         return [own, replace(platform, listed=listed)]
     return [own, platform] if resource.publishes else [own]
@@ -74,7 +74,7 @@ def cluster_parts(request: ResourceRequest, *, marked: bool = False) -> list[Par
 def list_parts(
     request: ResourceRequest, there: Sequence[str], view: View, *, marked: bool = False
 ) -> list[Part]:
-    """Return the parts of a list; none if no namespace is open of which anything could be asked.
+    """Return the parts of a list; none if the tenant has no namespace to send a request for.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ def list_parts(
 
 
 def can_ask_nothing(there: Collection[str], view: View) -> bool:
-    """Return whether the API server can be asked for nothing of a namespace that is not there."""
+    """Return whether :func:`nothing_of` can be sent: its namespace exists."""
     return view.namespace_up(_EMPTY_IN) in there
 
 
 def nothing_of(request: ResourceRequest) -> ResourceRequest:
-    """Return a request that lists nothing, as a namespace that is not there does."""
+    """Return a request that matches nothing, for a namespace that does not exist."""
     selectors = [value for name, value in request.query if name == "fieldSelector" and value]
     selectors.append(str(FieldTerm("metadata.namespace", request.namespace)))
     asked = with_parameters(request, (("fieldSelector", ",".join(selectors)),))

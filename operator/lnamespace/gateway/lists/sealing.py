@@ -40,7 +40,7 @@ class TokenSealer:
     def resealed(
         self, request: ResourceRequest, owner: str, namespace: str, refusal: bytes
     ) -> bytes:
-        """Return a refusal with our own token, if it has one by which an old list goes on."""
+        """Return a refusal with its continue token, if it has one, replaced by a sealed one."""
         status = msgspec.json.decode(refusal) if refusal.startswith(b"{") else {}
         token = status.get("metadata", {}).get("continue", "")
         if not token:

@@ -13,7 +13,7 @@ from lnamespace.gateway.mine.callers import MineCaller
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.spans import part_target
 from lnamespace.gateway.requests.answer_encodings import AnswerEncoding, answer_encoding
-from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.translate.protocol.encodings import encoding_of
 from lnamespace.translate.protocol.negotiation import wants_indentation
 from lnamespace.translate.protocol.request import Query, ResourceRequest
@@ -93,19 +93,19 @@ class MineCall:
 
     @property
     def of_namespaces(self) -> bool:
-        """Return whether the Namespaces themselves are asked for."""
+        """Return whether the request is for the Namespaces themselves."""
         return not self.request.resource.namespaced
 
     def namespaces(self) -> list[str]:
         """Return the caller's namespaces, in the order in which the API server lists."""
         return sorted(self.rights.held(self.caller.subjects))
 
-    def fresh(self, namespace: str) -> bool:
+    def recently_granted(self, namespace: str) -> bool:
         """Return whether the API server may not know yet of the caller's rights in a namespace."""
-        return self.rights.fresh(self.caller.subjects, namespace, _FRESH_SECONDS)
+        return self.rights.recently_granted(self.caller.subjects, namespace, _FRESH_SECONDS)
 
-    async def changed(self, there: Sequence[str], seconds: float) -> bool:
-        """Return whether the caller's namespaces are others, or are so within some seconds."""
+    async def wait_changed(self, there: Sequence[str], seconds: float) -> bool:
+        """Wait until the caller's namespaces differ from ``there``; return whether they do."""
         changed = asyncio.Event()
         stop = self.rights.listen(self.caller.subjects, changed.set)
         try:
@@ -122,12 +122,14 @@ class MineCall:
     async def send(
         self, namespace: str, parameters: Query, *, lasting: bool = False
     ) -> UpstreamResponse:
-        """Ask for the part of one namespace: as the caller, or for a Namespace as ourselves."""
+        """Send the request for one namespace: as the caller, or as the gateway for Namespaces."""
         target = part_target(self.request, namespace, parameters)
         headers: Headers = (("user-agent", USER_AGENT), ("accept", self.accept))
         if self.of_namespaces:
             return await self.platform.as_gateway.send(
-                "GET", target, Acting(), headers, lasting=lasting
+                "GET", target, UpstreamIdentity(), headers, lasting=lasting
             )
         headers = (*headers, *self.caller.credentials)
-        return await self.platform.as_caller.send("GET", target, Acting(), headers, lasting=lasting)
+        return await self.platform.as_caller.send(
+            "GET", target, UpstreamIdentity(), headers, lasting=lasting
+        )

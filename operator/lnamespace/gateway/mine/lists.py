@@ -16,8 +16,8 @@ from lnamespace.translate.protocol.status import bad_request
 from lnamespace.translate.requests.headers import merged_headers
 
 _PAUSE = 0.05
-_TOLD = frozenset({"audit-id", "cache-control", "warning"})
-"""Headers of answers of the API server that are the same of one list made of several."""
+_KEPT_HEADERS = frozenset({"audit-id", "cache-control", "warning"})
+"""Headers of the API server's answers that the merged list keeps."""
 _END_SECONDS = 0.5
 """How long a list waits to learn that rights have ended where it was refused."""
 
@@ -55,13 +55,13 @@ class MineLister:
                 body, headers = await self._permitted(call, list(there)), ()
             except UpstreamRefused as refused:
                 # The API server may know of the end of rights before we do.
-                if refused.status != 403 or not await call.changed(there, _END_SECONDS):
+                if refused.status != 403 or not await call.wait_changed(there, _END_SECONDS):
                     raise
                 continue
             break
         body = body or empty_list(call.request, call.accept, await call.platform.version())
         if call.heads and not headers:
-            headers = tuple(each for each in merged_headers(call.heads) if each[0] in _TOLD)
+            headers = tuple(each for each in merged_headers(call.heads) if each[0] in _KEPT_HEADERS)
         version = read_page(body).metadata.resource_version
         call.rights.listed(call.caller.subjects, version, began)
         encoded = await call.encoding.encode(body)
@@ -101,11 +101,11 @@ class MineLister:
         while True:
             response = await call.send(page.namespace, parameters)
             body = await response.read(call.share.hold)
-            call.share.charge_besides(0.0, len(body))
+            call.share.charge_extra(0.0, len(body))
             if response.status == 200:
                 call.heads.append(response.headers)
                 return body
-            if response.status != 403 or not call.fresh(page.namespace):
+            if response.status != 403 or not call.recently_granted(page.namespace):
                 break
             await asyncio.sleep(_PAUSE)
         owner = call.caller.owner

@@ -8,7 +8,7 @@ from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.objects.streams import pass_on, splice
-from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.translate.requests.headers import HOP_BY_HOP
 
 _OF_CONNECTION = HOP_BY_HOP | {"content-length", "expect", "host"}
@@ -55,7 +55,9 @@ class ProxiedRequest:
             The API server does not answer.
         """
         sent = self.exchange.request
-        response = await upstream.send(sent.method, self.target, Acting(), headers, sent.body)
+        response = await upstream.send(
+            sent.method, self.target, UpstreamIdentity(), headers, sent.body
+        )
         if response.status == 101:
             await splice(self.exchange, response, _switching(response.headers), self.share)
         elif sent.method == "HEAD" or response.status in _BODILESS:

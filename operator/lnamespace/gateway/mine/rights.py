@@ -1,7 +1,7 @@
 """In which namespaces people have rights by LNamespaces, and since when.
 
-What counts are the RoleBindings that the controller writes: they are what the API server decides
-by, and their resource versions say whether a client that goes on at a version knows of them.
+The RoleBindings that the controller writes count: the API server decides by them, and their
+resource versions say whether a client that resumes at a version knows of them.
 """
 
 import time
@@ -30,28 +30,28 @@ Listener = Callable[[], None]
 
 
 @dataclass(frozen=True)
-class Since:
-    """Since when something is so: its resource version, and when we learned of it."""
+class ObservedAt:
+    """The resource version of a change, and when we observed it by the monotonic clock."""
 
     version: int
-    learned: float
+    observed: float
 
 
 @dataclass(frozen=True)
 class _Ended:
     subject: Subject
     namespace: str
-    at: Since
+    at: ObservedAt
 
 
 @dataclass(frozen=True)
 class Resumption:
-    """The changes of rights that a client missed which resumes from a resource version.
+    """The changes of rights that a client has missed when it resumes at a resource version.
 
     Parameters
     ----------
     joined
-        Namespaces of which it may have been told nothing.
+        Namespaces whose events may not have been sent to it.
     lost
         Whether it may know of a namespace in which the rights have ended since.
     """
@@ -65,7 +65,7 @@ class NamespaceRights:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._held: dict[Subject, dict[str, dict[str, Since]]] = {}
+        self._held: dict[Subject, dict[str, dict[str, ObservedAt]]] = {}
         """By subject and namespace, each binding that gives rights there."""
         self._ended: deque[_Ended] = deque()
         self._floor = 0
@@ -77,19 +77,21 @@ class NamespaceRights:
         """Note the version of the first list of RoleBindings."""
         self._floor = max(self._floor, version)
 
-    def take(self, old: WatchedObject | None, new: WatchedObject | None, told: int) -> None:
+    def update(
+        self, old: WatchedObject | None, new: WatchedObject | None, newest_version: int
+    ) -> None:
         """Update the rights after a change of a RoleBinding.
 
         Parameters
         ----------
-        told
-            The version at which it was deleted, or a newer one.
+        newest_version
+            The newest version of any RoleBinding, for a deletion, which has no version of its own.
         """
         item = new or old
         if item is None or item.name not in BINDINGS or not item.namespace:
             return
         before, after = _bound(old), _bound(new)
-        at = Since(new.version if new else told, self._clock())
+        at = ObservedAt(new.version if new else newest_version, self._clock())
         for subject in after - before:
             spaces = self._held.setdefault(subject, {})
             spaces.setdefault(item.namespace, {})[item.name] = at
@@ -99,9 +101,9 @@ class NamespaceRights:
             for listener in list(self._listeners.get(subject, ())):
                 listener()
 
-    def held(self, subjects: Subjects) -> dict[str, Since]:
+    def held(self, subjects: Subjects) -> dict[str, ObservedAt]:
         """Return the namespaces in which any of the subjects has rights, and since when."""
-        found: dict[str, Since] = {}
+        found: dict[str, ObservedAt] = {}
         for subject in subjects:
             for namespace, bindings in self._held.get(subject, {}).items():
                 oldest = min(bindings.values(), key=lambda each: each.version)
@@ -110,10 +112,10 @@ class NamespaceRights:
                     found[namespace] = oldest
         return found
 
-    def fresh(self, subjects: Subjects, namespace: str, seconds: float) -> bool:
+    def recently_granted(self, subjects: Subjects, namespace: str, seconds: float) -> bool:
         """Return whether the API server may not know yet of the rights in a namespace."""
         found = self.held(subjects).get(namespace)
-        return found is not None and self._clock() - found.learned < seconds
+        return found is not None and self._clock() - found.observed < seconds
 
     def ended(self, subjects: Subjects, namespace: str) -> int:
         """Return the version at which the rights in a namespace ended last; 0 if unknown."""
@@ -137,18 +139,18 @@ class NamespaceRights:
         return self._clock()
 
     def resumption(self, subjects: Subjects, version: str) -> Resumption:
-        """Return the events that a client missed which resumes from a version.
+        """Return the changes that a client has missed when it resumes at a version.
 
-        Where we did not answer the list ourselves, it may have been made a little before we, or
-        another replica, learned of a right: what is told twice harms nobody.
+        Another replica may have answered the client's list a little before we, or it, observed a
+        right: an event that is sent twice harms nobody.
         """
         if not version.isdecimal() or int(version) < self._floor:
             return Resumption(lost=True)
-        place = int(version)
-        learned = self._listed.get((subjects, version), self._clock() - _LAG)
+        resumed = int(version)
+        observed = self._listed.get((subjects, version), self._clock() - _LAG)
 
-        def unknown(at: Since) -> bool:
-            return at.version > place or at.learned > learned
+        def unknown(at: ObservedAt) -> bool:
+            return at.version > resumed or at.observed > observed
 
         held = self.held(subjects)
         joined = frozenset(each for each, since in held.items() if unknown(since))
@@ -160,7 +162,7 @@ class NamespaceRights:
         return Resumption(joined, lost)
 
     def listen(self, subjects: Subjects, listener: Listener) -> Callable[[], None]:
-        """Call ``listener`` when any right of the subjects changes; return what ends that."""
+        """Call ``listener`` when a right of the subjects changes; return a function to stop it."""
         for subject in subjects:
             self._listeners.setdefault(subject, set()).add(listener)
 
@@ -173,7 +175,7 @@ class NamespaceRights:
 
         return stop
 
-    def _end(self, subject: Subject, item: WatchedObject, at: Since) -> None:
+    def _end(self, subject: Subject, item: WatchedObject, at: ObservedAt) -> None:
         spaces = self._held.get(subject, {})
         bindings = spaces.get(item.namespace, {})
         bindings.pop(item.name, None)

@@ -110,8 +110,8 @@ def deleted_event(found: bytes, version: str) -> bytes:
     found
         The Namespace, or the Table of it, as the API server answered.
     """
-    told = msgspec.json.decode(found)
-    told["metadata"]["resourceVersion"] = version
-    for row in told.get("rows") or ():
+    namespace = msgspec.json.decode(found)
+    namespace["metadata"]["resourceVersion"] = version
+    for row in namespace.get("rows") or ():
         (row.get("object") or {}).get("metadata", {})["resourceVersion"] = version
-    return msgspec.json.encode({"type": "DELETED", "object": told})
+    return msgspec.json.encode({"type": "DELETED", "object": namespace})

@@ -17,7 +17,7 @@ from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
 from lnamespace.gateway.mine.rights import Resumption
 from lnamespace.gateway.mine.spans import deleted_event, gone_namespace
 from lnamespace.gateway.requests.answers import send_events
-from lnamespace.gateway.upstream.requests import Acting
+from lnamespace.gateway.upstream.requests import UpstreamIdentity
 from lnamespace.gateway.watches.merged_watches import MergedWatch
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
@@ -89,7 +89,7 @@ async def permitted_namespaces(call: MineCall, there: frozenset[str]) -> frozens
 
     async def asked(namespace: str) -> bool:
         async with turns:
-            return call.fresh(namespace) or await _may_watch(call, namespace)
+            return call.recently_granted(namespace) or await _may_watch(call, namespace)
 
     async with asyncio.TaskGroup() as group:
         tasks = {each: group.create_task(asked(each)) for each in there}
@@ -125,7 +125,7 @@ async def _may_watch(call: MineCall, namespace: str) -> bool:
 
 
 class _SpanningWatch:
-    """One watch of a client, which namespaces join and leave as rights come and go."""
+    """One watch of a client, to which namespaces are added and removed as rights change."""
 
     def __init__(
         self,
@@ -156,12 +156,12 @@ class _SpanningWatch:
         self._resumption = self._resumed(request, log) if resumes else Resumption()
 
     def _resumed(self, request: WatchRequest, log: ResumeLog) -> Resumption:
-        """Return the namespaces whose events the client must be sent again.
+        """Return the namespaces whose events must be sent to the client again.
 
         The log of what was sent says it; after a restart, resource versions do.
         """
         rights, subjects = self._call.rights, self._call.caller.subjects
-        reached = log.reached(request.key, request.version)
+        reached = log.positions_at(request.key, request.version)
         if reached is None:
             return rights.resumption(subjects, request.version)
         joined = frozenset(each for each in self._watched if not reached.get(each))
@@ -196,7 +196,7 @@ class _SpanningWatch:
             self._merged.close()
 
     async def _keep(self) -> None:
-        """Let namespaces join and leave as rights come and go."""
+        """Add and remove namespaces as rights change."""
         try:
             while True:
                 await self._changed.wait()
@@ -214,14 +214,14 @@ class _SpanningWatch:
         self._watched -= namespaces
         for namespace in namespaces:
             self._merged.revoke(namespace)
-        # Of objects nobody knows which the client was told of. And nobody would be left to end the
-        # initial events of Namespaces.
+        # We do not know which objects were sent to the client. And no watch would be left to end
+        # the initial events of Namespaces.
         waits = self._replays and not self._watched
         if namespaces and (waits or not self._call.of_namespaces):
             raise expired(_ENDED)
         for namespace in sorted(namespaces):
             if line := await self._deletion(namespace):
-                self._merged.tell_last(namespace, line)
+                self._merged.send_last(namespace, line)
 
     def _join(self, namespace: str) -> None:
         if not self._count.has_room():
@@ -232,7 +232,7 @@ class _SpanningWatch:
             self._count.add()
 
     async def _deletion(self, namespace: str) -> bytes:
-        """Return the event by which a Namespace leaves; empty if the client was not told of it."""
+        """Return the DELETED event of a Namespace; empty if the client was never sent it."""
         call = self._call
         version = call.rights.ended(call.caller.subjects, namespace)
         if call.request.parameter("labelSelector"):
@@ -242,7 +242,7 @@ class _SpanningWatch:
                 return b""
         headers: Headers = (("user-agent", USER_AGENT), ("accept", call.accept))
         target = f"/api/v1/namespaces/{encode_segment(namespace)}"
-        response = await call.platform.as_gateway.send("GET", target, Acting(), headers)
+        response = await call.platform.as_gateway.send("GET", target, UpstreamIdentity(), headers)
         found = await response.read()
         if response.status != 200:
             found = gone_namespace(namespace, call.accept)
@@ -254,7 +254,7 @@ class _SpanningWatch:
         if response.status == 404:
             response.close()
             raise expired("too old resource version: the resource is not served any more")
-        if response.status == 403 and not call.fresh(namespace):
+        if response.status == 403 and not call.recently_granted(namespace):
             if namespace in self._opened:
                 self._merged.fail(expired(_ENDED))
             # A namespace in which the caller may watch other things, but not this.

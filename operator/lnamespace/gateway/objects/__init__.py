@@ -1,11 +1,12 @@
-"""Answer what is more than a request passed on: what is written, streamed or made here.
+"""Answer requests that are not only forwarded: writes, streams, and synthetic objects.
 
-- :mod:`~lnamespace.gateway.objects.content`: how much may be made in an LCluster, and until when.
+- :mod:`~lnamespace.gateway.objects.content`: how many objects an LCluster may have, and until when.
 - :mod:`~lnamespace.gateway.objects.applies`: server-side applies of kinds to which the gateway
   adds fields.
-- :mod:`~lnamespace.gateway.objects.requesters`: who asked for a certificate.
-- :mod:`~lnamespace.gateway.objects.volumes`: whose a PersistentVolume is that a provisioner made.
+- :mod:`~lnamespace.gateway.objects.requesters`: the requester of a certificate.
+- :mod:`~lnamespace.gateway.objects.volumes`: PersistentVolumes that a provisioner created.
 - :mod:`~lnamespace.gateway.objects.streams`: logs, exec, attach, port-forward and proxy, byte for
   byte.
-- :mod:`~lnamespace.gateway.objects.made`: nodes and other objects that the gateway makes itself.
+- :mod:`~lnamespace.gateway.objects.synthetic`: nodes and other objects that exist in the gateway
+  alone.
 """

@@ -1,7 +1,7 @@
 """Server-side applies of kinds to which the gateway adds fields: namespaces, for one.
 
-What other managers have of these fields is read first. Between the reading and the write somebody
-may take them away: the platform's admission policies refuse what then lacks them.
+The gateway first reads which of these fields other managers own. If they are removed before the
+write, the platform's admission policies refuse the object that lacks them.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from lnamespace.translate.bodies.patches import APPLY_PATCH
 from lnamespace.translate.objects.confinement.ownership import (
     FieldApplier,
     adds_fields,
+    fields_added_by_gateway,
     fields_of_others,
-    unwritten_fields,
 )
 from lnamespace.translate.objects.confinement.rules import Path
 from lnamespace.translate.objects.last_applied import LAST_APPLIED
@@ -35,25 +35,25 @@ class ApplyBasis:
 
     Parameters
     ----------
-    settled
-        Fields that the gateway would add, and that another manager has.
-    unwritten
-        Fields that the gateway added before and nobody wrote, as conflicts name them. A conflict
-        about these alone is resolved by applying with force.
+    owned_by_others
+        Fields that the gateway would add, and that another manager owns.
+    added_by_gateway
+        Fields that the gateway added and no manager of the tenant's wrote, as conflicts name
+        them. A conflict about these alone is resolved by applying with force.
     requester
-        Who asked for a certificate; empty for other kinds.
+        The requester of a certificate; empty for other kinds.
     """
 
-    settled: frozenset[Path] = frozenset()
-    unwritten: frozenset[str] = frozenset()
+    owned_by_others: frozenset[Path] = frozenset()
+    added_by_gateway: frozenset[str] = frozenset()
     requester: str = ""
 
-    def is_conflict_with_nobody(self, status: int, answer: bytes) -> bool:
-        """Return whether a refusal names nothing but fields that nobody wrote."""
-        if status != 409 or not self.unwritten:
+    def conflicts_with_gateway_only(self, status: int, answer: bytes) -> bool:
+        """Return whether a refusal is a conflict about fields that the gateway added alone."""
+        if status != 409 or not self.added_by_gateway:
             return False
         causes = msgspec.json.decode(answer, type=_ApplyConflict).details.causes
-        return bool(causes) and all(each.field in self.unwritten for each in causes)
+        return bool(causes) and all(each.field in self.added_by_gateway for each in causes)
 
 
 class _ApplyCause(msgspec.Struct, frozen=True):
@@ -77,16 +77,16 @@ async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
     manager = call.parameter("fieldManager")
     kept = frozenset({_LAST_APPLIED_FIELD} if call.writes_last_applied else ())
     if not adds_fields(request.resource):
-        return ApplyBasis(unwritten=kept)
+        return ApplyBasis(added_by_gateway=kept)
     response = await read_stored(upstream, call)
     body = await response.read()
     if response.status != 200:
-        return ApplyBasis(unwritten=kept)  # it is not there, or refused in the same words
+        return ApplyBasis(added_by_gateway=kept)  # it is not there, or refused in the same words
     stored = _decode_object(body)
     applier = FieldApplier(manager, request.subresource)
     return ApplyBasis(
         fields_of_others(request.resource, stored, applier),
-        unwritten_fields(request.resource, stored) | kept,
+        fields_added_by_gateway(request.resource, stored) | kept,
     )
 
 

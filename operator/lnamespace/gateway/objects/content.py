@@ -1,7 +1,7 @@
-"""What may be made in an LCluster: nothing while it is being deleted, and no more than its limits.
+"""Refuse new objects in an LCluster that is being deleted, or that has reached its limits.
 
 Without limits one tenant would slow down the API server for all others, by namespaces and
-CustomResourceDefinitions as fast as it can make them.
+CustomResourceDefinitions as fast as it can create them.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from lnamespace.translate.protocol.resources import GroupResource
 from lnamespace.translate.protocol.status import Refused, forbidden
 
 _SEEN_SECONDS = 0.5
-"""How long after its answer something new counts as under way, until watches have told of it."""
+"""How long a created object counts as under way after the answer, until a watch reports it."""
 
 _LIMITED = frozenset({NAMESPACES, CRDS})
 
 
-def makes(call: TenantCall) -> bool:
-    """Return whether a request may make an object: applies do where there is none."""
+def creates_object(call: TenantCall) -> bool:
+    """Return whether a request may create an object, as an apply may."""
     request = call.request
     if request.subresource:
         return False
@@ -35,7 +35,7 @@ def makes(call: TenantCall) -> bool:
 
 
 def refuse_new_content(call: TenantCall, tenant: ServedTenant) -> None:
-    """Refuse to make anything in an LCluster that is being deleted: it would never be empty.
+    """Refuse to create an object in an LCluster that is being deleted: it would never be empty.
 
     Raises
     ------
@@ -43,16 +43,16 @@ def refuse_new_content(call: TenantCall, tenant: ServedTenant) -> None:
         Forbidden, as in a Namespace that is being deleted.
     """
     resource = call.request.resource
-    if tenant.terminating and resource.group not in REVIEW_GROUPS and makes(call):
+    if tenant.terminating and resource.group not in REVIEW_GROUPS and creates_object(call):
         why = f'unable to create new content in LCluster "{tenant.name}": it is being deleted'
         raise forbidden(resource.group_resource, call.request.name, why)
 
 
 class ContentQuota:
-    """Refuse what an LCluster would have too many of.
+    """Refuse objects beyond the limits of an LCluster.
 
-    Replicas do not count together. Of what slips through between them, the controller gives no
-    namespace to the tenant (:mod:`lnamespace.controller.lclusters.decision`).
+    Replicas count separately. The controller gives the tenant no rights in a namespace that is too
+    many (:mod:`lnamespace.controller.lclusters.decision`).
 
     Parameters
     ----------
@@ -65,16 +65,16 @@ class ContentQuota:
     def __init__(self, limits: ContentLimits, definitions: Callable[[str], frozenset[str]]) -> None:
         self._limits = limits
         self._definitions = definitions
-        self._making: Counter[tuple[str, GroupResource]] = Counter()
-        self._settled = asyncio.Event()
+        self._creating: Counter[tuple[str, GroupResource]] = Counter()
+        self._changed = asyncio.Event()
 
     def counts(self, call: TenantCall) -> bool:
-        """Return whether a request is about what is limited."""
-        return call.request.resource.group_resource in _LIMITED and makes(call)
+        """Return whether a request may create an object that is limited."""
+        return call.request.resource.group_resource in _LIMITED and creates_object(call)
 
     @asynccontextmanager
     async def counted(self, call: TenantCall, tenant: ServedTenant) -> AsyncIterator[None]:
-        """Count what a request makes, for as long as it is not known otherwise.
+        """Count the object that a request creates, until a watch reports it.
 
         Raises
         ------
@@ -91,21 +91,21 @@ class ContentQuota:
                 break
             if len(there) >= limit:
                 raise _exceeded(call, len(there), limit)
-            if len(there) + self._making[key] < limit:
+            if len(there) + self._creating[key] < limit:
                 break
-            await self._settled.wait()  # Those under way may fail, and leave room.
-        self._making[key] += 1
+            await self._changed.wait()  # Requests under way may fail, and leave room.
+        self._creating[key] += 1
         try:
             yield
         finally:
-            asyncio.get_running_loop().call_later(_SEEN_SECONDS, self._settle, key)
+            asyncio.get_running_loop().call_later(_SEEN_SECONDS, self._release, key)
 
-    def _settle(self, key: tuple[str, GroupResource]) -> None:
-        self._making[key] -= 1
-        if not self._making[key]:
-            del self._making[key]
-        self._settled.set()
-        self._settled = asyncio.Event()
+    def _release(self, key: tuple[str, GroupResource]) -> None:
+        self._creating[key] -= 1
+        if not self._creating[key]:
+            del self._creating[key]
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def _limit(self, tenant: ServedTenant, resource: GroupResource) -> int:
         limits = self._limits.of(tenant.cluster)

@@ -1,4 +1,4 @@
-"""Who asked for a certificate: upstream, the gateway asks for everybody."""
+"""The requester of a certificate: upstream, all requests are the gateway's."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 async def kept_requester(upstream: Upstream, call: TenantCall) -> str:
-    """Return who asked, as a write of a certificate's request has to say it again.
+    """Return the requester to write into a CertificateSigningRequest.
 
-    It is empty for a call that keeps what is there, as most patches do.
+    It is empty for a call that keeps the annotation, as most patches do.
     """
     request = call.request
     media_type = media_type_of(call.exchange.request.value("content-type"))
@@ -38,7 +38,7 @@ async def kept_requester(upstream: Upstream, call: TenantCall) -> str:
 
 
 def with_requester(body: bytes, requester: str) -> bytes:
-    """Return a request in upstream spelling that says who asked."""
+    """Return a request in upstream spelling with its requester."""
     if not requester:
         return body
     subject = _decode_object(body)

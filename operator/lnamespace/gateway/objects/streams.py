@@ -46,5 +46,5 @@ async def splice(
 async def _copy(source: Chunks, target: asyncio.Transport, gate: WriteGate) -> None:
     while data := await source.take():
         target.write(data)
-        await gate.passed()
+        await gate.drain()
     target.close()

@@ -1,8 +1,7 @@
-"""PersistentVolumes that a provisioner made, for the tenant whose claim they are.
+"""PersistentVolumes that a provisioner created for a claim of a tenant.
 
-Their names are the same upstream and do not say whose they are, so that the account by which the
-gateway reads and writes cluster-scoped objects could write everybody's, and has to look at
-everybody's where no policy of the platform marks them.
+Their names are the same upstream, and do not name a tenant. The gateway's account could write those
+of everybody, and has to read those of everybody where no policy of the platform labels them.
 """
 
 from collections.abc import Callable
@@ -25,7 +24,7 @@ def no_volume_is_marked(_tenant: str) -> bool:
 
 
 async def confirm_own_volume(upstream: Upstream, call: TenantCall) -> None:
-    """Let a call pass unless it writes the volume of somebody else.
+    """Refuse a write of a volume that is not the tenant's.
 
     Raises
     ------

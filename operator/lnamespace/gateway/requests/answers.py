@@ -28,7 +28,7 @@ _STEP = 16 * 1024
 
 
 class UpstreamRefused(Exception):
-    """The API server answered a request of ours by an error, which is the client's answer."""
+    """The API server answered our request with an error, which the client is sent."""
 
     def __init__(self, status: int, headers: Headers, body: bytes) -> None:
         super().__init__(f"answered {status}")
@@ -60,7 +60,7 @@ def _is_json(headers: Headers) -> bool:
 def _status_of(status: int) -> bytes:
     """Return a Status instead of a text: priority and fairness refuses by text, for one.
 
-    The text may be of anything between here and the API server: nobody can translate it.
+    The text may be of any proxy before the API server, and cannot be translated.
     """
     phrase = responses.get(status, "Unknown Error")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -90,22 +90,22 @@ async def send_events(
     lines: AsyncIterator[bytes],
     translate: Callable[[bytes], bytes | None],
 ) -> None:
-    """Send the events of a watch as they come, and by an ERROR event what ends it early.
+    """Send the events of a watch as they come, and an ERROR event where it fails.
 
-    Others may run after every few of them: a watch that begins sends all that is there.
+    Others may run after every few of them: a new watch sends all objects.
 
     Parameters
     ----------
     translate
-        From an event of the API server to that for the client; None: it is not told.
+        Returns the event for the client, from that of the API server; None: it is not sent.
     """
-    told = 0
+    size = 0
     try:
         async with aclosing(lines) as open_lines:  # type: ignore[type-var]
             async for line in open_lines:
-                told += len(line)
-                if told > _STEP:
-                    told = len(line)
+                size += len(line)
+                if size > _STEP:
+                    size = len(line)
                     await asyncio.sleep(0)
                 event = translate(line)
                 if event is not None:
@@ -113,7 +113,7 @@ async def send_events(
     except Refused as refused:
         await exchange.send(encoding.encode_event(_error_event(refused.status)))
     except (ClusterError, UpstreamRefused):
-        # As the API server ends a watch when it stops: the client goes on at its place.
+        # As the API server ends a watch when it stops: the client resumes where it was.
         pass
     await exchange.end()
 
@@ -125,7 +125,7 @@ def _error_event(status: ApiStatus) -> bytes:
 async def refuse(exchange: Exchange, refused: Refused) -> None:
     """Answer with a refusal in Kubernetes' words."""
     # client-go reads no Status where it asks for aggregated discovery, and shows text as it is.
-    # kubectl asks that first, and told who has no access "unknown" instead of whom to ask.
+    # kubectl asks that first, and showed people without access "unknown" instead of the advice.
     as_text = refused.status.code == FORBIDDEN and _DISCOVERY in exchange.request.value("accept")
     headers = [("Content-Type", _TEXT if as_text else JSON), NOT_CACHED]
     patience = (refused.status.details or {}).get("retryAfterSeconds")

@@ -8,7 +8,7 @@ from lnamespace.gateway.fairness.shares import Share
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.requests.answer_encodings import AnswerEncoding, JsonEncoding
-from lnamespace.gateway.upstream.requests import Acting
+from lnamespace.gateway.upstream.requests import UpstreamIdentity
 from lnamespace.rbac.attributes import User
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.confinement.kinds import expansion_of
@@ -23,23 +23,22 @@ async def _never() -> None:
 
 @dataclass(frozen=True)
 class TenantCall:
-    """A request in tenant spelling that was authorized.
+    """An authorized request, in tenant spelling.
 
     Parameters
     ----------
     person
-        Who made the request, for the platform's audit log; not whom they act as.
+        The sender of the request, for the platform's audit log; not the impersonated user.
     headers
-        What goes upstream of the client's headers.
+        The headers for the request upstream.
     base
         What the paths of this cluster begin with at the address that the client uses.
-    pin
-        Of the metadata of the one object that a write may meet, its resource version or its uid;
-        empty: any.
+    preconditions
+        The ``uid`` or ``resourceVersion`` of the only object that a write may change; empty: any.
     user
-        Whom they act as inside the tenant's cluster.
+        The user inside the tenant's cluster, after impersonation.
     share
-        What the request has of what all tenants share.
+        The request's share of memory and thread time.
     other_resources
         Returns when the tenant is served other resources than in this view.
     """
@@ -51,32 +50,32 @@ class TenantCall:
     headers: Headers = ()
     encoding: AnswerEncoding = field(default_factory=JsonEncoding)
     base: str = ""
-    pin: Mapping[str, str] = field(default_factory=dict)
+    preconditions: Mapping[str, str] = field(default_factory=dict)
     user: User | None = None
     share: Share = field(default_factory=Share)
     other_resources: Callable[[], Awaitable[object]] = _never
 
     @property
-    def acting(self) -> Acting:
-        """Return who acts upstream: for what RBAC gives to the tenant's account that, else us.
+    def identity(self) -> UpstreamIdentity:
+        """Return the identity upstream: the tenant's account in its namespaces and API groups.
 
-        That are its namespaces and its own API groups. No webhook is asked about a read.
+        For everything else it is the gateway's own. No webhook is asked about a read.
         """
         request = self.request
         reads = request.verb in READ_VERBS and request.subresource not in CONNECTIONS
         user = None if reads else self.user
         if request.resource.namespaced or request.resource.custom:
-            return Acting(self.view.tenant, self.person, user)
-        return Acting("", self.person, user)
+            return UpstreamIdentity(self.view.tenant, self.person, user)
+        return UpstreamIdentity("", self.person, user)
 
     @property
     def over_namespaces(self) -> bool:
-        """Return whether objects of all the tenant's namespaces are asked for."""
+        """Return whether the request is for objects of all the tenant's namespaces."""
         return self.request.resource.namespaced and not self.request.namespace
 
     @property
     def accept(self) -> str:
-        """Return what of the client's header Accept the API server is asked for."""
+        """Return the header Accept of the request upstream."""
         return next((value for name, value in self.headers if name == "accept"), "")
 
     def hold(self, size: int) -> None:
@@ -100,10 +99,10 @@ class TenantCall:
 
     @property
     def writes_last_applied(self) -> bool:
-        """Return whether kubectl writes what it has read in the annotation, after an apply.
+        """Return whether kubectl writes the last-applied annotation, after an apply.
 
-        The API server writes the annotation too, in upstream spelling: so what kubectl read is
-        another value than what is stored, and it was in conflict with itself.
+        The API server writes the annotation too, in upstream spelling. kubectl read it in tenant
+        spelling, and was in conflict with itself.
         """
         return self.parameter("fieldManager") == "kubectl-last-applied"
 

@@ -26,4 +26,4 @@ async def read_stored(upstream: Upstream, call: TenantCall) -> UpstreamResponse:
     target = upstream_target(read_request(call), call.view)
     # The client of a write may have asked for a table, or for a stream.
     kept = (each for each in call.headers if each[0] != "accept")
-    return await upstream.send("GET", target, call.acting, (*kept, ("accept", JSON)))
+    return await upstream.send("GET", target, call.identity, (*kept, ("accept", JSON)))

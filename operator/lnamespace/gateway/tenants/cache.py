@@ -50,13 +50,13 @@ _CLASSES = (
     Resource("resource.k8s.io", "v1", "DeviceClass", "deviceclasses"),
     Resource("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses"),
 )
-"""Kubernetes' own kinds of which the platform may publish objects."""
+"""The built-in kinds of which the platform may publish objects."""
 _RBAC = (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
 
 _Groups = tuple[DiscoveredGroup, ...]
 Changed = Callable[[WatchedObject | None, WatchedObject | None], None]
 BindingListener = Callable[[WatchedObject | None, WatchedObject | None, int], None]
-"""Called with a RoleBinding as it was and is, and the newest version of any that is known."""
+"""Called with a RoleBinding as it was and is, and the newest version of any RoleBinding."""
 ServedListener = Callable[[LCluster | None, LCluster | None], None]
 """Called with None and an LCluster before it is served, and with it and None when it is gone."""
 
@@ -109,26 +109,26 @@ class Tenants:
         return frozenset(each.name for each in found if each.labels.get(label) == name)
 
     async def run(self) -> None:
-        """Keep everything current."""
+        """Run discovery and the reflectors."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.discovery.keep())
             for reflector in self._reflectors:
                 group.create_task(reflector.run())
 
-    async def synced(self) -> None:
-        """Return when everything is known."""
+    async def wait_synced(self) -> None:
+        """Wait until all caches have synced."""
         await self.discovery.refresh()
         for reflector in self._reflectors:
             await reflector.synced.wait()
 
     @property
     def bindings_version(self) -> int:
-        """Return the newest version of any RoleBinding that is known."""
+        """Return the newest version of any RoleBinding that was observed."""
         return self._stores[ROLE_BINDING.plural].told
 
     @property
-    def current(self) -> bool:
-        """Return whether everything is known."""
+    def has_synced(self) -> bool:
+        """Return whether all caches have synced."""
         return all(reflector.synced.is_set() for reflector in self._reflectors)
 
     def _reflect(self, client: Client) -> Iterator[Reflector[WatchedObject]]:
@@ -158,7 +158,7 @@ class Tenants:
         self._stores[resource.plural] = store
         return Reflector(client, resource, store, read_watched, selector)
 
-    # What the watches tell.
+    # The listeners of the stores.
 
     def _cluster_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
         name = (new or old).name  # type: ignore[union-attr]
@@ -174,7 +174,7 @@ class Tenants:
                 self._notify(gone.cluster, None)
             known = None
         if cluster and known:
-            known.use(cluster)
+            known.set_lcluster(cluster)
         elif cluster:
             self._notify(None, cluster)
             self._tenants[name] = tenant = ServedTenant(cluster, self._view(cluster), self._roles)
@@ -185,7 +185,7 @@ class Tenants:
             self._served(old, new)
 
     def _fill(self, tenant: ServedTenant) -> None:
-        """Give a new tenant what is known of it already."""
+        """Add cached objects to a new tenant, which may have come before its LCluster."""
         name, label = tenant.name, self._names.lcluster_label
         for namespace in self._stores[NAMESPACE.plural]:
             if namespace.labels.get(label) == name:
@@ -219,7 +219,7 @@ class Tenants:
 
     def _definition_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
         del old, new
-        self.discovery.hint()
+        self.discovery.request_refresh()
 
     def _rbac_changed(
         self, plural: str, old: WatchedObject | None, new: WatchedObject | None
@@ -243,16 +243,16 @@ class Tenants:
     def _class_changed(
         self, resource: Resource, old: WatchedObject | None, new: WatchedObject | None
     ) -> None:
-        """Renew the views after a change of what every tenant sees of the platform.
+        """Renew the views after a change of a published object.
 
-        Not after one of any other object: each LCluster brings a role for its managers, and with a
-        thousand of them half of the gateway's time went into views that were as before.
+        A change of any other object is ignored: each LCluster has a role for its managers, and with
+        a thousand of them half of the gateway's time went into views that had not changed.
         """
         if tenant := self._tenants.get(self._default_classes.change(_named(resource), old, new)):
-            tenant.see(self._view(tenant.cluster, self._tables), self._roles)
+            tenant.set_view(self._view(tenant.cluster, self._tables), self._roles)
         if not any(each and self._is_published(resource, each) for each in (old, new)):
             return
-        # A list brings all at once: the views are made anew once, after it.
+        # A list changes many objects at once: the views are renewed once, after it.
         if not self._stale:
             asyncio.get_running_loop().call_soon(self._renew_views)
         self._stale = True
@@ -263,18 +263,18 @@ class Tenants:
             return True
         return resource == PRIORITY_CLASS and self._is_default_priority(item)
 
-    # What follows from it.
+    # The views that follow from them.
 
     def _renew_views(self) -> None:
         self._stale = False
         self._shown = self._published_names()
         roles = self._published_roles()
         if roles != self._roles:
-            # Otherwise a definition of one tenant had every watch of all others confirmed anew.
+            # Otherwise a definition of one tenant would recheck the rights of all watches.
             self._roles = roles
         known, self._tables = self._tables, {}
         for tenant in self._tenants.values():
-            tenant.see(self._view(tenant.cluster, known), self._roles)
+            tenant.set_view(self._view(tenant.cluster, known), self._roles)
 
     def _published_roles(self) -> Mapping[str, RbacRole]:
         store = self._stores.get(CLUSTER_ROLE.plural)
@@ -309,7 +309,7 @@ class Tenants:
     def _view(
         self, cluster: LCluster, known: Mapping[_Groups, ResourceTable] = MappingProxyType({})
     ) -> View:
-        """Return the names of a tenant; tables that are known already are not made again."""
+        """Return the view of a tenant; resource tables are reused."""
         name = cluster.name
         groups = TenantGroups(name, self._published)
         mine = tuple(each for each in self.discovery.groups if groups.down(each.name) is not None)

@@ -1,4 +1,4 @@
-"""The namespaces of one tenant, and objects of the platform's cluster as watches tell of them."""
+"""The namespaces of one tenant, and watched objects of the platform's cluster."""
 
 import asyncio
 import time
@@ -11,13 +11,13 @@ from lnamespace.kube.answers import version_of
 from lnamespace.kube.objects import Key
 
 NamespaceListener = Callable[[str, bool], None]
-"""Called with a namespace in upstream spelling, and whether it is there."""
+"""Called with a namespace in upstream spelling, and whether it exists."""
 
 
 _GRANT_SECONDS = 10.0
-"""How long a request waits until a new namespace can be worked in."""
+"""How long a request waits until the tenant has its rights in a new namespace."""
 _FRESH_SECONDS = 10.0
-"""How long the API server may take to know of a RoleBinding that its watches told."""
+"""How long the API server's authorizer may be behind our watch of RoleBindings."""
 
 
 class _WatchedMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -63,8 +63,8 @@ def read_watched(raw: bytes | msgspec.Raw) -> WatchedObject:
     metadata = _object.decode(raw).metadata
     version = version_of(metadata.resource_version)
     ends = bool(metadata.deletion_timestamp)
-    place = metadata.namespace, metadata.name
-    return WatchedObject(*place, version, metadata.labels, bytes(raw), ends)
+    namespace, name = metadata.namespace, metadata.name
+    return WatchedObject(namespace, name, version, metadata.labels, bytes(raw), ends)
 
 
 class TenantNamespaces:
@@ -85,50 +85,47 @@ class TenantNamespaces:
         return len(self._there)
 
     def all(self) -> list[str]:
-        """Return those with anything to list in them, in the order in which the API server lists.
-
-        One that is being deleted loses the tenant's RoleBinding on the way, and is as good as gone.
-        """
+        """Return those that are not closed, in the order in which the API server lists."""
         return sorted(each for each in self._there if not self.closed(each))
 
     def closed(self, namespace: str) -> bool:
-        """Return whether a namespace is being deleted, and the tenant can do nothing in it."""
+        """Return whether a namespace is terminating, and the tenant's RoleBinding is deleted."""
         return namespace in self._terminating and namespace not in self._granted
 
     def add(self, namespace: str, *, terminating: bool = False) -> None:
-        """Take a namespace in, or note that it is being deleted."""
+        """Add a namespace, or record that it is terminating."""
         closed = self.closed(namespace)
         if terminating:
             self._terminating.add(namespace)
         if namespace not in self._there:
             self._there.add(namespace)
-            self._tell(namespace, there=True)
-        self._tell_closed(namespace, closed)
+            self._notify(namespace, there=True)
+        self._notify_closed(namespace, closed)
 
     def remove(self, namespace: str) -> None:
         """Forget a namespace."""
         if namespace in self._there:
             self._there.discard(namespace)
             self._terminating.discard(namespace)
-            self._tell(namespace, there=False)
+            self._notify(namespace, there=False)
 
     def grant(self, namespace: str, *, granted: bool) -> None:
-        """Note whether the tenant's account is bound in a namespace."""
+        """Record whether the tenant's account is bound in a namespace."""
         closed = self.closed(namespace)
         if granted:
             self._granted.setdefault(namespace, time.monotonic())
         else:
             self._granted.pop(namespace, None)
-        self._tell_closed(namespace, closed)
+        self._notify_closed(namespace, closed)
         self._wake()
 
-    def fresh(self, namespace: str) -> bool:
+    def recently_granted(self, namespace: str) -> bool:
         """Return whether the API server may not know yet of the tenant's rights in a namespace."""
         granted = self._granted.get(namespace)
         return granted is not None and time.monotonic() - granted < _FRESH_SECONDS
 
-    async def usable(self, namespace: str, seconds: float = _GRANT_SECONDS) -> bool:
-        """Wait until a new namespace can be worked in; return whether it can."""
+    async def wait_usable(self, namespace: str, seconds: float = _GRANT_SECONDS) -> bool:
+        """Wait until the tenant has its rights in a new namespace; return whether it has."""
         if self._is_usable(namespace):
             return True
         try:
@@ -144,8 +141,8 @@ class TenantNamespaces:
     def _is_usable(self, namespace: str) -> bool:
         return namespace in self._there and namespace in self._granted
 
-    async def ends(self, namespace: str, seconds: float) -> bool:
-        """Return whether a namespace is closed or gone, or is so within some seconds."""
+    async def wait_ended(self, namespace: str, seconds: float) -> bool:
+        """Wait until a namespace is closed or deleted; return whether it is."""
         try:
             async with asyncio.timeout(seconds):
                 while namespace in self._there and not self.closed(namespace):
@@ -155,15 +152,15 @@ class TenantNamespaces:
         return True
 
     def listen(self, listener: NamespaceListener) -> Callable[[], None]:
-        """Call a listener at each change; return what ends that."""
+        """Call a listener at each change; return a function to stop it."""
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 
-    def _tell_closed(self, namespace: str, was_closed: bool) -> None:
+    def _notify_closed(self, namespace: str, was_closed: bool) -> None:
         if self.closed(namespace) and not was_closed:
-            self._tell(namespace, there=False)
+            self._notify(namespace, there=False)
 
-    def _tell(self, namespace: str, *, there: bool) -> None:
+    def _notify(self, namespace: str, *, there: bool) -> None:
         for listener in list(self._listeners):
             listener(namespace, there)
         self._wake()

@@ -1,9 +1,9 @@
 """How many objects each tenant has, counted a few requests a second.
 
-The API server says how many objects a list would have beside its first one. So a count is a list
-of one object for each kind and namespace, as the tenant, which costs the same for ten objects and
-for ten thousand. No more than some requests are sent in a second, however many tenants there are:
-with more of them each is counted more seldom.
+The API server returns how many objects a limited list leaves out (``remainingItemCount``). So a
+count is a list of one object for each kind and namespace, as the tenant, which costs the same for
+ten objects and for ten thousand. The rate of requests is bounded: with more tenants each is counted
+more seldom.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import msgspec
 from lnamespace.errors import ClusterError, Forbidden, NotFound
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.tenant import ServedTenant
-from lnamespace.gateway.upstream.requests import Acting, Upstream
+from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.kube.answers import decode
 from lnamespace.translate.names.view import View
 from lnamespace.translate.protocol.resources import ResourceType
@@ -28,7 +28,7 @@ PAUSE = 0.1
 LEAST_SECONDS = 600.0
 """Between two counts of one tenant."""
 
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 _PERSON = "lnamespace-gateway"
 _HEADERS = (("accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"),)
 _TWICE = frozenset({"events.k8s.io"})
@@ -82,11 +82,11 @@ class ObjectCounter:
                 except ClusterError as error:
                     about = {"lcluster": tenant.name, "error": str(error)}
                     log.info("the objects of an LCluster were not counted", extra=about)
-                    await asyncio.sleep(_LOOK_SECONDS)
-            await asyncio.sleep(_LOOK_SECONDS)
+                    await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
 
     def _due(self) -> Iterator[ServedTenant]:
-        """Yield the tenants that are to be counted, those first that never were."""
+        """Yield the tenants to count, those that were never counted first."""
         for name in self._known.keys() - {each.name for each in self.tenants}:
             del self._known[name]
         now = time.monotonic()
@@ -100,17 +100,17 @@ class ObjectCounter:
         return known.at if known and known.uid == tenant.cluster.uid else float("-inf")
 
     async def _count(self, tenant: ServedTenant) -> None:
-        objects, acting = 0, Acting(tenant.name, _PERSON)
+        objects, identity = 0, UpstreamIdentity(tenant.name, _PERSON)
         for path in list(counted_paths(tenant.view, tenant.namespaces.all())):
             with suppress(Forbidden, NotFound):  # the namespace or the kind has just gone
-                objects += count_of(await self.upstream.read(path, acting, _HEADERS))
+                objects += count_of(await self.upstream.read(path, identity, _HEADERS))
             await asyncio.sleep(self.pause)
         found = ObjectCount(tenant.cluster.uid, objects, time.monotonic())
         self._known[tenant.name] = found
 
 
 def count_of(page: bytes) -> int:
-    """Return how many objects there are, by a list of the first one, whatever is in that.
+    """Return how many objects there are, from a list of the first one.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def count_of(page: bytes) -> int:
 def counted_paths(view: View, namespaces: list[str]) -> Iterator[str]:
     """Yield the lists, of one object each, that together count what a tenant's account reaches.
 
-    That are the objects in its namespaces, and its own cluster-scoped custom resources.
+    These are the objects in its namespaces, and its own cluster-scoped custom resources.
 
     Parameters
     ----------

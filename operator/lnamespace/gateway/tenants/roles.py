@@ -1,7 +1,7 @@
-"""The Roles and bindings of one tenant, as the watches tell of them; pure.
+"""The Roles and bindings of one tenant, as watched; pure.
 
-What changes is translated and decoded when somebody asks next, and nothing else: a tenant's other
-objects and their indexes stay.
+A changed object is translated and decoded when the authorizer is next used. The other objects and
+their indexes stay.
 """
 
 import logging
@@ -43,8 +43,8 @@ class TenantRoles:
         self._changed: set[_Id] = set()
         self._authorizer = self._anew()
 
-    def see(self, view: View, published: Mapping[str, RbacRole]) -> None:
-        """Use other names and published ClusterRoles; everything is read again."""
+    def set_view(self, view: View, published: Mapping[str, RbacRole]) -> None:
+        """Replace the view and the published ClusterRoles; all objects are decoded again."""
         self._view, self._published = view, published
         self._values = {}
         self._changed = set(self._items)
@@ -98,7 +98,7 @@ class TenantRoles:
                 return at_any_depth(decode_role, body)
             return at_any_depth(decode_binding, body)
         except (Refused, *UNREADABLE) as error:
-            # It gives nobody anything, and takes nothing away from others.
+            # It is ignored, and the other objects count.
             about = {"kind": plural, "object": item.name, "error": str(error)}
             log.warning("an RBAC object of a tenant cannot be read", extra=about)
             return None

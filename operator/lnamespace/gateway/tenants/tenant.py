@@ -1,4 +1,4 @@
-"""One tenant: its LCluster, its names, its namespaces, and what its people may do."""
+"""One tenant: its LCluster, its names, its namespaces, and the rights of its users."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -49,7 +49,7 @@ class ServedTenant:
         return self._view
 
     def entries(self) -> ActiveEntries:
-        """Return who is listed now."""
+        """Return the entries of the lists that count now."""
         now = datetime.now(UTC)
         known = self._entries
         if known is None or (known.changes_at and known.changes_at <= now):
@@ -61,7 +61,7 @@ class ServedTenant:
         """Return the authorizer with the tenant's present roles and bindings."""
         return self._roles.authorizer
 
-    def use(self, cluster: LCluster) -> None:
+    def set_lcluster(self, cluster: LCluster) -> None:
         """Update the LCluster."""
         self.cluster = cluster
         self.totals.totals = parse_amounts(cluster.spec.quota, up=False)
@@ -69,15 +69,15 @@ class ServedTenant:
         self._wake()
 
     def end(self) -> None:
-        """Let everybody's watches and streams end: the LCluster is gone."""
+        """Wake all watches and streams, which then end: the LCluster is deleted."""
         self._wake()
 
-    def see(self, view: View, published: Mapping[str, RbacRole]) -> None:
+    def set_view(self, view: View, published: Mapping[str, RbacRole]) -> None:
         """Update the names, after a CustomResourceDefinition came or went."""
         if view != self._view or published is not self._published:
             self._view = replace(view, namespaces=self.namespaces)
             self._published = published
-            self._roles.see(view, published)
+            self._roles.set_view(view, published)
             self._wake()
 
     def put(self, plural: str, item: WatchedObject) -> None:
@@ -91,14 +91,14 @@ class ServedTenant:
         self._wake()
 
     def changed(self) -> Coroutine[Any, Any, None]:
-        """Return what waits until what anybody may do changes, or an entry expires.
+        """Return a coroutine that ends when rights may have changed, or an entry expires.
 
-        It is about the time after this call, and not after it is first waited for.
+        It includes changes between this call and the time when it is awaited.
         """
         return _set_or_time(self._changed, self.entries().changes_at)
 
     async def other_resources(self, resources: ResourceTable) -> None:
-        """Return when the tenant is served other resources than these."""
+        """Wait until the tenant is served other resources than these."""
         while self._view.resources == resources:
             await self._changed.wait()
 

@@ -1,8 +1,8 @@
-"""What is over the share of a namespace: ask the controller for more, and try again for a moment.
+"""Ask the controller for a larger share of a quota, and retry the request for a moment.
 
-A namespace has a share of each total of ``spec.quota``, and the API server knows nothing else. What
-it refuses may be within the total: an Event tells the controller, which moves what others do not
-use. What is over the total is refused at once, in the words of the total.
+A namespace has a share of each total of ``spec.quota``, and the API server enforces the share
+alone. A request that it refuses may be within the total: an Event asks the controller to move the
+unused share of other namespaces. A request over the total is refused at once, with the total.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class TenantTotals:
     totals
         From ``spec.quota``; empty where the tenant has none.
     used
-        What the ResourceQuotas of the shares say, by namespace in upstream spelling.
+        The used amounts of the shares' ResourceQuotas, by namespace in upstream spelling.
     """
 
     totals: Amounts = field(default_factory=dict)
@@ -61,14 +61,14 @@ class TenantTotals:
         return ShownTotals(format_amounts(self.totals), format_amounts(used))
 
     def has_room(self, refusal: ShareRefusal) -> bool:
-        """Return whether what was refused would be within the totals."""
+        """Return whether the refused request would be within the totals."""
         return all(
             resource in self.totals and self.used_of(resource) + requested <= self.totals[resource]
             for resource, requested in refusal.requested.items()
         )
 
-    def told(self, message: str, refusal: ShareRefusal) -> str:
-        """Return a refusal of a share in the words of the totals."""
+    def refusal_message(self, message: str, refusal: ShareRefusal) -> str:
+        """Return the message of a refusal with the totals instead of the share."""
         parts = {
             "requested": refusal.requested,
             "used": {each: self.used_of(each) for each in refusal.requested},
@@ -112,7 +112,7 @@ async def send_within_total(
     totals: TenantTotals,
     send: Callable[[], Awaitable[UpstreamResponse]],
 ) -> Answer:
-    """Send a request; while its share is too small and the total is not, send it again.
+    """Send a request; send it again while it exceeds its share and not the total.
 
     Raises
     ------
@@ -129,7 +129,7 @@ async def send_within_total(
             return response, body
         if not totals.has_room(refusal) or time.monotonic() > until:
             answer = msgspec.json.decode(body)
-            answer["message"] = totals.told(message, refusal)
+            answer["message"] = totals.refusal_message(message, refusal)
             return response, msgspec.json.encode(answer)
         if not asked:
             await _ask(upstream, call, message)
@@ -147,7 +147,7 @@ def _message(response: UpstreamResponse, body: bytes) -> str:
 
 
 async def _ask(upstream: Upstream, call: TenantCall, message: str) -> None:
-    """Tell the controller what was refused, as Kubernetes' own controllers tell it."""
+    """Create the Event of a refusal for the controller, as Kubernetes' controllers do."""
     namespace = call.view.namespace_up(call.request.namespace)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     quota = {"apiVersion": "v1", "kind": RESOURCE_QUOTA.kind, "name": SHARE_QUOTA}
@@ -163,5 +163,5 @@ async def _ask(upstream: Upstream, call: TenantCall, message: str) -> None:
         "count": 1,
     }
     path, headers = EVENT.path(namespace=namespace), (("content-type", JSON), ("accept", JSON))
-    response = await upstream.send("POST", path, call.acting, headers, msgspec.json.encode(event))
+    response = await upstream.send("POST", path, call.identity, headers, msgspec.json.encode(event))
     await response.read()

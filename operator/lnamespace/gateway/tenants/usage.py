@@ -11,7 +11,7 @@ from lnamespace.metrics.gateway import GatewayMetrics
 
 @dataclass(frozen=True)
 class TenantUsage:
-    """The sources of the use of all tenants."""
+    """The sources of the tenants' usage metrics."""
 
     tenants: Tenants
     objects: ObjectCounter

@@ -1,7 +1,7 @@
-"""What the gateway knows of all PersistentVolumes, by one watch for all tenants.
+"""A cache of all PersistentVolumes, by one watch for all tenants.
 
-How much storage each tenant has, which is the capacity of the volumes that are claimed in its
-namespaces, and whether the platform's policy has marked all of those.
+It sums up the storage of each tenant, which is the capacity of the volumes that are claimed in its
+namespaces, and knows whether the platform's policy has labelled all of them.
 """
 
 from collections import Counter, defaultdict
@@ -51,7 +51,7 @@ class VolumeSize:
     Parameters
     ----------
     marked
-        The tenant in its mark; empty without one.
+        The tenant in its label ``claimed-by``; empty without it.
     """
 
     key: Key
@@ -62,7 +62,7 @@ class VolumeSize:
 
     @property
     def tenant(self) -> str:
-        """Return the tenant whose claim it is, if there is one of that name."""
+        """Return the tenant of the claim's namespace, by its name."""
         return tenant_of_name(self.namespace)
 
     @property
@@ -110,14 +110,14 @@ class VolumeSizes:
         await self._reflector.run()
 
     def by_tenant(self) -> Mapping[str, float]:
-        """Return the bytes that are claimed in namespaces that begin as those of a tenant."""
+        """Return the claimed bytes by the tenant that a namespace's name begins with."""
         found: dict[str, float] = defaultdict(float)
         for volume in self._store:
             found[volume.tenant] += volume.size
         return found
 
     def all_marked(self, tenant: str) -> bool:
-        """Return whether the tenant's volumes are known, and all of them bear its mark."""
+        """Return whether the cache has synced, and all volumes of the tenant have its label."""
         return self._reflector.synced.is_set() and not self._unmarked[tenant]
 
     def _count(self, old: VolumeSize | None, new: VolumeSize | None) -> None:

@@ -20,25 +20,25 @@ class _Refusal(msgspec.Struct, frozen=True):
 
 
 async def send_until_granted(
-    send: Callable[[], Awaitable[UpstreamResponse]], fresh: Callable[[], bool]
+    send: Callable[[], Awaitable[UpstreamResponse]], recently_granted: Callable[[], bool]
 ) -> UpstreamResponse:
-    """Return an answer; send again what the API server refuses for a right that is new.
+    """Send a request, and send it again while it is refused for a right that is new.
 
-    The API server's authorizer learns of a RoleBinding by a watch of its own, which may be later
-    than ours: ``helm install --create-namespace`` was refused its first Secret on a busy machine. A
-    request that the authorizer refuses has done nothing, so it can be sent again.
+    The API server's authorizer watches RoleBindings too, and its watch may be behind ours: ``helm
+    install --create-namespace`` was refused its first Secret on a busy machine. A request that the
+    authorizer refuses has done nothing, so it can be sent again.
 
     Parameters
     ----------
-    fresh
-        Whether the binding is so new that the API server may not know of it.
+    recently_granted
+        Returns whether the binding is so new that the API server may not know of it.
     """
     while True:
         response = await send()
         if response.status != 403:
             return response
         refusal = await response.read()
-        if not (fresh() and _lacks_rights(refusal)):
+        if not (recently_granted() and _lacks_rights(refusal)):
             return response
         await asyncio.sleep(_PAUSE)
 

@@ -25,18 +25,18 @@ ACCOUNT_PREFIX = f"system:serviceaccount:{ACCOUNTS_NAMESPACE}:"
 
 
 @dataclass(frozen=True)
-class Acting:
-    """The account that acts upstream: a tenant in its namespaces, or the gateway.
+class UpstreamIdentity:
+    """The account that a request is sent as: a tenant's in its namespaces, or the gateway's.
 
     Parameters
     ----------
     tenant
         Empty: the gateway's own account, for cluster-scoped objects.
     person
-        The name of whoever made the request, for the audit log.
+        The name of the sender, for the audit log.
     user
-        Whom they act as inside the tenant's cluster, for its webhooks; None for a read, about
-        which no webhook is asked.
+        The user inside the tenant's cluster, for its webhooks; None for a read, which calls no
+        webhook.
     """
 
     tenant: str = ""
@@ -44,7 +44,7 @@ class Acting:
     user: User | None = None
 
     def headers(self, account: str) -> Headers:
-        """Return the headers that tell the API server who acts.
+        """Return the impersonation headers.
 
         Parameters
         ----------
@@ -64,13 +64,13 @@ class Acting:
 
 
 def acting_value(user: User) -> str:
-    """Return who acts inside a tenant's cluster, for its webhooks."""
+    """Return the user inside the tenant's cluster as JSON, for its webhooks."""
     info = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra}
     return msgspec.json.encode({key: each for key, each in info.items() if each}).decode()
 
 
 class ReviewedSelf(msgspec.Struct, frozen=True):
-    """Whom the API server takes the sender of a request for."""
+    """The user that the API server takes the sender of a request for."""
 
     username: str = ""
     groups: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class Upstream:
         self._account = ""
 
     async def find_account(self) -> None:
-        """Find out as whom the gateway is logged in.
+        """Find the account that the gateway is logged in as.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Upstream:
         self,
         method: str,
         target: str,
-        acting: Acting,
+        identity: UpstreamIdentity,
         headers: Headers = (),
         body: bytes = b"",
         *,
@@ -140,17 +140,17 @@ class Upstream:
         """
         token = await self._token()
         credentials = (("authorization", token),) if token else ()
-        sent = (*headers, *acting.headers(self._account), *credentials)
+        sent = (*headers, *identity.headers(self._account), *credentials)
         return await self._pool.send(method, target, sent, body, lasting=lasting)
 
     async def review_self(self, credentials: Headers = ()) -> UpstreamResponse:
-        """Ask whom the API server takes us for, or who sends certain credentials; 201 answers."""
+        """Ask for the user of some credentials, or of the gateway's; the answer has status 201."""
         return await self.review(_SELF_REVIEWS, _SELF_REVIEW, credentials)
 
     async def review(
         self, path: str, question: Mapping[str, Any], credentials: Headers = ()
     ) -> UpstreamResponse:
-        """Ask by an object that the API server fills in and does not keep; 201 answers.
+        """Create a review, which the API server answers and does not store; with status 201.
 
         Raises
         ------
@@ -158,9 +158,11 @@ class Upstream:
             There is no answer.
         """
         headers = (*credentials, ("content-type", JSON), ("accept", JSON))
-        return await self.send("POST", path, Acting(), headers, msgspec.json.encode(question))
+        return await self.send(
+            "POST", path, UpstreamIdentity(), headers, msgspec.json.encode(question)
+        )
 
-    async def read(self, target: str, acting: Acting, headers: Headers = ()) -> bytes:
+    async def read(self, target: str, identity: UpstreamIdentity, headers: Headers = ()) -> bytes:
         """Return the body of a GET.
 
         Raises
@@ -168,7 +170,7 @@ class Upstream:
         ClusterError
             It was not answered, or not by 200.
         """
-        response = await self.send("GET", target, acting, headers)
+        response = await self.send("GET", target, identity, headers)
         body = await response.read()
         if response.status != 200:
             raise error_of(response.status, body, response.value("retry-after"))

@@ -1,7 +1,7 @@
 """Watches over several namespaces of a tenant, as one.
 
-Each namespace has a watch of its own upstream. Namespaces join and leave. Whatever loses a
-namespace's place ends the whole by 410, so that the client lists again.
+Each namespace has its own watch upstream. Namespaces may be added and removed. When one watch
+cannot be resumed, the whole ends by 410, so that the client lists again.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from lnamespace.gateway.watches.resuming import (
     EventHead,
     Frontier,
     ResumeLog,
-    ToldOrder,
+    WatchHistory,
     bookmark,
     read_event,
 )
 from lnamespace.gateway.watches.watch_events import (
-    OpeningPlace,
-    ToldEvent,
+    OpeningSlot,
+    QueuedEvent,
     WaitingEvents,
     event_lines,
 )
@@ -36,7 +36,7 @@ from lnamespace.translate.protocol.status import expired
 _GRANT_PAUSE = 0.1
 _OPENING = 8
 _SHORTEST, _LONG = 1800, 3600
-"""Seconds that a watch lasts whose client asked for no time, as the API server has it."""
+"""The range of seconds that a watch lasts without a timeout, as in the API server."""
 
 
 Open = Callable[[MemberRequest], Awaitable[UpstreamResponse]]
@@ -44,7 +44,7 @@ Open = Callable[[MemberRequest], Awaitable[UpstreamResponse]]
 
 
 class MergedWatch:
-    """One watch of a client over namespaces that join and leave."""
+    """One watch of a client over namespaces that may be added and removed."""
 
     def __init__(
         self,
@@ -59,60 +59,64 @@ class MergedWatch:
         self._share = share or Share()
         self._open = open_
         self._log = log
-        self._told = ToldOrder(request.key, request.version, {})
+        self._history = WatchHistory(request.key, request.version, {})
         self._queue = WaitingEvents()
         self._members: dict[str, asyncio.Task[None]] = {}
         self._frontier = Frontier()
         self._replaying: set[str] = set()
-        self._owes_end = bool(request.initial_events) and request.bookmarks
+        self._end_due = bool(request.initial_events) and request.bookmarks
         self._begun = asyncio.Event()
         self.headers: Headers = ()
-        """Those of the first answer that began; all of them warn of the same version."""
+        """Those of the first answer; all of them have the same warnings."""
         self._refusal: Exception | None = None
         self._left: set[str] = set()
         self._joining: set[str] = set()
-        """Namespaces of which not all that was there when they joined is known to be told."""
+        """Namespaces whose initial events may not all have been sent."""
         self._bookmarked = "0"
         self._failure: Exception | None = None
         seconds = request.seconds or random.randint(_SHORTEST, _LONG)
         self._until = time.monotonic() + seconds
 
     def begin(self, namespaces: Iterable[str]) -> None:
-        """Watch the namespaces that there are now."""
+        """Start the watches of the present namespaces."""
         named = list(namespaces)
         if self._request.initial_events:
             self._replaying = set(named)
-        places = self._places(named)
-        known = {each: place for each, place in places.items() if place} if self._resumes else {}
-        self._told = self._log.begin(self._request.key, self._request.version, known)
-        for namespace, place in places.items():
-            if place or not self._resumes:
-                self._start(namespace, place, self._request.initial_events)
+        positions = self._positions(named)
+        known = (
+            {each: position for each, position in positions.items() if position}
+            if self._resumes
+            else {}
+        )
+        self._history = self._log.begin(self._request.key, self._request.version, known)
+        for namespace, position in positions.items():
+            if position or not self._resumes:
+                self._start(namespace, position, self._request.initial_events)
             else:
                 self.join(namespace)
 
     @property
     def _resumes(self) -> bool:
-        return _is_place(self._request.version) and not self._request.initial_events
+        return _is_resumable(self._request.version) and not self._request.initial_events
 
-    def _places(self, namespaces: list[str]) -> dict[str, str]:
-        """Return where each namespace goes on; empty: with all that is in it.
+    def _positions(self, namespaces: list[str]) -> dict[str, str]:
+        """Return the version at which each namespace resumes; empty: with all its objects.
 
-        Where nothing is known of the version, it is that of a list, or of another replica's watch.
+        A version that is not in the log is that of a list, or of another replica's watch.
         """
         key, version = self._request.key, self._request.version
-        reached = self._log.reached(key, version) if self._resumes else None
+        reached = self._log.positions_at(key, version) if self._resumes else None
         if reached is None:
             return dict.fromkeys(namespaces, version)
         return {each: reached.get(each, "") for each in namespaces}
 
-    async def begun(self) -> None:
-        """Wait until the API server has begun one of the watches, or the time is over.
+    async def wait_begun(self) -> None:
+        """Wait until the API server has answered one of the watches, or the time is over.
 
         Raises
         ------
         UpstreamRefused
-            It refuses what is asked for.
+            It refuses the watch.
         ClusterError
             It does not answer.
         """
@@ -123,11 +127,10 @@ class MergedWatch:
             raise error
 
     def join(self, namespace: str) -> bool:
-        """Watch a further namespace, from all that is in it; return whether that is one watch more.
+        """Watch a further namespace, with its initial events; return whether a watch was added.
 
-        What is in it may be older than what the client knows, so that it has no place there before
-        it was told all of it. One that is made anew is still watched under its name, where it left
-        a short while ago.
+        Its objects may be older than the client's version, so it has no position before all of
+        them were sent. A namespace that is recreated soon after its deletion is still watched.
         """
         self._left.discard(namespace)
         watching = self._members.get(namespace)
@@ -138,37 +141,37 @@ class MergedWatch:
         return True
 
     def leave(self, namespace: str) -> None:
-        """Expect nothing more of a namespace that is gone; its last events may still come."""
+        """Remove a namespace that is deleted; its last events may still come."""
         self._left.add(namespace)
         self._joining.discard(namespace)
         self._frontier.leave(namespace)
         self._replaying.discard(namespace)
 
     def revoke(self, namespace: str) -> None:
-        """Tell nothing more of a namespace: the right to watch it has ended."""
+        """Send no more events of a namespace: the right to watch it has ended."""
         self.leave(namespace)
         if following := self._members.pop(namespace, None):
             following.cancel()
 
-    def tell_last(self, namespace: str, line: bytes) -> None:
-        """Tell the last event of a namespace that was revoked."""
+    def send_last(self, namespace: str, line: bytes) -> None:
+        """Send the last event of a namespace that was revoked."""
         try:
-            self._queue.put_nowait(ToldEvent(namespace, line, last=True))
+            self._queue.put_nowait(QueuedEvent(namespace, line, last=True))
         except asyncio.QueueFull:
             self.fail(expired("too old resource version: the watch is too slow"))
 
     def fail(self, error: Exception) -> None:
-        """End by an error at once, whatever is still to be told."""
+        """End with an error at once, and drop the events that are queued."""
         self._failure = error
         with suppress(asyncio.QueueFull):
-            self._queue.put_nowait(ToldEvent(""))
+            self._queue.put_nowait(QueuedEvent(""))
         self._begun.set()
 
     def end(self) -> None:
-        """End as if the time were over: the client goes on where it is, by another watch."""
+        """End as if the time were over: the client resumes by another watch."""
         self._until = 0.0
         with suppress(asyncio.QueueFull):
-            self._queue.put_nowait(ToldEvent(""))
+            self._queue.put_nowait(QueuedEvent(""))
         self._begun.set()
 
     def close(self) -> None:
@@ -182,103 +185,103 @@ class MergedWatch:
         Raises
         ------
         Refused
-            The place is lost: the client has to list again.
+            The watch cannot be resumed: the client has to list again.
         ClusterError
             The API server does not answer.
         """
         while (left := self._until - time.monotonic()) > 0:
             try:
                 async with asyncio.timeout(left):
-                    told = await self._queue.get()
+                    event = await self._queue.get()
             except TimeoutError:
                 return
-            if error := self._failure or told.error:
+            if error := self._failure or event.error:
                 raise error
-            if told.line and (line := self._next(told)):
+            if event.line and (line := self._next(event)):
                 yield line
 
-    def _next(self, told: ToldEvent) -> bytes:
-        """Note what was told, and return the line for the client, if there is one."""
-        head = read_event(told.line)
-        if told.last:
-            self._log.reach(self._told, told.namespace, "")
-            self._log.tell(self._told, head.version)
-            return told.line
-        if told.namespace not in self._left:
-            self._frontier.advance(told.namespace, head.version)
+    def _next(self, event: QueuedEvent) -> bytes:
+        """Record an event; return the line for the client, if there is one."""
+        head = read_event(event.line)
+        if event.last:
+            self._log.record_position(self._history, event.namespace, "")
+            self._log.record_sent(self._history, head.version)
+            return event.line
+        if event.namespace not in self._left:
+            self._frontier.advance(event.namespace, head.version)
         if head.type != "ADDED":
-            # What was there is told by events ADDED, before any other.
-            self._joining.discard(told.namespace)
+            # Initial events are ADDED, and come before any other.
+            self._joining.discard(event.namespace)
         is_event = head.type != "BOOKMARK"
-        if told.namespace not in self._joining:
-            self._log.reach(self._told, told.namespace, head.version, told=is_event)
+        if event.namespace not in self._joining:
+            self._log.record_position(self._history, event.namespace, head.version, sent=is_event)
         elif is_event:
-            self._log.tell(self._told, head.version)
+            self._log.record_sent(self._history, head.version)
         if is_event:
-            return told.line
-        return self._bookmark(told, head)
+            return event.line
+        return self._bookmark(event, head)
 
-    def _bookmark(self, told: ToldEvent, head: EventHead) -> bytes:
+    def _bookmark(self, event: QueuedEvent, head: EventHead) -> bytes:
         behind = self._frontier.behind(self._frontier.versions)
         if head.ends_initial_events:
-            self._replaying.discard(told.namespace)
+            self._replaying.discard(event.namespace)
         if self._replaying:
             return b""
-        if self._owes_end:
-            # Not only after the last one that had to end: a namespace may have left before.
-            self._owes_end = False
-            return self._send_bookmark(told.line, behind, ends=True)
+        if self._end_due:
+            # Not only after the last bookmark: a namespace may have been removed before.
+            self._end_due = False
+            return self._send_bookmark(event.line, behind, ends=True)
         if not self._request.bookmarks or not behind:
             return b""
         if int(behind) <= int(self._bookmarked):
             return b""
-        return self._send_bookmark(told.line, behind, ends=False)
+        return self._send_bookmark(event.line, behind, ends=False)
 
     def _send_bookmark(self, line: bytes, version: str, *, ends: bool) -> bytes:
         self._bookmarked = version or self._bookmarked
-        self._log.tell(self._told, version)
+        self._log.record_sent(self._history, version)
         return bookmark(line, version, ends_initial_events=ends)
 
     def _start(self, namespace: str, version: str, initial_events: bool | None) -> None:
-        if _is_place(version):
+        if _is_resumable(version):
             self._frontier.advance(namespace, version)
         follow = self._follow(namespace, version, initial_events)
         self._members[namespace] = asyncio.create_task(self._share.metered(follow))
 
     async def _follow(self, namespace: str, version: str, initial_events: bool | None) -> None:
-        place = OpeningPlace(self._opening)
+        slot = OpeningSlot(self._opening)
         try:
             while namespace not in self._left:
                 seconds = max(int(self._until - time.monotonic()), 1) + 30
                 request = MemberRequest(namespace, version, initial_events, seconds)
-                await place.take()
-                response = await self._opened(request, place)
+                await slot.acquire()
+                response = await self._opened(request, slot)
                 self.headers = self.headers or (response.headers if response else ())
                 self._begun.set()
                 if response is None:
                     return
                 try:
-                    async for line in event_lines(response, self._share, place):
+                    async for line in event_lines(response, self._share, slot):
                         head = _read_member_event(line)
                         version = head.version or version
                         if head.ends_initial_events:
                             initial_events = None
-                        await self._queue.put(ToldEvent(namespace, line))
+                        await self._queue.put(QueuedEvent(namespace, line))
                 finally:
                     response.close()
         except Exception as error:  # noqa: BLE001 - who reads the queue raises it
             if not self._begun.is_set():
                 self._refusal = error
                 self._begun.set()
-            place.give_back()
-            await self._queue.put(ToldEvent(namespace, error=error))
+            slot.release()
+            await self._queue.put(QueuedEvent(namespace, error=error))
         finally:
-            place.give_back()
+            slot.release()
 
-    async def _opened(self, request: MemberRequest, place: OpeningPlace) -> UpstreamResponse | None:
-        """Return the watch, as soon as the tenant may watch in a namespace that is new.
+    async def _opened(self, request: MemberRequest, slot: OpeningSlot) -> UpstreamResponse | None:
+        """Open the watch, retrying until the tenant has its rights in a new namespace.
 
-        None if the namespace goes before.
+        Return None if the namespace is removed before.
         """
         while request.namespace not in self._left:
             response = await self._open(request)
@@ -287,13 +290,13 @@ class MergedWatch:
             body = await response.read()
             if not isinstance(error_of(response.status, body), Forbidden | NotFound):
                 raise UpstreamRefused(response.status, response.headers, body)
-            place.give_back()
+            slot.release()
             await asyncio.sleep(_GRANT_PAUSE)
-            await place.take()
+            await slot.acquire()
         return None
 
 
-def _is_place(version: str) -> bool:
+def _is_resumable(version: str) -> bool:
     """Return whether a resource version can be resumed from; the API server refuses others."""
     return version.isdecimal() and version != "0"
 

@@ -1,9 +1,9 @@
-"""The places from which a client goes on in a merged watch; pure.
+"""The positions at which a client resumes a merged watch; pure.
 
-A watch of one API server tells events in the order of their resource versions. A merged watch
-does not: the event of one namespace may arrive before an older one of another. A client goes on
-at the last resource version that it saw, so each place in a merged watch has to be known by how
-far every namespace had come (:class:`ResumeLog`).
+A watch of one API server sends events in the order of their resource versions. A merged watch does
+not: the event of one namespace may arrive before an older one of another. A client resumes at the
+last resource version that it received. So :class:`ResumeLog` keeps, for each version that was sent,
+the position of every namespace by then: the last version that was sent of it.
 """
 
 from collections import OrderedDict, deque
@@ -45,12 +45,12 @@ class EventHead(msgspec.Struct, frozen=True):
 
     @property
     def version(self) -> str:
-        """Return the resource version that a watch may go on from after this event."""
+        """Return the resource version at which a watch may resume after this event."""
         return self.object.metadata.resource_version
 
     @property
     def ends_initial_events(self) -> bool:
-        """Return whether everything that was there before the watch has been told."""
+        """Return whether this bookmark ends the initial events."""
         found = [self.object.metadata]
         # A table has the annotations of an object in the row of the object.
         found += [row.object.metadata for row in self.object.rows or () if row.object]
@@ -88,12 +88,12 @@ def bookmark(line: bytes, version: str, *, ends_initial_events: bool = False) ->
 
 @dataclass
 class Frontier:
-    """How far each namespace of a merged watch has come, by resource version."""
+    """The newest version that each namespace of a merged watch has sent."""
 
     versions: dict[str, str] = field(default_factory=dict)
 
     def advance(self, namespace: str, version: str) -> None:
-        """Note the newest version that a namespace has told."""
+        """Record the newest version of a namespace."""
         if version:
             self.versions[namespace] = version
 
@@ -102,7 +102,7 @@ class Frontier:
         self.versions.pop(namespace, None)
 
     def behind(self, namespaces: Iterable[str]) -> str:
-        """Return the version up to which every namespace has told everything; empty if unknown."""
+        """Return the version up to which every namespace has sent everything; empty if unknown."""
         known = [self.versions.get(each, "") for each in namespaces]
         if not known or not all(each.isdecimal() for each in known):
             return ""
@@ -110,104 +110,106 @@ class Frontier:
 
 
 @dataclass(eq=False)
-class ToldOrder:
-    """The order of events that one merged watch sent, and the version of each namespace by then.
+class WatchHistory:
+    """The versions that one merged watch sent, in order, and the positions of its namespaces.
 
     Parameters
     ----------
     key
         Everything that makes two watches alike: tenant, resource, selectors.
     version
-        What its client had seen when it began, in whatever order.
-    reached
-        How far each namespace had come in what is forgotten by now.
+        The version at which its client resumed, or that of the oldest step that is kept.
+    positions
+        The position of each namespace before the first step that is kept.
     """
 
     key: str
     version: str
-    reached: dict[str, str]
+    positions: dict[str, str]
     _steps: deque[tuple[str | None, str, bool]] = field(default_factory=deque)
-    """The namespace that came to a version, if one did, and whether the client was told it."""
+    """A namespace (None if none), its version, and whether the version was sent to the client."""
 
-    def add(self, namespace: str | None, version: str, *, told: bool) -> None:
+    def add(self, namespace: str | None, version: str, *, sent: bool) -> None:
         """Add a step, and forget the oldest of too many."""
-        self._steps.append((namespace, version, told))
+        self._steps.append((namespace, version, sent))
         if len(self._steps) > _REMEMBERED_EVENTS:
-            namespace, version, told = self._steps.popleft()
-            _reach(self.reached, namespace, version)
-            self.version = version if told else self.version
+            namespace, version, sent = self._steps.popleft()
+            _set_position(self.positions, namespace, version)
+            self.version = version if sent else self.version
 
     def at(self, version: str) -> dict[str, str] | None:
-        """Return how far each namespace had come when a version was told; None if it was not."""
-        reached = dict(self.reached)
+        """Return the positions when a version was sent; None if it was not sent."""
+        positions = dict(self.positions)
         if version == self.version:
-            return reached
-        for namespace, came, told in self._steps:
-            _reach(reached, namespace, came)
-            if told and came == version:
-                return reached
+            return positions
+        for namespace, came, sent in self._steps:
+            _set_position(positions, namespace, came)
+            if sent and came == version:
+                return positions
         return None
 
 
-def _reach(places: dict[str, str], namespace: str | None, version: str) -> None:
+def _set_position(positions: dict[str, str], namespace: str | None, version: str) -> None:
     if namespace is None:
         return
     if version:
-        places[namespace] = version
+        positions[namespace] = version
     else:
-        places.pop(namespace, None)
+        positions.pop(namespace, None)
 
 
 class ResumeLog:
-    """Remember in which order merged watches told resource versions.
+    """Keep the histories of merged watches, to resume them.
 
-    Each has an order of its own: where the watches of two clients tell the same version, one may
-    have told what is older in other namespaces, and the other not yet.
+    Each watch has its own: when two send the same version, one may have sent older events of other
+    namespaces, and the other not yet.
     """
 
     def __init__(self) -> None:
-        self._orders: OrderedDict[ToldOrder, None] = OrderedDict()
+        self._histories: OrderedDict[WatchHistory, None] = OrderedDict()
 
-    def begin(self, key: str, version: str, places: Mapping[str, str]) -> ToldOrder:
-        """Return the order of a watch whose client saw ``version`` last, and is at these places."""
-        order = ToldOrder(key, version, dict(places))
-        self._remember(order)
-        return order
+    def begin(self, key: str, version: str, positions: Mapping[str, str]) -> WatchHistory:
+        """Return the history of a new watch, whose client resumes at a version and positions."""
+        history = WatchHistory(key, version, dict(positions))
+        self._remember(history)
+        return history
 
-    def reach(self, order: ToldOrder, namespace: str, version: str, *, told: bool = False) -> None:
-        """Note how far a namespace came; without a version, it has left.
+    def record_position(
+        self, history: WatchHistory, namespace: str, version: str, *, sent: bool = False
+    ) -> None:
+        """Record the position of a namespace; an empty version removes it.
 
         Parameters
         ----------
         told
-            Whether the client was told the version, and so may go on at it.
+            Whether the client was sent the version, and so may resume at it.
         """
-        self._remember(order)
-        order.add(namespace, version, told=told)
+        self._remember(history)
+        history.add(namespace, version, sent=sent)
 
-    def tell(self, order: ToldOrder, version: str) -> None:
-        """Note that the client was told a version at which no namespace has a place."""
-        self._remember(order)
-        order.add(None, version, told=True)
+    def record_sent(self, history: WatchHistory, version: str) -> None:
+        """Record that the client was sent a version that changes no position."""
+        self._remember(history)
+        history.add(None, version, sent=True)
 
-    def reached(self, key: str, version: str) -> dict[str, str] | None:
-        """Return how far each namespace had come when a version was told; None if unknown.
+    def positions_at(self, key: str, version: str) -> dict[str, str] | None:
+        """Return the positions when a version was sent; None if unknown.
 
-        Whichever of these watches the client had, it has seen what all of them had told by then.
-        Without a version: not all of them had come to a place in that namespace.
+        Several watches may have sent the version, so each position is the earliest of theirs. It is
+        empty where one of them had no position in that namespace.
         """
-        alike = (each.at(version) for each in self._orders if each.key == key)
+        alike = (each.at(version) for each in self._histories if each.key == key)
         found = [each for each in alike if each is not None]
         namespaces = {namespace for each in found for namespace in each}
-        return {each: _least(each, found) for each in namespaces} if found else None
+        return {each: _earliest(each, found) for each in namespaces} if found else None
 
-    def _remember(self, order: ToldOrder) -> None:
-        self._orders[order] = None
-        self._orders.move_to_end(order)
-        if len(self._orders) > _REMEMBERED_WATCHES:
-            self._orders.popitem(last=False)
+    def _remember(self, history: WatchHistory) -> None:
+        self._histories[history] = None
+        self._histories.move_to_end(history)
+        if len(self._histories) > _REMEMBERED_WATCHES:
+            self._histories.popitem(last=False)
 
 
-def _least(namespace: str, orders: Iterable[Mapping[str, str]]) -> str:
-    places = [each.get(namespace, "") for each in orders]
-    return min(places, key=int) if all(each.isdecimal() for each in places) else ""
+def _earliest(namespace: str, histories: Iterable[Mapping[str, str]]) -> str:
+    positions = [each.get(namespace, "") for each in histories]
+    return min(positions, key=int) if all(each.isdecimal() for each in positions) else ""

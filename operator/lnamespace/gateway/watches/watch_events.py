@@ -12,17 +12,17 @@ _WAITING_EVENTS = 1000
 _WAITING_BYTES = 256 * 1024
 _QUIET = 0.1
 _LITTLE = 32 * 1024
-"""A watch has caught up after at most 32 KiB in 0.1 s. Zero bytes would never be reached where
-something changes all the time."""
+"""A watch has caught up when it receives at most 32 KiB in 0.1 s. Zero bytes would never be reached
+where objects change all the time."""
 _LONGEST = 20.0
-"""Seconds after which a watch has no place however slow its client is: others of its tenant wait.
+"""Seconds after which a watch loses its slot, however slow its client is: others wait for it.
 A client that takes nothing is cut off after three times as long."""
 _END = INITIAL_EVENTS_END.encode()
 
 
 @dataclass(frozen=True)
-class ToldEvent:
-    """A line that a namespace told; ``error`` ends the whole. Without either, nothing is told."""
+class QueuedEvent:
+    """An event of a namespace, or the ``error`` that ends the watch; with neither, a wake-up."""
 
     namespace: str
     line: bytes = b""
@@ -30,8 +30,8 @@ class ToldEvent:
     last: bool = False
 
 
-class WaitingEvents(asyncio.Queue[ToldEvent]):
-    """Queue events for a client, up to a number and a size.
+class WaitingEvents(asyncio.Queue[QueuedEvent]):
+    """Events that wait for a client, up to a number and a size.
 
     Without the limit of bytes, 1,000 events of 1 MB held 1 GB for one client that read nothing.
     """
@@ -44,84 +44,84 @@ class WaitingEvents(asyncio.Queue[ToldEvent]):
         """Return whether nothing more is to be put in."""
         return super().full() or self._bytes > _WAITING_BYTES
 
-    def _put(self, item: ToldEvent) -> None:
+    def _put(self, item: QueuedEvent) -> None:
         super()._put(item)
         self._bytes += len(item.line)
 
-    def _get(self) -> ToldEvent:
-        item: ToldEvent = super()._get()
+    def _get(self) -> QueuedEvent:
+        item: QueuedEvent = super()._get()
         self._bytes -= len(item.line)
         return item
 
 
-class OpeningPlace:
-    """A place among the watches of a tenant whose client has not caught up."""
+class OpeningSlot:
+    """One of the slots of a tenant for watches that still receive their initial events."""
 
-    def __init__(self, places: asyncio.Semaphore) -> None:
-        self._places = places
+    def __init__(self, slots: asyncio.Semaphore) -> None:
+        self._slots = slots
         self._taken = False
-        self._quiet: asyncio.TimerHandle | None = None
+        self._check: asyncio.TimerHandle | None = None
         self._since, self._bytes = 0.0, 0
-        """How many bytes came since when, by the event loop's clock."""
+        """The bytes received since a time of the event loop's clock."""
         self._latest: asyncio.TimerHandle | None = None
 
-    async def take(self) -> None:
-        """Wait for the place."""
-        await self._places.acquire()
+    async def acquire(self) -> None:
+        """Wait for a slot."""
+        await self._slots.acquire()
         self._taken = True
         self._count_anew()
-        self._latest = asyncio.get_running_loop().call_later(_LONGEST, self.give_back)
+        self._latest = asyncio.get_running_loop().call_later(_LONGEST, self.release)
 
-    def give_back(self) -> None:
-        """Let another have the place."""
+    def release(self) -> None:
+        """Release the slot, if it is held."""
         if self._taken:
             self._taken = False
-            self._places.release()
+            self._slots.release()
         if self._latest:
             self._latest.cancel()
-        self._hear()
+        self._cancel_check()
 
-    def listen(self) -> None:
-        """Give the place back if little comes: all that was there has been told."""
+    def release_when_idle(self) -> None:
+        """Release the slot once little is received: the initial events are over."""
         if not self._taken:
             return
         loop = asyncio.get_running_loop()
         left = self._since + _QUIET - loop.time()
         if left > 0:
-            self._quiet = loop.call_later(left, self.listen)
+            self._check = loop.call_later(left, self.release_when_idle)
         elif self._bytes <= _LITTLE:
-            self.give_back()
+            self.release()
         else:
             self._count_anew()
-            self._quiet = loop.call_later(_QUIET, self.listen)
+            self._check = loop.call_later(_QUIET, self.release_when_idle)
 
     def _count_anew(self) -> None:
         self._since, self._bytes = asyncio.get_running_loop().time(), 0
 
-    def _hear(self) -> None:
-        if self._quiet:
-            self._quiet.cancel()
-            self._quiet = None
+    def _cancel_check(self) -> None:
+        if self._check:
+            self._check.cancel()
+            self._check = None
 
-    def heard(self, data: bytes) -> None:
-        """Note that something came; the mark after all that was there may be in it."""
-        self._hear()
+    def received(self, data: bytes) -> None:
+        """Count received data; release the slot if it ends the initial events."""
+        self._cancel_check()
         self._bytes += len(data)
         if self._taken and _END in data:
-            self.give_back()
+            self.release()
 
 
 async def event_lines(
-    response: UpstreamResponse, share: Share | None = None, place: OpeningPlace | None = None
+    response: UpstreamResponse, share: Share | None = None, slot: OpeningSlot | None = None
 ) -> AsyncIterator[bytes]:
     """Yield the events of a watch as they come, without their line ends.
 
     Parameters
     ----------
     share
-        Counts what is kept of events.
-    place
-        Is given back when the client has caught up, or at the end.
+        Counts the bytes that are buffered.
+    slot
+        Released when the client has caught up, or at the end.
 
     Raises
     ------
@@ -129,11 +129,11 @@ async def event_lines(
         There is no room for an event.
     """
     rest, kept, share = b"", 0, share or Share()
-    place = place or OpeningPlace(asyncio.Semaphore())
+    slot = slot or OpeningSlot(asyncio.Semaphore())
     try:
-        place.listen()
+        slot.release_when_idle()
         while data := await response.take():
-            place.heard(data)
+            slot.received(data)
             share.hold(len(data))
             kept += len(data)
             *lines, rest = (rest + data).split(b"\n")
@@ -142,7 +142,7 @@ async def event_lines(
                     yield line
             share.release(kept - len(rest))
             kept = len(rest)
-            place.listen()
+            slot.release_when_idle()
     finally:
         share.release(kept)
-        place.give_back()
+        slot.release()

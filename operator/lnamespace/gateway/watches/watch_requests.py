@@ -1,4 +1,4 @@
-"""What a client asks of a watch, and what is asked of each namespace for it."""
+"""The watch that a client requests, and the watch of each namespace that it is merged from."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from lnamespace.translate.protocol.numbers import parse_number
 from lnamespace.translate.protocol.request import Query, ResourceRequest
 
 _LONGEST = 365 * 24 * 3600
-"""Seconds that a watch lasts at most, whatever its client asks for."""
+"""The longest timeout of a watch, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,9 @@ class MemberRequest:
     Parameters
     ----------
     version
-        Where it begins.
+        The resource version at which it begins.
     initial_events
-        Whether it is to begin with what is there; None: as the API server does for the version.
+        Whether it begins with the existing objects; None: the API server's default.
     """
 
     namespace: str
@@ -30,13 +30,13 @@ class MemberRequest:
     @property
     def parameters(self) -> Query:
         """Return the parameters in which this watch differs from what the client asked for."""
-        unsaid = self.initial_events is None
+        unset = self.initial_events is None
         return (
             ("resourceVersion", self.version),
             ("timeoutSeconds", str(self.seconds)),
             ("allowWatchBookmarks", "true"),
-            ("sendInitialEvents", "" if unsaid else str(self.initial_events).lower()),
-            ("resourceVersionMatch", "" if unsaid else "NotOlderThan"),
+            ("sendInitialEvents", "" if unset else str(self.initial_events).lower()),
+            ("resourceVersionMatch", "" if unset else "NotOlderThan"),
         )
 
 
@@ -47,12 +47,11 @@ class WatchRequest:
     Parameters
     ----------
     key
-        Everything that makes two watches alike.
+        Equal for watches that select the same events: owner, resource, namespace, selectors.
     version
         ``resourceVersion``.
     initial_events
-        ``sendInitialEvents``: true if what is there comes first, then a bookmark that says so;
-        false if not even a watch from no version tells it. None if the client does not say.
+        ``sendInitialEvents``; None if the client does not set it.
     """
 
     key: str
@@ -63,7 +62,7 @@ class WatchRequest:
 
     @classmethod
     def of(cls, request: ResourceRequest, owner: str) -> "WatchRequest":
-        """Return a request as a watch request; ``owner`` tells watches of people apart."""
+        """Parse a request for a watch; ``owner`` separates the watches of different people."""
         resource = request.resource
         key = (owner, resource.group, resource.plural, request.namespace)
         selectors = (request.parameter(each) or "" for each in ("labelSelector", "fieldSelector"))

@@ -15,7 +15,7 @@ from lnamespace.gateway.lists.parts import (
     namespace_part,
     nothing_of,
 )
-from lnamespace.gateway.objects.made import answer_made
+from lnamespace.gateway.objects.synthetic import answer_synthetic
 from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marked
 from lnamespace.gateway.requests.answers import UpstreamRefused, answer_json, send_events
 from lnamespace.gateway.requests.calls import TenantCall
@@ -24,10 +24,10 @@ from lnamespace.gateway.upstream.grants import send_until_granted
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.gateway.watches.merged_watches import MergedWatch
 from lnamespace.gateway.watches.resuming import ResumeLog
-from lnamespace.gateway.watches.watch_events import OpeningPlace, event_lines
+from lnamespace.gateway.watches.watch_events import OpeningSlot, event_lines
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
 from lnamespace.translate.bodies.encoded import event_down
-from lnamespace.translate.objects.made_objects import is_made
+from lnamespace.translate.objects.synthetic_objects import is_synthetic
 from lnamespace.translate.protocol.list_options import asks_for_initial_events, takes_bookmarks
 from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.requests.headers import NOT_CACHED, headers_down
@@ -35,7 +35,7 @@ from lnamespace.translate.requests.headers import NOT_CACHED, headers_down
 
 @dataclass(frozen=True)
 class Watcher:
-    """Answer watches from as many watches upstream as they are made of."""
+    """Answer watches, each from one or more watches upstream."""
 
     upstream: Upstream
     log: ResumeLog
@@ -54,8 +54,8 @@ class Watcher:
         """
         size = max(len(namespaces.all()), 1) if call.over_namespaces else 1
         with self.counts.counted(call.view.tenant, size) as count:
-            if is_made(call.request):
-                await answer_made(call)
+            if is_synthetic(call.request):
+                await answer_synthetic(call)
             else:
                 marked = self.marked(call.view.tenant)
                 watch = _TenantWatch(self.upstream, self.log, call, namespaces, count, marked)
@@ -77,7 +77,7 @@ class _TenantWatch:
         request, view = self.call.request, self.call.view
         namespace = view.namespace_up(request.namespace) if request.namespace else ""
         if namespace in self.namespaces:
-            await self.namespaces.usable(namespace)
+            await self.namespaces.wait_usable(namespace)
             await self._single(Part(namespace, request))
         elif request.resource.namespaced:
             await self._over_namespaces(namespace)
@@ -89,28 +89,28 @@ class _TenantWatch:
 
     async def _single(self, part: Part) -> None:
         call, target = self.call, part.target(self.call.view)
-        send = partial(self.upstream.send, "GET", target, call.acting, call.headers, lasting=True)
-        fresh = partial(self.namespaces.fresh, part.name)
-        place = OpeningPlace(self.count.opening)
-        await place.take()
+        send = partial(self.upstream.send, "GET", target, call.identity, call.headers, lasting=True)
+        recently_granted = partial(self.namespaces.recently_granted, part.name)
+        slot = OpeningSlot(self.count.opening)
+        await slot.acquire()
         try:
-            response = await send_until_granted(send, fresh)
+            response = await send_until_granted(send, recently_granted)
             if response.status != 200:
-                place.give_back()
+                slot.release()
                 await answer_json(call, response.status, response.headers, await response.read())
                 return
             try:
-                await self._send(response.headers, event_lines(response, call.share, place))
+                await self._send(response.headers, event_lines(response, call.share, slot))
             finally:
                 response.close()
         finally:
-            place.give_back()
+            slot.release()
 
     async def _over_namespaces(self, only: str) -> None:
-        """Answer from a watch of each namespace; ``only``: no other namespace may join."""
+        """Answer from a watch of each namespace; ``only``: of that one, once it exists."""
         parts = self._namespace_parts(only)
         first = b"" if parts else await self._end_of_nothing()
-        # Once more: what is in a namespace that came meanwhile may be older than that.
+        # Again: a namespace created meanwhile may have objects older than that version.
         parts = parts or self._namespace_parts(only)
         merged = self._merged_watch(parts)
 
@@ -124,7 +124,7 @@ class _TenantWatch:
                 return
             parts[namespace] = namespace_part(self.call.request, namespace, self.call.view)
             if not self.count.has_room():
-                # Else the watches of few namespaces would become ever so many by new ones.
+                # Otherwise new namespaces would add watches beyond the limit.
                 merged.end()
             elif merged.join(namespace):
                 self.count.add()
@@ -136,7 +136,7 @@ class _TenantWatch:
             stop()
 
     async def _end_of_nothing(self) -> bytes:
-        """Return the end of the initial events where there are none; empty if it is not awaited."""
+        """Return the bookmark that ends no initial events; empty if the client wants none."""
         request = self.call.request
         if not (asks_for_initial_events(request) and takes_bookmarks(request)):
             return b""
@@ -147,7 +147,7 @@ class _TenantWatch:
         if only and not can_ask_nothing(self.namespaces.all(), view):
             return {}
         if only:
-            # It is not there, and may come. Until then a client waits for the first bookmark too.
+            # It may be created later. Until then a client waits for the first bookmark too.
             return {"": Part("", nothing_of(request))}
         return {each: namespace_part(request, each, view) for each in self.namespaces.all()}
 
@@ -157,7 +157,7 @@ class _TenantWatch:
         async def open_member(member: MemberRequest) -> UpstreamResponse:
             target = parts[member.namespace].target(call.view, member.parameters)
             headers = call.headers
-            return await self.upstream.send("GET", target, call.acting, headers, lasting=True)
+            return await self.upstream.send("GET", target, call.identity, headers, lasting=True)
 
         request = WatchRequest.of(call.request, call.view.tenant)
         if not parts:
@@ -168,7 +168,7 @@ class _TenantWatch:
         """Answer by the events of several watches; ``first`` is sent before them."""
         try:
             merged.begin(names)
-            await merged.begun()
+            await merged.wait_begun()
             await self._send(merged.headers, merged.lines(), first)
         except UpstreamRefused as refused:
             await answer_json(self.call, refused.status, refused.headers, refused.body)

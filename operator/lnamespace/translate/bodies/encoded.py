@@ -44,13 +44,13 @@ def request_up(
     content_type: str,
     body: bytes,
     view: View,
-    settled: frozenset[Path] = frozenset(),
+    owned_by_others: frozenset[Path] = frozenset(),
 ) -> tuple[str, bytes]:
     """Return the content type and the body of a request in upstream spelling.
 
     Parameters
     ----------
-    settled
+    owned_by_others
         See :func:`~lnamespace.translate.bodies.patches.patch_up`.
 
     Raises
@@ -63,7 +63,7 @@ def request_up(
     media_type = media_type_of(content_type)
     if request.verb == "patch":
         check_text(media_type, body)
-        return content_type, patch_up(request, content_type, body, view, settled)
+        return content_type, patch_up(request, content_type, body, view, owned_by_others)
     as_json = json_of_body(request, media_type, body)
     return JSON, json_up(request, as_json, view)
 

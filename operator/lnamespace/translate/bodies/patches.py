@@ -43,13 +43,13 @@ def patch_up(
     content_type: str,
     body: bytes,
     view: View,
-    settled: frozenset[Path] = frozenset(),
+    owned_by_others: frozenset[Path] = frozenset(),
 ) -> bytes:
     """Return the body of a PATCH in upstream spelling; an apply in YAML becomes one in JSON.
 
     Parameters
     ----------
-    settled
+    owned_by_others
         Fields that an apply need not have although they must be there: another manager has them.
 
     Raises
@@ -70,15 +70,17 @@ def patch_up(
         case "application/strategic-merge-patch+json":
             return _part_up(request, body, view, Form.STRATEGIC)
         case _:
-            return _apply_up(request, to_json(body), view, settled)
+            return _apply_up(request, to_json(body), view, owned_by_others)
 
 
-def _apply_up(request: ResourceRequest, body: bytes, view: View, settled: frozenset[Path]) -> bytes:
+def _apply_up(
+    request: ResourceRequest, body: bytes, view: View, owned_by_others: frozenset[Path]
+) -> bytes:
     """Return an apply: all that its manager wants, with what must be there and is not."""
     members = _members(body)
     _check_version(request, members)
     refuse_names(request, members, view)
-    return _translated(request, members, body, view, Form.APPLY, settled)
+    return _translated(request, members, body, view, Form.APPLY, owned_by_others)
 
 
 def _part_up(request: ResourceRequest, body: bytes, view: View, form: Form) -> bytes:
@@ -98,13 +100,15 @@ def _translated(
     body: bytes,
     view: View,
     form: Form,
-    settled: frozenset[Path] = frozenset(),
+    owned_by_others: frozenset[Path] = frozenset(),
 ) -> bytes:
     resource, subresource = request.resource, request.subresource
     scope = scope_of(view, resource, request.namespace, whole=form.complete)
     above = plan_of(resource, subresource).members_up(members, scope)
     if confines(resource):
-        above = confine_patch(resource, subresource, _decode(encode(above)), view, form, settled)
+        above = confine_patch(
+            resource, subresource, _decode(encode(above)), view, form, owned_by_others
+        )
     return encoded(above, body)
 
 

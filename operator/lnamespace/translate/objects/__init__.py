@@ -12,7 +12,7 @@
   :mod:`~lnamespace.translate.objects.last_applied`.
 - :mod:`~lnamespace.translate.objects.confinement`: objects that would act on the whole cluster.
 - :mod:`~lnamespace.translate.objects.default_classes`: the class of an object that names none.
-- :mod:`~lnamespace.translate.objects.made_objects`: objects that the gateway makes itself.
+- :mod:`~lnamespace.translate.objects.synthetic_objects`: objects that the gateway makes itself.
 - :mod:`~lnamespace.translate.objects.texts`: texts for people, by
   :mod:`~lnamespace.translate.objects.text_names` and
   :mod:`~lnamespace.translate.objects.platform_texts`.

@@ -168,7 +168,7 @@ def confine_patch(
     patch: dict[str, Any],
     view: View,
     form: Form,
-    settled: frozenset[Path] = frozenset(),
+    owned_by_others: frozenset[Path] = frozenset(),
 ) -> dict[str, Any]:
     """Return a partial object of a patch or an apply, confined to its tenant.
 
@@ -176,7 +176,7 @@ def confine_patch(
 
     Parameters
     ----------
-    settled
+    owned_by_others
         Of what must be there, the fields that another manager applies.
 
     Raises
@@ -187,7 +187,7 @@ def confine_patch(
     rules = () if subresource == "scale" else rules_of(resource)
     if subresource == "finalize":
         rules = (*rules, KeptFinalizer())
-    return _changed(ConfinedBody(patch, resource, view, form, settled), rules)
+    return _changed(ConfinedBody(patch, resource, view, form, owned_by_others), rules)
 
 
 def restore(resource: ResourceType, obj: dict[str, Any], view: View) -> dict[str, Any]:

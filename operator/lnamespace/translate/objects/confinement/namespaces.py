@@ -42,7 +42,9 @@ class PodSecurity:
         for key in (ENFORCE, ENFORCE_VERSION):
             if key in found:
                 found[kept_as(key)] = found[key]
-            if key in found or (complete and ("metadata", "labels", key) not in subject.settled):
+            if key in found or (
+                complete and ("metadata", "labels", key) not in subject.owned_by_others
+            ):
                 found[key] = self._value(key, found, subject)
 
     def _value(self, key: str, found: Object, subject: ConfinedBody) -> str:

@@ -51,7 +51,7 @@ def fields_of_others(
     )
 
 
-def unwritten_fields(resource: ResourceType, stored: Object) -> frozenset[str]:
+def fields_added_by_gateway(resource: ResourceType, stored: Object) -> frozenset[str]:
     """Return the fields that the gateway added and no manager of the tenant's wrote.
 
     They are written as in the conflicts of a server-side apply.

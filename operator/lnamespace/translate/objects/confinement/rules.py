@@ -44,7 +44,7 @@ class ConfinedBody:
 
     Parameters
     ----------
-    settled
+    owned_by_others
         Fields that are there already, and need not be added to an apply.
     """
 
@@ -52,7 +52,7 @@ class ConfinedBody:
     resource: ResourceType
     view: View
     form: Form = Form.WHOLE
-    settled: frozenset[Path] = frozenset()
+    owned_by_others: frozenset[Path] = frozenset()
 
     def refuse(self, field: str, why: str) -> Refused:
         """Return a refusal of one field, as the API server's validation words it."""
@@ -235,7 +235,7 @@ class Pinned:
 
     def _added(self, subject: ConfinedBody) -> bool:
         """Return whether a field that is missing has to be there: one is harmless without it."""
-        missed = subject.form.complete and self.path not in subject.settled
+        missed = subject.form.complete and self.path not in subject.owned_by_others
         return missed and self.default is not None
 
     def restore(self, subject: ConfinedBody) -> None:

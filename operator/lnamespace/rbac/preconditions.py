@@ -17,12 +17,12 @@ JSON_PATCH = "application/json-patch+json"
 _DIRECTIVES = frozenset({"$patch", "$retainKeys"})
 
 
-def pinned_body(content_type: str, body: bytes, pin: Mapping[str, str]) -> bytes:
+def with_preconditions(content_type: str, body: bytes, preconditions: Mapping[str, str]) -> bytes:
     """Return the body of a patch or an update that fits one object only.
 
     Parameters
     ----------
-    pin
+    preconditions
         Members of ``metadata``: the ``resourceVersion`` of the object, or its ``uid`` if any
         version is good.
     content_type
@@ -39,7 +39,8 @@ def pinned_body(content_type: str, body: bytes, pin: Mapping[str, str]) -> bytes
         operations = _decoded(body, list[Any])
         # `add` replaces a member; as the last operation it is not undone.
         added = [
-            {"op": "add", "path": f"/metadata/{key}", "value": value} for key, value in pin.items()
+            {"op": "add", "path": f"/metadata/{key}", "value": value}
+            for key, value in preconditions.items()
         ]
         return msgspec.json.encode([*operations, *added])
     members = _decoded(body, dict[str, Any])
@@ -48,7 +49,7 @@ def pinned_body(content_type: str, body: bytes, pin: Mapping[str, str]) -> bytes
         raise bad_request("metadata cannot be replaced as a whole")
     # Another uid that the client names is a condition of its own, and no object is without one.
     kept = {key: each for key, each in metadata.items() if key == "uid" and each}
-    return msgspec.json.encode(members | {"metadata": metadata | dict(pin) | kept})
+    return msgspec.json.encode(members | {"metadata": metadata | dict(preconditions) | kept})
 
 
 def encoded_anew(body: bytes) -> bytes:

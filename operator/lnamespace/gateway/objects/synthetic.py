@@ -1,4 +1,4 @@
-"""Answer requests for objects that the gateway makes itself: nodes, addresses, APIServices."""
+"""Answer requests for objects that exist in the gateway alone: nodes, addresses, APIServices."""
 
 import asyncio
 import random
@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from lnamespace.gateway.requests.answers import answer_encoded
 from lnamespace.gateway.requests.calls import TenantCall
-from lnamespace.translate.objects.made_objects import MadeObjects, made_of
+from lnamespace.translate.objects.synthetic_objects import SyntheticObjects, build_synthetic_objects
 from lnamespace.translate.protocol.status import forbidden
 from lnamespace.translate.requests.headers import NOT_CACHED
 from lnamespace.translate.requests.targets import READ_VERBS
@@ -15,8 +15,8 @@ _WATCH_SECONDS = 1800
 """The shortest watch of a client that names no time, as of kube-apiserver."""
 
 
-async def answer_made(call: TenantCall) -> None:
-    """Answer a request for objects that the gateway makes itself.
+async def answer_synthetic(call: TenantCall) -> None:
+    """Answer a request for synthetic objects.
 
     Raises
     ------
@@ -31,18 +31,17 @@ async def answer_made(call: TenantCall) -> None:
         for each in ("limit", "timeoutSeconds"):
             call.number(each)
     accept = ",".join(call.exchange.request.values("accept"))
-    objects = made_of(request, call.view, accept)
+    objects = build_synthetic_objects(request, call.view, accept)
     if request.verb == "watch":
         await _watch(call, objects)
     else:
         await answer_encoded(call, 200, (), objects.one() if request.name else objects.all())
 
 
-async def _watch(call: TenantCall, objects: MadeObjects) -> None:
-    """Send the first events; nothing else happens until the client's time is over.
+async def _watch(call: TenantCall, objects: SyntheticObjects) -> None:
+    """Send the initial events, and end at the timeout, or when the objects are others.
 
-    Or until there are other objects: the client goes on from the version that it has, which is then
-    too old, and lists again.
+    The client then resumes at its version, which is too old, and lists again.
     """
     encoding, exchange = call.encoding, call.exchange
     events = list(objects.events())

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 from lnamespace.translate.discovery.groups import resource_table
 from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.made_objects import MadeObjects, is_made, made_of
+from lnamespace.translate.objects.synthetic_objects import (
+    SyntheticObjects,
+    build_synthetic_objects,
+    is_synthetic,
+)
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import Refused
 
@@ -24,12 +28,14 @@ def asked(group: str, plural: str, verb: str = "list", **query: str) -> Resource
     return ResourceRequest(verb, resource, "v1", query=tuple(query.items()))
 
 
-def services(verb: str = "list", accept: str = "", name: str = "", **query: str) -> MadeObjects:
+def services(
+    verb: str = "list", accept: str = "", name: str = "", **query: str
+) -> SyntheticObjects:
     request = asked("apiregistration.k8s.io", "apiservices", verb, **query)
-    return made_of(replace(request, name=name), VIEW, accept)
+    return build_synthetic_objects(replace(request, name=name), VIEW, accept)
 
 
-def events(objects: MadeObjects) -> list[dict[str, Any]]:
+def events(objects: SyntheticObjects) -> list[dict[str, Any]]:
     return [json.loads(event) for event in objects.events()]
 
 
@@ -46,11 +52,11 @@ def events(objects: MadeObjects) -> list[dict[str, Any]]:
 def test_what_may_not_be_read_from_the_platform_is_made(
     group: str, plural: str, *, made: bool
 ) -> None:
-    assert is_made(asked(group, plural)) is made
+    assert is_synthetic(asked(group, plural)) is made
 
 
 def test_there_are_no_nodes() -> None:
-    nodes = made_of(asked("", "nodes"), VIEW, "")
+    nodes = build_synthetic_objects(asked("", "nodes"), VIEW, "")
     document = json.loads(nodes.all())
     assert document["kind"] == "NodeList"
     assert document["apiVersion"] == "v1"
@@ -58,7 +64,7 @@ def test_there_are_no_nodes() -> None:
     assert int(document["metadata"]["resourceVersion"]) > 0
     request = replace(asked("", "nodes", "get"), name="node-1")
     with pytest.raises(Refused) as refusal:
-        made_of(request, VIEW, "").one()
+        build_synthetic_objects(request, VIEW, "").one()
     assert refusal.value.status.message == 'nodes "node-1" not found'
 
 
@@ -110,7 +116,7 @@ def test_a_watch_begins_with_what_is_there_and_says_when_that_is_all() -> None:
     assert {each["type"] for each in begun[:-1]} == {"ADDED"}
     last = begun[-1]["object"]["metadata"]
     assert last["annotations"] == {"k8s.io/initial-events-end": "true"}
-    nodes = made_of(asked("", "nodes", "watch", **asking), VIEW, "")
+    nodes = build_synthetic_objects(asked("", "nodes", "watch", **asking), VIEW, "")
     assert [each["type"] for each in events(nodes)] == ["BOOKMARK"]
     without_bookmarks = services("watch", sendInitialEvents="true")
     assert {each["type"] for each in events(without_bookmarks)} == {"ADDED"}
@@ -139,7 +145,7 @@ def test_a_table_has_the_columns_of_its_kind(
     group: str, plural: str, columns: list[str], wide: int
 ) -> None:
     """That of nodes had the columns of APIServices."""
-    table = json.loads(made_of(asked(group, plural), VIEW, TABLE).all())
+    table = json.loads(build_synthetic_objects(asked(group, plural), VIEW, TABLE).all())
     shown = [each["name"] for each in table["columnDefinitions"] if not each["priority"]]
     assert shown == columns
     assert len(table["columnDefinitions"]) == len(columns) + wide

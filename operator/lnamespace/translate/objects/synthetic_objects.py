@@ -50,7 +50,7 @@ _WIDE_COLUMNS: Mapping[GroupResource, tuple[str, ...]] = {
 _CELLS = ("Local", "True", "<unknown>")
 """Of APIServices; there are no others."""
 
-MADE = frozenset(_COLUMNS)
+_SYNTHETIC = frozenset(_COLUMNS)
 Object = dict[str, Any]
 
 
@@ -69,14 +69,14 @@ def object_form(accept: str) -> ObjectForm:
     return ObjectForm(asked) if asked in set(ObjectForm) else ObjectForm.WHOLE
 
 
-def is_made(request: ResourceRequest) -> bool:
+def is_synthetic(request: ResourceRequest) -> bool:
     """Return whether a request reads objects that the gateway makes itself."""
     resource = request.resource
-    return resource.policy is ServingPolicy.SHARED and resource.group_resource in MADE
+    return resource.policy is ServingPolicy.SHARED and resource.group_resource in _SYNTHETIC
 
 
 @dataclass(frozen=True)
-class MadeObjects:
+class SyntheticObjects:
     """The objects of one resource that a request selects, and how they are written.
 
     Parameters
@@ -211,7 +211,7 @@ class MadeObjects:
 _TYPE = frozenset({"kind", "apiVersion"})
 
 
-def made_of(request: ResourceRequest, view: View, accept: str) -> MadeObjects:
+def build_synthetic_objects(request: ResourceRequest, view: View, accept: str) -> SyntheticObjects:
     """Return the objects that a request reads.
 
     Parameters
@@ -222,7 +222,7 @@ def made_of(request: ResourceRequest, view: View, accept: str) -> MadeObjects:
     services: tuple[Object, ...] = ()
     if request.resource.group_resource == API_SERVICES:
         services = tuple(_api_services(view.resources, view.tenant))
-    return MadeObjects(request, services, object_form(accept))
+    return SyntheticObjects(request, services, object_form(accept))
 
 
 def _api_services(resources: ResourceTable, tenant: str) -> Iterator[Object]:
