@@ -529,8 +529,10 @@ async def test_news_of_a_namespace_or_binding_of_a_tenant_concern_its_lcluster()
     desk.cache.objects[NAMESPACE].put(namespace("other-prod", labels={}, annotations={}))
     assert await desk.keys() == [TenantCluster("acme")]
     assert [each.key[1] for each in desk.cache.lclusters.namespaces_of("acme")] == ["acme-prod"]
-    assert desk.cache.lclusters.concerned("acme-prod", "lcluster:account") == TenantCluster("acme")
-    assert desk.cache.lclusters.concerned("acme-prod", "lnamespace-users") is None
+    assert desk.cache.lclusters.key_of_rbac_object(
+        "acme-prod", "lcluster:account"
+    ) == TenantCluster("acme")
+    assert desk.cache.lclusters.key_of_rbac_object("acme-prod", "lnamespace-users") is None
     desk.cache.objects[NAMESPACE].remove(("", "acme-prod"), 9)
     assert await desk.keys() == [TenantCluster("acme")]
     assert desk.cache.lclusters.namespaces_of("acme") == ()
@@ -538,17 +540,17 @@ async def test_news_of_a_namespace_or_binding_of_a_tenant_concern_its_lcluster()
 
 def test_a_name_is_held_by_a_claimed_lcluster_or_a_label() -> None:
     desk = Desk()
-    assert not desk.cache.lclusters.holds("acme-prod")
+    assert not desk.cache.lclusters.owns_name("acme-prod")
     desk.lcluster(msgspec.structs.replace(LCLUSTER, metadata=Metadata("acme", "uid-a", "1")))
-    assert not desk.cache.lclusters.holds("acme-prod")
+    assert not desk.cache.lclusters.owns_name("acme-prod")
     desk.lcluster(
         msgspec.structs.replace(
             LCLUSTER, metadata=msgspec.structs.replace(LCLUSTER.metadata, resource_version="2")
         )
     )
-    assert desk.cache.lclusters.holds("acme-prod")
+    assert desk.cache.lclusters.owns_name("acme-prod")
     desk.cache.objects[NAMESPACE].put(namespace("beta-prod"))
-    assert desk.cache.lclusters.holds("beta-prod")
+    assert desk.cache.lclusters.owns_name("beta-prod")
 
 
 def test_an_lcluster_that_breaks_its_schema_keeps_its_status_and_class() -> None:

@@ -126,7 +126,7 @@ class Platform:
         key = next(iter(self.keys))
         del self.keys[key]
         cached, there = self.cache.get(key.name), self.lclusters.get(key.name)
-        refusal = self.cache.exceeded(key.name)
+        refusal = self.cache.admit(key.name)
         if cached and there and there.uid == cached.lcluster.uid and not refusal:
             self._make(there)
 
@@ -259,7 +259,7 @@ def test_what_loses_its_namespaces_stays_admitted() -> None:
     platform.restart(RequesterLimits(1))
     platform.settle()
     platform.store.remove(("", "c2-default"), 99)
-    assert platform.cache.exceeded("c2") == ""
+    assert platform.cache.admit("c2") == ""
 
 
 def test_without_a_limit_nothing_is_counted() -> None:
@@ -268,4 +268,4 @@ def test_without_a_limit_nothing_is_counted() -> None:
         platform.create(name)
     platform.settle()
     assert platform.made == list(NAMES)
-    assert not platform.cache.exceeded("gone")
+    assert not platform.cache.admit("gone")

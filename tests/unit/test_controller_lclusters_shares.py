@@ -8,17 +8,17 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
-from lnamespace.controller.lclusters.shares import Holding, divide
+from lnamespace.controller.lclusters.shares import Allocation, divide
 
 
-def has(limit: int, used: int | None = 0, **more: Any) -> Holding:
+def has(limit: int, used: int | None = 0, **more: Any) -> Allocation:
     """A namespace in which everything is as written."""
     parts: dict[str, Any] = {"reserved": limit, "written": limit, "enforced": limit} | more
-    return Holding(limit, used=used, **parts)
+    return Allocation(limit, used=used, **parts)
 
 
 @pytest.mark.parametrize(
-    ("holdings", "limits", "reserved"),
+    ("allocations", "limits", "reserved"),
     [
         # Nobody counted yet what is used in b: nothing is given.
         ([has(0), has(0, None)], [0, 0], [0, 0]),
@@ -67,8 +67,10 @@ def has(limit: int, used: int | None = 0, **more: Any) -> Holding:
         ([has(10, 10, wanted=30), replace(has(90), terminating=True)], [10, 90], [10, 90]),
     ],
 )
-def test_a_total_of_100(holdings: list[Holding], limits: list[int], reserved: list[int]) -> None:
-    found = divide(100, dict(zip("abc", holdings, strict=False)))
+def test_a_total_of_100(
+    allocations: list[Allocation], limits: list[int], reserved: list[int]
+) -> None:
+    found = divide(100, dict(zip("abc", allocations, strict=False)))
     assert [each.limit for each in found.values()] == limits
     assert [each.reserved for each in found.values()] == reserved
 
@@ -154,11 +156,11 @@ class DividedTotal:
     def reconcile(self) -> None:
         """Decide by the caches and write the shares; the quotas are written one by one later."""
         leader = self.somebody()
-        holdings = {}
+        allocations = {}
         for name in SPACES:
             limit, reserved, share = leader.shares.get(name, (0, 0, 0))
             quota = leader.quotas.get(name, Quota())
-            holdings[name] = Holding(
+            allocations[name] = Allocation(
                 limit,
                 reserved,
                 quota.hard,
@@ -167,7 +169,7 @@ class DividedTotal:
                 leader.wanted.get(name, 0),
                 current=quota.share == share,
             )
-        found = divide(TOTAL, holdings)
+        found = divide(TOTAL, allocations)
         seen = {name: leader.quotas.get(name, Quota()) for name in SPACES}
         if leader.version != self.version:
             leader.writes = []

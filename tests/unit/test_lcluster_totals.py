@@ -10,10 +10,10 @@ from hypothesis import given
 from lnamespace.access.quota_refusals import ShareRefusal, read_refusal
 from lnamespace.controller.lclusters.division import SharedNamespace, divide_totals
 from lnamespace.controller.lclusters.share_quotas import (
-    WISH_SECONDS,
+    DEMAND_SECONDS,
     CachedShareQuota,
-    ShareWishes,
-    is_news,
+    ShareDemand,
+    affects_shares,
     read_share_quota,
 )
 from lnamespace.gateway.tenants.totals import TenantTotals, read_used
@@ -137,21 +137,21 @@ def quota(**parts: Any) -> CachedShareQuota:
 def test_which_changes_matter(
     old: CachedShareQuota | None, new: CachedShareQuota | None, *, news: bool
 ) -> None:
-    assert is_news(old, new, {"pods": 100}, wished=False) is news
-    assert is_news(old, new, {"pods": 100}, wished=True)
+    assert affects_shares(old, new, {"pods": 100}, demanded=False) is news
+    assert affects_shares(old, new, {"pods": 100}, demanded=True)
 
 
 def test_a_wish_lasts_for_a_moment() -> None:
     now = [0.0]
-    wishes = ShareWishes(clock=lambda: now[0])
-    wishes.note("acme-a", ShareRefusal({"pods": 1}, {"pods": 3}))
-    wishes.note("acme-a", ShareRefusal({"pods": 1, "cpu": 1}, {"pods": 1, "cpu": 1}))
-    assert wishes.of("acme-a") == {"pods": 4, "cpu": 2}
-    assert wishes.any_with("acme-")
-    assert not wishes.any_with("acm-")
-    now[0] = WISH_SECONDS
-    assert not wishes.of("acme-a")
-    assert not wishes.any_with("acme-")
+    demand = ShareDemand(clock=lambda: now[0])
+    demand.note("acme-a", ShareRefusal({"pods": 1}, {"pods": 3}))
+    demand.note("acme-a", ShareRefusal({"pods": 1, "cpu": 1}, {"pods": 1, "cpu": 1}))
+    assert demand.of("acme-a") == {"pods": 4, "cpu": 2}
+    assert demand.any_with("acme-")
+    assert not demand.any_with("acm-")
+    now[0] = DEMAND_SECONDS
+    assert not demand.of("acme-a")
+    assert not demand.any_with("acme-")
 
 
 def test_a_quota_of_somebody_else_has_no_share() -> None:

@@ -328,7 +328,7 @@ class Cache:
     def _concerned(self, namespace: str, name: str) -> WorkKey | None:
         if namespace and name in (USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING):
             return Tenant(namespace)
-        if lcluster := self.lclusters.concerned(namespace, name):
+        if lcluster := self.lclusters.key_of_rbac_object(namespace, name):
             return lcluster
         shared = namespace in ("", self._names.sudo_namespace)
         if shared and (tenant := self._names.tenant_of(name)):

@@ -72,7 +72,7 @@ class Observer:
         if cached is None:
             # In a tenant's cluster somebody may run an operator like this one, which gives its
             # objects the names and labels that ours have.
-            held = self.cache.lclusters.holds(name)
+            held = self.cache.lclusters.owns_name(name)
             return Lifecycle.OTHER_CLASS if held else Lifecycle.GONE
         if self.cache.ours(cached) is None:
             return Lifecycle.OTHER_CLASS

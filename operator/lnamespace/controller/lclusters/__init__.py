@@ -1,10 +1,10 @@
 """Reconcile LClusters: observe, decide, execute, report, as for LNamespaces.
 
-* :mod:`~lnamespace.controller.lclusters.resource` - an LCluster as the cluster has it; pure.
+* :mod:`~lnamespace.controller.lclusters.resource` - an LCluster as stored in the cluster; pure.
 * :mod:`~lnamespace.controller.lclusters.cache` - the LClusters and the namespaces of each.
-* :mod:`~lnamespace.controller.lclusters.quota` - which of them are within the limit; pure.
+* :mod:`~lnamespace.controller.lclusters.quota` - the limit of LClusters of a requester; pure.
 * :mod:`~lnamespace.controller.lclusters.observation` - the input of a decision; pure.
-* :mod:`~lnamespace.controller.lclusters.decision` - what is to be done; pure.
+* :mod:`~lnamespace.controller.lclusters.decision` - from an observation to actions; pure.
 * :mod:`~lnamespace.controller.lclusters.status` - the status and its conditions; pure.
 * :mod:`~lnamespace.controller.lclusters.observer` - reads the caches, asks whether a name is free.
 * :mod:`~lnamespace.controller.lclusters.charges` - BillingRecords of a tenant's namespaces.

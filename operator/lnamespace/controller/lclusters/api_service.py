@@ -27,8 +27,8 @@ ENDPOINT_SLICE = Resource(
     "discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True
 )
 
-PATIENCE = 60.0
-"""Seconds for which objects that were as they should be are not read again."""
+RECHECK_SECONDS = 60.0
+"""Seconds for which objects that were as desired are not read again."""
 
 Json = dict[str, Any]
 
@@ -37,9 +37,9 @@ _object = msgspec.json.Decoder(Json)
 
 @dataclass(frozen=True)
 class TenantApiService:
-    """Makes the objects of the Service ``kubernetes`` of tenants.
+    """Applies the objects of the Service ``kubernetes`` of tenants.
 
-    ``checked`` says when the objects of a Namespace were last seen to be complete, by its UID.
+    ``checked`` is the time when the objects of a Namespace were last as desired, by its UID.
     """
 
     client: Client
@@ -47,13 +47,13 @@ class TenantApiService:
     checked: dict[str, float] = field(default_factory=dict)
 
     async def ensure(self, namespace: str, uid: str) -> list[ClusterError]:
-        """Make the objects in a tenant's namespace ``default``; return the failures."""
+        """Apply the objects in a tenant's namespace ``default``; return the failures."""
         now = time.monotonic()
-        if now - self.checked.get(uid, -PATIENCE) < PATIENCE:
+        if now - self.checked.get(uid, -RECHECK_SECONDS) < RECHECK_SECONDS:
             return []
-        wanted = api_service_objects(self.endpoints)
+        desired = api_service_objects(self.endpoints)
         results = await asyncio.gather(
-            *(self._ensure(resource, namespace, body) for resource, body in wanted.items())
+            *(self._ensure(resource, namespace, body) for resource, body in desired.items())
         )
         failures = [error for error in results if error]
         if not failures:
@@ -99,7 +99,7 @@ def api_service_objects(endpoints: GatewayEndpoints) -> Mapping[Resource, Json]:
         return {SERVICE: service}
     to = [{"name": "https", "port": endpoints.port, "protocol": "TCP"}]
     addresses = [{"ip": str(address)} for address in endpoints.addresses]
-    # As the API server marks its own, so that no controller makes slices of the Endpoints.
+    # As the API server labels its own, so that no controller mirrors the Endpoints into slices.
     unmirrored = {"endpointslice.kubernetes.io/skip-mirror": "true"}
     each = [
         {"addresses": [str(address)], "conditions": {"ready": True}}
@@ -120,10 +120,10 @@ def api_service_objects(endpoints: GatewayEndpoints) -> Mapping[Resource, Json]:
     }
 
 
-def endpoint_changes(found: Json, wanted: Json) -> Json:
-    """Return the patch that makes addresses and ports as wanted; empty if they are.
+def endpoint_changes(found: Json, desired: Json) -> Json:
+    """Return the patch for addresses and ports that differ from the desired ones; or empty.
 
-    A Service is left as it is: the API server fills in most of it.
+    A Service is not patched: the API server fills in most of its fields.
     """
     keys = ("subsets", "endpoints", "ports")
-    return {key: wanted[key] for key in keys if key in wanted and found.get(key) != wanted[key]}
+    return {key: desired[key] for key in keys if key in desired and found.get(key) != desired[key]}

@@ -1,4 +1,4 @@
-"""The LClusters, and which Namespaces have names that belong to each."""
+"""The LClusters, and the Namespaces whose names belong to each."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -10,7 +10,11 @@ from lnamespace.controller.lclusters.definitions import CachedDefinition
 from lnamespace.controller.lclusters.division import totals_of
 from lnamespace.controller.lclusters.quota import LClusterEntry, refuse_excess
 from lnamespace.controller.lclusters.resource import CachedLCluster
-from lnamespace.controller.lclusters.share_quotas import CachedShareQuota, ShareWishes, is_news
+from lnamespace.controller.lclusters.share_quotas import (
+    CachedShareQuota,
+    ShareDemand,
+    affects_shares,
+)
 from lnamespace.kube.objects import Key
 from lnamespace.kube.state import ObservedObject
 from lnamespace.kube.store import Store
@@ -42,14 +46,14 @@ class LClusterCache:
         self._namespaces = namespaces
         self._enqueue = enqueue
         self._with_prefix: dict[str, set[str]] = {}
-        """The Namespaces that a watch has told of and the prefix of a tenant begins, by tenant.
+        """The names of watched Namespaces that begin with a tenant's prefix, by tenant.
 
-        No listener is called for what we write ourselves, so values are read from the store.
+        No listener is called for our own writes, so values are read from the store.
         """
         self.lclusters: Store[CachedLCluster] = Store(self._lcluster_changed)
         self.definitions: Store[CachedDefinition] = Store(self._definition_changed)
         self.share_quotas: Store[CachedShareQuota] = Store(self._share_quota_changed)
-        self.wishes = ShareWishes()
+        self.demand = ShareDemand()
         self.totals = asyncio.Event()
         """Set while any LCluster has totals."""
         self._groups: dict[str, dict[Key, str]] = {}
@@ -70,10 +74,10 @@ class LClusterCache:
             cached and self.limits.any_limited and not self._entry(cached.lcluster).admitted
         )
 
-    def exceeded(self, name: str) -> str:
-        """Return why an LCluster has to wait; empty if it need not, and then it never has to.
+    def admit(self, name: str) -> str:
+        """Admit an LCluster that is within the limit, for good; return why not, or an empty text.
 
-        Nothing is awaited here, so nothing comes between the look and the admission.
+        Nothing is awaited here, so no other LCluster is admitted between the check and the entry.
         """
         cached = self.get(name)
         if cached is None or not self.limits.any_limited:
@@ -100,8 +104,8 @@ class LClusterCache:
         since = lcluster.metadata.creation_timestamp or ""
         return LClusterEntry(lcluster.name, account, since, marked or uid in self._admitted)
 
-    def _call_next(self, gone: LCluster) -> None:
-        """Enqueue those that may have waited for the end of an LCluster."""
+    def _enqueue_waiting(self, gone: LCluster) -> None:
+        """Enqueue the LClusters that may be admitted after the end of another."""
         entry = self._entry(gone)
         self._admitted.discard(gone.uid)
         if self.limits.of(entry.account) is not None:
@@ -110,7 +114,7 @@ class LClusterCache:
                     self._enqueue(TenantCluster(rival.name))
 
     def namespaces_of(self, name: str) -> tuple[ObservedObject, ...]:
-        """Return the Namespaces that the prefix of an LCluster begins, by name."""
+        """Return the Namespaces whose names begin with an LCluster's prefix, by name."""
         ours = {f"{name}-{namespace}" for namespace in SYSTEM_NAMESPACES}
         known = sorted(ours | self._with_prefix.get(name, set()))
         return tuple(found for each in known if (found := self._namespaces.get(("", each))))
@@ -119,26 +123,26 @@ class LClusterCache:
         """Return whether a namespace has the ResourceQuota of its share."""
         return self.share_quotas.get((namespace, SHARE_QUOTA)) is not None
 
-    def wish(self, key: TenantCluster, namespace: str, refusal: ShareRefusal) -> None:
-        """Note that a request was refused because the share of a namespace is too small."""
-        self.wishes.note(namespace, refusal)
+    def note_demand(self, key: TenantCluster, namespace: str, refusal: ShareRefusal) -> None:
+        """Record that a request was refused because the share of a namespace is too small."""
+        self.demand.note(namespace, refusal)
         self._enqueue(key)
 
     def groups_of(self, name: str) -> frozenset[str]:
         """Return the API groups that an LCluster has CustomResourceDefinitions of."""
         return frozenset(self._groups.get(name, {}).values())
 
-    def holds(self, namespace: str) -> bool:
+    def owns_name(self, namespace: str) -> bool:
         """Return whether a Namespace's name belongs to an LCluster, so that it is no LNamespace's.
 
-        An LCluster that was refused holds no names.
+        An LCluster that was refused owns no names.
         """
         found = self._namespaces.get(("", namespace))
         labelled = found is not None and self._names.lcluster_label in found.labels
         return labelled or self.claimant(namespace) is not None
 
     def claimant(self, namespace: str) -> LCluster | None:
-        """Return the LCluster that has claimed the beginning of a Namespace's name, or None."""
+        """Return the LCluster with our finalizer that a Namespace's prefix names, or None."""
         cached = self.get(tenant_of_name(namespace))
         if cached and self._names.lcluster_finalizer in cached.lcluster.metadata.finalizers:
             return cached.lcluster
@@ -150,12 +154,12 @@ class LClusterCache:
             yield TenantCluster(cached.lcluster.name)
 
     def leftovers(self) -> Iterator[TenantCluster]:
-        """Return the keys of the LClusters that Namespaces say they belong to."""
+        """Return the keys of the LClusters that labels of Namespaces name."""
         labels = (found.labels.get(self._names.lcluster_label) for found in self._namespaces)
         for name in sorted({label for label in labels if label}):
             yield TenantCluster(name)
 
-    def concerned(self, namespace: str, name: str) -> TenantCluster | None:
+    def key_of_rbac_object(self, namespace: str, name: str) -> TenantCluster | None:
         """Return the key of the LCluster that an RBAC object belongs to; None if to none."""
         if name == CLUSTER_ACCOUNT_BINDING and (tenant := tenant_of_name(namespace)):
             return TenantCluster(tenant)
@@ -165,11 +169,11 @@ class LClusterCache:
 
     def namespace_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
         """Update the Namespaces of LClusters after a change of any Namespace."""
-        seen = new or old
-        tenant = tenant_of_name(seen.key[1]) if seen else ""
-        if seen is None or not tenant:
+        observed = new or old
+        tenant = tenant_of_name(observed.key[1]) if observed else ""
+        if observed is None or not tenant:
             return
-        self._index(tenant, seen.key[1], there=new is not None)
+        self._index(tenant, observed.key[1], there=new is not None)
         labelled = any(each and self._names.lcluster_label in each.labels for each in (old, new))
         if labelled or self.get(tenant):
             self._enqueue(TenantCluster(tenant))
@@ -201,13 +205,13 @@ class LClusterCache:
     def _share_quota_changed(
         self, old: CachedShareQuota | None, new: CachedShareQuota | None
     ) -> None:
-        seen = new or old
-        tenant = tenant_of_name(seen.key[0]) if seen else ""
+        observed = new or old
+        tenant = tenant_of_name(observed.key[0]) if observed else ""
         cached = self.get(tenant)
-        if seen is None or cached is None or seen.key[1] != SHARE_QUOTA:
+        if observed is None or cached is None or observed.key[1] != SHARE_QUOTA:
             return
-        wished = self.wishes.any_with(cached.lcluster.prefix)
-        if is_news(old, new, totals_of(cached.lcluster), wished=wished):
+        demanded = self.demand.any_with(cached.lcluster.prefix)
+        if affects_shares(old, new, totals_of(cached.lcluster), demanded=demanded):
             self._enqueue(TenantCluster(tenant))
 
     def _lcluster_changed(self, old: CachedLCluster | None, new: CachedLCluster | None) -> None:
@@ -219,4 +223,4 @@ class LClusterCache:
             if lcluster is not None:
                 self._enqueue(TenantCluster(lcluster.name))
         if old is not None and (new is None or new.lcluster.uid != old.lcluster.uid):
-            self._call_next(old.lcluster)
+            self._enqueue_waiting(old.lcluster)

@@ -15,7 +15,7 @@ from lnamespace.model.lcluster import ChargedNamespace, LCluster
 
 @dataclass(frozen=True)
 class ChargeResult:
-    """The namespaces that the ledger knows of, and why it does not know of others."""
+    """The namespaces whose charges are recorded, and the failures for the others."""
 
     charged: tuple[ChargedNamespace, ...] = ()
     failures: tuple[ClusterError, ...] = ()
@@ -23,14 +23,14 @@ class ChargeResult:
 
 @dataclass(frozen=True)
 class TenantCharges:
-    """Records the charges of tenants' namespaces; the status of an LCluster says of which."""
+    """Records the charges of tenants' namespaces; ``status.charged`` lists the recorded ones."""
 
     outbox: BillingRecorder
 
     async def record(
         self, lcluster: LCluster, namespaces: Iterable[ObservedObject], now: datetime
     ) -> ChargeResult:
-        """Record what began, changed and ended since the status was written."""
+        """Record the charges that began, changed or ended since the status was written."""
         present = {namespace.uid: _charged(namespace) for namespace in namespaces}
         known = {each.uid: each for each in lcluster.status.charged}
         begun = [each for uid, each in present.items() if uid not in known]
@@ -42,13 +42,13 @@ class TenantCharges:
             *(self._close(lcluster, each, now) for each in ended),
         )
         failures = tuple(error for errors in results for error in errors)
-        untold = [each for each, errors in zip(begun, results, strict=False) if errors]
+        unrecorded = [each for each, errors in zip(begun, results, strict=False) if errors]
         unended = [
             each
             for each, errors in zip(ended, results[len(results) - len(ended) :], strict=True)
             if errors
         ]
-        charged = (*kept, *unended, *(each for each in begun if each not in untold))
+        charged = (*kept, *unended, *(each for each in begun if each not in unrecorded))
         return ChargeResult(tuple(sorted(charged, key=lambda each: each.name)), failures)
 
     async def _record(

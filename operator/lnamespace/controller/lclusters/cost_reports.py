@@ -4,7 +4,7 @@ A report is what ``lnamespace ledger costs --by lcluster -o json`` prints, in a 
 by its month: ``2026-10.json``. So neither the controller nor the gateway needs the database or the
 bill. In a cluster the directory is a mounted ConfigMap.
 
-What cannot be read changes nothing: of that month the last good report counts.
+A report that cannot be read is ignored: the last good report of that month counts.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ import msgspec
 
 from lnamespace.files.changing import ChangingFile
 
-LOOK_SECONDS = 5.0
-"""How often to look whether a report has changed; that is one ``stat`` of each."""
+POLL_SECONDS = 5.0
+"""How often to check whether a report has changed; that is one ``stat`` of each."""
 
 _NAME = re.compile(r"([0-9]{4}-(?:0[1-9]|1[0-2]))\.json")
 
@@ -49,12 +49,12 @@ class LClusterCost:
 
 
 Costs = Mapping[str, tuple[LClusterCost, ...]]
-"""The costs of each LCluster by its UID, which a later LCluster of its name does not have."""
+"""The costs of each LCluster by its UID, which differs for a later LCluster of its name."""
 
 
 @dataclass
 class CostReports:
-    """The reports of a directory; no path: there are none."""
+    """The reports in a directory; without a path there are none."""
 
     path: str = ""
     _files: dict[str, ChangingFile] = field(default_factory=dict)
@@ -66,14 +66,14 @@ class CostReports:
         return tuple(cost for costs in months for cost in costs.get(uid, ()))
 
     async def keep(self, changed: Callable[[], Awaitable[None]]) -> None:
-        """Follow the directory for ever; await ``changed`` when a report is another one."""
+        """Poll the directory for ever; await ``changed`` when a report has changed."""
         while self.path:
             if self.refresh():
                 await changed()
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
 
     def refresh(self) -> bool:
-        """Read the reports that have changed; return whether any report is another one."""
+        """Read the reports whose files have changed; return whether any report has."""
         if not self.path:
             return False
         before = dict(self._months)

@@ -1,6 +1,6 @@
 """Decide what to do about one LCluster: from an observation to actions. Pure.
 
-A reconcile decides twice, because bindings need the Namespaces that the first step makes:
+A reconcile decides twice, because bindings need the Namespaces that the first step creates:
 :func:`decide_lcluster`, then :func:`decide_cluster_grants`.
 """
 
@@ -38,11 +38,11 @@ class LClusterDecision:
     claim
         The finalizer is to be written before anything else.
     actions
-        What comes then.
+        The writes after that.
     entries
         The entries of the lists that count.
     refusal
-        Why the LCluster gets nothing; None where it gets what it asks for.
+        Why the LCluster gets nothing; None where it is not refused.
     """
 
     now: datetime
@@ -55,9 +55,9 @@ class LClusterDecision:
 def decide_lcluster(observation: LClusterObservation, now: datetime) -> LClusterDecision:
     """Decide the first step of a reconcile of an LCluster.
 
-    An LCluster that is gone loses its grants. Of one that is terminating the Namespaces are
-    deleted, and its account keeps its grants until nothing is left; where they are retained, it
-    loses them at once. Of one that is gone the Namespaces stay, should we ever be wrong.
+    The grants of a deleted LCluster are deleted; its Namespaces are kept, in case its deletion was
+    observed wrongly. The Namespaces of a terminating one are deleted, and its account keeps its
+    grants until nothing is left; where Namespaces are retained, it loses them at once.
     """
     match observation.lifecycle:
         case Lifecycle.OTHER_CLASS | Lifecycle.UNREADABLE:
@@ -77,9 +77,9 @@ def decide_lcluster(observation: LClusterObservation, now: datetime) -> LCluster
 def decide_cluster_grants(
     observation: LClusterObservation, has_share: Callable[[str], bool] = lambda _: True
 ) -> tuple[Action, ...]:
-    """Return the actions that make the tenant's account what it is in each of its Namespaces.
+    """Return the actions that bind the tenant's account in each of its Namespaces.
 
-    Where an LCluster has totals, nobody works in a namespace that has no share of them.
+    Where an LCluster has totals, the account is not bound in a namespace without a share of them.
     """
     lcluster, conventions = observation.lcluster, observation.conventions
     bindings = (
@@ -93,8 +93,8 @@ def decide_cluster_grants(
 def _within_limit(observation: LClusterObservation) -> tuple[ObservedObject, ...]:
     """Return the Namespaces in which the tenant may work.
 
-    The gateway refuses what is over the limit, and its replicas do not count together. Here it is
-    decided, by one: those in which the tenant works already, and then the oldest.
+    The gateway refuses further ones, but its replicas count separately. One controller decides:
+    the Namespaces in which the tenant is bound already, and then the oldest, up to the limit.
     """
     own, lcluster = observation.own, observation.lcluster
     limit = observation.conventions.content_limits.of(lcluster).namespaces
@@ -103,8 +103,8 @@ def _within_limit(observation: LClusterObservation) -> tuple[ObservedObject, ...
 
     def later(found: ObservedObject) -> tuple[bool, bool, str, str]:
         name = found.key[1]
-        place = ROLE_BINDING, (name, CLUSTER_ACCOUNT_BINDING)
-        unused = observation.objects.get(place) is None
+        ref = ROLE_BINDING, (name, CLUSTER_ACCOUNT_BINDING)
+        unused = observation.objects.get(ref) is None
         return unused, name not in lcluster.system_namespaces, found.created, name
 
     used = sum(not later(found)[0] for found in own)
@@ -152,10 +152,10 @@ def _custom_resources(observation: LClusterObservation) -> tuple[Action, ...]:
 
 
 def decide_revocations(observation: LClusterObservation) -> tuple[Action, ...]:
-    """Return the actions that take away all grants of an LCluster of which nothing is left."""
+    """Return the actions that delete all grants of an LCluster."""
     namespaces = (namespace.key[1] for namespace in observation.namespaces)
-    places = cluster_grant_refs(observation.name, namespaces, observation.conventions)
-    return plan_actions((), observation.get, places)
+    refs = cluster_grant_refs(observation.name, namespaces, observation.conventions)
+    return plan_actions((), observation.get, refs)
 
 
 def _emptied(observation: LClusterObservation) -> tuple[Write, ...]:
@@ -165,10 +165,10 @@ def _emptied(observation: LClusterObservation) -> tuple[Write, ...]:
 
 
 def _endings(observation: LClusterObservation) -> tuple[Write, ...]:
-    """Return how an LCluster ends: nobody edits it, and its account works until nothing is left."""
+    """Return the writes that end an LCluster: delete its editors' grants and its Namespaces."""
     editors = editor_refs(observation.name, observation.conventions)
-    going = (_ending(each) for each in observation.own if not each.terminating)
-    return (*plan_actions((), observation.get, editors), *going, *_emptied(observation))
+    deletions = (_ending(each) for each in observation.own if not each.terminating)
+    return (*plan_actions((), observation.get, editors), *deletions, *_emptied(observation))
 
 
 def _ending(namespace: ObservedObject) -> Action:

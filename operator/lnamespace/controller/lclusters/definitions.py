@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions of tenants: which API groups are whose."""
+"""The CustomResourceDefinitions of tenants, and their API groups."""
 
 import msgspec
 
@@ -21,9 +21,9 @@ class CachedDefinition(msgspec.Struct, frozen=True):
 
 
 def read_definition(raw: bytes | msgspec.Raw, names: Names) -> CachedDefinition:
-    """Read a definition; ``tenant`` is empty unless both its label and its group say which.
+    """Read a definition; ``tenant`` is empty unless its label and its group name the same one.
 
-    The name of a definition is its plural and its group, which the API server sees to.
+    The API server requires the name of a definition to be its plural and its group.
     """
     metadata = answers.decode(_decoder, raw).metadata
     _, _, group = metadata.name.partition(".")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lnamespace.controller.lclusters.share_quotas import CachedShareQuota
-from lnamespace.controller.lclusters.shares import Holding, divide
+from lnamespace.controller.lclusters.shares import Allocation, divide
 from lnamespace.kube.state import ObservedObject
 from lnamespace.model.lcluster import LCluster, NamespaceShare
 from lnamespace.model.quantities import Amounts, format_amounts, parse_amounts
@@ -12,7 +12,7 @@ from lnamespace.model.quantities import Amounts, format_amounts, parse_amounts
 
 @dataclass(frozen=True)
 class SharedNamespace:
-    """A namespace of the tenant, its share, its ResourceQuota, and what is wanted in it."""
+    """A namespace of the tenant, its share, its ResourceQuota, and the limits that it needs."""
 
     name: str
     share: NamespaceShare
@@ -20,12 +20,12 @@ class SharedNamespace:
     wanted: Mapping[str, int] | None = None
     terminating: bool = False
 
-    def holding(self, resource: str) -> Holding:
-        """Return the part of one total that this Namespace has."""
+    def allocation(self, resource: str) -> Allocation:
+        """Return this Namespace's allocation of one total."""
         limit = parse_amounts(self.share.limits).get(resource, 0)
         reserved = parse_amounts(self.share.returning).get(resource, limit)
         quota = self.quota
-        return Holding(
+        return Allocation(
             limit,
             reserved,
             quota.written.get(resource) if quota else None,
@@ -54,7 +54,7 @@ def shared_namespaces(
     quotas: Mapping[str, CachedShareQuota],
     wanted: Mapping[str, Mapping[str, int]],
 ) -> tuple[SharedNamespace, ...]:
-    """Return the namespaces of a tenant as they share its totals; one that is gone has none."""
+    """Return the present namespaces of a tenant with their shares of its totals."""
     shares = {each.name: each for each in lcluster.status.shares}
     return tuple(
         SharedNamespace(
@@ -78,15 +78,15 @@ def divide_totals(
 ) -> tuple[NamespaceShare, ...]:
     """Return the shares that namespaces are to have next."""
     namespaces = tuple(namespaces)
-    found: dict[str, dict[str, Holding]] = {each.name: {} for each in namespaces}
+    found: dict[str, dict[str, Allocation]] = {each.name: {} for each in namespaces}
     for resource, total in totals.items():
-        holdings = {each.name: each.holding(resource) for each in namespaces}
-        for name, holding in divide(total, holdings).items():
-            found[name][resource] = holding
+        allocations = {each.name: each.allocation(resource) for each in namespaces}
+        for name, allocation in divide(total, allocations).items():
+            found[name][resource] = allocation
     return tuple(_share(each.share, found[each.name]) for each in namespaces)
 
 
-def _share(before: NamespaceShare, found: Mapping[str, Holding]) -> NamespaceShare:
+def _share(before: NamespaceShare, found: Mapping[str, Allocation]) -> NamespaceShare:
     limits = {resource: each.limit for resource, each in found.items()}
     returning = {resource: each.reserved for resource, each in found.items() if each.returning}
     old = parse_amounts(before.limits)

@@ -36,8 +36,8 @@ Executed = tuple[LClusterObservation, LClusterResult]
 class LClusterExecutor:
     """Executes decisions about LClusters.
 
-    ``swept`` are the UIDs of terminating LClusters of which no cluster-scoped object was left when
-    their Namespaces had yet to go.
+    ``swept`` are the UIDs of terminating LClusters without cluster-scoped objects whose Namespaces
+    are not deleted yet.
     """
 
     client: Client
@@ -51,90 +51,102 @@ class LClusterExecutor:
     conventions: Conventions
     swept: set[str] = field(default_factory=set)
 
-    async def execute(self, seen: LClusterObservation, decision: LClusterDecision) -> Executed:
-        """Apply the decision, and what it makes possible; return what came of it."""
-        match seen.lifecycle:
+    async def execute(
+        self, observation: LClusterObservation, decision: LClusterDecision
+    ) -> Executed:
+        """Apply the decision and the writes that depend on it; return the result."""
+        match observation.lifecycle:
             case Lifecycle.OTHER_CLASS | Lifecycle.UNREADABLE:
-                return seen, LClusterResult()
+                return observation, LClusterResult()
             case Lifecycle.GONE:
                 failures = await self.applier.apply(decision.actions)
-                return seen, LClusterResult(failures=tuple(failures))
+                return observation, LClusterResult(failures=tuple(failures))
             case Lifecycle.TERMINATING:
-                return await self._end(seen, decision)
+                return await self._delete(observation, decision)
             case Lifecycle.ACTIVE:
-                return await self._make(seen, decision)
+                return await self._apply(observation, decision)
 
-    async def _make(self, seen: LClusterObservation, decision: LClusterDecision) -> Executed:
+    async def _apply(
+        self, observation: LClusterObservation, decision: LClusterDecision
+    ) -> Executed:
         result = LClusterResult(decision.entries, decision.refusal)
-        failures: list[ClusterError] = [*seen.failures]
+        failures: list[ClusterError] = [*observation.failures]
         if decision.claim:
-            failures += await self._write_finalizers(seen.lcluster, add=True)
+            failures += await self._write_finalizers(observation.lcluster, add=True)
         if failures:
-            return seen, replace(result, failures=tuple(failures))
+            return observation, replace(result, failures=tuple(failures))
         failures += await self.applier.apply(decision.actions)
         if decision.refusal:
-            return seen, replace(result, failures=tuple(failures))
+            return observation, replace(result, failures=tuple(failures))
         if decision.actions:
-            seen = self.observer.renew(seen)
-        seen, unshared = await self.shares.share(seen)
-        failures += unshared
-        more, unserved, charges, uninformed = await asyncio.gather(
-            self.applier.apply(decide_cluster_grants(seen, self.cache.lclusters.has_share)),
-            self._serve(seen),
-            self.charges.record(seen.lcluster, seen.own, decision.now),
-            self.info.ensure(seen.lcluster, seen.own),
+            observation = self.observer.renew(observation)
+        observation, share_failures = await self.shares.share(observation)
+        failures += share_failures
+        grant_failures, service_failures, charges, info_failures = await asyncio.gather(
+            self.applier.apply(decide_cluster_grants(observation, self.cache.lclusters.has_share)),
+            self._serve(observation),
+            self.charges.record(observation.lcluster, observation.own, decision.now),
+            self.info.ensure(observation.lcluster, observation.own),
         )
-        failures += (*more, *unserved)
+        failures += (*grant_failures, *service_failures)
         result = replace(
-            result, failures=tuple(failures), charges=charges, uninformed=tuple(uninformed)
+            result, failures=tuple(failures), charges=charges, info_failures=tuple(info_failures)
         )
-        return self.observer.renew(seen), result
+        return self.observer.renew(observation), result
 
     @cached_property
     def shares(self) -> ShareWriter:
         """Return the writer of the Namespaces' shares of the totals."""
         return ShareWriter(self.client, self.cache.lclusters, self.conventions)
 
-    async def _serve(self, seen: LClusterObservation) -> list[ClusterError]:
-        """Make the Service that leads to the tenant's API server."""
-        default = seen.lcluster.system_namespaces[0]
-        for namespace in seen.own:
+    async def _serve(self, observation: LClusterObservation) -> list[ClusterError]:
+        """Apply the Service ``kubernetes`` in the tenant's namespace ``default``."""
+        default = observation.lcluster.system_namespaces[0]
+        for namespace in observation.own:
             if namespace.key[1] == default and not namespace.terminating:
                 return await self.api_service.ensure(default, namespace.uid)
         return []
 
-    async def _end(self, seen: LClusterObservation, decision: LClusterDecision) -> Executed:
-        """Delete what is to go of the tenant, then let the LCluster go.
+    async def _delete(
+        self, observation: LClusterObservation, decision: LClusterDecision
+    ) -> Executed:
+        """Delete the objects of the tenant, then remove the finalizer of the LCluster.
 
-        Its name is free once it is gone, so nothing may be left then. Retained Namespaces hold the
-        name as anybody's would, and nobody is charged for them.
+        Its name is free afterwards, so no object may be left. Retained Namespaces reserve the name
+        as any Namespace does, and are not charged.
         """
         failures = await self.applier.apply(decision.actions)
-        if not seen.holds_finalizer:
-            return seen, LClusterResult(failures=tuple(failures))
-        for namespace in seen.own:
+        if not observation.holds_finalizer:
+            return observation, LClusterResult(failures=tuple(failures))
+        for namespace in observation.own:
             self.api_service.forget(namespace.uid)
             self.info.forget(namespace.uid)
-        seen = self.observer.renew(seen)
-        remaining, more = await self._sweep(seen)
-        failures += more
-        going = () if seen.retained else seen.own
-        charges = await self.charges.record(seen.lcluster, going, decision.now)
-        remaining = (*(f"namespaces {each.key[1]}" for each in going), *remaining)
+        observation = self.observer.renew(observation)
+        remaining, sweep_failures = await self._sweep(observation)
+        failures += sweep_failures
+        namespaces = () if observation.retained else observation.own
+        charges = await self.charges.record(observation.lcluster, namespaces, decision.now)
+        remaining = (*(f"namespaces {each.key[1]}" for each in namespaces), *remaining)
         if not (remaining or failures or charges.failures):
-            failures += await self.applier.apply(decide_revocations(seen))
+            failures += await self.applier.apply(decide_revocations(observation))
         if not (remaining or failures or charges.failures):
-            failures += await self._write_finalizers(seen.lcluster, add=False)
-            self.swept.discard(seen.lcluster.uid)
-        return seen, LClusterResult(failures=tuple(failures), charges=charges, remaining=remaining)
+            failures += await self._write_finalizers(observation.lcluster, add=False)
+            self.swept.discard(observation.lcluster.uid)
+        return observation, LClusterResult(
+            failures=tuple(failures), charges=charges, remaining=remaining
+        )
 
-    async def _sweep(self, seen: LClusterObservation) -> tuple[tuple[str, ...], list[ClusterError]]:
-        """Delete the cluster-scoped objects; once nothing is left of them, only at the very end."""
-        uid = seen.lcluster.uid
-        if seen.own and uid in self.swept and not seen.retained:
+    async def _sweep(
+        self, observation: LClusterObservation
+    ) -> tuple[tuple[str, ...], list[ClusterError]]:
+        """Delete the cluster-scoped objects; once none is left, wait for the Namespaces to go."""
+        uid = observation.lcluster.uid
+        if observation.own and uid in self.swept and not observation.retained:
             return (), []
         try:
-            found = await self.objects.sweep(seen.name, RETAINED_KINDS if seen.retained else ())
+            found = await self.objects.sweep(
+                observation.name, RETAINED_KINDS if observation.retained else ()
+            )
         except ClusterError as error:
             return (), [error]
         if not found:
@@ -154,7 +166,7 @@ class LClusterExecutor:
         try:
             answer = await self.client.patch(path, msgspec.json.encode({"metadata": metadata}))
         except NotFound as error:
-            # Nothing may be made for an LCluster that is gone: nobody would take it away again.
+            # No object may be created for a deleted LCluster: nobody would delete it.
             return [error] if add else []
         except ClusterError as error:
             return [error]

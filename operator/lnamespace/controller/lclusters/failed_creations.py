@@ -1,7 +1,8 @@
-"""Watch what Kubernetes' controllers could not create because a share was too small.
+"""Watch Events of objects that Kubernetes' controllers could not create within a share.
 
-They do not pass the gateway, and try again by themselves. The gateway makes such Events too, of
-requests that were refused. Nothing is watched before an LCluster has totals: Events are many.
+These controllers do not use the gateway, and retry by themselves. The gateway creates the same
+Events for requests that were refused. Events are many: they are watched while an LCluster has
+totals.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from lnamespace.model.lcluster import tenant_of_name
 _PAUSE = 1.0
 _WATCH_SECONDS = 300
 _OLD = timedelta(minutes=1)
-"""A watch begins with the Events that are there; of those that are older nobody waits."""
+"""A watch begins with the present Events; no request waits because of older ones."""
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ _event = msgspec.json.Decoder(_Event)
 
 
 class FailedCreations:
-    """Notes what is wanted in namespaces of LClusters with totals."""
+    """Records the demand in namespaces of LClusters with totals."""
 
     def __init__(self, client: Client, cache: LClusterCache) -> None:
         self._client = client
@@ -73,7 +74,7 @@ class FailedCreations:
             async for line in lines:
                 event = decode(_watch_event, line)
                 if event.type in {"ADDED", "MODIFIED"}:
-                    # A tenant's may have the year 0, and is there again in the next watch.
+                    # A tenant's Event may have the year 0, and would end every watch.
                     with suppress(Unreadable):
                         self._note(decode(_event, event.object))
 
@@ -82,4 +83,4 @@ class FailedCreations:
         refusal = read_refusal(event.message)
         known = self._cache.ours(self._cache.get(tenant_of_name(namespace)))
         if refusal and known and known.spec.quota and event.at > datetime.now(UTC) - _OLD:
-            self._cache.wish(TenantCluster(known.name), namespace, refusal)
+            self._cache.note_demand(TenantCluster(known.name), namespace, refusal)

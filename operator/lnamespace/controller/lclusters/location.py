@@ -1,4 +1,4 @@
-"""Where people reach the gateway, which the status of each LCluster tells them."""
+"""The address of the gateway, which the status of each LCluster shows."""
 
 import asyncio
 import base64
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class GatewayLocation:
-    """The gateway as clients see it.
+    """The address and CA of the gateway for clients.
 
     Parameters
     ----------
@@ -52,12 +52,12 @@ _config_map = msgspec.json.Decoder(_CAConfigMap)
 
 
 class GatewayLocator:
-    """Find the address of the gateway, and the CA of the certificate that it made for itself.
+    """Find the address of the gateway, and the CA of the certificate that it issued to itself.
 
     Parameters
     ----------
     config_map
-        NAMESPACE/NAME of the ConfigMap with that CA; empty: it has made none.
+        NAMESPACE/NAME of the ConfigMap with that CA; empty: there is none.
     """
 
     def __init__(self, client: Client, location: GatewayLocation, config_map: str = "") -> None:
@@ -65,10 +65,10 @@ class GatewayLocator:
         self._location = location
         self._config_map = config_map if location.url else ""
         self.current: GatewayLocation | None = None if self._config_map else location
-        """None until the CA is known: nobody is led to what they cannot verify."""
+        """None until the CA is known: clients could not verify the address before."""
 
     async def keep(self, changed: Callable[[], Awaitable[None]]) -> None:
-        """Follow the ConfigMap for ever; await ``changed`` when the CA is another one."""
+        """Poll the ConfigMap for ever; await ``changed`` when the CA has changed."""
         while self._config_map:
             before = self.current
             await self.refresh()
@@ -77,7 +77,7 @@ class GatewayLocator:
             await asyncio.sleep(_KNOWN_SECONDS if self.current else _UNKNOWN_SECONDS)
 
     async def refresh(self) -> None:
-        """Read the CA; what is known stays where it cannot be read."""
+        """Read the CA; keep the last one where it cannot be read."""
         if not self._config_map:
             return
         namespace, _, name = self._config_map.partition("/")

@@ -1,4 +1,4 @@
-"""The observation of one LCluster at one moment, from which it is decided. Pure."""
+"""The observation of one LCluster, the input of its decision. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,24 +17,24 @@ from lnamespace.model.lnamespace import DeletionPolicy
 
 @dataclass(frozen=True)
 class LClusterObservation:
-    """Everything that a decision about one LCluster goes by, besides the time.
+    """All inputs of a decision about one LCluster, besides the time.
 
     Parameters
     ----------
     cached
-        The LCluster; None if and only if it is gone.
+        The LCluster; None if and only if it is deleted.
     namespaces
-        The Namespaces that the prefix of the LCluster begins, whoever's they are.
+        The Namespaces whose names begin with the LCluster's prefix, of any owner.
     objects
-        What stands where grants of the LCluster may be; None where nothing stands.
+        The objects at the keys of the LCluster's grants; None where there is none.
     groups
         The API groups of the tenant's CustomResourceDefinitions.
     name_problem
-        Why the LCluster may not have its name; empty where it may, or has it already.
+        Why the LCluster may not have its name; empty where it may, or is established.
     limit_exceeded
-        Why the LCluster has to wait until its requester has fewer others; empty where it has not.
+        Why the LCluster exceeds the limit of its requester; empty where it does not.
     failures
-        Why it could not be found out whether the name is free.
+        The failures to find out whether the name is free.
     """
 
     name: str
@@ -57,7 +57,7 @@ class LClusterObservation:
 
     @property
     def holds_finalizer(self) -> bool:
-        """Return whether the LCluster has our finalizer, and so may have made something."""
+        """Return whether the LCluster has our finalizer, and so may have objects."""
         return self.conventions.names.lcluster_finalizer in self.lcluster.metadata.finalizers
 
     @property
@@ -67,16 +67,16 @@ class LClusterObservation:
 
     @property
     def established(self) -> bool:
-        """Return whether the LCluster has its name: a Namespace bears its UID, as nobody writes.
+        """Return whether the LCluster has its name: a Namespace bears its UID, which only we write.
 
-        The finalizer alone does not show it, since whoever creates an LCluster can write it.
+        The finalizer alone does not show it, since the creator of an LCluster can write it.
         """
         uid, key = self.lcluster.uid, self.conventions.names.lcluster_annotation
         marked = any(found.annotations.get(key) == uid for found in self.namespaces)
         return marked and self.holds_finalizer
 
     def get(self, resource: Resource, key: Key) -> ObservedObject | None:
-        """Return the object that stands there; raise KeyError for what was not observed."""
+        """Return the object at a key, or None; raise KeyError for a key that was not observed."""
         return self.objects[resource, key]
 
     def owned_by(self, owner: NamespaceOwner) -> Iterator[ObservedObject]:

@@ -1,4 +1,4 @@
-"""Observe one LCluster: read from the caches what a decision about it needs."""
+"""Observe one LCluster: read the inputs of a decision from the caches."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -28,37 +28,37 @@ class LClusterObserver:
     async def observe(self, name: str) -> LClusterObservation:
         """Read the caches; ask whether the name is free if it is not the LCluster's yet.
 
-        One that is within the limit of its requester is counted from then on.
+        One that is within the limit of its requester is admitted, and counts from then on.
         """
         cached = self.cache.lclusters.get(name)
         lifecycle = self._lifecycle(cached)
-        seen = LClusterObservation(name, self.conventions, lifecycle, cached)
+        observation = LClusterObservation(name, self.conventions, lifecycle, cached)
         if lifecycle in (Lifecycle.OTHER_CLASS, Lifecycle.UNREADABLE):
-            return seen
-        seen = self.renew(seen)
-        await self.applier.refresh(seen.objects)
-        seen = self.renew(seen)
+            return observation
+        observation = self.renew(observation)
+        await self.applier.refresh(observation.objects)
+        observation = self.renew(observation)
         if lifecycle is not Lifecycle.ACTIVE:
-            return seen
-        if not seen.established:
-            seen = await self._with_name_problem(seen)
-        if seen.name_problem or seen.failures:
-            return seen
+            return observation
+        if not observation.established:
+            observation = await self._with_name_problem(observation)
+        if observation.name_problem or observation.failures:
+            return observation
         if self.cache.lclusters.needs_slot(name):
             await self.cache.counted.wait()
-        return dataclasses.replace(seen, limit_exceeded=self.cache.lclusters.exceeded(name))
+        return dataclasses.replace(observation, limit_exceeded=self.cache.lclusters.admit(name))
 
     def renew(self, before: LClusterObservation) -> LClusterObservation:
-        """Read the caches again for the same LCluster, as it was then."""
+        """Read the caches again for the same state of the LCluster."""
         namespaces = self.cache.lclusters.namespaces_of(before.name)
-        places = cluster_grant_refs(
+        refs = cluster_grant_refs(
             before.name, (each.key[1] for each in namespaces), self.conventions
         )
         return dataclasses.replace(
             before,
             namespaces=namespaces,
             groups=self.cache.lclusters.groups_of(before.name),
-            objects={place: self.cache.get(*place) for place in places},
+            objects={ref: self.cache.get(*ref) for ref in refs},
         )
 
     def _lifecycle(self, cached: CachedLCluster | None) -> Lifecycle:
@@ -70,23 +70,23 @@ class LClusterObserver:
             return Lifecycle.TERMINATING
         return Lifecycle.UNREADABLE if cached.problem else Lifecycle.ACTIVE
 
-    async def _with_name_problem(self, seen: LClusterObservation) -> LClusterObservation:
-        problem = tenant_name_problem(seen.name) or self._taken_in_cache(seen)
+    async def _with_name_problem(self, observation: LClusterObservation) -> LClusterObservation:
+        problem = tenant_name_problem(observation.name) or self._taken_in_cache(observation)
         if problem:
-            return dataclasses.replace(seen, name_problem=problem)
+            return dataclasses.replace(observation, name_problem=problem)
         try:
-            found = await self.taken.with_prefix(seen.lcluster.prefix)
+            found = await self.taken.with_prefix(observation.lcluster.prefix)
         except ClusterError as error:
-            return dataclasses.replace(seen, failures=(error,))
+            return dataclasses.replace(observation, failures=(error,))
         problem = next((f"{each} exists already" for each in found), "")
-        return dataclasses.replace(seen, name_problem=problem)
+        return dataclasses.replace(observation, name_problem=problem)
 
-    def _taken_in_cache(self, seen: LClusterObservation) -> str:
-        return next(self._meeting(seen, seen.lcluster), "")
+    def _taken_in_cache(self, observation: LClusterObservation) -> str:
+        return next(self._conflicts(observation, observation.lcluster), "")
 
-    def _meeting(self, seen: LClusterObservation, lcluster: LCluster) -> Iterator[str]:
-        """Return which Namespaces and LNamespaces have the prefix of the LCluster."""
-        for found in seen.others:
+    def _conflicts(self, observation: LClusterObservation, lcluster: LCluster) -> Iterator[str]:
+        """Yield the conflicts: Namespaces and LNamespaces with the prefix of the LCluster."""
+        for found in observation.others:
             yield f"namespaces {found.key[1]} exists already"
         for listed in self.cache.lnamespaces:
             if listed.lns.name.startswith(lcluster.prefix):

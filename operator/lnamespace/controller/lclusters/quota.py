@@ -1,6 +1,7 @@
-"""Which LClusters are within the limit of their requester. Pure.
+"""Decide which LClusters are within the limit of their requester. Pure.
 
-Who has been let in stays in, whatever the limit is then. The others are in line, the oldest first.
+An admitted LCluster stays admitted, also when the limit is lowered. The others wait in the order of
+their creation.
 """
 
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from lnamespace.access.limit import RequesterLimits
 
 
 class LClusterEntry(NamedTuple):
-    """An LCluster as it counts; ``admitted``: it was within the limit once."""
+    """An LCluster in the count; ``admitted``: it was within the limit once."""
 
     name: str
     account: str

@@ -38,7 +38,7 @@ from lnamespace.kube.prefixed import PrefixedObjects
 from lnamespace.model.lcluster import LCluster, LClusterSpec, LClusterStatus
 
 SWEEP_AGAIN = timedelta(seconds=2)
-"""When to look again at what has yet to go of a tenant. No watch tells of cluster-scoped kinds."""
+"""When to list the remaining objects of a tenant again: cluster-scoped kinds are not watched."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class LClusterReconciler:
     Parameters
     ----------
     location
-        Where people reach the gateway; None while it is not known.
+        Returns the address of the gateway; None while it is not known.
     reports
-        What LClusters cost.
+        The costs of LClusters.
     """
 
     client: Client
@@ -64,49 +64,49 @@ class LClusterReconciler:
     clock: Callable[[], datetime] = utc_now
 
     async def reconcile(self, name: str, failed_before: int = 0) -> Outcome:
-        """Make the cluster as the LCluster of that name says; return what could not be done."""
-        seen = await self._observer.observe(name)
-        decision = decide_lcluster(seen, self.clock())
-        seen, result = await self._executor.execute(seen, decision)
-        return await self._report(seen, decision, result, failed_before)
+        """Reconcile the LCluster of that name; return the failures."""
+        observation = await self._observer.observe(name)
+        decision = decide_lcluster(observation, self.clock())
+        observation, result = await self._executor.execute(observation, decision)
+        return await self._report(observation, decision, result, failed_before)
 
     async def _report(
         self,
-        seen: LClusterObservation,
+        observation: LClusterObservation,
         decision: LClusterDecision,
         result: LClusterResult,
         failed_before: int,
     ) -> Outcome:
-        """Write the status if it says anything new; return the failures."""
+        """Write the status if it differs; return the failures."""
         failures = [*result.failures, *(result.charges.failures if result.charges else ())]
         second = decision.now.replace(microsecond=0)
         changes_at = None
-        match seen.lifecycle:
+        match observation.lifecycle:
             case Lifecycle.OTHER_CLASS | Lifecycle.GONE:
                 return Outcome(failures)
             case Lifecycle.UNREADABLE:
-                problem = seen.cached.problem if seen.cached else ""
-                new = build_unreadable_lcluster_status(seen.lcluster, problem, second)
+                problem = observation.cached.problem if observation.cached else ""
+                new = build_unreadable_lcluster_status(observation.lcluster, problem, second)
             case Lifecycle.TERMINATING:
                 if not result.remaining and not failures:
                     return Outcome()
-                new = build_terminating_lcluster_status(seen, result, second)
+                new = build_terminating_lcluster_status(observation, result, second)
                 changes_at = decision.now + SWEEP_AGAIN if result.remaining else None
             case Lifecycle.ACTIVE:
                 changes_at = decision.entries.changes_at
                 if failed_before < PATIENCE and failures and all(f.retryable for f in failures):
-                    return Outcome([*failures, *result.uninformed], changes_at)
-                new = build_lcluster_status(seen, result, self.location(), second)
-        failures += (*await self._write(seen.lcluster, new), *result.uninformed)
+                    return Outcome([*failures, *result.info_failures], changes_at)
+                new = build_lcluster_status(observation, result, self.location(), second)
+        failures += (*await self._write(observation.lcluster, new), *result.info_failures)
         return Outcome(failures, changes_at)
 
     async def _write(self, lcluster: LCluster, new: LClusterStatus) -> list[ClusterError]:
-        """Write the status if it differs, and post an Event if somebody is needed."""
+        """Write the status if it differs, and its Event if somebody must act."""
         if new == lcluster.status:
             return []
         resource = lcluster_resource(self.conventions.names)
         try:
-            # Shares are given by whoever knows all that were given before.
+            # Shares are based on the shares in the status: nobody else may have changed it.
             unchanged = bool(lcluster.spec.quota or lcluster.status.shares)
             answer = await replace_status(self.client, resource, lcluster, new, unchanged=unchanged)
         except ClusterError as error:

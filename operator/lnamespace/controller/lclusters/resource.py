@@ -1,4 +1,4 @@
-"""An LCluster as the cluster has it."""
+"""An LCluster as stored in the cluster."""
 
 import msgspec
 
@@ -30,7 +30,7 @@ class CachedLCluster(msgspec.Struct, frozen=True):
 
 
 def read_lcluster(raw: bytes | msgspec.Raw) -> CachedLCluster:
-    """Read an LCluster; one that breaks its schema becomes a problem to report, no failure."""
+    """Read an LCluster; one that breaks its schema has a ``problem`` to report."""
     try:
         lcluster, problem = decode_lcluster(raw), ""
     except ModelError as error:

@@ -1,4 +1,4 @@
-"""The ResourceQuotas of shares as the cluster has them, and what refused requests want."""
+"""The ResourceQuotas of shares as stored in the cluster, and the demand of refused requests."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -13,8 +13,8 @@ from lnamespace.kube.objects import Key, ObjectMeta
 from lnamespace.model.names import Names
 from lnamespace.model.quantities import Amounts, parse_amounts
 
-WISH_SECONDS = 30.0
-"""How long a share is kept for a request that was refused: who was, tries again."""
+DEMAND_SECONDS = 30.0
+"""How long a share is kept for a refused request, which its client retries."""
 
 
 class CachedShareQuota(msgspec.Struct, frozen=True):
@@ -69,14 +69,14 @@ def read_share_quota(raw: bytes | msgspec.Raw, names: Names) -> CachedShareQuota
     )
 
 
-def is_news(
-    old: CachedShareQuota | None, new: CachedShareQuota | None, totals: Amounts, *, wished: bool
+def affects_shares(
+    old: CachedShareQuota | None, new: CachedShareQuota | None, totals: Amounts, *, demanded: bool
 ) -> bool:
     """Return whether a change of a ResourceQuota may change shares.
 
-    Each pod changes what is used: that matters where little is left, or somebody waits for more.
+    Each pod changes the use: that matters where little is left, or where there is demand.
     """
-    if old is None or new is None or wished:
+    if old is None or new is None or demanded:
         return True
     if (old.generation, old.written, old.enforced) != (new.generation, new.written, new.enforced):
         return True
@@ -88,26 +88,26 @@ def is_news(
 
 
 @dataclass
-class ShareWishes:
+class ShareDemand:
     """The limits that refused requests need, by namespace, for some seconds."""
 
     clock: Callable[[], float] = time.monotonic
-    _wishes: dict[str, tuple[float, Mapping[str, int]]] = field(default_factory=dict)
+    _demands: dict[str, tuple[float, Mapping[str, int]]] = field(default_factory=dict)
 
     def note(self, namespace: str, refusal: ShareRefusal) -> None:
-        """Note what a request in a namespace was refused for."""
+        """Record the limits that a refused request in a namespace needs."""
         now = self.clock()
-        self._wishes = {k: each for k, each in self._wishes.items() if each[0] > now}
+        self._demands = {k: each for k, each in self._demands.items() if each[0] > now}
         wanted = dict(self.of(namespace))
         for resource, limit in refusal.wanted.items():
             wanted[resource] = max(limit, wanted.get(resource, 0))
-        self._wishes[namespace] = now + WISH_SECONDS, wanted
+        self._demands[namespace] = now + DEMAND_SECONDS, wanted
 
     def of(self, namespace: str) -> Mapping[str, int]:
-        """Return the limits that are wanted in a namespace."""
-        until, wanted = self._wishes.get(namespace, (0.0, {}))
+        """Return the limits that are in demand in a namespace."""
+        until, wanted = self._demands.get(namespace, (0.0, {}))
         return wanted if until > self.clock() else {}
 
     def any_with(self, prefix: str) -> bool:
-        """Return whether anything is wanted in a namespace whose name begins so."""
-        return any(each.startswith(prefix) and self.of(each) for each in self._wishes)
+        """Return whether there is demand in a namespace with this prefix."""
+        return any(each.startswith(prefix) and self.of(each) for each in self._demands)

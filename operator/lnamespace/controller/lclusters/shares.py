@@ -3,13 +3,13 @@
 What a namespace may have of a total is its share, in ``status.shares`` of the LCluster. The shares
 never sum up to more than the total, and each goes in three steps from one namespace to another:
 
-1. the lower limit is written into ``status.shares``, where the share is *returning* from then on:
-   nobody raises the limit of that ResourceQuota any more;
+1. the lower limit is written into ``status.shares``: the share is *returning* from then on, and the
+   limit of that ResourceQuota is not raised any more;
 2. the lower limit is written into the ResourceQuota;
-3. when ``status.hard`` of the ResourceQuota has it, by which the API server goes, what is not used
+3. when ``status.hard`` of the ResourceQuota has it, which the API server enforces, the unused part
    is free, and is given to another namespace.
 
-Whoever takes over after a crash goes on by what is written.
+A controller that takes over after a crash continues from the written state.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,26 +20,26 @@ IN_ADVANCE = 10
 
 
 @dataclass(frozen=True)
-class Holding:
+class Allocation:
     """The part that one namespace has of one total.
 
     Parameters
     ----------
     limit
-        What its ResourceQuota is to say.
+        The desired ``spec.hard`` of its ResourceQuota.
     reserved
-        What nobody else may have; more than the limit while some of it is returning.
+        The amount that others may not have; more than the limit while a part is returning.
     written, enforced
-        ``spec.hard`` and ``status.hard`` of its ResourceQuota; None where they say nothing of it.
+        ``spec.hard`` and ``status.hard`` of its ResourceQuota; None where they lack the resource.
     used
-        ``status.used``; None as long as nobody has counted.
+        ``status.used``; None before Kubernetes has counted.
     wanted
-        The limit that a refused request needs.
+        The limit that refused requests need.
     current
         Whether its ResourceQuota was written since the limit was lowered the last time. The same
         limit may have stood there before, in an old cache or while a larger one is on its way.
     terminating
-        Whether the namespace is being deleted: nothing is made in it any more.
+        Whether the namespace is being deleted: nothing can be created in it.
     """
 
     limit: int = 0
@@ -53,7 +53,7 @@ class Holding:
 
     @property
     def returning(self) -> bool:
-        """Return whether its limit was lowered and is not known to be in force."""
+        """Return whether its limit was lowered and is not yet in force."""
         return self.limit < self.reserved
 
     @property
@@ -65,35 +65,35 @@ class Holding:
         return max(self.reserved, self.used or 0)
 
     @property
-    def open(self) -> bool:
+    def adjustable(self) -> bool:
         """Return whether its limit can be changed now."""
         return not self.terminating and not self.returning and self.used is not None
 
     @property
     def idle(self) -> int:
         """Return how much of the limit is neither used nor wanted and can be taken back."""
-        return max(self.limit - max(self.used or 0, self.wanted), 0) if self.open else 0
+        return max(self.limit - max(self.used or 0, self.wanted), 0) if self.adjustable else 0
 
-    def settled(self) -> "Holding":
-        """Return it without what has come back: its lower limit is in force, and use is known."""
+    def with_returned(self) -> "Allocation":
+        """Return it without the returning part, if the lower limit is in force and use is known."""
         in_force = self.current and self.written == self.enforced == self.limit
         if not (self.returning and in_force and self.used is not None):
             return self
         left = min(max(self.limit, self.used), self.reserved)
         return replace(self, limit=left, reserved=left)
 
-    def raised(self, limit: int) -> "Holding":
-        """Return it with a larger share."""
+    def with_limit(self, limit: int) -> "Allocation":
+        """Return it with another limit."""
         return replace(self, limit=limit, reserved=limit)
 
 
-Holdings = Mapping[str, Holding]
+Allocations = Mapping[str, Allocation]
 """The part of one total by namespace."""
 
 
-def divide(total: int, holdings: Holdings) -> dict[str, Holding]:
-    """Divide a total among namespaces; return the next holding of each."""
-    found = {name: each.settled() for name, each in holdings.items()}
+def divide(total: int, allocations: Allocations) -> dict[str, Allocation]:
+    """Divide a total among namespaces; return the next allocation of each."""
+    found = {name: each.with_returned() for name, each in allocations.items()}
     free = total - sum(each.held for each in found.values())
     missing = 0
     if all(each.used is not None or each.terminating for each in found.values()):
@@ -103,7 +103,7 @@ def divide(total: int, holdings: Holdings) -> dict[str, Holding]:
             if ask > free:
                 missing, free = missing + ask - max(free, 0), min(free, 0)
                 continue
-            found[name], free = each.raised(each.wanted), free - ask
+            found[name], free = each.with_limit(each.wanted), free - ask
         free -= _give_in_advance(total, free, found)
     missing += max(-free, 0)
     missing -= sum(each.held - max(each.limit, each.used or 0) for each in found.values())
@@ -112,7 +112,7 @@ def divide(total: int, holdings: Holdings) -> dict[str, Holding]:
 
 
 def is_scarce(total: int, limit: int, used: int) -> bool:
-    """Return whether a namespace has less in advance than it should have, where some is free."""
+    """Return whether less than half of the advance is left to a namespace."""
     return limit - used < (_advance(total) + 1) // 2
 
 
@@ -120,44 +120,44 @@ def _advance(total: int) -> int:
     return max(total // IN_ADVANCE, 1)
 
 
-def _feasible(total: int, found: Holdings) -> Iterator[str]:
-    """Yield the namespaces that can have what they want, the smallest wish first.
+def _feasible(total: int, found: Allocations) -> Iterator[str]:
+    """Yield the namespaces whose demand can be met, the smallest first.
 
-    What others use nobody takes from them, so nothing is moved for a wish that it leaves no room.
+    Used amounts are never taken back, so no share is moved for a demand that cannot be met.
     """
     free = total - sum(each.held if each.terminating else each.used or 0 for each in found.values())
-    wishes = (
+    demands = (
         (each.wanted - each.held, name)
         for name, each in found.items()
-        if each.open and each.wanted > each.held
+        if each.adjustable and each.wanted > each.held
     )
-    for _, name in sorted(wishes):
+    for _, name in sorted(demands):
         need = found[name].wanted - (found[name].used or 0)
         if need <= free:
             free -= need
             yield name
 
 
-def _give_in_advance(total: int, free: int, found: dict[str, Holding]) -> int:
+def _give_in_advance(total: int, free: int, found: dict[str, Allocation]) -> int:
     """Give namespaces that have little left some of what is free; return how much."""
     given = 0
     for name in sorted(found, key=lambda each: (found[each].idle, each)):
         each = found[name]
-        if not each.open or not is_scarce(total, each.limit, each.used or 0):
+        if not each.adjustable or not is_scarce(total, each.limit, each.used or 0):
             continue
         more = min((each.used or 0) + _advance(total) - each.held, free - given)
         if more > 0:
-            found[name], given = each.raised(each.held + more), given + more
+            found[name], given = each.with_limit(each.held + more), given + more
     return given
 
 
-def _take_back(total: int, missing: int, found: dict[str, Holding]) -> None:
+def _take_back(total: int, missing: int, found: dict[str, Allocation]) -> None:
     """Lower the limits of those that have most to spare, until nothing would be missing."""
     for name in sorted(found, key=lambda each: (-found[each].idle, each)):
         idle = found[name].idle
         if missing <= 0 or idle <= 0:
             return
-        # More than is missing now: who asked once may ask again.
+        # More than is missing now: demand is likely to grow.
         taken = min(idle, max(missing, _advance(total)))
         found[name] = replace(found[name], limit=found[name].limit - taken)
         missing -= taken

@@ -36,37 +36,39 @@ class ShareWriter:
     cache: LClusterCache
     conventions: Conventions
 
-    async def share(self, seen: LClusterObservation) -> Shared:
-        """Make the shares of an LCluster what they are to be next; without totals there are none.
+    async def share(self, observation: LClusterObservation) -> Shared:
+        """Write the next shares of an LCluster; without totals, delete them.
 
-        A ResourceQuota is written as it was before ``status.shares`` was: what was lowered since
-        then, by a controller that took our place, is not raised again.
+        A ResourceQuota is written with the version from before ``status.shares`` was written: a
+        limit that another controller has lowered since then is not raised again.
         """
-        lcluster = seen.lcluster
+        lcluster = observation.lcluster
         quotas = {
             each.key[1]: found
-            for each in seen.own
+            for each in observation.own
             if (found := self.cache.share_quotas.get((each.key[1], SHARE_QUOTA)))
         }
         if not lcluster.spec.quota:
-            return await self._end(seen, quotas.values())
-        wishes = {each.key[1]: self.cache.wishes.of(each.key[1]) for each in seen.own}
-        before = shared_namespaces(lcluster, seen.own, quotas, wishes)
+            return await self._end(observation, quotas.values())
+        demands = {each.key[1]: self.cache.demand.of(each.key[1]) for each in observation.own}
+        before = shared_namespaces(lcluster, observation.own, quotas, demands)
         shares = divide_totals(totals_of(lcluster), before)
         after = tuple(
             replace(each, share=share) for each, share in zip(before, shares, strict=True)
         )
         outdated = [each for each in after if each.outdated]
         if not outdated and shares == lcluster.status.shares:
-            return seen, []
+            return observation, []
         try:
-            seen = await self._write_shares(seen, shares)
+            observation = await self._write_shares(observation, shares)
         except ClusterError as error:
-            return seen, [error]
+            return observation, [error]
         results = await asyncio.gather(*(self._write_quota(lcluster, each) for each in outdated))
-        return seen, [error for error in results if error]
+        return observation, [error for error in results if error]
 
-    async def _end(self, seen: LClusterObservation, quotas: Iterable[CachedShareQuota]) -> Shared:
+    async def _end(
+        self, observation: LClusterObservation, quotas: Iterable[CachedShareQuota]
+    ) -> Shared:
         """Delete the ResourceQuotas, and then the shares."""
         failures: list[ClusterError] = []
         for each in quotas:
@@ -79,21 +81,21 @@ class ShareWriter:
                 failures.append(error)
                 continue
             self.cache.share_quotas.forget(each.key, each.version)
-        if failures or not seen.lcluster.status.shares:
-            return seen, failures
+        if failures or not observation.lcluster.status.shares:
+            return observation, failures
         try:
-            return await self._write_shares(seen, ()), []
+            return await self._write_shares(observation, ()), []
         except ClusterError as error:
-            return seen, [error]
+            return observation, [error]
 
     async def _write_shares(
-        self, seen: LClusterObservation, shares: tuple[NamespaceShare, ...]
+        self, observation: LClusterObservation, shares: tuple[NamespaceShare, ...]
     ) -> LClusterObservation:
-        """Write the shares if the LCluster is as it was; return what is known then.
+        """Write the shares if the LCluster is unchanged; return the new observation.
 
-        Shares that are the same are sent too: the answer tells that they are still in force.
+        Equal shares are written too: the answer confirms that they are still in force.
         """
-        lcluster = self._newest(seen).lcluster
+        lcluster = self._newest(observation).lcluster
         whole = msgspec.structs.replace(lcluster.status, shares=shares)
         operations = (
             {"op": "test", "path": "/metadata/uid", "value": lcluster.uid},
@@ -107,11 +109,11 @@ class ShareWriter:
         path = lcluster_resource(self.conventions.names).path(lcluster.name, subresource="status")
         read = read_lcluster(await self.client.patch_json(path, operations))
         self.cache.lclusters.learn(read)
-        return replace(seen, cached=read)
+        return replace(observation, cached=read)
 
-    def _newest(self, seen: LClusterObservation) -> CachedLCluster:
+    def _newest(self, observation: LClusterObservation) -> CachedLCluster:
         """Return the LCluster after a write of its finalizer that changed nothing else."""
-        known, lcluster = self.cache.get(seen.name), seen.lcluster
+        known, lcluster = self.cache.get(observation.name), observation.lcluster
         if (
             known is not None
             and not known.terminating
@@ -119,12 +121,12 @@ class ShareWriter:
             and (known.lcluster.spec, known.lcluster.status) == (lcluster.spec, lcluster.status)
         ):
             return known
-        return CachedLCluster(("", seen.name), 0, lcluster)
+        return CachedLCluster(("", observation.name), 0, lcluster)
 
     async def _write_quota(
         self, lcluster: LCluster, namespace: SharedNamespace
     ) -> ClusterError | None:
-        """Write one ResourceQuota; return why it could not be."""
+        """Write one ResourceQuota; return the failure."""
         try:
             if namespace.quota is None:
                 answer = await self._create_quota(lcluster, namespace)
@@ -146,7 +148,7 @@ class ShareWriter:
         try:
             return await self.client.create(path, msgspec.json.encode(built))
         except AlreadyExists:
-            # The watch is behind, or somebody made it before the name was ours.
+            # The watch is behind, or somebody created it before the LCluster had its name.
             path = RESOURCE_QUOTA.path(SHARE_QUOTA, namespace.name)
             found = read_share_quota(await self.client.get(path), self.conventions.names)
             if found.generation < 0:

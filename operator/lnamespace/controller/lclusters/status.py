@@ -42,14 +42,14 @@ class LClusterResult:
     Parameters
     ----------
     failures
-        What failed, billing apart.
+        All failures but those of billing.
     charges
-        What the ledger knows; None where nothing was recorded.
+        The recorded charges; None where nothing was recorded.
     remaining
-        What has yet to go of a tenant whose LCluster is being deleted.
-    uninformed
-        Why the tenant does not read its payer and its limits: it is tried again, and the cluster
-        can be used.
+        The remaining objects of a tenant whose LCluster is being deleted.
+    info_failures
+        The failures to write the tenant's information: they are retried, and the LCluster is ready
+        all the same.
     """
 
     entries: ActiveEntries = NOBODY
@@ -57,11 +57,11 @@ class LClusterResult:
     failures: tuple[ClusterError, ...] = ()
     charges: ChargeResult | None = None
     remaining: tuple[str, ...] = ()
-    uninformed: tuple[ClusterError, ...] = ()
+    info_failures: tuple[ClusterError, ...] = ()
 
 
 def build_lcluster_status(
-    seen: LClusterObservation,
+    observation: LClusterObservation,
     result: LClusterResult,
     location: GatewayLocation | None,
     now: datetime,
@@ -71,10 +71,10 @@ def build_lcluster_status(
     Parameters
     ----------
     location
-        None: it is not known yet, and the status goes on saying what it says.
+        None: it is not known yet, and the status keeps its address.
     """
-    lcluster, refused = seen.lcluster, _refused(result)
-    namespaces = refused or _namespaces(seen, result)
+    lcluster, refused = observation.lcluster, _refused(result)
+    namespaces = refused or _namespaces(observation, result)
     access = refused or _access(result)
     billing = refused or _billing(result)
     ready = next((v for v in (namespaces, access, billing) if not v.holds), None)
@@ -97,7 +97,7 @@ def build_lcluster_status(
         conditions=_conditions(lcluster, verdicts, now),
         address=address,
         ca_bundle=ca_bundle,
-        namespaces=0 if refused else len(seen.own),
+        namespaces=0 if refused else len(observation.own),
         charged=_charged(lcluster, result),
         shares=lcluster.status.shares,
     )
@@ -106,7 +106,7 @@ def build_lcluster_status(
 def build_unreadable_lcluster_status(
     lcluster: LCluster, problem: str, now: datetime
 ) -> LClusterStatus:
-    """Return the status of an LCluster whose spec cannot be read: what there is stays."""
+    """Return the status of an LCluster whose spec cannot be read; its objects stay."""
     verdict = Verdict(False, "InvalidSpec", f"The spec cannot be read: {problem}."[:1024])
     return msgspec.structs.replace(
         lcluster.status,
@@ -116,10 +116,10 @@ def build_unreadable_lcluster_status(
 
 
 def build_terminating_lcluster_status(
-    seen: LClusterObservation, result: LClusterResult, now: datetime
+    observation: LClusterObservation, result: LClusterResult, now: datetime
 ) -> LClusterStatus:
     """Return the status of an LCluster that is being deleted."""
-    lcluster = seen.lcluster
+    lcluster = observation.lcluster
     message = f"It is being deleted. There is still: {_listed(result.remaining)}."
     verdict = Verdict(False, BEING_DELETED, message[:1024])
     if result.failures:
@@ -128,7 +128,7 @@ def build_terminating_lcluster_status(
         lcluster.status,
         observed_generation=lcluster.metadata.generation,
         counts=Counts(),
-        namespaces=len(seen.own),
+        namespaces=len(observation.own),
         charged=_charged(lcluster, result),
         conditions=_conditions(lcluster, {READY: verdict, NAMESPACES_READY: verdict}, now),
     )
@@ -145,14 +145,14 @@ def _refused(result: LClusterResult) -> Verdict | None:
     return Verdict(False, refusal.reason, refusal.message[:1024]) if refusal else None
 
 
-def _namespaces(seen: LClusterObservation, result: LClusterResult) -> Verdict:
-    lcluster = seen.lcluster
-    if others := [found.key[1] for found in seen.others]:
-        earlier = any(True for _ in seen.owned_by(NamespaceOwner.PREDECESSOR))
+def _namespaces(observation: LClusterObservation, result: LClusterResult) -> Verdict:
+    lcluster = observation.lcluster
+    if others := [found.key[1] for found in observation.others]:
+        earlier = any(True for _ in observation.owned_by(NamespaceOwner.PREDECESSOR))
         whose = "of an earlier LCluster of this name" if earlier else "not this LCluster's"
         message = f"Namespaces have its prefix and are {whose}: {_listed(others)}."
         return Verdict(False, CONFLICT, message[:1024])
-    own = {found.key[1]: found for found in seen.own}
+    own = {found.key[1]: found for found in observation.own}
     if any(
         found.terminating for found in own.values() if found.key[1] in lcluster.system_namespaces
     ):

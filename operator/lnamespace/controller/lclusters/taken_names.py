@@ -1,4 +1,4 @@
-"""Whether the prefix of a new LCluster is free among all cluster-scoped objects."""
+"""Find cluster-scoped objects whose names have the prefix of a new LCluster."""
 
 import asyncio
 import time
@@ -9,13 +9,13 @@ from lnamespace.kube.prefixed import ClusterObject, PrefixedObjects
 FRESH = 1.0
 """Seconds for which a listing is good for further LClusters that are created in a burst.
 
-Anybody may create an object of that prefix right after it was looked for, however new the listing.
+Another client may create an object with that prefix right after any listing, however new.
 """
 
 
 @dataclass
 class TakenNames:
-    """Looks for objects whose names begin with a prefix, with one listing for many prefixes."""
+    """Finds objects whose names begin with a prefix, with one listing for many prefixes."""
 
     objects: PrefixedObjects
     _found: tuple[ClusterObject, ...] = ()
@@ -25,13 +25,13 @@ class TakenNames:
     async def with_prefix(self, prefix: str) -> tuple[ClusterObject, ...]:
         """Return the objects whose names begin with a prefix; raises ClusterError.
 
-        What was seen in an older listing may be gone, so it is listed anew before it is told.
+        An object in an older listing may be deleted, so it is confirmed by a new listing.
         """
-        if not await self._look(prefix, FRESH):
+        if not await self._list(prefix, FRESH):
             return ()
-        return await self._look(prefix, 0)
+        return await self._list(prefix, 0)
 
-    async def _look(self, prefix: str, age: float) -> tuple[ClusterObject, ...]:
+    async def _list(self, prefix: str, age: float) -> tuple[ClusterObject, ...]:
         async with self._lock:
             now = time.monotonic()
             if now - self._listed >= age:

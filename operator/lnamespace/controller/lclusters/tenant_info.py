@@ -1,7 +1,7 @@
 """The ConfigMap in which the people of an LCluster read who pays for it, its cost and its limits.
 
-It is in the LCluster's namespace ``kube-public``, so every client reads and watches it. It is read
-once and then written only when it is to say something else.
+It is in the LCluster's namespace ``kube-public``, so every client can read and watch it. It is read
+once, and then written when its data changes.
 """
 
 from dataclasses import dataclass, field
@@ -33,12 +33,12 @@ _found = msgspec.json.Decoder(_BillData)
 
 @dataclass(frozen=True)
 class TenantInfo:
-    """Write what the people of LClusters read of the platform.
+    """Writes the ConfigMap of each LCluster.
 
     Parameters
     ----------
     known
-        What the ConfigMap in each Namespace says, by the Namespace's UID.
+        The data of the ConfigMap in each Namespace, by the Namespace's UID.
     """
 
     client: Client
@@ -49,16 +49,16 @@ class TenantInfo:
     async def ensure(
         self, lcluster: LCluster, namespaces: tuple[ObservedObject, ...]
     ) -> list[ClusterError]:
-        """Make the ConfigMap of an LCluster say what is so; return the failure."""
-        place = lcluster.prefix + INFO_NAMESPACE
-        found = next((each for each in namespaces if each.key[1] == place), None)
+        """Write the ConfigMap of an LCluster if its data differs; return the failure."""
+        namespace = lcluster.prefix + INFO_NAMESPACE
+        found = next((each for each in namespaces if each.key[1] == namespace), None)
         if found is None or found.terminating:
             return []
         data = info_data(lcluster, self.reports.of(lcluster.uid), self.limits.of(lcluster))
         if self.known.get(found.uid) == data:
             return []
         try:
-            await self._write(place, data)
+            await self._write(namespace, data)
         except ClusterError as error:
             self.forget(found.uid)
             return [error]
@@ -87,7 +87,7 @@ class TenantInfo:
 def info_data(lcluster: LCluster, costs: tuple[LClusterCost, ...], limits: ContentLimits) -> Data:
     """Return the data of the ConfigMap.
 
-    It does not say who changed the payer: that is nothing that programs in pods need to know.
+    It does not name who changed the payer: programs in pods need not know that.
     """
     billing = lcluster.spec.billing
     origin = billing.provenance
@@ -103,9 +103,9 @@ def info_data(lcluster: LCluster, costs: tuple[LClusterCost, ...], limits: Conte
         "limits.namespaces": limits.namespaces,
         "limits.customResourceDefinitions": limits.definitions,
     }
-    said = {key: value for key, value in payer.items() if value}
-    said |= {key: str(value) for key, value in most.items() if value}
-    return said | ({"costs.json": _costs_text(costs)} if costs else {})
+    data = {key: value for key, value in payer.items() if value}
+    data |= {key: str(value) for key, value in most.items() if value}
+    return data | ({"costs.json": _costs_text(costs)} if costs else {})
 
 
 def _costs_text(costs: tuple[LClusterCost, ...]) -> str:
