@@ -12,7 +12,7 @@ from lnamespace.translate.objects.plans import Foreign
 from lnamespace.translate.protocol.status import Refused
 from lnamespace.translate.webhooks.admission_reviews import AdmissionReview, read_admission_review
 from lnamespace.translate.webhooks.conversion_reviews import (
-    as_without_webhook,
+    answer_without_webhook,
     conversion_down,
     converted_up,
 )
@@ -180,7 +180,7 @@ def test_what_is_deleted_is_converted_without_a_webhook() -> None:
     """A Service that was gone kept the Namespaces of an LCluster, and it, from going."""
     stored = {"apiVersion": "acme-x.org/v1", "kind": "G", "metadata": {"name": "g"}, "n": 1e300}
     request = {"uid": "u", "desiredAPIVersion": "acme-x.org/v2", "objects": [stored]}
-    answer = json.loads(as_without_webhook(json.dumps({"request": request}).encode()))
+    answer = json.loads(answer_without_webhook(json.dumps({"request": request}).encode()))
     assert answer["response"] == {
         "uid": "u",
         "convertedObjects": [stored | {"apiVersion": "acme-x.org/v2"}],

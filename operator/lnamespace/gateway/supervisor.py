@@ -93,7 +93,7 @@ class Worker:
                 env={**os.environ, VARIABLE: assignment},
                 stdin=theirs.fileno(),
                 pass_fds=[lock],
-                start_new_session=True,  # Ctrl-C is for the supervisor, which tells them.
+                start_new_session=True,  # Ctrl-C is for the supervisor, which ends them.
             )
         if self.ending:  # `terminate` was called while the process was being started.
             self.terminate()

@@ -44,7 +44,7 @@ from lnamespace.translate.protocol.status import (
 )
 from lnamespace.translate.webhooks.admission_reviews import read_admission_review
 from lnamespace.translate.webhooks.conversion_reviews import (
-    as_without_webhook,
+    answer_without_webhook,
     conversion_down,
     converted_up,
 )
@@ -138,7 +138,7 @@ class WebhookHandler:
         if _kind_of(body) == "ConversionReview":
             if tenant.terminating:
                 # The objects are listed to be deleted, and the webhook may be deleted already.
-                return as_without_webhook(body)
+                return answer_without_webhook(body)
             question, objects = conversion_down(body, view)
             answer = await self._ask(view, webhook, question, converts=True)
             return converted_up(answer, view, objects)

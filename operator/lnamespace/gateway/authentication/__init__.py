@@ -1,9 +1,8 @@
-"""Find out who sent a request, and who they are inside a tenant's cluster.
+"""Authenticate the sender of a request, and find their user inside a tenant's cluster.
 
-- :mod:`~lnamespace.gateway.authentication.logins`: who sent it: by a certificate or a token of
-  the platform, or of the tenant.
-- :mod:`~lnamespace.gateway.authentication.people`: who they are in the cluster of a tenant;
-  nobody, if its lists do not have them.
-- :mod:`~lnamespace.gateway.authentication.impersonating`: whom they act as there, by ``kubectl
-  --as``.
+- :mod:`~lnamespace.gateway.authentication.logins`: the login, by a certificate or a token of the
+  platform, or of the tenant.
+- :mod:`~lnamespace.gateway.authentication.people`: the user of a login in a tenant's cluster;
+  none, if its lists do not have it.
+- :mod:`~lnamespace.gateway.authentication.impersonating`: the user after ``kubectl --as``.
 """

@@ -1,4 +1,4 @@
-"""Act as somebody else inside a tenant's cluster (``kubectl --as``); pure."""
+"""Impersonation inside a tenant's cluster (``kubectl --as``); pure."""
 
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.rbac.attributes import Attributes, User
@@ -10,7 +10,7 @@ from lnamespace.translate.protocol.impersonation import impersonation_of
 def acting_user(
     authorizer: Authorizer, user: User, headers: Headers, attributes: Attributes
 ) -> User:
-    """Return the user that a request is made as: its sender, or whom they impersonate.
+    """Return the user of a request: its sender, or the user whom they impersonate.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Who asks: a login of the platform, a tenant's own certificate, or a tenant's ServiceAccount."""
+"""Authenticate a login of the platform, a tenant's own certificate, or its ServiceAccount."""
 
 import hashlib
 import time
@@ -23,13 +23,13 @@ from lnamespace.translate.protocol.status import unauthorized
 
 _REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 _TOKEN_SECONDS = 10.0
-"""How long an answer about a token holds: a token that was revoked works for as long."""
+"""How long a TokenReview is cached: a revoked token works for as long."""
 _TOKENS = 10_000
 
 
 @dataclass(frozen=True)
 class Login:
-    """Somebody who has shown who they are.
+    """An authenticated sender.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Login:
         The tenant whose own CA issued the certificate; empty for a login of the platform, whose
         ``user`` may be a ServiceAccount of a tenant's namespace in upstream spelling.
     lcluster_uid
-        The UID of that tenant's LCluster: one made anew under its name is another.
+        The UID of that tenant's LCluster, which differs after it is recreated.
     ends
         When the certificate ends; None without one.
     credential
@@ -55,19 +55,19 @@ class Login:
 
     @property
     def left(self) -> float | None:
-        """Return for how many more seconds this is a login; None: no end is known."""
+        """Return the seconds until the login ends; None: no end is known."""
         return (self.ends - datetime.now(UTC)).total_seconds() if self.ends else None
 
     def confirm_lasts(self) -> None:
         """Refuse a certificate that has ended.
 
-        TLS looks at the time once, when a connection begins or its session did, and either may
-        last for days. The API server looks at each request.
+        TLS checks the time only when a connection or its session begins, and either may last for
+        days. The API server checks it at each request.
 
         Raises
         ------
         Refused
-            Nobody, with the time at which the certificate ended.
+            Unauthorized, with the time at which the certificate ended.
         """
         if self.left is not None and self.left <= 0:
             raise unauthorized(f"the client certificate ended at {self.ends:%Y-%m-%dT%H:%M:%SZ}")
@@ -101,7 +101,7 @@ class _Review(msgspec.Struct, frozen=True):
 
 
 class Authenticator:
-    """Find out who sent a request. A credential that is wrong is never passed over for another."""
+    """Authenticate requests. A wrong credential is refused, even beside a valid one."""
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
@@ -115,7 +115,7 @@ class Authenticator:
         self._certificates.clear()
 
     async def login(self, request: HttpRequest, certificate: bytes, token: str = "") -> Login:
-        """Return who sent a request.
+        """Return the login of a request.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class Authenticator:
         Raises
         ------
         Refused
-            Nobody, or two different people.
+            Unauthorized: no valid credential, or credentials of two different users.
         """
         tokens = [_bearer(value) for value in request.values("authorization")]
         tokens += [token] if token else []
@@ -198,6 +198,6 @@ class Authenticator:
 
 
 def _bearer(value: str) -> str:
-    """Return the token of a header Authorization; anything else is a token that nobody has."""
+    """Return the bearer token of a header Authorization; empty, which is invalid, for others."""
     scheme, _, token = value.strip().partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""

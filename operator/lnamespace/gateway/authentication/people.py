@@ -1,4 +1,4 @@
-"""Who somebody is inside a tenant's cluster; pure."""
+"""Find the user of a login inside a tenant's cluster; pure."""
 
 from collections.abc import Container
 
@@ -13,12 +13,12 @@ from lnamespace.translate.names.view import View
 def user_of(
     login: Login, entries: ActiveEntries, view: View, namespaces: Container[str]
 ) -> User | None:
-    """Return who a login is inside a tenant's cluster; None if it has no access there.
+    """Return the user of a login inside a tenant's cluster; None if it has no access there.
 
     Parameters
     ----------
     namespaces
-        The tenant's, in upstream spelling: a namespace of the platform may begin as theirs do.
+        The tenant's, in upstream spelling: the prefix alone does not make a namespace theirs.
     """
     if login.tenant:
         return _holder_of_certificate(login) if login.tenant == view.tenant else None
@@ -43,16 +43,16 @@ def tenant_of_account(login: Login) -> str:
 
 
 def audited_name(login: Login) -> str:
-    """Return who the platform's audit log says made a request, whomever they act as.
+    """Return the sender's name for the platform's audit log, whatever user they impersonate.
 
-    A tenant gives its own certificates any name: it has the tenant before it.
+    A tenant chooses the names in its own certificates, so the tenant is put before them.
     """
     return f"lcluster:{login.tenant}:{login.user}" if login.tenant else login.user
 
 
 def _holder_of_certificate(login: Login) -> User:
-    # The one group is given by the LCluster's lists alone; Kubernetes lets nobody have the other in
-    # a certificate of this signer (the admission plugin CertificateSubjectRestriction).
+    # Only the LCluster's lists give the one group; Kubernetes refuses the other in certificates of
+    # this signer (the admission plugin CertificateSubjectRestriction).
     groups = (each for each in login.groups if each not in (LCLUSTER_USERS, MASTERS))
     extra = {CREDENTIAL_ID: (login.credential,)} if login.credential else {}
     return User(login.user, groups=(*groups, AUTHENTICATED), extra=extra)
@@ -77,7 +77,7 @@ def _listed(login: Login, entries: ActiveEntries) -> User | None:
 
 
 def login_subjects(login: Login) -> tuple[Subject, ...]:
-    """Return every subject of a list that a login is."""
+    """Return the subjects that name a login in a list: its user or account, and its groups."""
     if login.user.startswith(SERVICE_ACCOUNT_PREFIX):
         namespace, _, name = login.user.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
         own = Subject(SubjectKind.SERVICE_ACCOUNT, name, namespace)

@@ -1,4 +1,4 @@
-"""Answers that go on for long end with the right to them."""
+"""End watches and streams when the right to them ends."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,11 +19,11 @@ async def answer_while_allowed(
     Parameters
     ----------
     changed
-        Returns what waits for the first change of anybody's rights after the call.
+        Returns an awaitable for the first change of rights after the call.
     confirm
         Called first, and after each change; raises if the right to the answer has ended.
     seconds_left
-        Returns after how long to confirm at the latest; None: only after a change.
+        Returns the seconds until the next confirmation; None: only after a change.
     """
     work: asyncio.Future[None] | None = None
     try:
@@ -50,6 +50,6 @@ async def answer_while_allowed(
 
 
 def _retrieve(work: asyncio.Future[None]) -> None:
-    """Take note of a failure: who waited for it may have been cancelled at the same moment."""
+    """Retrieve a failure, whose waiter may have been cancelled, so that it is not logged."""
     if not work.cancelled():
         work.exception()

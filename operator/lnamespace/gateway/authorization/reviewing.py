@@ -1,4 +1,4 @@
-"""Answer access reviews and token reviews for a tenant's own world."""
+"""Answer access reviews and token reviews inside a tenant's cluster."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -89,7 +89,7 @@ def _warnings(request: ResourceRequest, body: bytes) -> Headers:
     try:
         subject = msgspec.json.decode(body)
     except UNREADABLE:
-        return ()  # who reads it refuses it
+        return ()  # it is refused when it is decoded
     api_version = f"{resource.group}/{request.version}"
     texts = [
         f"unknown field {go_quote(each)}"

@@ -1,4 +1,4 @@
-"""Writes of a tenant's Roles and bindings: nobody grants what they do not have."""
+"""Guard writes of a tenant's Roles and bindings against escalation of rights."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from lnamespace.translate.requests.targets import manager_of, upstream_target
 
 @dataclass(frozen=True)
 class RoleWriteGuard:
-    """Find out what a write would store, and refuse it if it grants more than its writer has.
+    """Refuse a write whose result, by a dry run, grants more than its writer has.
 
     The platform's API server cannot: there, the tenant's account may grant everything in the
     tenant's namespaces.
@@ -34,7 +34,7 @@ class RoleWriteGuard:
     async def confirm(
         self, call: TenantCall, authorizer: Authorizer, user: User, attributes: Attributes
     ) -> Mapping[str, str]:
-        """Return the metadata that pins the write to the object that was checked; often empty.
+        """Return the preconditions that bind the write to the checked object; often empty.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class RoleWriteGuard:
         sent = call.exchange.request
         content_type = sent.value("content-type")
         if call.writes_last_applied and media_type_of(content_type) == APPLY_PATCH:
-            # It is in conflict with itself (see there). What has others' fields is refused later.
+            # It conflicts with itself (see there). Conflicts with others are refused by the write.
             call = replace(call, request=call.with_parameter("force", "true"))
         request = call.with_parameter("dryRun", "All")
         content_type, body = request_up(request, content_type, sent.body, call.view)

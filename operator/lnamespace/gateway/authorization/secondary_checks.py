@@ -1,4 +1,4 @@
-"""What the API server asks its authorizer besides the request, asked for a tenant's people."""
+"""The API server's secondary authorization checks, for a tenant's users."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ from lnamespace.translate.protocol.status import not_found
 
 
 class ObjectIdentity(msgspec.Struct, frozen=True, rename="camel"):
-    """The members of metadata that say which object it is, and which version of it."""
+    """The members of metadata that identify an object and its version."""
 
     uid: str = ""
     resource_version: str = ""
@@ -36,13 +36,13 @@ class _Identified(msgspec.Struct, frozen=True):
 async def confirm_secondary(
     upstream: Upstream, call: TenantCall, authorizer: Authorizer, user: User, attributes: Attributes
 ) -> Mapping[str, str]:
-    """Refuse what needs a further right that a user does not have.
+    """Refuse a request that needs a further right which the user does not have.
 
     Returns
     -------
     Mapping[str, str]
-        What pins a write to the object that is there: if its writer may create none, or if it is
-        its signer that they may approve for.
+        Preconditions that bind a write to the present object: if its writer may not create one,
+        or may approve for its signer.
 
     Raises
     ------
@@ -61,10 +61,10 @@ async def confirm_secondary(
     if needs_signer(attributes):
         stored = await stored_object(upstream, call)
         if not stored:
-            # One that comes now would be approved unseen.
+            # One that is created now would be approved unchecked.
             raise not_found(call.request.resource.group_resource, call.request.name)
         confirm_signer(authorizer, user, attributes, stored)
-        # One of the same name that is made anew may be for another signer.
+        # A recreated one of the same name may be for another signer.
         preconditions = {"uid": identity_of(stored).uid}
     return preconditions
 
@@ -87,5 +87,5 @@ async def stored_object(upstream: Upstream, call: TenantCall) -> bytes:
 
 
 def identity_of(body: bytes) -> ObjectIdentity:
-    """Return which object and which version an object in JSON is."""
+    """Return the identity of an object in JSON."""
     return msgspec.json.decode(body, type=_Identified).metadata

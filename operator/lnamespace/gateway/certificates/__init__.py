@@ -1,12 +1,11 @@
-"""Make and check certificates: the gateway's own, and those of people inside LClusters.
+"""Issue and verify certificates: the gateway's own, and those of people inside LClusters.
 
-- :mod:`~lnamespace.gateway.certificates.tls`: the contexts in which TLS begins, and the CAs whose
-  client certificates are taken.
-- :mod:`~lnamespace.gateway.certificates.serving_pairs`: the key pair by which clients know the
-  gateway.
+- :mod:`~lnamespace.gateway.certificates.tls`: the TLS contexts, and the CAs whose client
+  certificates are accepted.
+- :mod:`~lnamespace.gateway.certificates.serving_pairs`: the gateway's serving certificate.
 - :mod:`~lnamespace.gateway.certificates.authorities`: the CA of each LCluster, below one root.
 - :mod:`~lnamespace.gateway.certificates.signer`: signs approved requests, with a root that
   replicas share.
-- :mod:`~lnamespace.gateway.certificates.signing_requests`: what is signed of a request, and when
-  it is refused; pure.
+- :mod:`~lnamespace.gateway.certificates.signing_requests`: the certificate of a request, or its
+  refusal; pure.
 """

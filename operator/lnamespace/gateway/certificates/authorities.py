@@ -2,8 +2,8 @@
 
 The listener trusts the root, and the CA of each LCluster that is served, so people show their own
 certificate alone, as on any cluster. The key of an LCluster's CA is derived from the root's and the
-LCluster's UID: nothing is stored for it, and an LCluster that is made anew under an old name takes
-none of the old one's certificates.
+LCluster's UID: nothing is stored for it, and a recreated LCluster accepts no certificates of the
+former one with its name.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 @dataclass(frozen=True)
 class TenantIdentity:
-    """Which LCluster a CA is of; by the UID, one made anew is another."""
+    """The LCluster of a CA, by name and by UID, which differs after it is recreated."""
 
     name: str
     uid: str
@@ -101,7 +101,7 @@ class RootAuthority:
 
     @property
     def sealing_key(self) -> bytes:
-        """Return the key that seals texts which clients bring back, to any replica."""
+        """Return the key for sealed continue tokens, which all replicas share."""
         return _derived(self, _SEALING_PURPOSE, 32)
 
     def serving_pair(self, hosts: Sequence[str], span: Span | None = None) -> tuple[bytes, bytes]:
@@ -115,14 +115,14 @@ class RootAuthority:
             certificate_builder(name, issuer, key.public_key(), span or self.span)
             .add_extension(alternative_names(hosts), critical=False)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-            # Python verifies strictly (RFC 5280): without it, it is taken for nobody's.
+            # Python verifies strictly (RFC 5280), and fails without it.
             .add_extension(issued_by(self.key), critical=False)
         )
         certificate = builder.sign(self.key, hashes.SHA256())
         return certificate_pem(certificate), key_pem(key)
 
     def issuer_of(self, certificate: x509.Certificate) -> TenantIdentity | None:
-        """Return whose CA issued a certificate; None if it is a login of the platform.
+        """Return the LCluster whose CA issued a certificate; None for a login of the platform.
 
         Raises
         ------
@@ -201,7 +201,7 @@ def _certifying(
 
 
 def _named_issuer(certificate: x509.Certificate) -> TenantIdentity | None:
-    """Return which LCluster's CA a certificate names; whether that issued it is not said."""
+    """Return the LCluster whose CA a certificate names as its issuer, without verifying that."""
     issuer = certificate.issuer
     common = issuer.get_attributes_for_oid(NameOID.COMMON_NAME)
     uids = issuer.get_attributes_for_oid(NameOID.USER_ID)

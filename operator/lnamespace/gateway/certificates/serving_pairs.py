@@ -1,7 +1,7 @@
-"""The key pair by which clients know the gateway: from a directory, or issued by its own root.
+"""The gateway's serving certificate and key: from a directory, or issued by its own root.
 
-An issued one is made anew after two thirds of its life. Each process has one of its own: clients
-verify the root behind it, which all of them share.
+An issued one is renewed after two thirds of its life. Each process has its own: clients verify the
+root behind it, which all processes share.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _FILES = ("tls.crt", "tls.key")
 
 
 class ServingPair(Protocol):
-    """Provide the key pair that is served."""
+    """A source of the serving certificate and key."""
 
     def current(self) -> PEMPair:
         """Return the pair to serve now; the same one until another is to be served.
@@ -36,7 +36,7 @@ class ServingPair(Protocol):
 
 @dataclass(frozen=True)
 class MountedPair:
-    """The pair that somebody else makes and renews, such as cert-manager."""
+    """A pair in mounted files, which somebody else renews, such as cert-manager."""
 
     directory: Path
 

@@ -41,7 +41,7 @@ class _RootSecret(msgspec.Struct, frozen=True):
 
 
 async def shared_root(client: Client, secret: str) -> RootAuthority:
-    """Return the root in a Secret, NAMESPACE/NAME; the first replica makes it.
+    """Return the root in a Secret, NAMESPACE/NAME; the first replica creates it.
 
     Raises
     ------
@@ -117,11 +117,11 @@ class Signer:
             try:
                 await self._sign(item)
             except (Conflict, NotFound):
-                pass  # what came in between is told by the watch
+                pass  # the watch reports the newer version
             except ClusterError as error:
                 log.warning("a certificate is not written", extra=about | {"error": str(error)})
                 if error.retryable:
-                    # What the API server takes for wrong it would refuse each second for ever.
+                    # A write that the API server finds invalid would be refused for ever.
                     loop = asyncio.get_running_loop()
                     loop.call_later(_RETRY_SECONDS, self._waiting.put_nowait, item)
             except Exception:

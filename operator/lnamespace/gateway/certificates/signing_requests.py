@@ -1,4 +1,4 @@
-"""Sign what people ask for inside an LCluster by a CertificateSigningRequest; pure.
+"""Sign the CertificateSigningRequests of people inside an LCluster; pure.
 
 The rules are those of Kubernetes' signer ``kubernetes.io/kube-apiserver-client``
 (https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/).
@@ -49,7 +49,7 @@ class SigningRequest(msgspec.Struct, frozen=True):
 
     @property
     def is_due(self) -> bool:
-        """Return whether it waits for our signature."""
+        """Return whether it is approved, and waits for our signature."""
         types = {each.get("type") for each in self.status.conditions}
         ours = self.spec.signer_name == OWN_CLIENT_SIGNER
         waits = "Approved" in types and not types & {"Denied", "Failed"}
@@ -62,13 +62,13 @@ decode_request = msgspec.json.Decoder(SigningRequest).decode
 def signed_status(
     request: SigningRequest, authority: TenantAuthority, now: datetime
 ) -> dict[str, Any]:
-    """Return the status of a request: with a certificate, or with why there is none."""
+    """Return the status of a request, with its certificate or the condition ``Failed``."""
     try:
         asked = x509.load_pem_x509_csr(request.spec.request)
         problem = _problem(request.spec, asked)
         issued = None if problem else _issue(asked, authority, now, _life(request.spec))
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        # Also a kind of key that nobody can certify: whoever waits has to read of it.
+        # Also for an unsupported kind of key, of which the requester must be informed.
         problem, issued = f"spec.request: {error}", None
     if issued is None:
         failed = {

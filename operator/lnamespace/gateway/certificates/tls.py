@@ -1,4 +1,4 @@
-"""The gateway's TLS: its serving certificate, and the CAs whose client certificates it takes."""
+"""The gateway's TLS: its serving certificate, and the CAs of accepted client certificates."""
 
 import asyncio
 import logging
@@ -22,14 +22,14 @@ from lnamespace.settings import Settings
 
 _CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 _RENEWED_SECONDS = 10.0
-"""How often it is looked whether the certificate was renewed."""
+"""How often to check whether the certificate was renewed."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class CertificateName:
-    """The holder that a client certificate names: its common name and its organizations."""
+    """The user and groups of a client certificate: its common name and organizations."""
 
     user: str
     groups: tuple[str, ...]
@@ -37,7 +37,7 @@ class CertificateName:
 
 @dataclass(frozen=True)
 class ClientCertificates:
-    """The CAs whose client certificates are taken.
+    """The CAs whose client certificates are accepted.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ class ClientCertificates:
         return self.platform + ("\n" + self.root.pem if self.root else "")
 
     def issuer_of(self, certificate: x509.Certificate) -> TenantIdentity | None:
-        """Return whose own CA issued a certificate; None if it is a login of the platform.
+        """Return the LCluster whose CA issued a certificate; None for a login of the platform.
 
-        That one of all CAs issued it has been checked by TLS. A tenant's CA issues no other CAs.
+        TLS has verified that one of the CAs issued it. A tenant's CA issues no other CAs.
 
         Raises
         ------
@@ -74,7 +74,7 @@ def read_certificate(der: bytes) -> x509.Certificate:
 
 
 def certificate_name(certificate: x509.Certificate) -> CertificateName:
-    """Return who a certificate is for, as the API server reads it."""
+    """Return the user and groups of a certificate, as the API server reads them."""
     names = [str(each.value) for each in _values(certificate, NameOID.COMMON_NAME)]
     groups = [str(each.value) for each in _values(certificate, NameOID.ORGANIZATION_NAME)]
     return CertificateName(names[-1] if names else "", tuple(groups))
@@ -85,9 +85,9 @@ def _values(certificate: x509.Certificate, oid: x509.ObjectIdentifier) -> Sequen
 
 
 class ServerContext:
-    """The TLS context of the listener; what it serves and takes may change while it listens.
+    """The TLS context of the listener, whose certificate and CAs may change while it listens.
 
-    A changed context holds from the next handshake on: open connections stay as they are.
+    A change applies from the next handshake on; open connections are not affected.
     """
 
     def __init__(self, pair: ServingPair) -> None:
@@ -100,15 +100,15 @@ class ServerContext:
         self.entry.sni_callback = self._choose
 
     def use(self, clients: ClientCertificates) -> None:
-        """Take the client certificates of these CAs from now on."""
+        """Accept the client certificates of these CAs from now on."""
         self._clients = clients
         self._current = self._build()
 
     def lcluster_changed(self, old: LCluster | None, new: LCluster | None) -> None:
-        """Take certificates of a new LCluster's CA that are shown without that CA's own.
+        """Accept certificates of a new LCluster's CA that are sent without the CA's own.
 
-        The present context cannot forget the CA of one that is gone. Its certificates are no logins
-        any more: their issuer is no LCluster that there is.
+        The present context cannot remove the CA of a deleted LCluster. Its certificates are refused
+        as logins all the same, because no LCluster has their issuer.
         """
         if old:
             self._tenants.discard(TenantIdentity(old.name, old.uid))
@@ -158,8 +158,8 @@ class ServerContext:
         # one that was chosen.
         context.verify_mode = ssl.CERT_OPTIONAL
         context.set_alpn_protocols(["http/1.1"])
-        # A resumed session keeps the client certificate with which it began. In TLS 1.2 one is
-        # resumed by its number all the same: so a login is asked each time whether it has ended.
+        # A resumed session keeps the client certificate with which it began. TLS 1.2 resumes
+        # sessions by their id all the same, so the end of a login is checked at each request.
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
         try:
@@ -177,7 +177,7 @@ class ServerContext:
 
 
 async def keep_certificate(context: ServerContext) -> None:
-    """Serve a renewed certificate soon after it is there."""
+    """Check for ever whether the certificate was renewed, and serve the new one."""
     while True:
         await asyncio.sleep(_RENEWED_SECONDS)
         try:
@@ -187,9 +187,9 @@ async def keep_certificate(context: ServerContext) -> None:
 
 
 def own_context(root: RootAuthority, *hosts: str) -> ssl.SSLContext:
-    """Return the TLS context of a port that has a certificate of the root for these hosts.
+    """Return the TLS context of a port with a certificate of the root for these hosts.
 
-    Nobody logs in there by a certificate.
+    It requests no client certificates.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -199,7 +199,7 @@ def own_context(root: RootAuthority, *hosts: str) -> ssl.SSLContext:
 
 
 async def platform_authorities(settings: Settings, client: Client) -> str:
-    """Return the CAs by which the platform's API server knows its people."""
+    """Return the CAs of client certificates that the platform's API server accepts."""
     if settings.gateway_client_ca_file:
         return _read(settings.gateway_client_ca_file)
     try:

@@ -1,4 +1,4 @@
-"""``lnamespace gateway check``: what of the platform would leak into LClusters, or collide.
+"""``lnamespace gateway check``: find objects that would leak into LClusters, or collide.
 
 - :mod:`~lnamespace.gateway.check.reading`: reads the platform's cluster, and changes nothing in it.
 - :mod:`~lnamespace.gateway.check.rights`: the rights that the gateway's account needs.

@@ -1,4 +1,4 @@
-"""Judge what was read of the platform's cluster: what would leak into LClusters, or collide."""
+"""Judge the state of the platform's cluster: find leaks into LClusters, and collisions."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -59,7 +59,7 @@ def _version(state: PlatformState) -> Iterator[CheckFinding]:
 
 
 def _unknown_kinds(state: PlatformState) -> Iterator[CheckFinding]:
-    """Tell what stands in Kubernetes' own groups and is not Kubernetes' own as we know it."""
+    """Report kinds in Kubernetes' own groups that this release does not know."""
     known = schema_file()
     for each in sorted(state.kinds):
         api_version, _, kind = each.partition(" ")
@@ -105,7 +105,7 @@ def _definitions(state: PlatformState) -> Iterator[CheckFinding]:
 
 
 def _collisions(state: PlatformState) -> Iterator[CheckFinding]:
-    """Tell whose name an LCluster takes for one of its own."""
+    """Report objects whose names have the prefix of an LCluster and are not its own."""
     tenants = state.lclusters
     for each in state.objects:
         tenant = tenant_of_name(_named(each))
@@ -152,7 +152,7 @@ def _taken_names(state: PlatformState) -> Iterator[CheckFinding]:
 
 
 def _everybody(state: PlatformState) -> Iterator[CheckFinding]:
-    """Tell what the platform gives to groups in which every ServiceAccount of an LCluster is."""
+    """Report rights of groups that every ServiceAccount of an LCluster is in."""
     groups = {*_EVERY_ACCOUNT, f"system:serviceaccounts:{state.names.clusters_namespace}"}
     # The chart's own: to see LNamespaces, and to read where the gateway is and which CA it has.
     ours = {("", f"{state.names.prefix}:authenticated")}
@@ -192,7 +192,7 @@ def _client_certificates(state: PlatformState) -> Iterator[CheckFinding]:
 
 
 def _pods(state: PlatformState) -> Iterator[CheckFinding]:
-    """Tell whether programs in pods of LClusters reach the gateway, and trust it."""
+    """Report whether programs in pods of LClusters reach the gateway, and trust it."""
     if state.kinds and not _MUTATING & state.kinds:
         yield CheckFinding(
             Severity.NOTE,

@@ -1,4 +1,4 @@
-"""Judge what the platform publishes: what every LCluster sees, and what it hides from them."""
+"""Judge the published objects: those that every LCluster sees, and those that they hide."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,7 +11,7 @@ from lnamespace.translate.protocol.resources import GroupResource
 
 
 def judge_publication(state: PlatformState) -> Iterator[CheckFinding]:
-    """Yield what is to be said of the names that are published."""
+    """Yield the findings about published names."""
     published = _without_kubernetes_roles(state.published)
     seen = {resource: _names(published, resource, state) for resource in published.objects}
     for resource, names in sorted(seen.items(), key=lambda each: each[0].plural):
@@ -59,7 +59,7 @@ def _names(published: Published, resource: GroupResource, state: PlatformState) 
 def _shadowed(
     state: PlatformState, seen: dict[GroupResource, frozenset[str]]
 ) -> Iterator[CheckFinding]:
-    """Tell what an LCluster made itself and cannot reach, for its name is published."""
+    """Report objects of LClusters that a published name hides from them."""
     for each in state.objects:
         tenant = state.label_of(each)
         if not tenant:
@@ -82,7 +82,7 @@ def _shadowed(
 def _missing(
     state: PlatformState, published: Published, seen: dict[GroupResource, frozenset[str]]
 ) -> Iterator[CheckFinding]:
-    """Tell what is to be published by its whole name and is not there."""
+    """Report names that are to be published and do not exist."""
     definitions = {
         each.metadata.name
         for each in state.objects

@@ -1,4 +1,4 @@
-"""Read of the platform's cluster what decides whether LClusters are safe in it."""
+"""Read the state of the platform's cluster that the check judges."""
 
 import asyncio
 import re
@@ -107,14 +107,14 @@ class _RightReview(msgspec.Struct, frozen=True):
 
 @dataclass
 class PlatformReader:
-    """Reads the platform's cluster; notes what it may not read.
+    """Reads the platform's cluster; records the resources that it may not read.
 
     Parameters
     ----------
     account
         The user name of the gateway's account.
     published
-        What every LCluster is to see.
+        The published objects.
     """
 
     client: Client
@@ -166,7 +166,7 @@ class PlatformReader:
         )
 
     async def _read(self, what: str, work: Coroutine[Any, Any, T], otherwise: T) -> T:
-        """Return the result of a read; if it is forbidden, note that and return ``otherwise``."""
+        """Return the result of a read; if it is forbidden, record that and return ``otherwise``."""
         try:
             return await work
         except Forbidden:

@@ -1,8 +1,7 @@
-"""Documents of the platform's API server, each as current as the moment it is asked for.
+"""Cached documents of the platform's API server, revalidated for each request.
 
-A document is asked for again with every request of a client, by its ETag: what is not changed costs
-neither side its body. So a client sees what it has just created, such as a
-CustomResourceDefinition, as soon as the API server shows it.
+Every request of a client revalidates the document by its ETag; an unchanged one is not sent again.
+So a client sees its new CustomResourceDefinition as soon as the API server shows it.
 """
 
 import gzip
@@ -45,14 +44,14 @@ async def fetch(upstream: Upstream, target: str, headers: Headers = ()) -> Upstr
 
 
 class RevalidatedDocument:
-    """One document, which is asked for again each time it is needed.
+    """One cached document, which is revalidated each time it is read.
 
-    Requests that arrive while one is under way share the next one.
+    Reads that arrive during a revalidation share the next one.
 
     Parameters
     ----------
     seconds
-        How old it may be; 0 for what somebody may just have changed.
+        How long it is used without revalidation; 0: never.
     """
 
     def __init__(
@@ -67,12 +66,12 @@ class RevalidatedDocument:
         self._known = UpstreamDocument()
 
     async def read(self) -> UpstreamDocument:
-        """Return the document, as old as it may be when called; the same value if not changed.
+        """Return the document; the same value if it has not changed.
 
         Raises
         ------
         ClusterError
-            The API server does not answer, or not by the document.
+            The API server does not answer, or with an error.
         """
         oldest = time.monotonic() - self._seconds
         if self._seconds and self._began >= oldest:
@@ -99,25 +98,25 @@ class RevalidatedDocument:
 
 @dataclass(frozen=True)
 class TaggedDocument:
-    """A document that is served, and its ETag in its quotes."""
+    """A document for clients, and its ETag in quotes."""
 
     body: bytes
     etag: str
 
     @cached_property
     def compressed(self) -> bytes:
-        """Return the document in gzip, as fast as that goes."""
+        """Return the document in gzip, at the fastest level."""
         return gzip.compress(self.body, 1, mtime=0)
 
     @classmethod
     def of(cls, body: bytes) -> "TaggedDocument":
-        """Return a document with the ETag that kube-apiserver would make of it."""
+        """Return a document with its ETag, computed as in kube-apiserver."""
         return cls(body, f'"{hashlib.sha512(body).hexdigest().upper()}"')
 
 
 @dataclass
 class DocumentCache:
-    """A cache of tenants' documents, up to a size in bytes; the longest unused goes first."""
+    """A cache of tenants' documents, up to a size in bytes; the least recently used goes first."""
 
     limit: int
     size: int = 0

@@ -1,4 +1,4 @@
-"""The OpenAPI documents of all tenants, made when they are asked for."""
+"""The OpenAPI documents of all tenants, translated on request."""
 
 from asyncio import gather
 from collections.abc import Awaitable
@@ -36,22 +36,22 @@ from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.status import no_such_path
 
 _MEMORY = 32 * 1024 * 1024
-"""Bytes of documents that are remembered; one of OpenAPI v2 has two million."""
+"""Bytes of cached documents; one of OpenAPI v2 has two million."""
 _INDEXES = 256
-"""Indexes that are remembered; each has ten thousand bytes."""
+"""The most cached indexes; each has ten thousand bytes."""
 _JSON = (("accept", JSON),)
 
 
 @dataclass(frozen=True)
 class DocumentLocation:
-    """Where a document of OpenAPI v3 is upstream, and its hash for the tenant."""
+    """The path of an OpenAPI v3 document upstream, and its hash for the tenant."""
 
     upstream: str
     hash: str
 
 
 class OpenApiDocuments:
-    """Translate the platform's OpenAPI documents, and remember some of what was made."""
+    """Translate the platform's OpenAPI documents, and cache some of the results."""
 
     def __init__(self, upstream: Upstream, memory: int = _MEMORY) -> None:
         self._upstream = upstream
@@ -60,7 +60,7 @@ class OpenApiDocuments:
         self._index = RevalidatedDocument(upstream, "/openapi/v3")
         self._cache = DocumentCache(memory)
         self._parsed_swagger: tuple[UpstreamDocument, SwaggerDocument, SwaggerPart] | None = None
-        self._made_indexes: dict[tuple[str, str, str], bytes] = {}
+        self._translated_indexes: dict[tuple[str, str, str], bytes] = {}
         self._parsed_index: tuple[UpstreamDocument, OpenApiIndex] | None = None
 
     async def swagger(self, serving: Awaitable[ServedApi]) -> TaggedDocument:
@@ -69,7 +69,7 @@ class OpenApiDocuments:
         Parameters
         ----------
         serving
-            Returns what the tenant is served; waited for while the document is read.
+            Returns the tenant's API; awaited while the document is read.
         """
         document, served = await gather(self._swagger.read(), serving)
         key = ("v2", served.version, document.etag)
@@ -106,13 +106,13 @@ class OpenApiDocuments:
     async def index(self, served: ServedApi) -> tuple[bytes, str]:
         """Return the index of OpenAPI v3 of a tenant, and its media type."""
         index, document = await self._current_index()
-        made = self._made_indexes.get(served.version)
-        if made is None:
-            made = self._made_indexes[served.version] = index_down(index, served.paths)
-        return made, document.value("content-type")
+        translated = self._translated_indexes.get(served.version)
+        if translated is None:
+            translated = self._translated_indexes[served.version] = index_down(index, served.paths)
+        return translated, document.value("content-type")
 
     async def location(self, path: str, served: ServedApi) -> DocumentLocation | None:
-        """Return where the document at a tenant's path is; None if the tenant has no such."""
+        """Return the location of the document at a tenant's path; None if the tenant has none."""
         index, _ = await self._current_index()
         upstream = path_up(path, index, served.paths)
         if upstream is None:
@@ -137,7 +137,7 @@ class OpenApiDocuments:
         document = await self._index.read()
         if self._parsed_index is None or self._parsed_index[0] is not document:
             self._parsed_index = (document, parse_index(document.body))
-            self._made_indexes.clear()
-        elif len(self._made_indexes) > _INDEXES:
-            self._made_indexes.clear()
+            self._translated_indexes.clear()
+        elif len(self._translated_indexes) > _INDEXES:
+            self._translated_indexes.clear()
         return self._parsed_index[1], document

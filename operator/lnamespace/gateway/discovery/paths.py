@@ -1,4 +1,4 @@
-"""Serve discovery, OpenAPI and the other paths that are no objects."""
+"""Serve discovery, OpenAPI and the other non-resource paths."""
 
 import time
 from dataclasses import dataclass, replace
@@ -49,7 +49,7 @@ _FORWARDED_HEADERS = frozenset({"content-type", "cache-control", "x-content-type
 
 @dataclass(frozen=True)
 class DocumentRequest:
-    """A request for a path that is no object.
+    """A request for a non-resource path.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class DocumentRequest:
 
 @dataclass(frozen=True)
 class DocumentAnswer:
-    """An answer in whole."""
+    """A whole answer."""
 
     status: int
     headers: Headers
@@ -94,7 +94,7 @@ class DocumentAnswer:
 
 
 class DiscoveryDocuments:
-    """Answer requests for paths that are no objects, for all tenants."""
+    """Answer requests for non-resource paths, for all tenants."""
 
     def __init__(self, upstream: Upstream, published: Published) -> None:
         self._upstream = upstream
@@ -198,7 +198,7 @@ class DiscoveryDocuments:
         accept = (("accept", asked.header("accept") or "*/*"),)
         target = forwarded_target(asked.path, asked.request.query)
         found = await fetch(self._upstream, target, accept)
-        # 500 is a failed health check; what else is refused would be refused to the gateway.
+        # 500 is a failed health check. 403 is about the gateway's rights, not the tenant's.
         if found.status in {403, 404}:
             raise no_such_path()
         if found.status not in {200, 406, 500}:
@@ -243,7 +243,7 @@ async def _aggregated(
 
 
 def _no_page() -> DocumentAnswer:
-    """Return the answer of kube-apiserver to a path of a group that it does not have."""
+    """Return kube-apiserver's answer for a group that it does not serve."""
     headers = (_TEXT, ("X-Content-Type-Options", "nosniff"), NOT_CACHED)
     return DocumentAnswer(404, headers, _NOT_FOUND_TEXT)
 

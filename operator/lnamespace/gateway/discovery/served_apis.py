@@ -1,4 +1,4 @@
-"""What a tenant is served now, by the platform's discovery of this moment."""
+"""The API that a tenant is served, from the platform's present discovery."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -26,9 +26,9 @@ from lnamespace.translate.discovery.published import Published
 from lnamespace.translate.protocol.discovery_formats import AGGREGATED
 
 _CORE_SECONDS = 10.0
-"""How old what ``/api`` says may be: it changes with the version of the API server alone."""
+"""How long ``/api`` is used without revalidation: it changes with the API server's version."""
 _KEPT = 64
-"""Tenants with custom resources whose resources are remembered."""
+"""The most cached APIs of tenants with custom resources."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class ServedApi:
     owner
         The tenant; empty for all that have no custom resources.
     core
-        What ``/api`` has.
+        The groups of ``/api``.
     groups
-        What ``/apis`` has.
+        The groups of ``/apis``.
     core_document
         The aggregated document of ``/api``.
     groups_document
@@ -73,15 +73,15 @@ class ServedApi:
 
 @dataclass(frozen=True)
 class _Generation:
-    """One discovery of the platform, and the documents made of it."""
+    """One discovery of the platform, and the tenants' APIs from it."""
 
     core: tuple[DiscoveredGroup, ...] = ()
     groups: tuple[DiscoveredGroup, ...] = ()
-    made: OrderedDict[str, ServedApi] = field(default_factory=OrderedDict)
+    apis: OrderedDict[str, ServedApi] = field(default_factory=OrderedDict)
 
 
 class ServedApis:
-    """The API of each tenant, made when it is asked for."""
+    """The API of each tenant, computed on request."""
 
     def __init__(self, upstream: Upstream, published: Published) -> None:
         self._published = published
@@ -110,13 +110,13 @@ class ServedApis:
         names = TenantGroups(tenant, self._published)
         if not any(names.owns(each.name) for each in generation.groups):
             names = TenantGroups("", self._published)
-        made = generation.made
-        known = made.get(names.tenant)
+        apis = generation.apis
+        known = apis.get(names.tenant)
         if known is None:
-            known = made[names.tenant] = _served(generation, names)
-        made.move_to_end(names.tenant)
-        if len(made) > _KEPT:
-            made.popitem(last=False)
+            known = apis[names.tenant] = _served(generation, names)
+        apis.move_to_end(names.tenant)
+        if len(apis) > _KEPT:
+            apis.popitem(last=False)
         return known
 
 

@@ -1,4 +1,4 @@
-"""What the platform's API server serves, kept current."""
+"""The API groups that the platform's API server serves, kept current."""
 
 import asyncio
 import logging
@@ -13,13 +13,13 @@ from lnamespace.translate.protocol.discovery_formats import AGGREGATED
 
 _EVERY = 30.0
 _PAUSE = 0.2
-"""Seconds after a hint; a CustomResourceDefinition changes several times when it is created."""
+"""Seconds before a requested refresh; a new CustomResourceDefinition changes several times."""
 
 log = logging.getLogger(__name__)
 
 
 class UpstreamDiscovery:
-    """The API groups that are served upstream; ``changed`` is called when they are others."""
+    """The API groups that are served upstream; ``changed`` is called when they change."""
 
     def __init__(self, upstream: Upstream, changed: Callable[[], object]) -> None:
         accept = AGGREGATED.content_type
@@ -32,11 +32,11 @@ class UpstreamDiscovery:
         self.groups: tuple[DiscoveredGroup, ...] = ()
 
     def request_refresh(self) -> None:
-        """Note that something may have changed."""
+        """Request a refresh soon."""
         self._due.set()
 
     async def refresh(self) -> None:
-        """Ask anew; what has not changed costs no body.
+        """Revalidate the discovery documents.
 
         Raises
         ------
@@ -51,7 +51,7 @@ class UpstreamDiscovery:
         self._changed()
 
     async def keep(self) -> None:
-        """Ask every half minute, and soon after a hint."""
+        """Refresh every half minute, and soon after it is requested."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_EVERY):

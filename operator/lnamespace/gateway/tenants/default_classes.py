@@ -14,7 +14,7 @@ from lnamespace.translate.protocol.resources import GroupResource
 
 
 class DefaultClasses:
-    """Keep which class each tenant's objects get that name none.
+    """The default class of each tenant, for objects that name none.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class DefaultClasses:
     def change(
         self, classes: GroupResource, old: WatchedObject | None, new: WatchedObject | None
     ) -> str:
-        """Take note of a class as it was and is; return the tenant that has other defaults now."""
+        """Update a class as it was and is; return the tenant whose defaults have changed."""
         item = new or old
         tenant = item.labels.get(self._label, "") if item else ""
         if item is None or not item.name.startswith(f"{tenant}-"):

@@ -1,6 +1,6 @@
-"""Ask the platform's API server.
+"""Send requests to the platform's API server.
 
 - :mod:`~lnamespace.gateway.upstream.requests`: as a tenant, or as the gateway itself.
-- :mod:`~lnamespace.gateway.upstream.grants`: again, where it does not know yet of a RoleBinding
-  that the gateway has seen.
+- :mod:`~lnamespace.gateway.upstream.grants`: again, where its authorizer has not yet observed
+  a RoleBinding that the gateway has.
 """

@@ -1,4 +1,4 @@
-"""Ask again where the API server does not know yet of a RoleBinding that the gateway has seen."""
+"""Retry requests whose RoleBinding the API server's authorizer has not observed yet."""
 
 import asyncio
 import re
@@ -44,9 +44,9 @@ async def send_until_granted(
 
 
 def _lacks_rights(refusal: bytes) -> bool:
-    """Return whether the authorizer refused: admission begins otherwise.
+    """Return whether the authorizer refused, by the beginning of the message.
 
-    Tenants word what their webhooks and policies refuse: by the words anywhere in it they would
+    Tenants write the messages of their webhooks and policies: a match anywhere in it would let them
     have each request sent two hundred times.
     """
     try:

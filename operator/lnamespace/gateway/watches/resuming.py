@@ -181,7 +181,7 @@ class ResumeLog:
 
         Parameters
         ----------
-        told
+        sent
             Whether the client was sent the version, and so may resume at it.
         """
         self._remember(history)

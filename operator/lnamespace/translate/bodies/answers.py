@@ -66,7 +66,7 @@ class AnswerTranslator:
         return self.item(members)
 
     def _namespace_splice(self) -> NamespaceSplice | None:
-        """Return what translates most objects of the request; None if nothing else is enough."""
+        """Return the splice for the request's objects; None if they must be decoded."""
         view, resource, plan = self._scope.view, self._scope.resource, self._plan
         if (
             not resource.namespaced
@@ -82,17 +82,17 @@ class AnswerTranslator:
         return NamespaceSplice(view, (*marks_of_metadata(view), *plan.marks))
 
     def spliced(self, body: bytes) -> bytes | None:
-        """Return an answer in tenant spelling if it is an object of which little changes."""
+        """Return an answer in tenant spelling if it is an object that can be spliced."""
         if self._splice is None or self._request.verb in LISTING:
             return None
         return self._splice.object(body)
 
     def spliced_event(self, frame: bytes) -> bytes | None:
-        """Return an event of a watch in tenant spelling if little of its object changes."""
+        """Return an event of a watch in tenant spelling if its object can be spliced."""
         return self._splice.event(frame) if self._splice else None
 
     def spliced_items(self, items: Sequence[Raw]) -> bytes | None:
-        """Return objects of a list, joined by commas, if little of all of them changes."""
+        """Return objects of a list, joined by commas, if all of them can be spliced."""
         return self._splice.objects(items) if self._splice else None
 
     def event(self, event: Encoded) -> Encoded | None:
@@ -154,9 +154,9 @@ class AnswerTranslator:
 
 
 def _is_selected(members: Encoded, terms: tuple[FieldTerm, ...]) -> bool:
-    """Tell whether an object in tenant spelling is selected.
+    """Return whether an object in tenant spelling is selected.
 
-    Metadata alone does not tell, and a bookmark of a watch is no object: it has no name.
+    Metadata alone lacks the fields, and a bookmark of a watch has no name: both pass.
     """
     is_metadata = text_of(members.get("kind", b"null")) == "PartialObjectMetadata"
     if is_metadata or "name" not in object_of_member(members, "metadata"):

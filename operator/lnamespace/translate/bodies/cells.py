@@ -1,8 +1,8 @@
-"""Cells of printed tables: what each column of each kind names, and how that is spelled.
+"""Cells of printed tables: the names in each column of each kind, and their spelling.
 
-In a watch only the first table has the names of its columns. Where they are not told, a cell is
-what the first of its kind's columns takes it for that finds a name of the tenant's in it: those
-whose cells have a form of their own come first.
+In a watch only the first table has the names of its columns. Without them, a cell is translated by
+the first column of its kind that finds a name of the tenant in it: columns whose cells have a form
+of their own come first.
 """
 
 import re
@@ -26,31 +26,31 @@ _IN_LIST = re.compile(r"[^\s,]+")
 
 
 def own(view: View, text: str) -> str:
-    """Return a name that has the prefix upstream; several namespaces or objects it is none of."""
+    """Return a name without the prefix; a text with a slash is no such name."""
     if text == empty_class(view):
         return ""
     return text if "/" in text else text.removeprefix(view.prefix)
 
 
 def _prefixed(view: View, text: str) -> str:
-    """Return a name that has the prefix upstream and may have slashes, as a controller's has."""
+    """Return a name without the prefix, also with slashes, as a controller's has."""
     return text.removeprefix(view.prefix)
 
 
 def _object(view: View, text: str) -> str:
-    """Return ``kind/name`` or ``kind.group/name``; the kind says how the name is spelled."""
+    """Return ``kind/name`` or ``kind.group/name``; the kind decides the name's spelling."""
     kind, slash, name = text.partition("/")
     kind = kind.replace(f".{view.prefix}", ".")
     known = kind.lower() in view.resources.prefixed_words | view.resources.prefixed_kinds
     return f"{kind}{slash}{name.removeprefix(view.prefix) if known else name}"
 
 
-def _placed(view: View, text: str) -> str:
+def _namespaced_names(view: View, text: str) -> str:
     """Return ``namespace/name``, or several of them, of objects in namespaces."""
-    return _IN_LIST.sub(lambda each: _place(view, each[0]), text)
+    return _IN_LIST.sub(lambda each: _namespaced_name(view, each[0]), text)
 
 
-def _place(view: View, text: str) -> str:
+def _namespaced_name(view: View, text: str) -> str:
     namespace, slash, name = text.partition("/")
     return f"{namespace.removeprefix(view.prefix)}{slash}{name}" if slash else text
 
@@ -94,10 +94,10 @@ _BINDINGS: Mapping[str, Speller] = {
     "Role": _role,
     "Users": _users,
     "Groups": _users,
-    "ServiceAccounts": _placed,
+    "ServiceAccounts": _namespaced_names,
 }
 _POLICY: Mapping[str, Speller] = {"ParamKind": View.api_version_down}
-_POLICY_BINDING: Mapping[str, Speller] = {"ParamRef": _placed, "PolicyName": own}
+_POLICY_BINDING: Mapping[str, Speller] = {"ParamRef": _namespaced_names, "PolicyName": own}
 PRINTED_NAMES: Mapping[tuple[str, str], Mapping[str, Speller]] = {
     ("", "events"): _EVENTS,
     ("", "persistentvolumeclaims"): {
@@ -106,7 +106,7 @@ PRINTED_NAMES: Mapping[tuple[str, str], Mapping[str, Speller]] = {
         "VolumeAttributesClass": own,
     },
     ("", "persistentvolumes"): {
-        "Claim": _placed,
+        "Claim": _namespaced_names,
         "StorageClass": own,
         "VolumeAttributesClass": own,
         "Reason": text_down,
@@ -136,11 +136,11 @@ PRINTED_NAMES: Mapping[tuple[str, str], Mapping[str, Speller]] = {
         for what in ("mutating", "validating")
     },
 }
-"""The columns that show names, by resource; that of the object's own name is not told here."""
+"""The columns that show names, by resource, without that of the object's own name."""
 
 
-def of_any_column(spellers: Mapping[str, Speller]) -> Speller:
-    """Return what spells a cell of a column that is not told."""
+def any_column_speller(spellers: Mapping[str, Speller]) -> Speller:
+    """Return the speller for a cell whose column is not known."""
 
     def spelled(view: View, text: str) -> str:
         found = (speller(view, text) for speller in spellers.values())

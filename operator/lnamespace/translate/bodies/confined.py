@@ -1,4 +1,4 @@
-"""Objects of the kinds that are confined: decoded entirely, as any field may be one of power."""
+"""Confine and restore objects of confined kinds, which are decoded entirely."""
 
 from contextlib import suppress
 from typing import Any
@@ -48,7 +48,7 @@ def _restored(members: Encoded, scope: Scope) -> Encoded:
 
 
 def _may_differ(members: Encoded, scope: Scope) -> bool:
-    """Tell whether an object may have been confined; of claims, most name the platform's class."""
+    """Return whether an object may differ from what its tenant wrote."""
     if scope.resource.namespaced:
         return scope.mark in bytes(members.get("spec", b""))
     return name_of(members) not in scope.published

@@ -1,7 +1,7 @@
 """Bodies of requests, answers and watches, in each encoding.
 
-The URL says which plan a body is translated by, never the body: ``kind`` and ``apiVersion`` may be
-absent from it.
+The URL chooses the plan of a body, never the body itself, in which ``kind`` and ``apiVersion`` may
+be absent.
 """
 
 from dataclasses import replace
@@ -56,7 +56,7 @@ def request_up(
     Raises
     ------
     Refused
-        If the body cannot be read, or has in it what is not the tenant's to write.
+        If the body cannot be read, or has a value that the tenant may not write.
     """
     if not body or request.subresource in OPAQUE_SUBRESOURCES:
         return content_type, body
@@ -145,7 +145,7 @@ def json_up(request: ResourceRequest, body: bytes, view: View) -> bytes:
 
 
 def _reports_repeated_keys(request: ResourceRequest) -> bool:
-    """Tell whether the API server is to see keys that are written twice."""
+    """Return whether the API server is to see keys that are written twice."""
     resource = request.resource
     written = request.verb in {"create", "update"} and resource.namespaced
     validated = request.parameter("fieldValidation") != "Ignore"
@@ -173,7 +173,7 @@ def _answer_members(body: bytes) -> Encoded:
 
 
 def _check(request: ResourceRequest, members: Encoded, view: View) -> None:
-    """Refuse what the API server would refuse by names that it cannot see."""
+    """Refuse versions and names that the API server would refuse in tenant spelling."""
     resource = request.resource
     version = text_of(members.get("apiVersion", b"null"))
     expected = f"{resource.group}/{request.version}" if resource.group else request.version

@@ -27,7 +27,7 @@ def status_down(members: Encoded, scope: Scope, plan: ObjectPlan) -> Encoded:
     Parameters
     ----------
     plan
-        The plan of the objects of the request, for what is said of one of their fields.
+        The plan of the request's objects, for quoted values of their fields.
     """
     details = object_of(members.get("details", b"null"))
     if details is not None and text_of(members.get("reason", b"null")) == "Conflict":
@@ -48,7 +48,7 @@ class _FieldConflict(Struct, frozen=True):
 
     @property
     def with_manager(self) -> str:
-        """Return with whom the conflict is, without the verb."""
+        """Return the manager that the conflict is with, as the message names it."""
         return self.message.removeprefix("conflict with ")
 
 
@@ -56,7 +56,7 @@ _decode_conflicts = Decoder(list[_FieldConflict]).decode
 
 
 def _name_written_fields(members: Encoded, details: Encoded, resource: ResourceType) -> None:
-    """Name in conflicts, in place, what the tenant wrote where the gateway keeps it elsewhere."""
+    """Replace in conflicts, in place, the gateway's own fields by those that the tenant wrote."""
     written = written_fields(resource)
     try:
         found = _decode_conflicts(details.get("causes", b"[]"))
@@ -83,7 +83,7 @@ def _conflict_message(causes: list[_FieldConflict]) -> str:
 
 @dataclass(frozen=True)
 class _Texts:
-    """Translate the texts of one Status; its details tell what they are about."""
+    """Translate the texts of one Status, with the object from its details."""
 
     scope: Scope
     plan: ObjectPlan
@@ -96,7 +96,7 @@ class _Texts:
         Parameters
         ----------
         field
-            The path of the field that the text begins with saying the value of.
+            The path of the field whose value the text begins with.
         """
         text = text_of(members.get(key, b"null"))
         if text is None:
@@ -129,7 +129,7 @@ def _details_down(details: Encoded, texts: _Texts) -> tuple[Encoded, _Texts]:
 
 
 def _resource(details: Encoded, group: str, scope: Scope) -> ResourceType | None:
-    """Return the type that is told of: errors say the plural in ``kind``, deletions too."""
+    """Return the type of the object in the details, whose ``kind`` may be the plural."""
     kind = text_of(details.get("kind", b"null")) or ""
     resources = scope.view.resources
     return resources.by_plural(group, kind) or resources.by_kind(group, kind)

@@ -1,7 +1,7 @@
 """JSON patches in upstream spelling (RFC 6902), operation by operation.
 
-A value is translated by the rule at its path. An operation that would change a part of what can
-only be judged as a whole, or carry a value to where other rules hold, is refused.
+A value is translated by the rule at its path. An operation is refused if it changes a part of a
+value that is translated as a whole, or moves a value to a path with another rule.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ from lnamespace.translate.protocol.status import ApiStatus, Refused, bad_request
 
 MAX_OPERATIONS = 10_000
 """As in kube-apiserver (CVE-2019-1002100)."""
-VALUES = frozenset({"add", "replace", "test"})
-CARRIES = frozenset({"move", "copy"})
+VALUE_OPERATIONS = frozenset({"add", "replace", "test"})
+MOVE_OPERATIONS = frozenset({"move", "copy"})
 LABELS = ("metadata", "labels")
 ANNOTATIONS = ("metadata", "annotations")
 
@@ -73,17 +73,17 @@ def _operations(body: bytes) -> list[dict[str, Raw]]:
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Where a pointer leads.
+class _PointerTarget:
+    """The target of a pointer.
 
     Parameters
     ----------
     above
         The pointer in upstream spelling.
     rule
-        The rule of the value; None if it and all below it are the tenant's own data.
+        The rule of the value; None if the value is the tenant's own data.
     selector
-        The selector that the pointer leads into, and which ``below`` it leads to.
+        The rule of the selector that the pointer leads into, at the remaining pointer ``below``.
     """
 
     above: Pointer
@@ -101,20 +101,20 @@ class _PatchedObject:
         kind = _text(operation, "op")
         tokens = _tokens(_text(operation, "path"))
         self._refuse_whole(kind, tokens)
-        place = self._place(tokens)
-        above: dict[str, Any] = {"op": kind, "path": _pointer(place.above)}
-        if kind in VALUES:
+        target = self._resolve(tokens)
+        above: dict[str, Any] = {"op": kind, "path": _pointer(target.above)}
+        if kind in VALUE_OPERATIONS:
             value = operation.get("value", Raw(b"null"))
-            return above | {"value": self._value_up(place, value)}
+            return above | {"value": self._value_up(target, value)}
         if kind == "remove":
-            return above | self._removal(place, tokens)
-        if kind in CARRIES:
+            return above | self._removal(target, tokens)
+        if kind in MOVE_OPERATIONS:
             source = _tokens(_text(operation, "from"))
-            return above | {"from": _pointer(self._source(source, place, tokens))}
+            return above | {"from": _pointer(self._source(source, target, tokens))}
         message = "the server rejected our request due to an error in our request"
         raise Refused(ApiStatus(422, "Invalid", message, {}))
 
-    def _place(self, tokens: Pointer) -> _Place:
+    def _resolve(self, tokens: Pointer) -> _PointerTarget:
         rule: FieldRule | None = self.plan
         above: list[str] = []
         for depth, key in enumerate(tokens):
@@ -122,17 +122,17 @@ class _PatchedObject:
                 rule = rule.rule
             if isinstance(rule, TenantSelector):
                 below = tokens[depth:]
-                return _Place((*above, *below), selector=rule, below=below)
+                return _PointerTarget((*above, *below), selector=rule, below=below)
             _refuse_part(rule, key)
             above.append(key if rule is None else rule.key_up(key, self.scope))
             rule = None if rule is None else rule.child(key)
-        return _Place(tuple(above), rule)
+        return _PointerTarget(tuple(above), rule)
 
-    def _value_up(self, place: _Place, value: Any) -> Any:
-        if place.selector is not None:
-            return self._part_up(place.selector, place.below, value)
-        above = value if place.rule is None else place.rule.up(value, self.scope)
-        if place.above != ANNOTATIONS or not self._own_annotations:
+    def _value_up(self, target: _PointerTarget, value: Any) -> Any:
+        if target.selector is not None:
+            return self._part_up(target.selector, target.below, value)
+        above = value if target.rule is None else target.rule.up(value, self.scope)
+        if target.above != ANNOTATIONS or not self._own_annotations:
             return above
         if not isinstance(above, dict):
             raise bad_request("metadata.annotations is no object")
@@ -167,32 +167,32 @@ class _PatchedObject:
             raise bad_request("the value is no part of a selector")
         return above
 
-    def _removal(self, place: _Place, tokens: Pointer) -> dict[str, Any]:
-        """Return the members that turn a removal into a replacement where something has to stay."""
-        if place.selector is not None:
-            value = self._part_up(place.selector, place.below, Raw(b"null"))
-            return {"op": "replace", "value": value} if place.below == ("matchLabels",) else {}
+    def _removal(self, target: _PointerTarget, tokens: Pointer) -> dict[str, Any]:
+        """Return the members that turn a removal into a replacement, where a value must stay."""
+        if target.selector is not None:
+            value = self._part_up(target.selector, target.below, Raw(b"null"))
+            return {"op": "replace", "value": value} if target.below == ("matchLabels",) else {}
         if tokens == ANNOTATIONS and self._own_annotations:
             return {"op": "replace", "value": self._own_annotations}
-        if tokens == LABELS and not self.scope.resource.namespaced and place.rule is not None:
-            return {"op": "replace", "value": place.rule.up(b"{}", self.scope)}
+        if tokens == LABELS and not self.scope.resource.namespaced and target.rule is not None:
+            return {"op": "replace", "value": target.rule.up(b"{}", self.scope)}
         return {}
 
-    def _source(self, source: Pointer, place: _Place, tokens: Pointer) -> Pointer:
-        """Return where a value is carried from: where the same rule holds as where it goes."""
+    def _source(self, source: Pointer, target: _PointerTarget, tokens: Pointer) -> Pointer:
+        """Return the source of a move or copy upstream; it must have the target's rule."""
         self._refuse_whole("move", source)
-        found = self._place(source)
+        found = self._resolve(source)
         maps = {source, tokens} & {LABELS, ANNOTATIONS}
-        if found.selector or place.selector or maps or found.rule != place.rule:
+        if found.selector or target.selector or maps or found.rule != target.rule:
             raise bad_request(f"add the value of {_pointer(tokens)} instead of carrying it there")
         return found.above
 
     def _refuse_whole(self, kind: str, tokens: Pointer) -> None:
-        """Refuse to replace what the gateway keeps something in."""
+        """Refuse to replace a whole object or map in which the gateway keeps values."""
         clusterwide = not self.scope.resource.namespaced
         changes = kind != "test"
         if changes and (
-            (kind in {"remove", *CARRIES} and tokens in {(), ("metadata",)})
+            (kind in {"remove", *MOVE_OPERATIONS} and tokens in {(), ("metadata",)})
             or (clusterwide and tokens == ("metadata",))
             or (tokens == ANNOTATIONS and keeps_originals(self.scope))
         ):
@@ -202,7 +202,7 @@ class _PatchedObject:
 
 
 def _refuse_part(rule: FieldRule | None, key: str) -> None:
-    """Refuse a part of what is translated as a whole, because one member decides about others."""
+    """Refuse a part of a value in which one member decides the spelling of others."""
     if isinstance(rule, ReferencePlan):
         refused = key in {"kind", "name"}
     elif isinstance(rule, MatchRulePlan):

@@ -21,7 +21,7 @@ _ITEM = 1024
 _GROUP = 64 * 1024
 """Bytes of objects that are translated together, where that is possible."""
 _SPLICED = 4
-"""How many times less such objects cost."""
+"""How many times cheaper spliced objects are."""
 
 _items_of = Decoder(list[Raw]).decode
 _item_of = Decoder(dict[str, Raw]).decode
@@ -67,7 +67,7 @@ def answer_down_in_steps(
 
 
 def _groups(items: list[Raw]) -> Iterator[list[Raw]]:
-    """Yield objects in their order, as many at once as are soon translated together."""
+    """Yield the objects in groups of about ``_GROUP`` bytes."""
     group, size = list[Raw](), 0
     for item in items:
         group.append(item)
@@ -82,9 +82,9 @@ def _groups(items: list[Raw]) -> Iterator[list[Raw]]:
 def _joined(members: Encoded, items: list[bytes], end: bytes) -> bytes:
     """Return a list as JSON, with its members in their order; its objects are copied once."""
     keys = list(members)
-    place = keys.index("items")
-    before = encode({key: members[key] for key in keys[:place]})[:-1] + b"," * bool(place)
-    after = encode({key: members[key] for key in keys[place + 1 :]})[1:]
+    index = keys.index("items")
+    before = encode({key: members[key] for key in keys[:index]})[:-1] + b"," * bool(index)
+    after = encode({key: members[key] for key in keys[index + 1 :]})[1:]
     head = before + b'"items":['
     tail = b"]" + b"," * (len(after) > 1) + after + end
     if not items:

@@ -1,7 +1,7 @@
-"""Checks of names that the API server cannot do, because it sees them with a prefix.
+"""Validate names, which the API server sees with a prefix.
 
-``-a`` is no name of a Namespace, but ``acme--a`` is; of 63 characters some are the prefix's. The
-words are those of a plain API server.
+``-a`` is no valid name of a Namespace, but ``acme--a`` is; and the prefix takes some of the 63
+characters. The messages are those of a plain API server.
 """
 
 import re
@@ -56,7 +56,7 @@ def refuse_names(request: ResourceRequest, members: Encoded, view: View) -> None
     if resource.group_resource == CRDS:
         _refuse_foreign_group(members, name, view)
     elif name or stem:
-        # Whoever applies a Namespace by its upstream spelling names it so in the body too.
+        # An apply to a Namespace in upstream spelling has that name in the body too.
         below = name.removeprefix(view.prefix) if request.in_pod else name
         _refuse_name(resource, below, stem, view)
 
@@ -89,7 +89,7 @@ def _refuse_name(resource: ResourceType, name: str, stem: str, view: View) -> No
 def _refuse_foreign_group(members: Encoded, name: str, view: View) -> None:
     spec = object_of(members.get("spec", b"null")) or {}
     group = text_of(spec.get("group", b"null")) or ""
-    # Who applies but its labels names no group.
+    # An apply of labels alone has no group.
     if group and is_reserved_group(group):
         why = f'the API group "{group}" is built in'
         raise forbidden(CRDS, name, why)

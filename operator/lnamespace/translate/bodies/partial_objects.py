@@ -1,8 +1,8 @@
 """Parts of objects in merge patches: nulls, and the directives of strategic merge patches.
 
 The directives are those of k8s.io/apimachinery/pkg/util/strategicpatch. A null or a directive can
-take away what an object must have upstream: the tenant's label, a selector's bound, an original
-that is kept in an annotation. Where no patch says "all but that", it is refused.
+remove a value that an object must have upstream: the tenant label, a selector's bound, an original
+that is kept in an annotation. It is refused where it cannot be translated to spare that value.
 """
 
 from dataclasses import dataclass, replace
@@ -32,11 +32,11 @@ RETAIN_KEYS = "$retainKeys"
 SET_ELEMENT_ORDER = "$setElementOrder/"
 DELETE_FROM_PRIMITIVE_LIST = "$deleteFromPrimitiveList/"
 GUARDED_LISTS = frozenset({"matchConditions", "webhooks"})
-"""Lists that the gateway adds to, or whose elements are confined each."""
+"""Lists that the gateway adds to, or whose elements are confined."""
 MERGED_LISTS = frozenset({"volumes", "webhooks"})
 """Lists with selectors in their elements that a strategic merge patch merges by name.
 
-In other lists an element is a whole: what it does not have is gone.
+In other lists an element is replaced as a whole.
 """
 
 
@@ -47,15 +47,15 @@ def keeps_originals(scope: Scope) -> bool:
 
 
 @dataclass(frozen=True)
-class Inside:
-    """The place of a value in a patch.
+class PatchContext:
+    """The context of a value in a patch.
 
     Parameters
     ----------
     guarded
-        Whether directives could take away what must stay.
+        Whether directives could remove a value that must stay.
     whole
-        Whether it is in an element of a list that is there as it is to be.
+        Whether it is in an element of a list that is replaced as a whole.
     """
 
     guarded: bool = False
@@ -70,7 +70,7 @@ class PartialBody:
     strategic: bool = False
 
     def replaces(self, members: Encoded) -> bool:
-        """Return whether the patch is the whole object that is to be."""
+        """Return whether the patch replaces the whole object."""
         return self.strategic and text_of(members.get(PATCH, b"null")) == "replace"
 
     def prepared(self, members: Encoded, plan: ObjectPlan) -> Encoded:
@@ -79,7 +79,7 @@ class PartialBody:
         Raises
         ------
         Refused
-            If it takes away what must stay.
+            If it removes a value that must stay.
         """
         if self.strategic and (
             RETAIN_KEYS in members or (PATCH in members and not self.replaces(members))
@@ -108,17 +108,17 @@ class PartialBody:
     def _member(self, key: str, value: Any, plan: ObjectPlan) -> Any:
         """Return a member at the top of the object."""
         pinned = key == "metadata" and not self.scope.resource.namespaced
-        return self._below(key, value, plan, Inside(guarded=pinned or self._confined))
+        return self._below(key, value, plan, PatchContext(guarded=pinned or self._confined))
 
-    def _below(self, key: str, value: Any, rule: FieldRule | None, inside: Inside) -> Any:
+    def _below(self, key: str, value: Any, rule: FieldRule | None, context: PatchContext) -> Any:
         if self.strategic and key.startswith((SET_ELEMENT_ORDER, DELETE_FROM_PRIMITIVE_LIST)):
-            if inside.guarded and key.removeprefix(DELETE_FROM_PRIMITIVE_LIST) in GUARDED_LISTS:
+            if context.guarded and key.removeprefix(DELETE_FROM_PRIMITIVE_LIST) in GUARDED_LISTS:
                 raise _unsupported("this directive")
             child = rule and rule.child(key.partition("/")[2])
             return child.up(value, self.scope) if child else value
         if self.strategic and key == RETAIN_KEYS:
             return self._retained(value, rule)
-        return self._value(key, value, rule.child(key) if rule else None, inside)
+        return self._value(key, value, rule.child(key) if rule else None, context)
 
     def _retained(self, value: Any, rule: FieldRule | None) -> Any:
         keys = [text_of(each) for each in list_of(value) or ()]
@@ -126,42 +126,42 @@ class PartialBody:
             return value
         return [rule.key_up(key, self.scope) for key in keys if key is not None]
 
-    def _value(self, key: str, value: Any, rule: FieldRule | None, inside: Inside) -> Any:
+    def _value(self, key: str, value: Any, rule: FieldRule | None, context: PatchContext) -> Any:
         if isinstance(rule, UpOnly):
             rule = rule.rule
-        if rule is None and not (inside.guarded and self.strategic):
+        if rule is None and not (context.guarded and self.strategic):
             return value
         members = object_of(value)
         if members is not None:
-            return self._object(members, rule, inside)
+            return self._object(members, rule, context)
         items = list_of(value)
         if items is None:
             return value
         if not self.strategic or key not in MERGED_LISTS:
-            inside = replace(inside, whole=True)
+            context = replace(context, whole=True)
         item_rule = rule.child("0") if rule else None
-        return [self._item(each, item_rule, inside) for each in items]
+        return [self._item(each, item_rule, context) for each in items]
 
-    def _item(self, value: Any, rule: FieldRule | None, inside: Inside) -> Any:
-        """Return an item of a list, for which ``$patch`` says what becomes of the item."""
+    def _item(self, value: Any, rule: FieldRule | None, context: PatchContext) -> Any:
+        """Return an item of a list, which may have a directive ``$patch``."""
         members = object_of(value)
         if members is None or PATCH not in members:
-            return self._value("", value, rule, inside)
+            return self._value("", value, rule, context)
         directive = members.pop(PATCH)
-        return self._object(members, rule, inside) | {PATCH: directive}
+        return self._object(members, rule, context) | {PATCH: directive}
 
-    def _object(self, members: Encoded, rule: FieldRule | None, inside: Inside) -> Encoded:
+    def _object(self, members: Encoded, rule: FieldRule | None, context: PatchContext) -> Encoded:
         if isinstance(rule, TenantSelector):
-            return self._selector(members, inside)
-        if inside.guarded and self.strategic:
+            return self._selector(members, context)
+        if context.guarded and self.strategic:
             _refuse_directives(members)
-        return {key: self._below(key, each, rule, inside) for key, each in members.items()}
+        return {key: self._below(key, each, rule, context) for key, each in members.items()}
 
-    def _selector(self, members: Encoded, inside: Inside) -> Encoded:
-        """Return a selector whose matchLabels are not taken away: the tenant's label is there."""
+    def _selector(self, members: Encoded, context: PatchContext) -> Encoded:
+        """Return a selector whose matchLabels, with the tenant label, are not removed."""
         if self.strategic:
             _refuse_directives(members, but="replace")
-        if "matchLabels" not in members or inside.whole:
+        if "matchLabels" not in members or context.whole:
             return members
         labels = object_of(members["matchLabels"])
         if labels is None and not self.strategic:

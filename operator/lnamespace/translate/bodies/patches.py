@@ -1,7 +1,7 @@
 """Patches in upstream spelling; each goes up as the kind of patch that it is.
 
 A merge patch, a strategic merge patch and an apply are parts of an object: they are translated by
-the object's own plan. What an object must have upstream cannot be taken away by any of them.
+the object's own plan. None of them can remove a value that the object must have upstream.
 """
 
 from typing import Any
@@ -50,13 +50,13 @@ def patch_up(
     Parameters
     ----------
     owned_by_others
-        Fields that an apply need not have although they must be there: another manager has them.
+        Required fields that an apply need not have, because another manager owns them.
 
     Raises
     ------
     Refused
-        If the type is none that is served, the body cannot be read, or it reaches for what is not
-        the tenant's.
+        If the type is not served, the body cannot be read, or it has a value that the tenant may
+        not write.
     """
     media_type = content_type.partition(";")[0].strip()
     served = CUSTOM_PATCH_TYPES if request.resource.custom else PATCH_TYPES
@@ -76,7 +76,7 @@ def patch_up(
 def _apply_up(
     request: ResourceRequest, body: bytes, view: View, owned_by_others: frozenset[Path]
 ) -> bytes:
-    """Return an apply: all that its manager wants, with what must be there and is not."""
+    """Return an apply, with the required fields that are missing."""
     members = _members(body)
     _check_version(request, members)
     refuse_names(request, members, view)
@@ -127,7 +127,7 @@ def _undecodable(why: str) -> Refused:
 
 
 def _unsupported(request: ResourceRequest) -> Refused:
-    """Return the refusal of a patch's type, in the words that the API server has for the kind."""
+    """Return the API server's refusal of a patch type."""
     if not request.resource.custom:
         message = "415: Unsupported Media Type"
         return Refused(ApiStatus(415, "UnsupportedMediaType", message, {}))
@@ -138,7 +138,7 @@ def _unsupported(request: ResourceRequest) -> Refused:
 
 
 def _check_version(request: ResourceRequest, members: Encoded) -> None:
-    """Refuse another version than the URL's: the API server's words would show the prefix."""
+    """Refuse another version than the URL's: the API server's message would show the prefix."""
     resource = request.resource
     found = text_of(members.get("apiVersion", b"null"))
     expected = f"{resource.group}/{request.version}"

@@ -1,13 +1,13 @@
-"""Objects of which nothing but their namespace is translated: their bytes, with the prefix cut out.
+"""Translate objects in which only the namespace changes, by cutting the prefix from their bytes.
 
-Most objects in a namespace are such. To decode one along its plan, and to encode it again, takes
-four times as long as to look for what the rules of the plan would change.
+Most namespaced objects are like that. To decode one along its plan, and to encode it again, takes
+four times as long as to search its bytes for values that the rules of the plan would change.
 
-It is safe by what rules promise (:attr:`~lnamespace.translate.objects.plans.FieldRule.guarded`,
-:func:`marks_of_metadata`): a value without certain words in it stays as it is. The tenant's name
-stands in such an object once, in the ``metadata.namespace`` at its head, and no other of these
-words at all. The head of an object is never found within a text, where a quotation mark is written
-with a backslash.
+This relies on a guarantee of the rules
+(:attr:`~lnamespace.translate.objects.plans.FieldRule.guarded`, :func:`marks_of_metadata`): they do
+not change a value without certain words in it. An object is spliced if the tenant's name stands in
+it once, in the ``metadata.namespace`` at its head, and none of these words at all. The head of an
+object cannot be found within a text, where a quotation mark is written with a backslash.
 """
 
 import re
@@ -40,7 +40,7 @@ def _event_head(prefix: str) -> re.Pattern[bytes]:
 
 
 def marks_of_metadata(view: View) -> tuple[bytes, ...]:
-    """Return the words, besides the tenant's name, without which metadata of objects stays.
+    """Return the words, besides the tenant's name, without which metadata is not changed.
 
     The domain is in the tenant label, and in the API versions of owners that are the platform's.
     """
@@ -55,9 +55,9 @@ class NamespaceSplice:
     Parameters
     ----------
     view
-        Of the tenant whose objects they are.
+        The view of the tenant.
     marks
-        What no object may have in it besides its namespace.
+        Byte strings that an object must not contain.
     """
 
     view: View

@@ -1,6 +1,6 @@
 """Tables, which the API server prints of objects for people.
 
-A row has its object, or the metadata of it, besides the cells: the object tells whose the row is.
+A row has its object or its metadata besides the cells, which decides whether the row is shown.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Raw, ValidationError
 from msgspec.json import Decoder, encode
 
-from lnamespace.translate.bodies.cells import PRINTED_NAMES, Speller, of_any_column
+from lnamespace.translate.bodies.cells import PRINTED_NAMES, Speller, any_column_speller
 from lnamespace.translate.names.view import View, is_provisioned
 from lnamespace.translate.objects.confinement.certificates import requester_of
 from lnamespace.translate.objects.plans import Encoded, Foreign, Scope, list_of, object_of, text_of
@@ -26,12 +26,12 @@ NAME = "Name"
 KNOWN_COLUMNS = {
     ("certificates.k8s.io", "certificatesigningrequests"): [NAME, "Age", "SignerName", "Requestor"],
 }
-"""The first columns of kinds that print what no tenant may see, where columns are not told."""
+"""The first columns of kinds that print what no tenant may see, for tables without columns."""
 _REQUESTOR = 3
 
 
 def table_down(members: Encoded, scope: Scope, item_down: ItemDown) -> Encoded:
-    """Translate a table in place, without the rows of others, and return it."""
+    """Translate a table in place, drop the rows of others, and return it."""
     try:
         rows = _decode_rows(members["rows"])
     except (KeyError, ValidationError):
@@ -90,7 +90,7 @@ def _has_object(row: Encoded) -> bool:
 
 
 def _is_own(row: Encoded, scope: Scope) -> bool:
-    """Tell by its first cell, the name of most kinds, whether a row without an object is shown."""
+    """Return whether a row without an object is the tenant's, by the name in its first cell."""
     cells = list_of(row.get("cells", b"[]")) or [Raw(b"null")]
     name = (text_of(cells[0]) or "").partition(" ")[0]
     if scope.resource.namespaced:
@@ -127,7 +127,7 @@ def _cells_down(columns: list[str], scope: Scope) -> Callable[[Any], Any]:
         return lambda cells: cells
     own_name = None if scope.resource.namespaced else _name_speller(scope)
     spellers = {**names, NAME: own_name} if own_name else names
-    anything = of_any_column(names)
+    anything = any_column_speller(names)
 
     def printed(index: int, value: Any) -> Any:
         column = columns[index] if index < len(columns) else "" if columns or index else NAME
@@ -145,7 +145,7 @@ def _cells_down(columns: list[str], scope: Scope) -> Callable[[Any], Any]:
 
 
 def _name_speller(scope: Scope) -> Speller:
-    """Return what translates the name of an object, which may have a remark behind it."""
+    """Return the speller for an object's name, which may have a remark after it."""
 
     def spelled(view: View, text: str) -> str:
         name, blank, remark = text.partition(" ")

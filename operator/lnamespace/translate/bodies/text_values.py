@@ -1,4 +1,4 @@
-"""Values that the API server quotes of a field: what the field is says how they are spelled.
+"""Translate field values that the API server quotes in a text, by the rule of the field.
 
 Whole objects are left to :mod:`~lnamespace.translate.objects.text_names`, for which their keys are
 words: some have the keys of the schema and some those of Go, such as ``"Kind":"ClusterRole"``.
@@ -20,12 +20,12 @@ _PATH = re.compile(r"(?<![\w.\]-])([A-Za-z][\w.-]*(?:\[[^\]\s]*\][\w.-]*)*): $")
 _STEP = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 _LONGEST_PATH, _LONGEST_VALUE = 300, 16384
 _AT_MOST = 100
-"""How many values of a text are looked at: who quotes texts in values makes any number."""
+"""The most values of a text that are translated: quoted texts could have any number."""
 _parse = json.JSONDecoder().raw_decode
 
 
 def values_down(text: str, plan: FieldRule, scope: Scope, field: str = "") -> str:
-    """Return a text with the values in tenant spelling that stand in it behind a field's path.
+    """Return a text with the quoted values after a field's path in tenant spelling.
 
     Parameters
     ----------

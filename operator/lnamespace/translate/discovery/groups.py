@@ -1,4 +1,4 @@
-"""What the platform serves, from its aggregated discovery, and what one tenant is served of it.
+"""The API groups that the platform serves, by aggregated discovery, and those of one tenant.
 
 Aggregated discovery (KEP-3352) is one document for ``/api`` and one for ``/apis``. A group is
 built in, published by the platform, the tenant's own (its name begins with the tenant's prefix), or
@@ -117,12 +117,12 @@ def parse_discovery(document: bytes) -> tuple[DiscoveredGroup, ...]:
 
 @dataclass(frozen=True)
 class TenantGroups:
-    """Say which API groups upstream a tenant is served, and under which names.
+    """The API groups that a tenant is served, with their names upstream.
 
     Parameters
     ----------
     published
-        What of the platform every tenant may see.
+        The objects of the platform that every tenant may see.
     """
 
     tenant: str
@@ -173,7 +173,7 @@ def resource_table(
     groups
         Those of ``/api`` and of ``/apis``.
     published
-        What of the platform every tenant may see; None for the defaults.
+        The objects of the platform that every tenant may see; None for the defaults.
     """
     names = TenantGroups(tenant, published or Published())
     return ResourceTable.of(each for group in groups for each in _types(group, names))

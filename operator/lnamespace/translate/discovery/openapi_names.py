@@ -1,4 +1,4 @@
-"""How an API group is spelled in OpenAPI documents, and how one of a tenant's is renamed there.
+"""Rename a tenant's API group in OpenAPI documents, where it has several spellings.
 
 A group ``acme-stable.example.com`` stands in paths and in ``x-kubernetes-group-version-kind`` as it
 is, reversed in the names of schemas (``com.example.acme-stable.v1.Widget``), and without its

@@ -1,4 +1,4 @@
-"""Which paths and operations of an OpenAPI document of the platform a tenant is served."""
+"""Select the paths and operations of an OpenAPI document that a tenant is served."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from lnamespace.translate.protocol.resources import ResourceTable, ResourceType,
 PATHS_WITHOUT_RESOURCES = frozenset(
     {"api", "apis", "version", ".well-known/openid-configuration", "openid/v1/jwks"}
 )
-"""Documented paths that are no resources and that tenants are served, without slashes around."""
+"""Documented non-resource paths that tenants are served, without slashes around."""
 
 _VERBS = {
     "get": "get",
@@ -32,7 +32,7 @@ _ACTION = re.compile(rb'"x-kubernetes-action":"(\w+)"')
 
 @dataclass(frozen=True)
 class ServedPaths:
-    """Decide about the paths of OpenAPI documents, which are in upstream spelling.
+    """Select paths of OpenAPI documents, which are in upstream spelling.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class ServedPaths:
     resources: ResourceTable
 
     def includes_document(self, path: str) -> bool:
-        """Return whether a path is served of which the index has a document.
+        """Return whether the tenant is served the document at a path of the index.
 
         Parameters
         ----------

@@ -34,7 +34,7 @@ class OpenApiIndex(msgspec.Struct):
     paths: dict[str, _IndexEntry]
 
     def upstream_hash(self, path: str) -> str | None:
-        """Return the hash of a document, None if there is no such document."""
+        """Return the hash of a document; None if it does not exist."""
         if path not in self.paths:
             return None
         query = urlsplit(self.paths[path].server_relative_url).query
@@ -72,7 +72,7 @@ def path_down(path: str, served: ServedPaths) -> str:
 
 
 def path_up(path: str, index: OpenApiIndex, served: ServedPaths) -> str | None:
-    """Return the path of a document in upstream spelling; None if the tenant has no such."""
+    """Return the path of a document in upstream spelling; None if the tenant has none."""
     words = path.split("/")
     if words[0] == "apis" and len(words) > 1:
         words[1] = served.groups.up(words[1])

@@ -1,4 +1,4 @@
-"""Which objects and API groups of the platform every tenant may see, read-only."""
+"""The objects and API groups of the platform that every tenant may see, read-only."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ WILDCARD = "*"
 
 @dataclass(frozen=True)
 class PublishedObjects:
-    """Which objects of one resource are published.
+    """The published objects of one resource.
 
     Parameters
     ----------
@@ -73,10 +73,10 @@ _decode_priority_class = msgspec.json.Decoder(_PriorityClass).decode
 
 
 def is_global_default(priority_class: bytes) -> bool:
-    """Return whether a PriorityClass is that of all pods which name none.
+    """Return whether a PriorityClass is the default of pods that name none.
 
-    It is published whatever its name is: a pod that was given it names it, and who makes another
-    pod of that one, as ``kubectl debug --copy-to`` does, names it too.
+    It is published whatever its name is: admission writes it into pods, and a client that copies a
+    pod, as ``kubectl debug --copy-to`` does, names it too.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Published:
 
     @cached_property
     def groups(self) -> frozenset[str]:
-        """Return the API groups of the platform's own that tenants are served something of."""
+        """Return the platform's own API groups of which tenants are served resources."""
         named = (each.group for each in (*self.objects, *self.usable))
         return frozenset(each for each in named if each not in BUILT_IN_GROUPS)
 
@@ -175,12 +175,12 @@ _CLASSES: Mapping[str, GroupResource] = {
 
 
 def decode_published(text: str) -> Published:
-    """Read what is published from JSON; a key that is left out is as by default.
+    """Read the published objects from JSON; a missing key has its default.
 
     Raises
     ------
     SettingsError
-        It is no JSON, has another key, or publishes what cannot be published.
+        It is no JSON, has another key, or names objects that cannot be published.
     """
     try:
         written = msgspec.json.decode(text, type=_Publication)

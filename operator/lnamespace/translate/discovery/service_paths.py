@@ -1,7 +1,7 @@
-"""The paths that are no objects: what each of them is, and which exist for tenants at all.
+"""Classify the non-resource paths that exist for tenants.
 
-Whatever is not listed here does not exist. ``/metrics``, ``/logs``, ``/debug``, ``/flagz`` and
-``/statusz`` of the platform tell about all of its tenants.
+Other paths do not exist for them: ``/metrics``, ``/logs``, ``/debug``, ``/flagz`` and ``/statusz``
+of the platform have data of all tenants.
 """
 
 import re
@@ -38,7 +38,7 @@ class PathKind(StrEnum):
 
 @dataclass(frozen=True)
 class ServicePath:
-    """One path that is no object.
+    """One non-resource path.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def service_path(path: str) -> ServicePath:
 
 
 def forwarded_target(path: ServicePath, query: Iterable[tuple[str, str]]) -> str:
-    """Return the target upstream of what is forwarded, with the parameters of health checks."""
+    """Return the target upstream of a forwarded path, with the parameters of health checks."""
     if not _HEALTH.fullmatch(path.path):
         return path.path
     known = [(key, value) for key, value in query if key in _HEALTH_PARAMETERS]

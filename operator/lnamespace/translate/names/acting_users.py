@@ -1,7 +1,7 @@
-"""Who acts, as the webhooks of a tenant are told it.
+"""The user of a request, for the webhooks of a tenant.
 
-Upstream a tenant has one account, or the gateway acts itself. Who acts inside the tenant's cluster
-goes along as an extra of the impersonation, which nobody sends without the right to it.
+Upstream a request has the tenant's account, or the gateway's. The user inside the tenant's cluster
+is sent as an extra of the impersonation, which needs a right of its own.
 """
 
 import re
@@ -15,10 +15,10 @@ from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.translate.names.view import View
 
 PERSON_EXTRA = "lcluster-user"
-"""The extra by which the audit log of the platform has the true person."""
+"""The extra with the sender's name, for the platform's audit log."""
 
 WEBHOOK_CALLER = "lcluster:webhooks"
-"""The person for whom the gateway calls a webhook: no login has this name."""
+"""The sender of the gateway's calls to webhooks; no login has this name."""
 
 ACTING_EXTRA = "lcluster-acting"
 """The extra whose one value is the ``userInfo`` inside the tenant's cluster, as JSON.
@@ -73,18 +73,18 @@ _OF_KUBERNETES = frozenset(
 
 _SAFE = "".join(chr(each) for each in range(0x21, 0x7F) if chr(each) != "%")
 _PLAIN = re.compile("[!-$&-~]*")
-"""A text of such characters only; most are, and need no encoding."""
+"""A text that needs no encoding, as most do."""
 
 UserInfo = dict[str, Any]
 
 
 def extra_value(text: str) -> str:
-    """Return a text as the value of a header, in which the API server decodes nothing."""
+    """Encode a text as the value of a header, which the API server does not decode."""
     return text if _PLAIN.fullmatch(text) else quote(text, safe=_SAFE)
 
 
 def user_info_down(info: Mapping[str, Any], view: View) -> UserInfo:
-    """Return ``userInfo`` of a review, as it is inside the tenant's cluster."""
+    """Return the ``userInfo`` of a review in tenant spelling."""
     if acting := (info.get("extra") or {}).get(ACTING_EXTRA):
         return msgspec.json.decode(unquote(acting[0]), type=UserInfo)
     name = str(info.get("username", ""))

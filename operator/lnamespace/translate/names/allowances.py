@@ -20,13 +20,12 @@ POD_SECURITY_LEVELS = ("privileged", "baseline", "restricted")
 
 @dataclass(frozen=True)
 class Allowances:
-    """The means that the platform's owner allows objects of tenants; empty by default.
+    """The settings of the platform that objects of tenants may use.
 
     Parameters
     ----------
     csi_drivers
-        Drivers that PersistentVolumes of tenants may name. Whoever may use a driver may name
-        every volume that it knows.
+        Drivers that PersistentVolumes of tenants may name, with every volume of the driver.
     provisioners
         Provisioners that StorageClasses of tenants may name.
     ingress_controllers
@@ -48,7 +47,7 @@ class Allowances:
 
 
 def decode_allowances(text: str) -> Allowances:
-    """Read allowances from JSON; keys that only admission policies go by are left out.
+    """Read allowances from JSON; keys that only admission policies use are left out.
 
     Raises
     ------

@@ -4,7 +4,7 @@ A namespace ``prod`` of tenant ``acme`` is ``acme-prod`` upstream, a ClusterRole
 ``acme-deployer``, and the group ``example.com`` of a tenant's own CustomResourceDefinition is
 ``acme-example.com``. The name of a tenant has no dash, so no prefix is the beginning of another.
 
-The methods that go down return None for what is not this tenant's: the caller drops it.
+The methods for the way down return None for a name that is not this tenant's.
 """
 
 import re
@@ -31,9 +31,9 @@ _DYNAMIC_VOLUME = re.compile("pvc-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def is_provisioned(name: str) -> bool:
-    """Return whether a PersistentVolume's name is one that provisioners give: with a claim's UID.
+    """Return whether a PersistentVolume's name is a provisioner's, with the UID of a claim.
 
-    Such a name is the same upstream, and does not say whose the volume is.
+    It is the same upstream, and names no tenant.
     """
     return _DYNAMIC_VOLUME.fullmatch(name) is not None
 
@@ -47,7 +47,7 @@ class View:
     tenant
         The name of the LCluster.
     resources
-        What the tenant is served, in tenant spelling.
+        The resources that the tenant is served, in tenant spelling.
     published
         The names of the platform's objects that every tenant may see and name, by resource.
     tenant_label
@@ -60,18 +60,17 @@ class View:
         Annotations that every Namespace of the tenant has upstream. Their keys are the gateway's
         own, so no tenant sees them, and an update by a tenant would take them away.
     allowances
-        What of the platform the tenant's objects may use.
+        The settings of the platform that the tenant's objects may use.
     webhook_route
-        How the API server reaches the tenant's webhooks; None: it asks none.
+        The route of the API server to the tenant's webhooks; None: it has none.
     default_classes
-        The names upstream of the tenant's own classes that objects get which name none, by their
-        resource.
+        The upstream names of the tenant's own default classes, by their resource.
     platform_groups
         The API groups of the platform's own that the tenant is served something of.
     totals
-        Returns what all namespaces may have together; None: each is shown what it may have.
+        Returns the totals of all namespaces, to show instead of each share; None: there are none.
     namespaces
-        The tenant's namespaces that there are, in upstream spelling, to know them in texts.
+        The tenant's present namespaces in upstream spelling, to recognize them in texts.
     """
 
     tenant: str
@@ -94,7 +93,7 @@ class View:
 
     @cached_property
     def platform_domain(self) -> str:
-        """Return the domain of the keys of labels that the platform's own operator heeds."""
+        """Return the domain of the label keys that the platform's own operator acts on."""
         return self.tenant_label.rpartition("/")[0]
 
     @cached_property
@@ -109,7 +108,7 @@ class View:
         return self.prefix + namespace
 
     def namespace_down(self, namespace: str) -> str | None:
-        """Return a namespace in the spelling that was asked, or None if it is another's."""
+        """Return a namespace in the client's spelling, or None if it is another's."""
         if not namespace:
             return ""
         if not namespace.startswith(self.prefix):
@@ -178,7 +177,7 @@ class View:
     def crd_name_up(self, name: str) -> str:
         """Return ``PLURAL.GROUP`` with the group in upstream spelling."""
         plural, dot, group = name.partition(".")
-        # Without a group it is the name of no CustomResourceDefinition, anywhere.
+        # Without a group it cannot be the name of a CustomResourceDefinition.
         return f"{plural}{dot}{self.prefix}{group}" if dot else name
 
     def crd_name_down(self, name: str) -> str | None:
@@ -191,7 +190,7 @@ class View:
         return f"{plural}{dot}{group[len(self.prefix) :]}"
 
     def user_up(self, user: str) -> str:
-        """Return a user name in upstream spelling, where it means nobody of the platform."""
+        """Return a user name in upstream spelling, which names nobody of the platform."""
         if user.startswith(SERVICE_ACCOUNT_PREFIX):
             namespace, colon, name = user.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
             return f"{SERVICE_ACCOUNT_PREFIX}{self.namespace_up(namespace)}{colon}{name}"
@@ -206,7 +205,7 @@ class View:
         return self._identity_down(user)
 
     def user_group_up(self, group: str) -> str:
-        """Return a group of users in upstream spelling, where it means nobody of the platform."""
+        """Return a group of users in upstream spelling, which names nobody of the platform."""
         if group.startswith(SERVICE_ACCOUNTS_GROUP):
             namespace = group.removeprefix(SERVICE_ACCOUNTS_GROUP)
             return SERVICE_ACCOUNTS_GROUP + self.namespace_up(namespace)

@@ -1,7 +1,7 @@
-"""The webhooks of a tenant, which the API server asks by way of the gateway.
+"""The routes of a tenant's webhooks, which the API server calls through the gateway.
 
-Upstream, the client of each webhook is the gateway's own Service. Its path says which Service of
-the tenant is meant, so that nothing is stored: what the tenant wrote can be read from it again.
+Upstream, the client of each webhook is the gateway's own Service. Its path names the Service of the
+tenant, which can be read from it again, so nothing is stored.
 """
 
 import re
@@ -17,7 +17,7 @@ _PARTS = re.compile(
 
 @dataclass(frozen=True)
 class GatewayService:
-    """The Service at which the API server reaches the gateway, to ask the webhooks of tenants."""
+    """The gateway's Service for the API server's calls to webhooks of tenants."""
 
     namespace: str
     name: str
@@ -52,7 +52,7 @@ class TenantWebhook:
     namespace
         In upstream spelling.
     path
-        What the webhook is asked for; empty if the tenant named none.
+        The path of the webhook; empty if the tenant wrote none.
     """
 
     namespace: str
@@ -63,7 +63,7 @@ class TenantWebhook:
 
 @dataclass(frozen=True)
 class WebhookPath:
-    """The webhook and the key that the path of a request of the API server names."""
+    """The webhook and the key in the path of a request of the API server."""
 
     tenant: str
     key: str
@@ -71,7 +71,7 @@ class WebhookPath:
 
     @classmethod
     def parse(cls, path: str) -> "WebhookPath | None":
-        """Read a path of the gateway; None if it means no webhook."""
+        """Read a path of the gateway; None if it is no webhook's."""
         found = _PARTS.fullmatch(path)
         if found is None:
             return None
@@ -89,7 +89,7 @@ class WebhookRoute:
     authority
         The CA of the gateway's certificate there, in PEM.
     key
-        What a path has in it that the platform alone knows: the API server brings no login.
+        A secret in the path: the API server sends no credentials.
     """
 
     service: GatewayService
@@ -108,7 +108,7 @@ class WebhookRoute:
     def webhook_at(self, path: str) -> TenantWebhook | None:
         """Return the webhook of this tenant that a path names, or None if it names another.
 
-        Its key may be an old one: the tenant reads its own Service all the same.
+        Its key may be an old one: the tenant is shown its own Service all the same.
         """
         found = WebhookPath.parse(path)
         return found.webhook if found and found.tenant == self.tenant else None
@@ -120,5 +120,5 @@ class WebhookRoute:
         host = rf"{re.escape(self.service.host)}(?::[0-9]+)?"
         url = rf"{host}/{PATH}/[a-z0-9]+/[0-9a-f]+/([a-z0-9-]+)/([a-z0-9-]+)/([0-9]+)"
         text = re.sub(url, r"\2.\1.svc:\3", text)
-        # Kubernetes cuts long texts: of such a path the tenant is told nothing.
+        # Kubernetes cuts long texts: a path that is cut is removed.
         return re.sub(rf"{host}(/{PATH}/[^\s\"]*)?", "webhook", text)

@@ -1,4 +1,4 @@
-"""Translate objects: which values of each kind are spelled differently upstream, and how.
+"""Translate objects: the values of each kind that are spelled differently upstream.
 
 - :mod:`~lnamespace.translate.objects.catalogue`: the plan of each resource.
 - :mod:`~lnamespace.translate.objects.plans`: what a plan is;
@@ -8,11 +8,11 @@
   :mod:`~lnamespace.translate.objects.references`: for names of other objects, by their kind.
 - :mod:`~lnamespace.translate.objects.metadata`: metadata, with
   :mod:`~lnamespace.translate.objects.labels`, their :mod:`~lnamespace.translate.objects.keys`,
-  :mod:`~lnamespace.translate.objects.managed_fields` and what was
+  :mod:`~lnamespace.translate.objects.managed_fields` and the annotation
   :mod:`~lnamespace.translate.objects.last_applied`.
 - :mod:`~lnamespace.translate.objects.confinement`: objects that would act on the whole cluster.
 - :mod:`~lnamespace.translate.objects.default_classes`: the class of an object that names none.
-- :mod:`~lnamespace.translate.objects.synthetic_objects`: objects that the gateway makes itself.
+- :mod:`~lnamespace.translate.objects.synthetic_objects`: objects that exist in the gateway alone.
 - :mod:`~lnamespace.translate.objects.texts`: texts for people, by
   :mod:`~lnamespace.translate.objects.text_names` and
   :mod:`~lnamespace.translate.objects.platform_texts`.

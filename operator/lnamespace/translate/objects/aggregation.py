@@ -15,7 +15,7 @@ from lnamespace.translate.objects.plans import Encoded, Scope, list_of, object_o
 
 MEMBER = "aggregationRule"
 KEPT_AS = OWN_KEYS + "aggregation-rule"
-"""The annotation that has the rule as its tenant wrote it, in JSON."""
+"""The annotation with the rule as its tenant wrote it, in JSON."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _annotate(members: Encoded, rule: Raw) -> None:
 
 
 def _kept(members: Encoded) -> Raw | None:
-    """Return the rule that is kept; None if somebody has written over it what is none."""
+    """Return the kept rule; None if the annotation was overwritten with something else."""
     metadata = object_of(members["metadata"]) or {}
     annotations = object_of(metadata.get("annotations", b"{}")) or {}
     text = text_of(annotations.get(KEPT_AS, b"null"))

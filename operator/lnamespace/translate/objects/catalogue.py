@@ -38,16 +38,16 @@ FIELDS: Mapping[tuple[str, str], ObjectPlan] = {
     **NETWORK,
     **OTHERS,
 }
-"""The plans for what objects have besides their metadata, by group and plural."""
+"""The plans for the members of objects besides metadata, by group and plural."""
 ANNOTATION_RULES = {**VOLUME_ANNOTATIONS, **ANNOTATIONS}
 OWN_BODIES = frozenset({"scale", "eviction", "binding", "token"})
-"""Subresources whose body is another kind than the object; its metadata is the object's."""
+"""Subresources whose body is of another kind than the object, with the object's metadata."""
 UNSAFE_DELETE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
 @dataclass(frozen=True)
 class VolumePlan(WholePlan):
-    """Translate PersistentVolumes; of those that a provisioner made, the claim tells whose."""
+    """Translate PersistentVolumes; the claim decides the tenant of a provisioned one."""
 
     def members_down(self, members: Encoded, scope: Scope) -> Encoded:
         """Translate a volume in place and return it."""
@@ -122,10 +122,9 @@ def rule_at(plan: FieldRule, path: tuple[str, ...]) -> FieldRule | None:
 
 
 def translate_at(plan: FieldRule, path: tuple[str, ...], value: Any, scope: Scope) -> Any:
-    """Return the value at a path of an object in upstream spelling.
+    """Return the value at a path of an object in upstream spelling, to be encoded.
 
-    It is what is to be encoded in the value's place: see
-    :mod:`~lnamespace.translate.objects.plans`.
+    See :mod:`~lnamespace.translate.objects.plans`.
     """
     rule = rule_at(plan, path)
     return value if rule is None else rule.up(value, scope)

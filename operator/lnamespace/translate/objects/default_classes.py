@@ -1,7 +1,7 @@
 """The default class of a tenant: it is set where an object that is created names none.
 
 On any cluster an admission plugin of the API server does that. A tenant's class is marked as
-default under a key that no plugin heeds, because the platform's objects would get it too.
+default under a key that no plugin acts on: otherwise the platform's objects would get it too.
 """
 
 from collections.abc import Mapping
@@ -60,11 +60,11 @@ class _ClassMeta(msgspec.Struct, frozen=True, rename="camel"):
     annotations: dict[str, str] = {}
 
 
-class _Class(msgspec.Struct, frozen=True):
+class _MarkableClass(msgspec.Struct, frozen=True):
     metadata: _ClassMeta
 
 
-_decode_class = msgspec.json.Decoder(_Class).decode
+_decode_class = msgspec.json.Decoder(_MarkableClass).decode
 
 
 def default_since(classes: GroupResource, found: bytes) -> str:

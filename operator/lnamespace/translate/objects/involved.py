@@ -2,7 +2,7 @@
 
 The API server wants an Event about a cluster-scoped object in the namespace ``default`` and no
 namespace in its reference. Upstream a tenant's ``default`` is another namespace, where the
-reference must have the Event's own: the gateway writes it there, and takes it out again.
+reference must have the Event's own: the gateway adds it there, and removes it on the way down.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Any
 
 from lnamespace.translate.objects.metadata import WholePlan
 from lnamespace.translate.objects.plans import Encoded, Scope, object_of, text_of
-from lnamespace.translate.objects.references import referred
+from lnamespace.translate.objects.references import referenced_type
 
 DEFAULT = "default"
 """The only namespace for Events about cluster-scoped objects."""
@@ -40,7 +40,7 @@ class EventPlan(WholePlan):
         super().members_down(members, scope)
         reference = members.get(self.subject)
         if isinstance(reference, dict):
-            resource = referred(reference, scope.view)
+            resource = referenced_type(reference, scope.view)
             if resource is not None and not resource.namespaced:
                 reference.pop("namespace", None)
         return members

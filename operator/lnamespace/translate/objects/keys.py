@@ -1,8 +1,8 @@
-"""Keys of labels and annotations, and values, that some program of the platform heeds.
+"""Keys of labels and annotations, and values, that programs of the platform act on.
 
-A tenant may run what the platform runs: its ClusterRoles that add to others, and an LNamespace
-operator. Upstream both would be taken for the platform's own, so their keys stand there in a domain
-of the tenant's. Only cluster-scoped objects are written so; in a namespace nobody looks for them.
+A tenant may have aggregated ClusterRoles and its own LNamespace operator. Upstream their objects
+would be taken for the platform's, so these keys are translated into a domain of the tenant. That is
+done for cluster-scoped objects only; in namespaces the platform does not look for these keys.
 """
 
 import re
@@ -11,19 +11,19 @@ from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.plans import Spelling
 
 AGGREGATION = "aggregate-to-"
-"""The beginning of names of labels that by convention add a ClusterRole to another one."""
+"""The prefix of the names of labels that by convention aggregate a ClusterRole to another."""
 
 _OPERATOR = "lnamespace"
 
 
 def own_key_up(view: View, key: str) -> str:
-    """Return the key of a label or an annotation, where the platform's operator heeds it not."""
+    """Return the key of a label or an annotation, which the platform's operator ignores."""
     domain = key.rpartition("/")[0]
-    return _private_key(view, key) if _is_heeded(view, domain) else key
+    return _private_key(view, key) if _is_platform_domain(view, domain) else key
 
 
 def role_key_up(view: View, key: str) -> str:
-    """Return the key of a ClusterRole's label, where it adds to no role of the platform.
+    """Return the key of a ClusterRole's label, which aggregates it to no role of the platform.
 
     Aggregation works across all ClusterRoles of a cluster: a tenant's role with the label
     ``rbac.authorization.k8s.io/aggregate-to-admin`` would give its rules to everybody's ``admin``.
@@ -42,7 +42,7 @@ def key_down(view: View, key: str) -> str:
 
 
 def _private_key(view: View, key: str) -> str:
-    """Return a key in a domain below which no program of the platform looks.
+    """Return a key in the tenant's domain, which no program of the platform uses.
 
     The name stays as it is: it has 63 characters at most, of which Kubeflow's need 41.
     """
@@ -50,19 +50,19 @@ def _private_key(view: View, key: str) -> str:
     return f"{domain}{'.' if slash else ''}{private_domain(view)}/{name}"
 
 
-def _is_heeded(view: View, domain: str) -> bool:
-    # The second, so that no two keys become one.
+def _is_platform_domain(view: View, domain: str) -> bool:
+    # The second, so that the translation stays one-to-one.
     own = private_domain(view)
     return domain in (view.platform_domain, own) or domain.endswith(f".{own}")
 
 
 def private_domain(view: View) -> str:
-    """Return the domain in which a tenant's keys stand that mean something to the platform."""
+    """Return the domain for a tenant's keys that the platform would act on."""
     return f"{view.tenant}.lcluster"
 
 
 def manager_up(view: View, manager: str) -> str:
-    """Return the value of the label ``managed-by``: no operator of the platform's is named so."""
+    """Return the value of the label ``managed-by``, which names no operator of the platform."""
     return f"{view.tenant}.{manager}" if _is_operator(view, manager) else manager
 
 

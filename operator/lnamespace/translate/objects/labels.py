@@ -1,4 +1,4 @@
-"""Labels, annotations and selectors that mean something to the platform.
+"""Translate labels, annotations and selectors; protect the tenant label.
 
 The tenant label stands on every Namespace and cluster-scoped object of a tenant; on an object in a
 namespace it marks what the platform has put there, which the tenant is not shown. No tenant can
@@ -49,13 +49,13 @@ class LabelsPlan:
 
     Parameters
     ----------
-    pinned
+    labelled
         Whether the object bears the tenant label upstream.
     aggregated
         Whether the object is a ClusterRole, whose labels may add it to other roles.
     """
 
-    pinned: bool = False
+    labelled: bool = False
     aggregated: bool = False
     values: Mapping[str, FieldRule] = field(default_factory=dict)
     guarded = False
@@ -64,7 +64,7 @@ class LabelsPlan:
         """Return labels in upstream spelling, with the tenant label where the object bears it."""
         members = object_of(value)
         if members is None:
-            return self._absent(value, scope) if self.pinned else value
+            return self._absent(value, scope) if self.labelled else value
         labels = {
             self.key_up(key, scope): self._value_up(key, each, scope)
             for key, each in _present(members, scope).items()
@@ -78,7 +78,7 @@ class LabelsPlan:
 
     def absent_up(self, scope: Scope) -> dict[str, Any]:
         """Return the labels of an object that came without any."""
-        return {scope.view.tenant_label: scope.view.tenant} if self.pinned else {}
+        return {scope.view.tenant_label: scope.view.tenant} if self.labelled else {}
 
     def _value_up(self, key: str, value: Any, scope: Scope) -> Any:
         rule = self.values.get(key)
@@ -92,7 +92,7 @@ class LabelsPlan:
         members = object_of(value)
         if members is None:
             return value
-        if members.pop(scope.view.tenant_label, None) is not None and not self.pinned:
+        if members.pop(scope.view.tenant_label, None) is not None and not self.labelled:
             raise Foreign
         return self._members_down(members, scope)
 
@@ -101,7 +101,7 @@ class LabelsPlan:
             if key in members:
                 members[key] = rule.down(members[key], scope)
         return {
-            key_down(scope.view, key) if self.pinned else key: each
+            key_down(scope.view, key) if self.labelled else key: each
             for key, each in members.items()
             if not key.startswith(OWN_KEYS)
         }
@@ -116,7 +116,7 @@ class LabelsPlan:
             raise reserved(scope, "label", key)
         if self.aggregated:
             return role_key_up(scope.view, key)
-        return own_key_up(scope.view, key) if self.pinned else key
+        return own_key_up(scope.view, key) if self.labelled else key
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class AnnotationsPlan:
     Parameters
     ----------
     clusterwide
-        Whether the object is cluster-scoped, so that the platform's operator could heed its keys.
+        Whether the object is cluster-scoped, so that the platform's operator could act on it.
     """
 
     clusterwide: bool = False
@@ -176,9 +176,9 @@ class AnnotationsPlan:
 
 @dataclass(frozen=True)
 class TenantSelector(Leaf):
-    """Confine a label selector to what bears the tenant label.
+    """Confine a label selector to objects with the tenant label.
 
-    Null means another thing than a selector that is empty, which selects everything.
+    Null stays null: it differs from an empty selector, which selects everything.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class TenantSelector(Leaf):
     namespaces: bool = True
 
     def up(self, value: Any, scope: Scope) -> Any:
-        """Return a selector that selects of this tenant only."""
+        """Return a selector that selects objects of this tenant only."""
         selector = object_of(value)
         if selector is None:
             return value
@@ -273,10 +273,10 @@ def _name(value: Any, scope: Scope, *, upwards: bool) -> Any:
 
 
 def _present(members: Encoded, scope: Scope) -> Encoded:
-    """Return labels or annotations without a removal of the gateway's, which no tenant has.
+    """Return labels or annotations without removals of the gateway's.
 
-    An operator takes away all of its marks that an object should not have; one inside an LCluster
-    has the same marks as the platform's.
+    An operator inside an LCluster removes its keys from objects, which are the same as those of
+    the platform's operator.
     """
     return {
         key: each for key, each in members.items() if not (_is_own(key, scope) and is_null(each))

@@ -1,7 +1,7 @@
-"""The annotation in which kubectl keeps what was applied last.
+"""The annotation ``last-applied-configuration`` of kubectl.
 
-It is data of the tenant, but that the API server writes it too: after a server-side apply by
-kubectl it has what was applied, in upstream spelling and with all that the gateway added.
+It is data of the tenant, but the API server writes it too: after a server-side apply by kubectl it
+has the applied object in upstream spelling, with all fields that the gateway added.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def last_applied_down(
 
 
 def _is_upstream(applied: Encoded, name: str, scope: Scope) -> bool:
-    """Return whether an object is spelled as upstream: by the name of what it is in, or its own."""
+    """Return whether an object is in upstream spelling, by its namespace or its own name."""
     if not scope.resource.namespaced:
         return name_of(applied) == name
     metadata = object_of(applied.get("metadata", b"{}")) or {}

@@ -1,4 +1,4 @@
-"""Managed fields: who owns which field, without what the gateway has written."""
+"""Managed fields, without those that the gateway has written."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class ManagedFieldsPlan(Leaf):
         return [self._entry_up(each, scope) for each in entries]
 
     def down(self, value: Any, scope: Scope) -> Any:
-        """Return managed fields in tenant spelling; entries with nothing left in them vanish."""
+        """Return managed fields in tenant spelling, without entries that are then empty."""
         raw = bytes(value)
         marks = (scope.mark, scope.label_mark, OWN_MARK)
         if not any(mark in raw for mark in marks):
@@ -99,11 +99,10 @@ class ManagedFieldsPlan(Leaf):
 
 
 def leave_managed_fields(members: Encoded, scope: Scope) -> None:
-    """Take managed fields out of an update, so that those that the API server has stay.
+    """Remove managed fields from an update, so that the stored ones stay.
 
-    A client sends back what it read, where the gateway's own fields are missing: taken literally,
-    an update that changes nothing would be a write. Only a reset of managed fields is meant: a list
-    with one empty entry.
+    A client sends back the managed fields that it read, without those of the gateway: an update
+    that changes nothing would be a write. Only a reset is kept: a list with one empty entry.
     """
     metadata = members.get("metadata")
     if scope.resource.namespaced and not confines(scope.resource):
@@ -117,10 +116,10 @@ class _FieldSetSpelling:
     view: View
     spell: KeySpelling
     items: str = ""
-    """What the names of items begin with upstream, by which managed fields tell them apart."""
+    """The prefix of the names of list items upstream, which are keys in managed fields."""
 
     def reduced(self, fields: FieldSet) -> FieldSet:
-        """Return fields without the gateway's; a member with nothing else in it goes with them."""
+        """Return fields without the gateway's, and without members that are then empty."""
         kept: FieldSet = {}
         for key, below in fields.items():
             if self._is_own(key):
@@ -132,7 +131,7 @@ class _FieldSetSpelling:
         return kept
 
     def _is_own(self, key: str) -> bool:
-        """Tell whether a field is a label, an annotation or an item of a list of the gateway's."""
+        """Return whether a field is a label, an annotation or a list item of the gateway."""
         return OWN_KEYS in key or key == FIELD + self.view.tenant_label
 
     def _key(self, key: str) -> str:

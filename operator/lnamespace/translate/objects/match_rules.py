@@ -1,8 +1,8 @@
-"""Rules of admission policies: of which objects, by their names, a policy judges requests.
+"""Match rules of admission policies, with the names of the objects that they match.
 
-A name is spelled by the scope of the resources beside it. A rule about both kinds of resources has
-both spellings upstream; what is then judged beyond what the tenant wrote is an object in one of its
-namespaces whose own name begins with the prefix.
+The scope of the rule's resources decides the spelling of a name. A rule about both scopes has both
+spellings upstream; it then also matches a namespaced object of the tenant whose own name begins
+with the prefix.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from lnamespace.translate.protocol.resources import ResourceType, ServingPolicy
 _GROUPS = ListPlan(GROUP)
 _ANY = "*"
 SPELL_NAMES = frozenset({"apiGroups", "resources", "resourceNames", "scope"})
-"""What decides about the names of a rule, or is one: none of it is changed alone."""
+"""The members that decide the spelling of names, and the names: not to be patched alone."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class _NamedKinds:
 
     @classmethod
     def of(cls, rule: Encoded, view: View) -> "_NamedKinds":
-        """Read a rule in tenant spelling; of what is not known, the scope is not known either."""
+        """Read a rule in tenant spelling, which may have resources that are not known."""
         groups, resources = _texts(rule, "apiGroups"), _texts(rule, "resources")
         plurals = {each.partition("/")[0] for each in resources}
         found = [
@@ -96,12 +96,12 @@ class _NamedKinds:
         return cls(view, prefixed, not prefixed or (scope != "Cluster" and (plain or not known)))
 
     def spellings(self, name: str) -> list[str]:
-        """Return how a name may be spelled upstream."""
+        """Return the upstream spellings of a name."""
         above = [self.view.name_up(each, name) for each in self.prefixed]
         return list(dict.fromkeys([*above, *([name] if self.others else ())]))
 
     def below(self, names: list[str]) -> list[str]:
-        """Return names as they were written, each of which may stand there in several spellings."""
+        """Return names as the tenant wrote them, from their one or two upstream spellings."""
         found = []
         while names:
             name = self._written(names)

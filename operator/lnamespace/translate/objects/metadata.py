@@ -26,8 +26,8 @@ from lnamespace.translate.objects.quotas import resource_key_down, resource_key_
 from lnamespace.translate.objects.references import OWNER, OwnersPlan
 from lnamespace.translate.objects.spellings import (
     CLUSTER_ROLE,
+    GENERATE_NAME,
     NAMESPACE,
-    STEM,
     OwnName,
     OwnNamespace,
     OwnRoleName,
@@ -47,16 +47,16 @@ class MetadataPlan(ObjectPlan):
 
     Parameters
     ----------
-    pinned
+    labelled
         Whether the object bears the tenant label upstream.
     """
 
-    pinned: bool = False
+    labelled: bool = False
 
     def up(self, value: Any, scope: Scope) -> Any:
-        """Return metadata in upstream spelling; what bears the tenant label has some."""
+        """Return metadata in upstream spelling; it is added where the tenant label is needed."""
         members = object_of(value)
-        if members is None and self.pinned and scope.whole:
+        if members is None and self.labelled and scope.whole:
             if not is_null(value):
                 raise bad_request("metadata is no object")
             members = {}
@@ -65,7 +65,7 @@ class MetadataPlan(ObjectPlan):
     def members_up(self, members: Encoded, scope: Scope) -> Encoded:
         """Translate metadata in place, add the tenant label to a whole object, and return it."""
         super().members_up(members, scope)
-        if self.pinned and scope.whole and "labels" not in members:
+        if self.labelled and scope.whole and "labels" not in members:
             members["labels"] = {scope.view.tenant_label: scope.view.tenant}
         own = scope.view.namespace_annotations
         if own and scope.whole and is_namespaces(scope.resource):
@@ -75,7 +75,7 @@ class MetadataPlan(ObjectPlan):
         return members
 
     def members_down(self, members: Encoded, scope: Scope) -> Encoded:
-        """Translate metadata in place, without what was hidden entirely, and return it."""
+        """Translate metadata in place, without members that are then empty, and return it."""
         if scope.published and text_of(members.get("name", b"null")) in scope.published:
             return _published_down(members)
         super().members_down(members, scope)
@@ -95,7 +95,7 @@ def metadata_plan(resource: ResourceType, annotations: AnnotationRules) -> Metad
         "labels": _labels(resource, aggregated=aggregated),
         "annotations": AnnotationsPlan(not resource.namespaced, annotations),
     }
-    return MetadataPlan(_names(resource) | rules, pinned=not resource.namespaced)
+    return MetadataPlan(_names(resource) | rules, labelled=not resource.namespaced)
 
 
 def is_namespaces(resource: ResourceType) -> bool:
@@ -111,11 +111,11 @@ def _names(resource: ResourceType) -> dict[str, FieldRule]:
         return {"namespace": OwnNamespace()}
     if resource.group_resource == CRDS:
         return {"name": OwnName()}
-    return {"name": OwnName(), "generateName": STEM}
+    return {"name": OwnName(), "generateName": GENERATE_NAME}
 
 
 def _managed_fields(resource: ResourceType, *, aggregated: bool) -> ManagedFieldsPlan:
-    """Return the plan for managed fields, where the keys of maps occur too."""
+    """Return the plan for managed fields, which contain the keys of maps."""
     if resource.plural == "resourcequotas":
         return ManagedFieldsPlan(resource_key_up, resource_key_down)
     if resource.namespaced:
@@ -127,7 +127,7 @@ def _labels(resource: ResourceType, *, aggregated: bool) -> LabelsPlan:
     values: dict[str, FieldRule] = {} if resource.namespaced else {MANAGED_BY: MANAGER}
     if is_namespaces(resource):
         values[NAMESPACE_NAME] = NAMESPACE
-    return LabelsPlan(pinned=not resource.namespaced, aggregated=aggregated, values=values)
+    return LabelsPlan(labelled=not resource.namespaced, aggregated=aggregated, values=values)
 
 
 TEMPLATE_METADATA = ObjectPlan(
@@ -137,7 +137,7 @@ TEMPLATE_METADATA = ObjectPlan(
         "ownerReferences": ListPlan(OWNER),
     }
 )
-"""The metadata of a template, which is copied into the objects that are made of it."""
+"""The metadata of a template, which is copied into the objects created from it."""
 
 
 @dataclass(frozen=True)
@@ -145,11 +145,11 @@ class WholePlan(ObjectPlan):
     """Translate an object that has metadata."""
 
     marks: ClassVar[tuple[bytes, ...]] = ()
-    """Words without which this plan itself changes nothing, whatever its rules do."""
+    """Byte strings without which this plan itself, besides its rules, changes nothing."""
 
     @cached_property
     def splices(self) -> bool:
-        """Return whether all but ``metadata`` stays where the tenant's name is not in it."""
+        """Return whether all members but ``metadata`` are guarded."""
         return all(rule.guarded for key, rule in self.rules.items() if key != "metadata")
 
     def members_up(self, members: Encoded, scope: Scope) -> Encoded:
@@ -166,7 +166,7 @@ def name_of(members: Encoded) -> str:
 
 
 def _published_down(members: Encoded) -> Encoded:
-    """Return the metadata of a published object, without what tells of the platform."""
+    """Return the metadata of a published object, without details of the platform."""
     shown = {key: each for key, each in members.items() if key not in PLATFORMS_OWN}
     for member, allowed in PUBLISHED_KEYS.items():
         present = object_of(members.get(member, b"{}")) or {}

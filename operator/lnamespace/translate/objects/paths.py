@@ -30,7 +30,7 @@ def _member(head: str, below: Mapping[str, FieldRule]) -> tuple[str, FieldRule]:
 
 
 def merged(*plans: ObjectPlan) -> ObjectPlan:
-    """Return one plan of several; where two have rules for a member, both must be plain plans."""
+    """Merge plans; where two have rules for a member, both must be plain plans."""
     rules: dict[str, FieldRule] = {}
     for plan in plans:
         for key, rule in plan.rules.items():

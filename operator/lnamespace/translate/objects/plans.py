@@ -1,4 +1,4 @@
-"""Plans: which values of an object are translated, and how, both ways.
+"""Plans: the values of an object that are translated, with their rules, both ways.
 
 A plan is a tree of rules that follows the object's schema. Values are decoded only where a rule
 stands below them (``msgspec.Raw`` keeps every other value byte for byte), so no field of any
@@ -6,7 +6,7 @@ version is lost and numbers, key order and text stay as they were written. What 
 encoded again at every such level: two keys with the same name, or a key that is spelled with
 escapes, never reach the API server as they came.
 
-A rule gives back what is to be encoded: the value itself, or lists, dictionaries and text whose
+A rule returns the value to be encoded: the value itself, or lists, dictionaries and text whose
 leaves are still encoded.
 """
 
@@ -108,7 +108,7 @@ class FieldRule(Protocol):
 
     @property
     def guarded(self) -> bool:
-        """Return whether values without the tenant's name in them stay on the way down."""
+        """Return whether values without the tenant's name never change on the way down."""
 
     def up(self, value: Any, scope: Scope) -> Any:
         """Return a value in upstream spelling."""
@@ -223,7 +223,7 @@ class ObjectPlan(KeepsKeys):
 
 @dataclass(frozen=True)
 class _OneRulePlan(KeepsKeys):
-    """Translate everything that stands one level below by one rule."""
+    """Translate all items or members by one rule."""
 
     rule: FieldRule
 
@@ -302,7 +302,7 @@ class KeyPlan(Leaf):
 
 @dataclass(frozen=True)
 class UpOnly(Leaf):
-    """Apply a rule on the way up; what it writes needs no change on the way down."""
+    """Apply a rule on the way up only."""
 
     rule: FieldRule
 

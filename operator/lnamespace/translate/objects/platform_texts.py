@@ -1,4 +1,4 @@
-"""Texts of what the platform admits requests by: tenants are told that, not by which parts."""
+"""Remove names of the platform's policies and webhooks from refusals for tenants."""
 
 import re
 
@@ -15,8 +15,8 @@ _UNANSWERED = "failed to call webhook: a webhook of the platform does not answer
 def without_platform(view: View, text: str) -> str:
     """Return the text of a refusal without names, addresses and expressions of the platform's.
 
-    A policy of the tenant's own has the prefix, and its webhooks are asked by way of the gateway.
-    What the author of a policy says to whom it refuses stays.
+    A policy of the tenant has the prefix, and its webhooks are called through the gateway. The
+    message that a policy's author wrote stays.
     """
     if "AdmissionPolicy '" in text:
         text = _policies(view, text)

@@ -1,4 +1,4 @@
-"""Keys of resources that name a class or an API group: of quotas, of containers, of limits.
+"""Resource names with a class or an API group, in quotas, containers and limits.
 
 - ``deviceclass.resource.kubernetes.io/CLASS``, of quotas with ``requests.`` before it
 - of quotas, ``CLASS.storageclass.storage.k8s.io/requests.storage``, ``.../persistentvolumeclaims``
@@ -18,10 +18,10 @@ _CLASSES = {
     ".deviceclass.resource.k8s.io": DEVICE_CLASS.resource,
 }
 CLASS_SUFFIXES = tuple(_CLASSES)
-"""What stands behind a class in the name of a resource that is counted."""
+"""The text after the class in the name of a counted resource."""
 _COUNT = "count/"
 DEVICES = ("deviceclass.resource.kubernetes.io/", "requests.deviceclass.resource.kubernetes.io/")
-"""The beginning of the names of resources that are devices of a class."""
+"""The prefixes of the names of resources that are devices of a class."""
 
 
 def resource_key_up(view: View, key: str) -> str:

@@ -27,9 +27,9 @@ from lnamespace.translate.objects.spellings import (
 from lnamespace.translate.protocol.resources import ResourceType, ServingPolicy
 
 INERT = "inert:"
-"""The beginning of names of ClusterRoles that cannot exist: a binding to one grants nothing.
+"""The prefix of names of ClusterRoles that cannot exist: a binding to one grants nothing.
 
-Names of tenants' ClusterRoles begin with the tenant's prefix upstream, and no one else makes it.
+A tenant's ClusterRoles begin with the tenant's prefix, and nobody else creates one with this.
 """
 
 
@@ -57,7 +57,7 @@ class ReferencePlan(KeepsKeys):
 
     def members_up(self, members: Encoded, scope: Scope) -> Encoded:
         """Translate the members of a reference in place, and return them."""
-        resource = referred(members, scope.view)
+        resource = referenced_type(members, scope.view)
         for key, rule in self.rules.items():
             if key in members:
                 members[key] = rule.up(members[key], scope)
@@ -76,7 +76,7 @@ class ReferencePlan(KeepsKeys):
         for key, rule in self.rules.items():
             if key in members:
                 members[key] = rule.down(members[key], scope)
-        _rename(members, referred(members, scope.view), partial(_name_down, scope.view))
+        _rename(members, referenced_type(members, scope.view), partial(_name_down, scope.view))
         return members
 
     def child(self, key: str) -> FieldRule | None:
@@ -89,18 +89,18 @@ OWNER = ReferencePlan(_MEMBERS | {"apiVersion": OWNER_VERSION})
 
 
 def _name_down(view: View, resource: ResourceType, name: str) -> str | None:
-    """Return a name that is referred to in tenant spelling; None if it has no other spelling.
+    """Return a referenced name in tenant spelling; None if it is not the tenant's.
 
-    Of a shared kind too, of which the tenant has no objects. A reference to the node ``n`` is one
-    to ``acme-n`` upstream, so that nobody takes an Event of a tenant for one about a real node.
+    This includes shared kinds, of which the tenant has no objects: a reference to the node ``n`` is
+    ``acme-n`` upstream, so that a tenant's Event is not taken for one about a real node.
     """
     if resource.policy is ServingPolicy.SHARED:
         return name if view.name_up(resource, name) == name else name.removeprefix(view.prefix)
     return view.name_down(resource, name)
 
 
-def referred(members: Encoded, view: View) -> ResourceType | None:
-    """Return the type that a reference in tenant spelling is to, or None if it is not served."""
+def referenced_type(members: Encoded, view: View) -> ResourceType | None:
+    """Return the type of a reference in tenant spelling, or None if it is not served."""
     kind = _text(members, "kind")
     version = _text(members, "apiVersion")
     group = version.rpartition("/")[0] if version else _text(members, "apiGroup")
@@ -157,7 +157,7 @@ class SubjectPlan(Leaf):
     """Translate a subject of a binding: a user, a group or a ServiceAccount."""
 
     def up(self, value: Any, scope: Scope) -> Any:
-        """Return a subject in upstream spelling, where it means nobody of the platform."""
+        """Return a subject in upstream spelling, which names nobody of the platform."""
         subject = object_of(value)
         if subject is None:
             return value

@@ -29,8 +29,8 @@ USER_GROUP = Spelling(View.user_group_up, View.user_group_down)
 class NameOf(Leaf):
     """Translate the name of another object, of a known cluster-scoped type.
 
-    A name that the platform publishes stays. Going up, any other name is the tenant's own, so
-    an object of the platform that is not published cannot be named.
+    A published name stays. On the way up any other name gets the prefix, so an unpublished object
+    of the platform cannot be named.
     """
 
     resource: ResourceType
@@ -138,17 +138,17 @@ class OwnNamespace(Leaf):
         return below
 
 
-def _stem_up(view: View, stem: str) -> str:
-    return view.prefix + stem if stem else stem
+def _with_prefix(view: View, name: str) -> str:
+    return view.prefix + name if name else name
 
 
-def _stem_down(view: View, stem: str) -> str:
-    return stem.removeprefix(view.prefix)
+def _without_prefix(view: View, name: str) -> str:
+    return name.removeprefix(view.prefix)
 
 
-STEM = Spelling(_stem_up, _stem_down)
+GENERATE_NAME = Spelling(_with_prefix, _without_prefix)
 """``metadata.generateName`` of a cluster-scoped object."""
-PREFIXED = Spelling(_stem_up, _stem_down)
+PREFIXED = Spelling(_with_prefix, _without_prefix)
 """A name that is the tenant's own whatever the platform publishes."""
 
 
@@ -161,4 +161,4 @@ def _driver_down(view: View, driver: str) -> str:
 
 
 DRIVER = Spelling(_driver_up, _driver_down)
-"""The CSI driver of an inline volume; one that is not allowed becomes one that is not there."""
+"""The CSI driver of an inline volume; one that is not allowed gets the prefix."""

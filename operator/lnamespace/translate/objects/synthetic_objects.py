@@ -1,7 +1,7 @@
-"""Resources of the platform that a tenant reads, and of which the gateway makes the objects itself.
+"""Synthetic objects, which the gateway builds and the API server does not store for a tenant.
 
-Of nodes and addresses there are none in a tenant's cluster. APIServices are the list of what the
-tenant is served. Nothing of this is read from the platform.
+A tenant's cluster has no nodes and no addresses. Its APIServices list the served groups. Nothing of
+this is read from the platform.
 """
 
 import zlib
@@ -48,14 +48,14 @@ _WIDE_COLUMNS: Mapping[GroupResource, tuple[str, ...]] = {
     NODES: ("Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime"),
 }
 _CELLS = ("Local", "True", "<unknown>")
-"""Of APIServices; there are no others."""
+"""The cells of APIServices, the only kind with objects."""
 
 _SYNTHETIC = frozenset(_COLUMNS)
 Object = dict[str, Any]
 
 
 class ObjectForm(StrEnum):
-    """In which form a client wants objects."""
+    """The form in which a client requests objects."""
 
     WHOLE = ""
     TABLE = "Table"
@@ -64,20 +64,20 @@ class ObjectForm(StrEnum):
 
 
 def object_form(accept: str) -> ObjectForm:
-    """Return the form that a header Accept asks for first."""
+    """Return the preferred form of a header Accept."""
     asked = accept_clauses(accept)[0].transforms.get("as", "")
     return ObjectForm(asked) if asked in set(ObjectForm) else ObjectForm.WHOLE
 
 
 def is_synthetic(request: ResourceRequest) -> bool:
-    """Return whether a request reads objects that the gateway makes itself."""
+    """Return whether a request is for synthetic objects."""
     resource = request.resource
     return resource.policy is ServingPolicy.SHARED and resource.group_resource in _SYNTHETIC
 
 
 @dataclass(frozen=True)
 class SyntheticObjects:
-    """The objects of one resource that a request selects, and how they are written.
+    """The synthetic objects of one resource, as a request selects and formats them.
 
     Parameters
     ----------
@@ -91,12 +91,12 @@ class SyntheticObjects:
 
     @cached_property
     def resource_version(self) -> str:
-        """Return the resource version; it is another one when the objects are others."""
+        """Return the resource version, which changes with the objects."""
         names = "\n".join(each["metadata"]["name"] for each in self.everything)
         return str(zlib.crc32(names.encode()) + 1)
 
     def one(self) -> bytes:
-        """Return the object that is asked for.
+        """Return the requested object.
 
         Raises
         ------
@@ -125,12 +125,12 @@ class SyntheticObjects:
         return _json({"kind": kind, "apiVersion": version, "metadata": metadata, "items": items})
 
     def events(self) -> Iterator[bytes]:
-        """Yield the events with which a watch begins; nothing happens after them.
+        """Yield the initial events of a watch; no others follow.
 
         Raises
         ------
         Refused
-            The watch begins at a resource version of other objects, or selects by what they lack.
+            The resource version is that of other objects, or a selector is not supported.
         """
         selected = self._selected()
         version = self.request.parameter("resourceVersion") or ""
@@ -258,7 +258,7 @@ _AVAILABLE = {
 
 
 def _confirm_fields(resource: GroupResource, terms: Sequence[FieldTerm]) -> None:
-    """Refuse fields that objects cannot be selected by, in the words of the API server."""
+    """Refuse unsupported field selectors, with the API server's message."""
     for each in terms:
         if resource == NODES and each.field not in _NODE_FIELDS:
             raise bad_request(f"field label not supported: {each.field}")

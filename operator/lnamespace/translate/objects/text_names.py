@@ -1,9 +1,9 @@
-"""The tenant's names in texts for people: what the words around a name say that it is.
+"""Remove the prefix from the tenant's names in texts, where the context identifies them.
 
-A name that begins with the prefix may as well be one of the tenant's own, in a namespace: a team
-``acme`` names its Deployment ``acme-api``. So the prefix goes where the text says that the name is
-that of a namespace, of a cluster-scoped object or of an API group, and stays everywhere else: to
-read the own prefix harms less than to read the name of another object.
+A name that begins with the prefix may be a namespaced object's own name: a team ``acme`` names its
+Deployment ``acme-api``. So the prefix is removed where the text says that the name is that of a
+namespace, of a cluster-scoped object or of an API group, and kept everywhere else: a visible prefix
+is less harmful than a wrong name.
 """
 
 import re
@@ -14,17 +14,17 @@ from lnamespace.translate.names.view import SERVICE_ACCOUNTS_GROUP, View
 from lnamespace.translate.objects.quotas import CLASS_SUFFIXES, DEVICES
 
 _BEFORE = 120
-"""How much of a text before a name is looked at; kinds with their groups are shorter."""
+"""Characters before a name that are searched; kinds with their groups are shorter."""
 _AFTER = 512
-"""How much of it from there on: a name may have 253 characters."""
+"""Characters from the name on that are searched; a name may have 253."""
 _AT_MOST = 256
-"""How many names of a text are looked at: one that is made of them is not for people."""
+"""The most names of a text that are translated."""
 _BETWEEN = (
     r"""(?:"?,\s?"[nN]ame":\s?"|, namespace: [^,\s]*, name: """
     r"""|["'\])]{0,2}[\s:=/]{1,2}"""
     r"""(?:(?:object |resource )?(?:with )?named?[\s:=]{1,2})?["'`\[(]{0,2})"""
 )
-"""What stands between a kind and a name: ``"x"``, ``/x``, ``with name x``, ``: "x"``."""
+"""The text between a kind and a name: ``"x"``, ``/x``, ``with name x``, ``: "x"``."""
 _KIND = re.compile(
     rf"(?:\b([A-Za-z]+) )?(?<![\w.-])([A-Za-z][\w.-]*(?:/[\w.]+/[A-Z]\w+)?){_BETWEEN}$"
 )
@@ -34,20 +34,20 @@ _OTHER_WORDS = re.compile(
     r"|admissionpolicy '[^']*' with binding '|\b(?:in|api) (?:group|version) \"?"
     r"|\b(?:priority|volumeattributes)class (?:not)?in \[(?:[^\]\s]+ )*)$"
 )
-"""What else a name that has the prefix stands behind, as Kubernetes words it."""
+"""Other texts before a name with the prefix, in messages of Kubernetes."""
 _IMAGE = re.compile(r"""image ["'`]?$""")
 _BEGINS = tuple(" \t\n\"'`([{<=,:;|")
-"""What stands before a word; a name may also begin a text."""
+"""Characters before a word; a name may also begin a text."""
 _NAMESPACE = re.compile(r"[a-z0-9-]+")
 _GROUP = re.compile(r"[a-z0-9.-]*[a-z0-9]")
 _TOKEN = re.compile(r"""[^\s"'`,;:)\]}]*""")
 _OBJECT = re.compile(r"""["']?/["']?[^\s/"']""")
 _POD = re.compile(r"\([0-9a-f]{8}-[0-9a-f-]{27}\)")
-"""What a kubelet writes behind the name and the namespace of a pod: its uid."""
+"""The uid that a kubelet writes after the name and the namespace of a pod."""
 
 
 _STORAGE_KEY = re.compile(r"(/registry/[^\s,]+)")
-"""Where the API server keeps an object, which it says of one with another uid than is asked for."""
+"""The storage key of an object, which the API server names if the uid differs."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +69,17 @@ class _Occurrence:
         return self.before.endswith((SERVICE_ACCOUNT_PREFIX, SERVICE_ACCOUNTS_GROUP))
 
     def is_domain(self) -> bool:
-        """Tell a namespace in the DNS name of a Service."""
+        """Return whether it is a namespace in the DNS name of a Service."""
         return self.before.endswith(".") and self._behind(_NAMESPACE).startswith(".svc")
 
     def is_of_pod(self) -> bool:
-        """Tell the namespace of a pod in a kubelet's ``pod_namespace(uid)``."""
+        """Return whether it is a pod's namespace in a kubelet's ``pod_namespace(uid)``."""
         if not self.before.endswith("_"):
             return False
         return bool(_POD.match(self._behind(_NAMESPACE))) or self._is_known()
 
-    def is_place(self) -> bool:
-        """Tell a namespace in ``namespace/name``."""
+    def is_namespace_segment(self) -> bool:
+        """Return whether it is a namespace in ``namespace/name``."""
         found = self.begins_word and _OBJECT.match(self._behind(_NAMESPACE))
         return bool(found) and self._is_known()
 
@@ -89,13 +89,13 @@ class _Occurrence:
         return bool(named) and (self.before.endswith(".") or self.begins_word)
 
     def is_class(self) -> bool:
-        """Tell a class in the name of a resource that is counted."""
+        """Return whether it is a class in the name of a counted resource."""
         token = _TOKEN.match(self.after)
         counted = token and any(f"{each}/" in token[0] for each in CLASS_SUFFIXES)
         return bool(counted) or self.before.endswith(DEVICES)
 
     def is_named_by_kind(self) -> bool:
-        """Tell a name behind the kind of something that has the prefix."""
+        """Return whether it follows a kind whose names have the prefix."""
         if _OTHER_WORDS.search(self.before):
             return True
         found = _KIND.search(self.before)
@@ -118,14 +118,14 @@ class _Occurrence:
 def names_down(
     view: View, text: str, groups: frozenset[str] = frozenset(), namespace: str = ""
 ) -> str:
-    """Return a text with the prefix taken from the names that have it for certain.
+    """Return a text without the prefix of the names that certainly have it.
 
     Parameters
     ----------
     groups
         API groups in tenant spelling that the text may name besides those that are served.
     namespace
-        The namespace of the request in upstream spelling, which may be gone by now.
+        The namespace of the request in upstream spelling, which may be deleted by now.
     """
     if view.prefix not in text:
         return text
@@ -152,12 +152,12 @@ def _words_down(view: View, text: str, groups: frozenset[str], namespace: str) -
 
 
 def _has_prefix(found: _Occurrence) -> bool:
-    """Tell whether the prefix is one, and not the beginning of an object's own name."""
+    """Return whether the name has the prefix, and does not just begin like it."""
     return (
         found.is_service_account()
         or found.is_domain()
         or found.is_of_pod()
-        or found.is_place()
+        or found.is_namespace_segment()
         or found.is_group()
         or found.is_class()
         or found.is_named_by_kind()
@@ -174,9 +174,9 @@ def _qualified(view: View, word: str) -> str:
 def _key_down(view: View, key: str) -> str:
     """Return a key of the storage: ``/registry/[GROUP/]RESOURCE/[NAMESPACE/]NAME``."""
     above, _, name = key.rpartition("/")
-    root, *places = above.removeprefix("/").split("/")
-    namespaced = len(places) > 1 and places[-1].startswith(view.prefix)
-    names = [each.removeprefix(view.prefix) for each in places]
+    root, *segments = above.removeprefix("/").split("/")
+    namespaced = len(segments) > 1 and segments[-1].startswith(view.prefix)
+    names = [each.removeprefix(view.prefix) for each in segments]
     if not namespaced:
         plural, dot, group = name.partition(f".{view.prefix}")
         name = f"{plural}{dot and '.'}{group}".removeprefix(view.prefix)

@@ -1,6 +1,6 @@
 """Texts for people: the tenant's own names in them lose the prefix on the way down.
 
-Which they are, :mod:`~lnamespace.translate.objects.text_names` knows.
+They are found by :mod:`~lnamespace.translate.objects.text_names`.
 """
 
 import re
@@ -17,7 +17,7 @@ from lnamespace.translate.objects.platform_texts import without_platform
 from lnamespace.translate.objects.text_names import names_down
 
 _CLUSTERS = "lnamespace-clusters"
-"""What the namespace begins with of the accounts as which tenants act upstream."""
+"""The prefix of the namespace of the tenants' accounts upstream."""
 
 
 @lru_cache(maxsize=4096)
@@ -48,7 +48,7 @@ def text_down(view: View, text: str, group: str = "", namespace: str = "") -> st
 
 
 def identities_down(view: View, text: str) -> str:
-    """Return a text with the tenant's users, and without the account it acts as upstream."""
+    """Return a text with the tenant's users in tenant spelling, and without its account."""
     if view.tenant not in text:
         return text
     text = text.replace(view.identity_prefix, "")
@@ -81,7 +81,7 @@ class NamespaceCondition(Leaf):
     """Translate a condition of a Namespace.
 
     When a Namespace is deleted and an API group cannot be read, its condition names the group,
-    whosever it is.
+    which may be another tenant's.
     """
 
     guarded = False

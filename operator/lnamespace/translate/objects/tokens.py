@@ -1,4 +1,4 @@
-"""Secrets with the token of a ServiceAccount, which say its namespace."""
+"""Secrets with the token of a ServiceAccount, which contain its namespace."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable
@@ -12,7 +12,7 @@ TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type of Sec
 
 @dataclass(frozen=True)
 class SecretPlan(WholePlan):
-    """Translate Secrets: of a token, the namespace beside it."""
+    """Translate Secrets: the namespace in those with a token."""
 
     marks = (TOKEN_TYPE.encode(),)
 

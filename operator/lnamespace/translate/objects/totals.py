@@ -10,20 +10,20 @@ from lnamespace.model.quantities import ShownTotals
 from lnamespace.translate.objects.plans import Encoded, Scope, list_of, object_of, text_of
 
 _PRINTED = re.compile(r"([^\s,]+): [^\s,]+")
-"""A pair of a cell: the resource, what is used and what may be."""
+"""A resource with its used and hard amounts in a cell."""
 
 
 def _totals_of(name: str | None, scope: Scope) -> ShownTotals | None:
-    """Return the totals that an object of that name shows; None if it shows its own values."""
+    """Return the totals to show for an object of that name; None if it shows its own values."""
     resource, totals = scope.resource, scope.view.totals
     is_quota = (resource.group, resource.plural) == ("", "resourcequotas")
     return totals() if is_quota and totals and name == SHARE_QUOTA else None
 
 
 def totals_shown(members: Encoded, scope: Scope) -> Encoded:
-    """Return an object; a share with the totals in the place of what it says itself.
+    """Return an object; the ResourceQuota of a share with the totals instead of its own amounts.
 
-    Its labels are the platform's, by which everything else in a namespace is hidden.
+    Its labels are the platform's, and would hide it.
     """
     metadata = object_of(members.get("metadata", b"null")) or {}
     totals = _totals_of(text_of(metadata.get("name", b"null")), scope)

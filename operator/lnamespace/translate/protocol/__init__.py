@@ -1,20 +1,20 @@
-"""Read and write Kubernetes' API as it is spoken to any cluster, of tenants or not.
+"""Read and write Kubernetes' API as any cluster speaks it, without tenants.
 
-- :mod:`~lnamespace.translate.protocol.request`: what is asked for, by method, path and query;
+- :mod:`~lnamespace.translate.protocol.request`: a request, from method, path and query;
   :mod:`~lnamespace.translate.protocol.percent` and :mod:`~lnamespace.translate.protocol.numbers`
   read them.
-- :mod:`~lnamespace.translate.protocol.resources`: the resources there are, with the
+- :mod:`~lnamespace.translate.protocol.resources`: the resources, with the
   :mod:`~lnamespace.translate.protocol.policies` by which they are served.
 - :mod:`~lnamespace.translate.protocol.list_options`: options of a list or watch;
   :mod:`~lnamespace.translate.protocol.create_options`: of a creation.
 - :mod:`~lnamespace.translate.protocol.selectors`: selectors by fields and labels.
 - :mod:`~lnamespace.translate.protocol.impersonation`: the headers ``Impersonate-*``;
   :mod:`~lnamespace.translate.protocol.websocket`: a token in a subprotocol.
-- :mod:`~lnamespace.translate.protocol.negotiation`: what a client accepts;
+- :mod:`~lnamespace.translate.protocol.negotiation`: the header Accept;
   :mod:`~lnamespace.translate.protocol.encodings` of objects,
   :mod:`~lnamespace.translate.protocol.discovery_formats` of discovery, by
   :mod:`~lnamespace.translate.protocol.media_types`.
-- :mod:`~lnamespace.translate.protocol.request_json`: bodies as JSON, whatever they came in:
+- :mod:`~lnamespace.translate.protocol.request_json`: bodies of any encoding as JSON:
   :mod:`~lnamespace.translate.protocol.protobuf`,
   :mod:`~lnamespace.translate.protocol.yaml_bodies`.
   :mod:`~lnamespace.translate.protocol.yaml_answers`: JSON as YAML.

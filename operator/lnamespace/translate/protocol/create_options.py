@@ -1,4 +1,4 @@
-"""The options of a creation that the gateway answers itself, judged as the API server does it.
+"""Validate the options of a create that the gateway answers itself, as the API server does.
 
 The rules are those of k8s.io/apimachinery/pkg/apis/meta/v1/validation (``ValidateCreateOptions``).
 """
@@ -14,7 +14,7 @@ _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 
 
 def confirm_create_options(request: ResourceRequest) -> None:
-    """Refuse options of a creation that the API server does not have.
+    """Refuse invalid options of a create.
 
     Raises
     ------

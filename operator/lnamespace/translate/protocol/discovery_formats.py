@@ -1,4 +1,4 @@
-"""In which format a client asks for a discovery document, and the media type of the answer."""
+"""The format of a discovery document, by the header Accept."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +13,7 @@ _MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
 
 @dataclass(frozen=True)
 class DiscoveryFormat:
-    """A format of discovery: all groups with their resources in one document, or a part of them."""
+    """A format of discovery: aggregated, with all groups and resources, or one part."""
 
     media_type: str
     aggregated: bool = False

@@ -1,7 +1,7 @@
-"""Which encoding a client is answered in when it asks for objects.
+"""The encoding of an answer with objects, by the header Accept.
 
 The API server is always asked for JSON. A client is answered in protobuf or YAML only if it does
-not take JSON, which is what was translated; but metadata alone in protobuf, if it likes that best.
+not accept JSON, in which the objects are translated; metadata alone also if it prefers protobuf.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 _READ = ("get", "list", "watch")
 _WITHOUT_TABLES = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
-"""API groups of what is asked and never kept: their objects have no table."""
+"""API groups of reviews, whose objects are not stored and have no table."""
 _LONGEST = 1024
 """Characters of a header Accept whose encoding is remembered; it is the client's to choose."""
 _METADATA = "PartialObjectMetadata"
@@ -30,7 +30,7 @@ _REFUSAL = f"only the following media types are accepted: {JSON}, {YAML}, {PROTO
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a client is answered, and what the API server is asked for.
+    """The encoding of an answer, and the header Accept of the request upstream.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def encoding_of(request: ResourceRequest, accept: str) -> Encoding:
     Raises
     ------
     Refused
-        The client takes nothing that can be given.
+        NotAcceptable: the client accepts no encoding that is served.
     """
     resource = request.resource
     tables = resource.group not in _WITHOUT_TABLES
@@ -115,6 +115,6 @@ def _is_table(clause: AcceptClause) -> bool:
 
 
 def _is_plain(clause: AcceptClause) -> bool:
-    """Return whether what is copied into another header is words."""
+    """Return whether the parameters can be copied into another header."""
     values = clause.transforms.values()
     return all(value.replace(".", "").replace("-", "").isalnum() for value in values)

@@ -1,7 +1,7 @@
-"""Whom a client wants to act as: the headers Impersonate-*.
+"""The headers ``Impersonate-*`` of a client.
 
-They mean somebody inside the tenant's cluster, and only after its own rules allowed it. A spelling
-that only some servers take for such a header is refused, so that none is ignored in silence.
+They name a user inside the tenant's cluster, and need a right there. A spelling that only some
+servers take for one of these headers is refused, so that none is silently ignored.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _KNOWN = _SINGLE | {"impersonate-group"}
 
 @dataclass(frozen=True)
 class ImpersonationHeaders:
-    """Whom a client wants to act as, in tenant spelling.
+    """The impersonated user, in tenant spelling.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class ImpersonationHeaders:
 
 
 def impersonation_of(headers: tuple[tuple[str, str], ...]) -> ImpersonationHeaders | None:
-    """Return whom a client wants to act as, or None if it acts as itself.
+    """Return the impersonated user; None without impersonation.
 
     Parameters
     ----------

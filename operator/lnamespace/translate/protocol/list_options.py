@@ -1,8 +1,8 @@
-"""The options of a list or watch, read and judged as the API server does it.
+"""Read and validate the options of a list or watch as the API server does.
 
 The rules are those of k8s.io/apimachinery/pkg/apis/meta/internalversion (``validation`` and
-``SetListOptionsDefaults``). What is one request here may be several upstream, with options of the
-gateway's own, or none: so the options of the client are judged before.
+``SetListOptionsDefaults``). One request here may be several upstream with other options, or none,
+so the client's options are validated first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from lnamespace.translate.protocol.request import ResourceRequest, query_flag
 from lnamespace.translate.protocol.status import Cause, invalid
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-"""The annotation of the bookmark that says that everything that was there has been told."""
+"""The annotation of the bookmark that ends the initial events."""
 
 _MATCH = "resourceVersionMatch"
 _EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
@@ -19,7 +19,7 @@ _INITIAL = "sendInitialEvents"
 
 
 def confirm_list_options(request: ResourceRequest) -> None:
-    """Refuse options of a list or watch that do not go together.
+    """Refuse invalid options of a list or watch.
 
     Raises
     ------
@@ -32,19 +32,19 @@ def confirm_list_options(request: ResourceRequest) -> None:
 
 
 def asks_for_initial_events(request: ResourceRequest) -> bool | None:
-    """Return whether a watch is to begin with what is there; None if the client does not say."""
+    """Return ``sendInitialEvents`` of a watch; None if the client does not set it."""
     asked = request.parameter(_INITIAL)
     return None if asked is None else query_flag(asked)
 
 
 def begins_with_everything(request: ResourceRequest) -> bool:
-    """Return whether a watch begins with what is there: one from no version does so unasked."""
+    """Return whether a watch begins with initial events, as it does without a version."""
     asked = asks_for_initial_events(request)
     return request.parameter("resourceVersion") in (None, "", "0") if asked is None else asked
 
 
 def takes_bookmarks(request: ResourceRequest) -> bool:
-    """Return whether the client of a watch takes bookmarks."""
+    """Return whether the client of a watch accepts bookmarks."""
     return query_flag(request.parameter("allowWatchBookmarks"))
 
 

@@ -1,4 +1,4 @@
-"""Which representation of a document a client accepts, by its header Accept.
+"""Content negotiation by the header Accept.
 
 As in kube-apiserver (``apiserver/pkg/endpoints/handlers/negotiation``), the clauses are ordered by
 quality and then by how exact they are, and the first one that can be served is taken.

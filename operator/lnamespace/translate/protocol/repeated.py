@@ -1,8 +1,8 @@
 """Keys that are written twice in one object, which field validation reports.
 
 The API server takes the last value of such a key, and warns or refuses as the client asks
-(``fieldValidation``). Where no rule stands at the key, all its values are harmless and go up as
-they came; where one does, only the last value goes up, translated.
+(``fieldValidation``). A key without a rule is harmless, and goes up with all its values; of a key
+with a rule only the last value goes up, translated.
 """
 
 import json
@@ -13,7 +13,7 @@ from msgspec import Raw
 from msgspec.json import encode
 
 MAX_SIZE = 256 * 1024
-"""The size of bodies that are looked at: a longer one has the last value of each key."""
+"""The longest body that is searched; of a longer one only the last value of each key goes up."""
 
 _decode = json.JSONDecoder().raw_decode
 _BLANK = " \t\n\r"

@@ -1,4 +1,4 @@
-"""What a request asks for, from its method, path and query.
+"""Parse a request: its method, path and query.
 
 The rules are those of RequestInfoFactory in k8s.io/apiserver/pkg/endpoints/request, but strict: a
 path that two parsers could read differently is refused. A segment is decoded once, after the path
@@ -40,8 +40,8 @@ OBJECT_VERBS = frozenset({"get", "update", "patch", "delete"})
 EVERY_NAMESPACE_VERBS = frozenset({"list", "watch"})
 _GO_DURATION = re.compile(r"[+-]?(0|((\d+\.?\d*|\.\d+)(ns|[uµ\u03bc]s|ms|s|m|h))+)", re.ASCII)
 _PLAIN_SEGMENT = re.compile(r"(?!proxy$)[A-Za-z0-9_:-][A-Za-z0-9._:-]*")
-"""A segment with nothing to decode or to refuse; most are such. What begins with a dot may mean
-another directory, and behind ``proxy`` may be anything."""
+"""A segment with nothing to decode or to refuse, as most are. A leading dot may mean another
+directory, and any text may follow ``proxy``."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _refuse_timeout(query: Query) -> None:
 
 
 def _resource_path(segments: Sequence[str]) -> _ResourcePath | None:
-    """Return the parts of a path to objects, or None if the path is no such path."""
+    """Return the parts of a path to objects, or None for another path."""
     prefix = segments[0] if segments else ""
     length = {"api": 3, "apis": 4}.get(prefix)
     if length is None or len([each for each in segments if each]) < length:
@@ -220,7 +220,7 @@ def _decoded_head(segments: Sequence[str]) -> list[str]:
 
 
 def _is_subresource(decoded: Sequence[str]) -> bool:
-    """Tell whether the last segment stands where a path has its subresource."""
+    """Return whether the last segment is a subresource."""
     rest = decoded[2 if decoded[0] == "api" else 3 :]
     if rest[:1] == ["namespaces"] and len(rest) > 2:
         rest = rest[2:]
@@ -280,8 +280,7 @@ def _served(path: _ResourcePath, resources: ResourceTable) -> ResourceType:
 def _without_prefix(namespace: str, prefix: str) -> tuple[str, bool]:
     """Return a namespace in tenant spelling, and whether it was in upstream spelling.
 
-    It is empty if there can be no such namespace: a tenant creates none that begins with the
-    prefix.
+    It is empty if the namespace cannot exist: no namespace of a tenant begins with the prefix.
     """
     if not namespace.startswith(prefix):
         return namespace, False
@@ -328,7 +327,7 @@ def query_flag(value: str | None) -> bool:
 
 
 def _refuse_shape(request: ResourceRequest) -> None:
-    """Refuse what has no route: a path of the other scope, or a method that a path lacks."""
+    """Refuse a path of the other scope, and a method that the path does not have."""
     if request.namespace and not request.resource.namespaced:
         raise no_such_path()
     if request.resource.namespaced and not request.namespace:

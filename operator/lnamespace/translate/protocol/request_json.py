@@ -1,4 +1,4 @@
-"""Bodies of requests as JSON, whatever encoding a client sends objects in."""
+"""Convert bodies of requests to JSON."""
 
 from typing import Final
 
@@ -42,7 +42,7 @@ def json_of_body(request: ResourceRequest, media_type: str, body: bytes) -> byte
 
 
 def check_text(media_type: str, body: bytes) -> None:
-    """Refuse JSON that is no UTF-8, which readers of JSON take for different things."""
+    """Refuse JSON that is no UTF-8, which decoders read differently."""
     if not media_type.endswith("json"):
         return
     try:

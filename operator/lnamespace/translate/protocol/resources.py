@@ -34,7 +34,7 @@ class GroupResource:
 
 @dataclass(frozen=True)
 class Subresource:
-    """One subresource that a tenant is served; hidden ones stand nowhere."""
+    """One subresource that a tenant is served."""
 
     name: str
     verbs: frozenset[str]
@@ -133,9 +133,10 @@ class ResourceTable:
 
     @cached_property
     def prefixed_kinds(self) -> frozenset[str]:
-        """Return the kinds whose names have the prefix upstream and those of no other kind do not.
+        """Return the kinds, in lower case without groups, whose objects' names have the prefix.
 
-        They are in small letters and without groups, as tables of Events print them.
+        A kind that is in another group without the prefix is left out: tables of Events print no
+        groups.
         """
         prefixed, others = set[str](), set[str]()
         for each in self.types:
@@ -145,9 +146,9 @@ class ResourceTable:
 
     @cached_property
     def prefixed_words(self) -> frozenset[str]:
-        """Return how texts call the kinds whose names have the prefix upstream, in small letters.
+        """Return the words for kinds whose objects' names have the prefix, in lower case.
 
-        A custom resource may be called as anything is: only with its group it is one for certain.
+        A custom resource may have any name, and counts only with its group.
         """
         words = set[str]()
         for each in self.types:

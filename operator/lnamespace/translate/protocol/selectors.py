@@ -20,7 +20,7 @@ class FieldTerm:
     negated: bool = False
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Tell whether an object with these fields is selected by this term."""
+        """Return whether an object with these fields is selected by this term."""
         return (fields.get(self.field, "") == self.value) is not self.negated
 
     def __str__(self) -> str:

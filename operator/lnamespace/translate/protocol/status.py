@@ -67,7 +67,7 @@ def _details(resource: GroupResource, name: str = "", **further: Any) -> dict[st
 
 
 def not_found(resource: GroupResource, name: str) -> Refused:
-    """Return a refusal because there is no such object."""
+    """Return a refusal because the object does not exist."""
     message = f'{resource} "{name}" not found'
     return Refused(ApiStatus(404, "NotFound", message, _details(resource, name)))
 
@@ -79,19 +79,19 @@ def no_such_path() -> Refused:
 
 
 def forbidden(resource: GroupResource, name: str, why: str) -> Refused:
-    """Return a refusal because somebody may not do this."""
+    """Return a refusal because the user may not do this."""
     subject = f'{resource} "{name}"' if name else str(resource)
     message = f"{subject} is forbidden: {why}"
     return Refused(ApiStatus(403, "Forbidden", message, _details(resource, name)))
 
 
 def forbidden_path(path: str, why: str) -> Refused:
-    """Return a refusal because somebody may not read a path that is no object."""
+    """Return a refusal because the user may not read a non-resource path."""
     return Refused(ApiStatus(403, "Forbidden", f'forbidden: {why} path "{path}"', {}))
 
 
 def unauthorized(message: str = "Unauthorized") -> Refused:
-    """Return a refusal because nobody is logged in."""
+    """Return a refusal because the request is not authenticated."""
     return Refused(ApiStatus(401, "Unauthorized", message))
 
 
@@ -158,7 +158,7 @@ def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> Refuse
 
 
 def too_many_requests(message: str, seconds: int = 1) -> Refused:
-    """Return a refusal that asks for patience."""
+    """Return a refusal with ``Retry-After``."""
     return Refused(ApiStatus(429, "TooManyRequests", message, {"retryAfterSeconds": seconds}))
 
 

@@ -109,7 +109,7 @@ class OpenNode:
 
     @property
     def awaits_key(self) -> bool:
-        """Tell whether the next value is a key."""
+        """Return whether the next value is a key."""
         return isinstance(self.value, dict) and self.key is None and not self.merging
 
     def put(self, value: Any) -> None:

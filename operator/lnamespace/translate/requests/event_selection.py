@@ -1,9 +1,9 @@
-"""Field selectors over Events: what an Event is about has other names upstream.
+"""Field selectors over Events, whose involved objects have other names upstream.
 
 An Event about a cluster-scoped object names no namespace; upstream it names the one that the Event
 is in, the tenant's ``default``, because the API server wants it so. The kind decides which of the
-two it is, so a selector without the kind finds more upstream than it should: its terms are then
-judged once more by what the tenant is answered.
+two it is, so a selector without the kind matches too many Events upstream: its terms are then
+evaluated again for the answer.
 """
 
 from dataclasses import dataclass, replace
@@ -22,9 +22,9 @@ class JudgedTerm:
     Parameters
     ----------
     upstream
-        None if upstream cannot judge it without losing objects.
+        None if the API server cannot evaluate it without losing objects.
     residual
-        Whether objects that upstream finds have to be judged by the tenant's own term.
+        Whether the objects found upstream have to be filtered by the tenant's own term.
     """
 
     upstream: FieldTerm | None
@@ -69,7 +69,7 @@ class EventSelector:
 def judge_event_term(
     term: FieldTerm, terms: tuple[FieldTerm, ...], selector: EventSelector, view: View
 ) -> JudgedTerm:
-    """Return one term on the object that an Event is about, in upstream spelling.
+    """Return one term on the involved object of an Event, in upstream spelling.
 
     Parameters
     ----------

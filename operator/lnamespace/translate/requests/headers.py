@@ -1,9 +1,8 @@
 """Headers of requests and answers: what goes upstream, and what comes back.
 
-Headers are pairs of a name in lower case and a value. What goes upstream is made anew from a short
-list of headers: a header that says who somebody is, or that a proxy acts on, is never among them.
-Requests to a server behind the subresource ``proxy`` carry that server's own headers along, but
-for those.
+Headers are pairs of a name in lower case and a value. A short list of headers goes upstream: those
+that identify somebody, or that a proxy acts on, are never among them. Requests to a server behind
+the subresource ``proxy`` keep their other headers, but none of those.
 """
 
 import re
@@ -18,9 +17,9 @@ from lnamespace.translate.requests.targets import CONNECTIONS
 Headers = tuple[tuple[str, str], ...]
 
 NOT_CACHED = ("Cache-Control", "no-cache, private")
-"""What the API server says of every answer: no cache between here and a client keeps it."""
+"""The API server's header of every answer: no cache before the client may keep it."""
 USER_AGENT = "lnamespace-gateway"
-"""A User-Agent by which the API server does not indent what it answers, as it does for curl."""
+"""A User-Agent for which the API server does not indent its answers, as it does for curl."""
 STREAM_ACCEPT = "application/json, */*"
 """Streams have their own media types; a refusal is to be JSON, which can be translated."""
 _STREAM_HEADERS = frozenset(
@@ -45,7 +44,7 @@ HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
-"""Headers of one connection, which nobody sends on (RFC 9110, 7.6.1)."""
+"""Headers of one connection, which a proxy does not forward (RFC 9110, 7.6.1)."""
 _FRAMING = frozenset({"content-length", "content-type", "expect", "host"})
 """Headers that each hop writes anew."""
 _CREDENTIALS = frozenset({"authorization", "cookie", "set-cookie", "www-authenticate"})
@@ -92,7 +91,7 @@ def headers_down(headers: Headers, view: View, base: str = "") -> Headers:
 
 
 def merged_headers(answers: Sequence[Headers]) -> Headers:
-    """Return the headers of several answers as those of one: the first's, and each warning once."""
+    """Merge the headers of several answers: those of the first, and each warning once."""
     warnings = (each for headers in answers for each in headers if each[0] == "warning")
     first = tuple(each for each in answers[0] if each[0] != "warning") if answers else ()
     return (*first, *dict.fromkeys(warnings))

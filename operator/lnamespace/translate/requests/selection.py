@@ -32,7 +32,7 @@ EVENTS = {"": "involvedObject", "events.k8s.io": "regarding"}
 def fields_up(
     request: ResourceRequest, terms: tuple[FieldTerm, ...], view: View
 ) -> tuple[FieldTerm, ...]:
-    """Return a field selector in upstream spelling, without terms that upstream cannot judge.
+    """Return a field selector in upstream spelling, without terms that can only be filtered later.
 
     Raises
     ------
@@ -47,9 +47,9 @@ def fields_up(
 
 
 def residual_fields(request: ResourceRequest, view: View) -> tuple[FieldTerm, ...]:
-    """Return the terms that objects in tenant spelling are still to be judged by.
+    """Return the terms by which objects in tenant spelling must still be filtered.
 
-    Upstream finds more than the tenant asked for where a selector on Events does not name the kind
+    The API server finds too many objects where a selector on Events does not name the kind
     that they are about: it decides whether a name has the prefix, and whether there is a namespace.
     """
     if request.verb not in {"list", "watch"} or request.resource.kind != "Event":
@@ -103,7 +103,7 @@ def _mapping(resource: ResourceType, field: str) -> Mapped | None:
 
 def _label_up(resource: ResourceType, term: LabelTerm, view: View, *, own: bool) -> LabelTerm:
     if term.key == view.tenant_label:
-        # No object has it that a tenant sees, and upstream none has the tenant's key for it.
+        # Tenants see no object with this label, and upstream no object has the translated key.
         return replace(term, key=own_key_up(view, term.key))
     if resource.namespaced or not own:
         return term

@@ -65,8 +65,8 @@ def upstream_target(
     Parameters
     ----------
     listed
-        What a list or watch of a cluster-scoped resource is to find. A resource with policy
-        ``shared`` has platform objects only, and is listed without a label either way.
+        The objects that a list or watch of a cluster-scoped resource selects. A resource with
+        policy ``shared`` has platform objects only, whatever this is.
     upstream_continue
         The API server's own continue token; the one in the query is the gateway's and stays here.
     default_manager
@@ -76,7 +76,7 @@ def upstream_target(
     Raises
     ------
     Refused
-        If the request writes what belongs to the platform, or has a query that is not served.
+        If the request writes an object of the platform, or has a query that is not served.
     """
     _refuse_hidden(request, view)
     refuse_foreign_write(request, view)
@@ -90,7 +90,7 @@ def upstream_target(
 
 
 def refuse_foreign_write(request: ResourceRequest, view: View) -> None:
-    """Refuse to write what the platform publishes.
+    """Refuse to write an object that the platform publishes.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def refuse_deletion(request: ResourceRequest) -> None:
 
 
 def _refuse_hidden(request: ResourceRequest, view: View) -> None:
-    """Refuse requests for the binding of the tenant's account, and what is not published."""
+    """Refuse requests for the binding of the tenant's account, and for unpublished objects."""
     resource, name = request.resource.group_resource, request.name
     if resource in NAMESPACE_ROLES and name.startswith(PLATFORMS_ROLES):
         raise not_found(resource, name)
@@ -130,10 +130,10 @@ def _refuse_hidden(request: ResourceRequest, view: View) -> None:
 
 
 def is_dynamic_volume(request: ResourceRequest) -> bool:
-    """Tell whether a request names a PersistentVolume that a provisioner made.
+    """Return whether a request names a PersistentVolume that a provisioner created.
 
-    Its name is the same upstream and does not say whose it is: before it is answered or written,
-    its ``claimRef`` has to be in a namespace of the tenant.
+    Its name is the same upstream and names no tenant: before it is answered or written, its
+    ``claimRef`` has to be in a namespace of the tenant.
     """
     return request.resource.group_resource == PERSISTENT_VOLUMES and is_provisioned(request.name)
 
@@ -141,8 +141,8 @@ def is_dynamic_volume(request: ResourceRequest) -> bool:
 def manager_of(user_agent: str, content_type: str = "") -> str:
     """Return the field manager that the API server derives from a User-Agent.
 
-    It is empty for a server-side apply, which has to name its manager. Whoever says no name at all
-    is ``unknown`` (managedfields/internal/buildmanagerinfo.go); upstream it would be the gateway.
+    It is empty for a server-side apply, which has to name its manager. Without a User-Agent it is
+    ``unknown`` (managedfields/internal/buildmanagerinfo.go); upstream it would be the gateway.
     """
     if content_type.startswith("application/apply-patch"):
         return ""
@@ -199,7 +199,7 @@ def _query(request: ResourceRequest, view: View, listed: ListedObjects) -> Query
 
 
 def _judged_below(request: ResourceRequest, view: View, listed: ListedObjects) -> bool:
-    """Tell whether more than the names of the objects decides if the tenant is shown them."""
+    """Return whether objects must be read, not only their names, to filter the answer."""
     provisioned = request.resource.group_resource == PERSISTENT_VOLUMES
     return bool(residual_fields(request, view)) or (provisioned and listed is not ListedObjects.OWN)
 
@@ -232,7 +232,7 @@ def _selectors(
 
 
 def _spared(request: ResourceRequest) -> Iterator[FieldTerm]:
-    """Yield the term by which a deletion leaves out what is the platform's in a namespace."""
+    """Yield the term that excludes the platform's objects in a namespace from a deletion."""
     if request.verb != "deletecollection":
         return
     if request.resource.group_resource in NAMESPACE_ROLES:
@@ -242,7 +242,7 @@ def _spared(request: ResourceRequest) -> Iterator[FieldTerm]:
 
 
 def _ownership(request: ResourceRequest, view: View, listed: ListedObjects) -> Iterator[LabelTerm]:
-    """Yield the requirement that picks this tenant's cluster-scoped objects, or the platform's."""
+    """Yield the requirement for this tenant's cluster-scoped objects, or the platform's."""
     resource = request.resource
     if resource.namespaced:
         return

@@ -1,7 +1,6 @@
-"""Translate what the API server asks the webhooks of a tenant, and what they answer.
+"""Translate the reviews that the API server sends to a tenant's webhooks, and their answers.
 
-- :mod:`~lnamespace.translate.webhooks.admission_reviews`: whether an object is admitted, and how
-  it is changed.
-- :mod:`~lnamespace.translate.webhooks.conversion_reviews`: objects in another version.
+- :mod:`~lnamespace.translate.webhooks.admission_reviews`: AdmissionReviews.
+- :mod:`~lnamespace.translate.webhooks.conversion_reviews`: ConversionReviews.
 - :mod:`~lnamespace.translate.webhooks.review_bodies`: the bodies of both.
 """

@@ -1,7 +1,7 @@
-"""What the API server asks the admission webhooks of a tenant, and what they answer.
+"""Translate AdmissionReviews of a tenant's webhooks.
 
-An AdmissionReview goes down to the webhook in tenant spelling. What the webhook would change comes
-up as a JSON patch, and is translated as if the tenant had sent it: it can do no more.
+A review goes down to the webhook in tenant spelling. The webhook's JSON patch comes up, and is
+translated as if the tenant had sent it: it can do no more.
 """
 
 import base64
@@ -51,12 +51,12 @@ class _PatchOperation(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class AdmissionReview:
-    """A question of the API server: whether, and how changed, something may be written.
+    """An AdmissionReview with its request.
 
     Parameters
     ----------
     request
-        What is written, as a request of the tenant.
+        The write under review, as a request of the tenant.
     body
         The review in tenant spelling.
     """
@@ -96,9 +96,9 @@ class AdmissionReview:
 
 
 def _refuse_other_than_metadata(patch: bytes) -> None:
-    """Refuse to change what a role gives, or to whom.
+    """Refuse to change the rules, the role or the subjects of an RBAC object.
 
-    Whether somebody may write that was judged by a dry run, and a webhook can tell one.
+    Their escalation was checked by a dry run, and a webhook can distinguish a dry run.
     """
     operations = decoded(patch, list[_PatchOperation])
     if not all(each.path.startswith("/metadata/") for each in operations):
@@ -106,12 +106,12 @@ def _refuse_other_than_metadata(patch: bytes) -> None:
 
 
 def read_admission_review(body: bytes, view: View) -> AdmissionReview:
-    """Read a question of the API server, which is in upstream spelling.
+    """Translate an AdmissionReview of the API server into tenant spelling.
 
     Raises
     ------
     Refused
-        It is none.
+        It is no AdmissionReview.
     Foreign
         It is about an object that is not the tenant's.
     """
@@ -143,7 +143,7 @@ def _request_down(admitted: _AdmissionRequest, view: View) -> ResourceRequest:
 def _resource_down(admitted: _AdmissionRequest, view: View) -> ResourceType:
     group = view.group_down(admitted.resource.get("group", "")) or ""
     plural, kind = admitted.resource.get("resource", ""), admitted.kind.get("kind", "")
-    # A CustomResourceDefinition may have come just now.
+    # A CustomResourceDefinition may be new.
     unknown = ResourceType(group, plural, kind, bool(admitted.namespace), custom=bool(group))
     return view.resources.by_plural(group, plural) or unknown
 

@@ -1,4 +1,4 @@
-"""What the API server asks the conversion webhooks of a tenant, and what they answer."""
+"""Translate ConversionReviews of a tenant's webhooks."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class _ConversionAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def conversion_down(body: bytes, view: View) -> tuple[bytes, int]:
-    """Return a question of the API server in tenant spelling, and about how many objects it is.
+    """Return a review in tenant spelling, and the number of its objects.
 
     Raises
     ------
@@ -53,12 +53,12 @@ def converted_up(answer: bytes, view: View, asked: int) -> bytes:
     Parameters
     ----------
     asked
-        How many objects it was to convert: the API server takes no other number.
+        The number of objects in the review, which the API server expects back.
 
     Raises
     ------
     Refused
-        It is no review, or it has in it what is not the tenant's to write.
+        It is no review, or has a value that the tenant may not write.
     """
     members, response = read_members(answer, "response")
     objects = decoded(members["response"], _ConversionAnswer).converted_objects or ()
@@ -68,8 +68,8 @@ def converted_up(answer: bytes, view: View, asked: int) -> bytes:
     return envelope(members, response={**response, "convertedObjects": above})
 
 
-def as_without_webhook(body: bytes) -> bytes:
-    """Return the answer to a question with the version alone changed, as strategy ``None`` does.
+def answer_without_webhook(body: bytes) -> bytes:
+    """Return the answer of conversion strategy ``None``, which changes the version alone.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def as_without_webhook(body: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class _Converted:
-    """An object that is converted: its definition may be newer than what is known to be served."""
+    """An object of a review, whose definition may be newer than the served resources."""
 
     api_version: str
     scope: Scope

@@ -1,4 +1,4 @@
-"""The bodies of reviews: a question under ``request``, an answer under ``response``."""
+"""The bodies of reviews, with their members ``request`` and ``response``."""
 
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 def read_members(body: bytes, part: str) -> tuple[Encoded, Encoded]:
-    """Return the members of a review, and those of its question or answer.
+    """Return the members of a review, and those of its ``part``: request or response.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def decoded(body: bytes, type_: type[_T]) -> _T:
     Raises
     ------
     Refused
-        It says something else.
+        It has another form.
     """
     try:
         return msgspec.json.decode(body, type=type_)
@@ -44,6 +44,6 @@ def decoded(body: bytes, type_: type[_T]) -> _T:
 
 
 def envelope(members: Encoded, **part: Any) -> bytes:
-    """Return a review of the same version with another question or answer."""
+    """Return a review of the same version with another request or response."""
     kept = {key: members[key] for key in ("kind", "apiVersion") if key in members}
     return msgspec.json.encode(kept | part)

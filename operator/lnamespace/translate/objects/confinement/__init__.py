@@ -1,4 +1,4 @@
-"""Confine the kinds of objects that act on a whole cluster, and restore what a tenant wrote.
+"""Confine objects of kinds that act on a whole cluster, and restore what the tenant wrote.
 
 A StorageClass, a webhook or a FlowSchema of a tenant is an object of the platform's cluster, and
 would act on everybody there. Going up, :func:`confine` and :func:`confine_patch` change such an
@@ -7,12 +7,11 @@ object so that it acts on its tenant only, or on nobody; coming down, :func:`res
 An object is confined after all its names are in upstream spelling, and restored before any is
 brought back to tenant spelling.
 
-- :mod:`~lnamespace.translate.objects.confinement.rules`: rules about one field, and where
-  they look.
-- :mod:`~lnamespace.translate.objects.confinement.originals`: what a tenant wrote, in an annotation.
-- :mod:`~lnamespace.translate.objects.confinement.kinds`: which rules a resource has.
+- :mod:`~lnamespace.translate.objects.confinement.rules`: rules about one field.
+- :mod:`~lnamespace.translate.objects.confinement.originals`: the tenant's values, in annotations.
+- :mod:`~lnamespace.translate.objects.confinement.kinds`: the rules of each resource.
 - :mod:`~lnamespace.translate.objects.confinement.admission`: webhooks and admission policies.
-- :mod:`~lnamespace.translate.objects.confinement.clients`: whom the API server asks for a webhook.
+- :mod:`~lnamespace.translate.objects.confinement.clients`: the ``clientConfig`` of webhooks.
 - :mod:`~lnamespace.translate.objects.confinement.namespaces`: labels of Namespaces that have power.
 - :mod:`~lnamespace.translate.objects.confinement.volumes`: PersistentVolumes, claims and classes.
 - :mod:`~lnamespace.translate.objects.confinement.classes`: PriorityClasses.

@@ -1,7 +1,7 @@
-"""Webhooks and admission policies of a tenant see requests about the tenant's objects only.
+"""Confine webhooks and admission policies to requests about the tenant's objects.
 
-A namespaceSelector is not enough: the API server does not ask it about cluster-scoped objects. So
-each webhook and each policy has one more match condition, which all others are ANDed with.
+A namespaceSelector is not enough: it does not apply to cluster-scoped objects. So each webhook and
+each policy gets one more match condition; all conditions must be true.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _OF_THE_PLATFORM = (
     "|| request.resource.resource == 'pods' "
     "&& has(request.subResource) && request.subResource in ['binding', 'status']"
 )
-"""CEL for the requests of Kubernetes' and our own components that no policy judges."""
+"""CEL for requests of Kubernetes' and our own components, which no policy of a tenant judges."""
 
 DIRECTIVES = "$setElementOrder/matchConditions"
 _RETAIN = "$retainKeys"
@@ -38,12 +38,12 @@ _RETAIN = "$retainKeys"
 def expression(view: View) -> str:
     """Return CEL that is true for requests about the tenant's own objects.
 
-    What the platform keeps in the tenant's namespaces is not the tenant's, by its name. The calls
-    of webhooks themselves are not asked about: each would call a webhook for ``*/*`` again. Nor is
-    what Kubernetes itself writes where the platform's policies let it write anything: a tenant
-    would have given a pod an address of the platform as the kubelet wrote its status. Nor are
-    Namespaces that the platform marks: a policy inside an LCluster took the platform's controller
-    for the one of the same name that helm had installed there, and no Namespace ended.
+    It is false for the platform's objects in the tenant's namespaces, by their names; for the calls
+    of webhooks, each of which would call a webhook for ``*/*`` again; and for writes of Kubernetes
+    itself that the platform's policies do not bound: a tenant could have changed the address of a
+    pod as the kubelet wrote its status. It is false for the platform's writes of Namespaces too: a
+    policy inside an LCluster took the platform's controller for one of the same name that helm had
+    installed there, and no Namespace ended.
     """
     extra = "request.userInfo.extra"
     name = "has(request.name) && request.name"
@@ -72,7 +72,7 @@ def condition(view: View) -> Object:
 def confine_matching(
     holder: Object, conditions: Object, selector: str, subject: ConfinedBody
 ) -> None:
-    """Add the tenant to a selector in `holder` and a condition to those in `conditions`."""
+    """Add the tenant label to a selector of `holder`, and the condition to `conditions`."""
     _confine_selector(holder, selector, subject)
     _confine_conditions(conditions, subject)
 
@@ -138,7 +138,7 @@ class ConfinedWebhooks:
         return (("webhooks", "*"),)
 
     def confine(self, subject: ConfinedBody) -> None:
-        """Confine each webhook; in a patch also one that is only mentioned."""
+        """Confine each webhook; in a patch also one with other changes."""
         webhooks = subject.body.get("webhooks")
         for number, webhook in enumerate(webhooks if isinstance(webhooks, list) else ()):
             if isinstance(webhook, dict) and not _only_directs(webhook, subject):
@@ -150,7 +150,7 @@ class ConfinedWebhooks:
         confine_matching(webhook, webhook, "namespaceSelector", subject)
 
     def restore(self, subject: ConfinedBody) -> None:
-        """Take away what confines each webhook."""
+        """Undo the confinement of each webhook."""
         webhooks = subject.body.get("webhooks")
         for webhook in webhooks if isinstance(webhooks, list) else ():
             if isinstance(webhook, dict):
@@ -163,16 +163,16 @@ def _only_directs(element: Object, subject: ConfinedBody) -> bool:
 
 
 PARAMETER_KINDS = frozenset({("v1", "ConfigMap"), ("v1", "Secret")})
-"""The kinds of Kubernetes' own that may be parameters: namespaced, so that no name is foreign."""
+"""The built-in kinds that may be parameters; they are namespaced."""
 
 
 @dataclass(frozen=True)
 class ConfinedPolicy:
-    """The requests that an admission policy is about."""
+    """The match conditions, constraints and parameters of an admission policy."""
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Return the paths of what selects requests."""
+        """Return the paths of these fields."""
         return (("spec", "matchConditions"), ("spec", "matchConstraints"), ("spec", "paramKind"))
 
     def confine(self, subject: ConfinedBody) -> None:
@@ -209,7 +209,7 @@ class ConfinedPolicy:
             )
 
     def restore(self, subject: ConfinedBody) -> None:
-        """Take away what confines the policy."""
+        """Undo the confinement of the policy."""
         for spec in parents(subject.body, ("spec", "matchConditions")):
             constraints = spec.get("matchConstraints")
             holder = constraints if isinstance(constraints, dict) else {}
@@ -217,10 +217,10 @@ class ConfinedPolicy:
 
 
 def _is_clusterwide(view: View, version: str, kind: Any) -> bool:
-    """Tell whether a kind in upstream spelling is a cluster-scoped one of the tenant's.
+    """Return whether a kind in upstream spelling is a cluster-scoped one of the tenant's.
 
-    A binding names parameters, and does not say of which kind: whether the name has the prefix
-    could not be known there, and a policy that finds no parameters lets everything pass.
+    A binding names parameters without their kind, so it is not known there whether their name has
+    the prefix; and a policy that finds no parameters lets everything pass.
     """
     group = view.api_version_down(version).partition("/")[0]
     found = view.resources.by_kind(group, kind) if isinstance(kind, str) else None
@@ -229,11 +229,11 @@ def _is_clusterwide(view: View, version: str, kind: Any) -> bool:
 
 @dataclass(frozen=True)
 class ConfinedPolicyBinding:
-    """A binding names a policy of the tenant, and parameters in the tenant's namespaces."""
+    """The policy and the parameters of a binding, which must be the tenant's."""
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Return the paths of what a binding refers to."""
+        """Return the paths of both."""
         return (("spec", "policyName"), ("spec", "paramRef"))
 
     def confine(self, subject: ConfinedBody) -> None:

@@ -1,4 +1,4 @@
-"""Where an expression in CEL reads certain fields, each by its usual path."""
+"""Find where a CEL expression reads certain fields, each by its usual path."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 _TEXT = r"""[rRbB]{0,2}(?:'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
 _COMMENT = r"//[^\n]*"
 _ASKED = r"\bhas\s*\([^()]*\)"
-"""Whether there is a field: such a macro takes no other expression."""
+"""The macro that tests for a field, whose argument must stay a path."""
 _CALLED_OR_WHOLE = r"\b(?!\s*\.\s*\w+\b(?!\s*\())"
-"""Behind a path of which no further field is read."""
+"""The end of a path of which no further field is read."""
 
 
 class FieldReads:
@@ -19,7 +19,7 @@ class FieldReads:
         self._token = re.compile(f"{_ASKED}|{path}|{_TEXT}|{_COMMENT}", re.DOTALL)
 
     def replaced(self, expression: str, replace: Callable[[str], str]) -> str:
-        """Return an expression that reads something else in place of each path."""
+        """Return an expression with a replacement for each path."""
         return self._token.sub(
             lambda found: found[0] if found["path"] is None else replace(found["path"]), expression
         )

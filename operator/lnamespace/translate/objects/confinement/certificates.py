@@ -1,4 +1,4 @@
-"""Requests for certificates: no signer of the platform heeds those of tenants."""
+"""Confine CertificateSigningRequests: no signer of the platform signs those of tenants."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 """The signer of certificates that log in to the tenant's own cluster."""
 
 OWN_CLIENT_SIGNER = OWN_PREFIX + "kube-apiserver-client"
-"""The same upstream, where only the tenant's own certificate authority signs for it."""
+"""The same upstream, for which only the tenant's own CA signs."""
 
 _OF_KUBERNETES = "kubernetes.io/"
 REQUESTER = OWN_PREFIX + "requester"
-"""The annotation that says who asked: upstream it is the gateway. No tenant writes it."""
+"""The annotation with the requester, who upstream is the gateway. No tenant writes it."""
 
 _REQUESTER_FIELDS = ("username", "uid", "groups", "extra")
 
@@ -31,8 +31,8 @@ _REQUESTER_FIELDS = ("username", "uid", "groups", "extra")
 def signer_up(signer: str, view: View) -> str:
     """Return a signer in upstream spelling, also for field selectors.
 
-    All are of the gateway's own domain: so RBAC can let it approve them, and no others. The number
-    of labels of the tenant's domain says where the domain ends: ``acme.2.example.com.PATH``.
+    All are in the gateway's own domain, so RBAC lets it approve these and no others. The number of
+    labels of the tenant's domain marks the end of the domain: ``acme.2.example.com.PATH``.
     """
     if signer == CLIENT_SIGNER:
         return OWN_CLIENT_SIGNER
@@ -56,7 +56,7 @@ def signer_down(signer: str, view: View) -> str:
 
 @dataclass(frozen=True)
 class MappedSigner:
-    """The signer of a request: the tenant's own, or nobody upstream."""
+    """The signer of a request: upstream the tenant's own, or one that does not exist."""
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -64,7 +64,7 @@ class MappedSigner:
         return (("spec", "signerName"),)
 
     def confine(self, subject: ConfinedBody) -> None:
-        """Write the signer in upstream spelling, unless Kubernetes' own would sign."""
+        """Write the signer in upstream spelling; refuse Kubernetes' other signers."""
         for spec in parents(subject.body, self.paths[0]):
             signer = spec.get("signerName")
             if not isinstance(signer, str):
@@ -74,7 +74,7 @@ class MappedSigner:
             spec["signerName"] = signer_up(signer, subject.view)
 
     def restore(self, subject: ConfinedBody) -> None:
-        """Write the signer as the tenant does; who asked upstream is the gateway."""
+        """Restore the signer and the requester, who upstream is the gateway."""
         for spec in parents(subject.body, self.paths[0]):
             signer = spec.get("signerName")
             if isinstance(signer, str):
@@ -85,7 +85,7 @@ class MappedSigner:
 
 
 def requester_of(found: Mapping[str, Any], view: View) -> dict[str, Any]:
-    """Return the fields that say who asked for a certificate, in upstream spelling.
+    """Return the requester's fields of a certificate's request, in upstream spelling.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""PriorityClasses: a tenant's pods displace nobody else's."""
+"""Confine PriorityClasses: a tenant's pods preempt no others."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,7 @@
 """The clients of webhooks: upstream, the gateway's Service instead of the tenant's.
 
-Each field is a function of the field that the tenant wrote, so that no patch can separate what
-belongs together: ``service`` as a whole, and ``caBundle`` with the gateway's CA before the
+Each field upstream is a function of the tenant's field alone, so that a patch of one cannot
+contradict the other: ``service`` as a whole, and ``caBundle`` with the gateway's CA before the
 tenant's.
 """
 
@@ -16,22 +16,22 @@ from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object
 
 _MEMBERS = frozenset({"namespace", "name", "path", "port"})
 _SEGMENT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-"""As Kubernetes wants each segment of a webhook's path: a DNS-1123 subdomain."""
+"""A segment of a webhook's path: a DNS-1123 subdomain, as in Kubernetes."""
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
 _HIGHEST_PORT = 65535
 
 
 def confine_client(holder: Object, field: str, subject: ConfinedBody) -> None:
-    """Have the API server ask the gateway instead of a webhook's own Service.
+    """Have the API server call the gateway instead of a webhook's own Service.
 
-    Whoever answers a webhook is called by the API server itself, with names of the platform. The
-    gateway calls the Service as the tenant, so that it reaches no other.
+    The API server would call any Service, with names of the platform. The gateway calls the Service
+    as the tenant, so that it reaches no other.
 
     Parameters
     ----------
     holder
-        What has the ``clientConfig``.
+        The object with the ``clientConfig``.
     field
         Its path.
     """
@@ -79,7 +79,7 @@ class _Client:
         except (TypeError, ValueError, binascii.Error) as error:
             raise self._refuse("caBundle", "unable to load root certificates") from error
         if not _CERTIFICATE.search(text):
-            # Behind the gateway's own certificate the API server would take anything.
+            # After the gateway's own certificate the API server would accept any text.
             why = "unable to load root certificates: no certificate in PEM"
             raise self._refuse("caBundle", why)
         return base64.b64encode((route.authority + text).encode()).decode()

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: what the API server checks by the group that the tenant writes."""
+"""Confine CustomResourceDefinitions, and check their groups as the API server does."""
 
 import re
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ConfinedDefinition:
         return (("spec", "group"), ("spec", "conversion"))
 
     def confine(self, subject: ConfinedBody) -> None:
-        """Refuse groups that a plain API server refuses, and clients of others."""
+        """Refuse groups that a plain API server refuses; confine the webhook's client."""
         for spec in parents(subject.body, ("spec", "group")):
             group = spec.get("group")
             if isinstance(group, str):
@@ -40,6 +40,6 @@ class ConfinedDefinition:
             raise subject.refuse(f"metadata.annotations[{APPROVAL}]", why)
 
     def restore(self, subject: ConfinedBody) -> None:
-        """Name the tenant's own Service again as what converts."""
+        """Restore the tenant's own Service as the conversion webhook."""
         for webhook in parents(subject.body, _CONVERSION):
             restore_client(webhook, subject.view)

@@ -1,9 +1,9 @@
 """CEL in the schema of a tenant's own kind, which the API server evaluates on upstream objects.
 
 The name of a cluster-scoped object has the tenant's prefix there. ``self.metadata.name`` in a rule
-of the whole object becomes an expression without it; a rule further down sees no such name. The
-prefix is told by the API version, which always begins with it, so the text names no tenant: it is
-shown in OpenAPI documents and in refusals.
+of the whole object becomes an expression without it; a rule further down has no metadata. The
+expression takes the prefix from the API version, which always begins with it, so that the text,
+which OpenAPI documents and refusals show, names no tenant.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,9 +21,9 @@ _EXPRESSIONS = ("rule", "messageExpression")
 
 
 def expression_up(text: str, view: View) -> str:
-    """Return an expression about an object of the tenant, as it is true of the object upstream.
+    """Translate an expression about an object of the tenant for the object upstream.
 
-    A patch does not say whether the kind is cluster-scoped, so the expression asks the name.
+    A patch does not say whether the kind is cluster-scoped, so the expression tests the name.
     """
     return _READS.replaced(text, partial(_without_prefix, view))
 
@@ -47,11 +47,11 @@ class SchemaExpressions:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Return the path of what holds the schemas."""
+        """Return the path of the versions, which have the schemas."""
         return (("spec", "versions"),)
 
     def confine(self, subject: ConfinedBody) -> None:
-        """Write the rules as they are true upstream."""
+        """Translate the rules for objects upstream."""
         _spell(subject, expression_up)
 
     def restore(self, subject: ConfinedBody) -> None:
@@ -62,7 +62,7 @@ class SchemaExpressions:
 def _spell(subject: ConfinedBody, spelling: Callable[[str, View], str]) -> None:
     spec = subject.body.get("spec")
     if isinstance(spec, dict) and spec.get("scope") == "Namespaced":
-        return  # such a name has no prefix
+        return  # names of namespaced objects have no prefix
     for validation in _validations(subject.body):
         for key in _EXPRESSIONS:
             if isinstance(validation.get(key), str):

@@ -1,4 +1,4 @@
-"""Which rules the resources have that act on a whole cluster."""
+"""The rules of the resources whose objects act on a whole cluster."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -132,7 +132,7 @@ def rules_of(resource: ResourceType) -> tuple[Rule, ...]:
 
 
 def prefixes_items(resource: ResourceType) -> bool:
-    """Return whether items of a list, told apart by their names, have the prefix in them."""
+    """Return whether the keys of a list's items have the prefix upstream."""
     mapped = (each for each in rules_of(resource) if isinstance(each, Mapped))
     return any("*" in each.path for each in mapped)
 
@@ -150,7 +150,7 @@ def confine(
     Parameters
     ----------
     subresource
-        Metadata can be written through subresources too, so that most are confined alike.
+        Metadata can be written through subresources too, so most are confined alike.
     obj
         The object in upstream spelling. It is not changed.
 
@@ -172,12 +172,12 @@ def confine_patch(
 ) -> dict[str, Any]:
     """Return a partial object of a patch or an apply, confined to its tenant.
 
-    What must be there is sent again, so that no patch takes it away.
+    Required fields are sent again, so that no patch removes them.
 
     Parameters
     ----------
     owned_by_others
-        Of what must be there, the fields that another manager applies.
+        The required fields that another manager owns.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Labels and annotations of Namespaces that have power."""
+"""Confine labels and annotations of Namespaces that change what pods may do."""
 
 from dataclasses import dataclass
 
@@ -25,9 +25,9 @@ FORBIDDEN_ANNOTATIONS = (
 
 @dataclass(frozen=True)
 class PodSecurity:
-    """The level of Pod Security that is enforced: never less than the platform's.
+    """The enforced level of Pod Security, which is never less strict than the platform's.
 
-    What the tenant wrote is kept under a label of the gateway's own.
+    The tenant's value is kept under a label of the gateway.
     """
 
     @property
@@ -63,12 +63,12 @@ class PodSecurity:
 
 
 def kept_as(key: str) -> str:
-    """Return the label in which the gateway keeps what a tenant wrote for a label with power."""
+    """Return the label in which the gateway keeps the tenant's value of a confined label."""
     return OWN_PREFIX + key.replace("/", ".")
 
 
 def _disown(body: Object, key: str) -> None:
-    """Take a label out of the managed fields of those who did not write it themselves."""
+    """Remove a label from the managed fields of managers that did not write it themselves."""
     metadata = body.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
     if not isinstance(metadata, dict) or not isinstance(entries, list):
@@ -101,7 +101,7 @@ def _stricter(written: object, least: str) -> str:
 
 @dataclass(frozen=True)
 class ForbiddenKeys:
-    """Labels or annotations that plugins of the platform's API server obey."""
+    """Labels or annotations that admission plugins of the platform's API server act on."""
 
     group: str
     keys: tuple[str, ...]
@@ -126,15 +126,15 @@ class ForbiddenKeys:
 
 
 NAMESPACE_FINALIZER = "kubernetes"
-"""By which the namespace controller deletes the objects of a Namespace before it goes."""
+"""The finalizer with which the namespace controller deletes a Namespace's objects first."""
 
 
 @dataclass(frozen=True)
 class KeptFinalizer:
-    """The finalizer of the namespace controller, which a tenant cannot take away.
+    """The finalizer of the namespace controller, which a tenant cannot remove.
 
-    A Namespace that goes without it leaves its objects behind: its pods would run on, in no
-    Namespace and on nobody's bill.
+    A Namespace that is deleted without it leaves its objects behind: its pods would run on, in no
+    Namespace and not billed.
     """
 
     @property

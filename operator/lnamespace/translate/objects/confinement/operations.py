@@ -1,7 +1,7 @@
 """JSON patches of confined objects.
 
-Each operation is confined as if its value stood alone in a merge patch. What the API server then
-has is judged once more by the platform's admission policies, whatever the operations were.
+Each operation is confined as if its value were alone in a merge patch. The platform's admission
+policies validate the result again, whatever the operations were.
 """
 
 import re
@@ -29,7 +29,7 @@ from lnamespace.translate.protocol.status import bad_request
 CONDITIONS = "matchConditions"
 _MISSING = object()
 _FROM_THE_END = re.compile("-[0-9]+")
-"""An index that the API server's library takes, and RFC 6901 does not."""
+"""A negative index, which the API server's library accepts and RFC 6901 does not."""
 
 
 def confine_operations(
@@ -45,7 +45,7 @@ def confine_operations(
     Raises
     ------
     Refused
-        If an operation reaches into what is kept elsewhere upstream, or moves it.
+        If an operation changes a part of a value that is kept elsewhere upstream, or moves it.
     """
     if subresource == "scale" or not rules_of(resource):
         return list(operations)
@@ -81,7 +81,7 @@ class _Operation:
 
     @property
     def _form(self) -> Form:
-        """Whether the value is a container that is replaced as a whole."""
+        """Return the form of the value: whole if it contains confined fields."""
         above = any(
             len(self.path) < len(path) and _begins(path, self.path)
             for rule in rules_of(self.resource)
@@ -101,7 +101,7 @@ class _Operation:
         return [self.body | {"value": value}]
 
     def _beside(self, partial: Any) -> list[Object]:
-        """Return operations for what is kept under keys of the gateway's own."""
+        """Return operations for the originals that are kept under keys of the gateway."""
         if not self.path:
             return []
         kept = {} if self.path[0] == "metadata" else self._originals(partial)
@@ -141,7 +141,7 @@ class _Operation:
             raise subject.refuse(CONDITIONS, "replace all of it")
 
     def _refuse_pinned(self, rule: Pinned, subject: ConfinedBody) -> None:
-        """Refuse what upstream has only a stand-in of, and to lose the original."""
+        """Refuse to change a part of a pinned value, or to remove its original."""
         below = len(self.path) > len(rule.path) and _begins(self.path, rule.path)
         same = self.path == rule.path and self.body.get("op") == "test"
         originals = ("metadata", "annotations", ORIGINAL)

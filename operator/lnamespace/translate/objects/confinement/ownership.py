@@ -1,8 +1,7 @@
-"""Whose the fields are that the gateway adds to a server-side apply.
+"""The managers of fields that the gateway adds to a server-side apply.
 
-An apply has all that its manager wants, and the gateway adds what must be there. Where another
-manager has written it already, it is there: added once more it would be a conflict with that
-manager, and an apply by force would take its value away.
+The gateway adds required fields to an apply. Where another manager owns such a field already,
+adding it would be a conflict with that manager, or with force take its value away.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from lnamespace.translate.protocol.resources import ResourceType
 
 @dataclass(frozen=True)
 class FieldApplier:
-    """The manager of an apply: one manager of the fields of one subresource."""
+    """The manager of an apply, for one subresource."""
 
     manager: str
     subresource: str = ""
@@ -36,7 +35,7 @@ def adds_fields(resource: ResourceType) -> bool:
 def fields_of_others(
     resource: ResourceType, stored: Object, applier: FieldApplier
 ) -> frozenset[Path]:
-    """Return those of the fields that the gateway adds which another manager has.
+    """Return the fields that the gateway would add and another manager owns.
 
     Parameters
     ----------
@@ -54,7 +53,7 @@ def fields_of_others(
 def fields_added_by_gateway(resource: ResourceType, stored: Object) -> frozenset[str]:
     """Return the fields that the gateway added and no manager of the tenant's wrote.
 
-    They are written as in the conflicts of a server-side apply.
+    They are written as conflicts of a server-side apply name them.
     """
     if not any(isinstance(each, PodSecurity) for each in rules_of(resource)):
         return frozenset()

@@ -1,7 +1,7 @@
 """CEL in the admission policies of a tenant, and in the match conditions of its webhooks.
 
 The API server evaluates it on upstream objects, whose names and namespaces have the tenant's
-prefix. Where an expression reads such a name by its usual path, it becomes one without the prefix.
+prefix. Each read of a name by its usual path is replaced by an expression without the prefix.
 """
 
 import re
@@ -21,16 +21,16 @@ _NAMESPACES = (
     "namespaceObject.metadata.name",
     *(f"{each}.metadata.namespace" for each in _OBJECTS),
 )
-"""Expressions that are a namespace, and so have the prefix."""
+"""Paths of a namespace, which has the prefix."""
 _NAMES = ("request.name", *(f"{each}.metadata.name" for each in _OBJECTS))
-"""Expressions that have the prefix if the object is cluster-scoped."""
+"""Paths of a name, which has the prefix if the object is cluster-scoped."""
 
 _READS = FieldReads((*_NAMESPACES, *_NAMES))
 _OF_OTHERS = re.compile(r"\bserviceAccount(\s|//[^\n]*\n)*\(")
 
 
 def policy_expression_up(text: str, view: View) -> str:
-    """Return an expression as it is true of what the API server has."""
+    """Translate an expression for objects upstream."""
     return _READS.replaced(text, partial(_without_prefix, view))
 
 
@@ -56,10 +56,10 @@ def _without_prefix(view: View, path: str) -> str:
 
 @dataclass(frozen=True)
 class PolicyExpressions:
-    """Expressions read the tenant's own names.
+    """The expressions of a policy or webhook, which read names in tenant spelling.
 
-    They cannot ask what ServiceAccounts of others may do in the platform's cluster; ``authorizer``
-    itself answers about who sends the request, which is the tenant's own account.
+    They may not ask for the rights of ServiceAccounts of others; ``authorizer`` itself answers
+    for the sender of the request, which is the tenant's own account.
     """
 
     @property
@@ -68,7 +68,7 @@ class PolicyExpressions:
         return (("spec",), ("webhooks", "*", "matchConditions"))
 
     def confine(self, subject: ConfinedBody) -> None:
-        """Write the expressions as they are true upstream; refuse one about a ServiceAccount."""
+        """Translate the expressions for objects upstream; refuse ``authorizer.serviceAccount``."""
         for holder, key in _expressions(subject.body):
             if _OF_OTHERS.search(holder[key]):
                 raise subject.refuse("expression", "authorizer.serviceAccount is not available")
@@ -81,7 +81,7 @@ class PolicyExpressions:
 
 
 def _expressions(value: Any) -> Iterator[tuple[Object, str]]:
-    """Yield where each expression is."""
+    """Yield the object and the key of each expression."""
     if isinstance(value, list):
         for each in value:
             yield from _expressions(each)

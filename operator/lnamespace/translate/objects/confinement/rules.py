@@ -21,31 +21,31 @@ Object = dict[str, Any]
 
 
 class Form(Enum):
-    """How much of an object a body holds, and what becomes of the rest."""
+    """The form of a body, which decides about fields that it lacks."""
 
     WHOLE = auto()
-    """The object: what is not there goes."""
+    """The object: missing fields are removed."""
     APPLY = auto()
-    """Server-side apply: what this manager applied before and is not there goes."""
+    """Server-side apply: missing fields that this manager applied before are removed."""
     MERGE = auto()
-    """A merge patch: lists are replaced, what is not there stays."""
+    """A merge patch: lists are replaced, missing fields stay."""
     STRATEGIC = auto()
-    """A strategic merge patch: lists are merged by key, what is not there stays."""
+    """A strategic merge patch: lists are merged by key, missing fields stay."""
 
     @property
     def complete(self) -> bool:
-        """Return whether what is missing here can be missing upstream afterwards."""
+        """Return whether a field that the body lacks may be removed upstream."""
         return self in {Form.WHOLE, Form.APPLY}
 
 
 @dataclass(frozen=True)
 class ConfinedBody:
-    """An object that is being confined, and what is to be known about it.
+    """An object that is being confined, and its context.
 
     Parameters
     ----------
     owned_by_others
-        Fields that are there already, and need not be added to an apply.
+        Fields that another manager owns, and that are not added to an apply.
     """
 
     body: Object
@@ -55,7 +55,7 @@ class ConfinedBody:
     owned_by_others: frozenset[Path] = frozenset()
 
     def refuse(self, field: str, why: str) -> Refused:
-        """Return a refusal of one field, as the API server's validation words it."""
+        """Return a refusal of one field, as the API server's validation writes it."""
         metadata = self.body.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
         name = self.view.name_down(self.resource, name) if isinstance(name, str) else None
@@ -64,7 +64,7 @@ class ConfinedBody:
 
 
 class Rule(Protocol):
-    """How one field, or some that belong together, are confined and restored."""
+    """Confine and restore one field, or some that belong together."""
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -78,7 +78,7 @@ class Rule(Protocol):
 
 
 def parents(body: Any, path: Path) -> Iterator[Object]:
-    """Yield the objects that hold the last key of a path, where it may be."""
+    """Yield the objects that have, or may have, the last key of a path."""
     if len(path) == 1:
         if isinstance(body, dict):
             yield body
@@ -90,12 +90,12 @@ def parents(body: Any, path: Path) -> Iterator[Object]:
 
 
 def annotations(body: Object, *, make: bool = False) -> Object:
-    """Return the annotations of an object; those of one without are not part of it."""
+    """Return the annotations of an object; without ``make`` a new map is not added to it."""
     return _metadata_map(body, "annotations", make=make)
 
 
 def labels(body: Object, *, make: bool = False) -> Object:
-    """Return the labels of an object; those of one without are not part of it."""
+    """Return the labels of an object; without ``make`` a new map is not added to it."""
     return _metadata_map(body, "labels", make=make)
 
 
@@ -115,10 +115,10 @@ def _metadata_map(body: Object, key: str, *, make: bool) -> Object:
 
 @dataclass(frozen=True)
 class Mapped:
-    """A field whose value is written in another way upstream, so that nobody there heeds it.
+    """A field whose value is translated so that no component of the platform acts on it.
 
-    Both directions are functions of the value alone, and no two values become one: so a field
-    that Kubernetes lets nobody change stays so, and no patch can separate it from an original.
+    Both directions are functions of the value alone, and one-to-one: an immutable field stays
+    immutable, and no original has to be kept.
     """
 
     path: Path
@@ -131,11 +131,11 @@ class Mapped:
         return (self.path,)
 
     def confine(self, subject: ConfinedBody) -> None:
-        """Write the value as nobody upstream heeds it."""
+        """Write the upstream value."""
         self._map(subject, self.up)
 
     def restore(self, subject: ConfinedBody) -> None:
-        """Write the value as the tenant does."""
+        """Write the tenant's value."""
         self._map(subject, self.down)
 
     def _map(self, subject: ConfinedBody, direction: Callable[[str, View], str]) -> None:
@@ -163,7 +163,7 @@ def prefixed(path: Path, allowed: Callable[[View], frozenset[str]] | None = None
 
 @dataclass(frozen=True)
 class Renamed:
-    """A label or annotation that has power, kept under a key of the gateway's own."""
+    """A label or annotation that the platform would act on, kept under a key of the gateway."""
 
     key: str
     group: str = "annotations"
@@ -179,11 +179,11 @@ class Renamed:
         return (("metadata", self.group, self.key),)
 
     def confine(self, subject: ConfinedBody) -> None:
-        """Take the key away, and keep its value."""
+        """Rename the key to the gateway's."""
         self._rename(subject.body, self.key, self.kept_as)
 
     def restore(self, subject: ConfinedBody) -> None:
-        """Give the key back."""
+        """Rename the key back."""
         self._rename(subject.body, self.kept_as, self.key)
 
     def _rename(self, body: Object, old: str, new: str) -> None:
@@ -194,15 +194,14 @@ class Renamed:
 
 @dataclass(frozen=True)
 class Pinned:
-    """A field with one harmless value upstream; what the tenant wrote is kept in an annotation.
+    """A field with a fixed harmless value upstream; the original is kept in an annotation.
 
     Parameters
     ----------
     value
-        The value upstream, by what the tenant wrote.
+        Returns the value upstream for the tenant's value.
     default
-        What the API server takes for a field that is missing; None if it leaves it out, and that
-        is harmless.
+        The API server's default for a missing field; None if it has none, and that is harmless.
     """
 
     path: Path
@@ -220,7 +219,7 @@ class Pinned:
         return f"{ORIGINAL}.{'.'.join(self.path)}"
 
     def confine(self, subject: ConfinedBody) -> None:
-        """Put the harmless value, and keep the original beside it."""
+        """Write the harmless value, and keep the original in the annotation."""
         key = self.path[-1]
         for parent in parents(subject.body, self.path):
             if key not in parent and not self._added(subject):
@@ -234,12 +233,12 @@ class Pinned:
             keep[self.kept_as] = encode_original(original)
 
     def _added(self, subject: ConfinedBody) -> bool:
-        """Return whether a field that is missing has to be there: one is harmless without it."""
+        """Return whether a missing field has to be added."""
         missed = subject.form.complete and self.path not in subject.owned_by_others
         return missed and self.default is not None
 
     def restore(self, subject: ConfinedBody) -> None:
-        """Put the original, and remove the annotation."""
+        """Write the original, and remove the annotation."""
         kept = annotations(subject.body)
         original = kept.pop(self.kept_as, None)
         if not isinstance(original, str):
@@ -249,7 +248,7 @@ class Pinned:
         try:
             value = decode_original(original)
         except ValueError:
-            return  # no gateway wrote it
+            return  # not written by a gateway
         for parent in parents(subject.body, self.path):
             parent[self.path[-1]] = value
             if value is None:

@@ -1,4 +1,4 @@
-"""PersistentVolumes, claims and classes: nobody mounts what is not theirs."""
+"""Confine PersistentVolumes, claims and StorageClasses to the tenant's storage."""
 
 from dataclasses import dataclass
 
@@ -56,22 +56,22 @@ PROVISIONER_ANNOTATIONS = ForbiddenKeys(
         "volume.kubernetes.io/provisioner-deletion-secret-namespace",
     ),
 )
-"""By these a provisioner knows what it deletes, and whose Secret it reads for that."""
+"""They tell a provisioner which volume to delete, and which Secret to use."""
 
 
 def empty_class(view: View) -> str:
-    """Return the name that stands upstream for class ``""``: no other tenant's is the same."""
+    """Return the upstream name of this tenant's class ``""``."""
     return f"lcluster.{view.tenant}"
 
 
 @dataclass(frozen=True)
 class EmptyClass:
-    """A class ``""`` binds volumes and claims of the same tenant only.
+    """The class ``""``, which must bind volumes and claims of the same tenant only.
 
     Parameters
     ----------
     always
-        Whether a field that is not there means ``""``; of a claim it means the default class.
+        Whether a missing field means ``""``; in a claim it means the default class.
     """
 
     always: bool
@@ -100,7 +100,7 @@ class EmptyClass:
 
 @dataclass(frozen=True)
 class VolumeSource:
-    """A PersistentVolume is of a CSI driver, and can be bound by the tenant only."""
+    """The source of a PersistentVolume, which must be CSI, and its claim, the tenant's."""
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -108,7 +108,7 @@ class VolumeSource:
         return (("spec",),)
 
     def confine(self, subject: ConfinedBody) -> None:
-        """Refuse sources that name what is the platform's, and volumes that others could bind."""
+        """Refuse sources of the platform, and volumes that others could bind."""
         metadata = subject.body.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
         if isinstance(name, str) and is_provisioned(name):

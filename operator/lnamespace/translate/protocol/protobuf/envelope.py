@@ -50,7 +50,7 @@ class Envelope:
 
 
 def supports(api_version: str, kind: str) -> bool:
-    """Tell whether a kind can be written in protobuf; custom resources cannot."""
+    """Return whether a kind can be written in protobuf; custom resources cannot."""
     return schema_file().message_of_kind(api_version, kind) is not None
 
 

@@ -1,4 +1,4 @@
-"""What the built-in kinds of Kubernetes look like in protobuf and in JSON.
+"""The schema of the built-in kinds of Kubernetes in protobuf and in JSON.
 
 The table is in ``schema.json``, which ``make protobuf-schema`` writes from Kubernetes' Go types. A
 field is one line, ``NUMBER NAME TYPE``; ``hack/controlplane/protobufschema`` says how it reads.
