@@ -9,8 +9,9 @@ from typing import cast
 from tests.e2e.support.cluster import running
 
 from . import suite
-from .clusters import ConformanceCluster, tenant_kubeconfig
+from .clusters import WORDS, ConformanceCluster, tenant_kubeconfig
 from .comparison import Comparison, read_reasons
+from .scanning import Scanner, scanned
 
 EXCEPTIONS = suite.HERE / "exceptions.yaml"
 
@@ -22,17 +23,25 @@ def main() -> int:
     names = suite.specs(arguments.only, further=arguments.further)
     output = Path(arguments.output).absolute()
     with tempfile.TemporaryDirectory(prefix="lnamespace-conformance-") as folder:
-        compared = _compare(executable, names, Path(folder), output)
+        compared, scanner = _compare(executable, names, Path(folder), output)
     print("\n".join(compared.lines()))
     (output / "results.json").write_text(
         json.dumps({"direct": dict(compared.direct), "gateway": dict(compared.gateway)}, indent=2)
     )
     for spec in compared.outdated():
         print(f"{EXCEPTIONS.name} says that this does not pass, and it does: {spec}")
-    return 1 if compared.failed else 0
+    for leak in scanner.leaks:
+        print(f"a word of another LCluster, of the platform or the prefix was answered: {leak!r}")
+    print(
+        f"{scanner.size / 2**20:.0f} MiB were answered through the gateway; "
+        f"words of others in them: {len(scanner.leaks)}."
+    )
+    return 1 if compared.failed or scanner.leaks else 0
 
 
-def _compare(executable: Path, names: list[str], folder: Path, output: Path) -> Comparison:
+def _compare(
+    executable: Path, names: list[str], folder: Path, output: Path
+) -> tuple[Comparison, Scanner]:
     reports = Path(tempfile.mkdtemp(prefix="run-", dir=_made(output)))
     with running(folder, ConformanceCluster) as cluster:
         cluster = cast(ConformanceCluster, cluster)
@@ -41,8 +50,10 @@ def _compare(executable: Path, names: list[str], folder: Path, output: Path) -> 
         print(f"Running {len(names)} specs directly; reports are in {reports}", flush=True)
         direct = suite.run(executable, admin, names, reports / "direct")
         print("Running them through the gateway", flush=True)
-        gateway = suite.run(executable, tenant, names, reports / "gateway")
-    return Comparison(names, direct, gateway, read_reasons(EXCEPTIONS))
+        scanner = Scanner([word.encode() for word in WORDS])
+        with scanned(tenant, scanner, cluster.certificates) as through:
+            gateway = suite.run(executable, through, names, reports / "gateway")
+    return Comparison(names, direct, gateway, read_reasons(EXCEPTIONS)), scanner
 
 
 def _made(folder: Path) -> Path:

@@ -5,10 +5,16 @@ from pathlib import Path
 
 import yaml
 
+from tests.e2e.support.api import NAMESPACES, Api
 from tests.e2e.support.gateway import GatewayCluster, LClusters
 from tests.e2e.support.people import People
+from tests.e2e.support.walks import planted
 
-TENANT, PERSON = "acme", "alice"
+TENANT, PERSON = "qoph", "alice"
+OTHER, CANARY = "zyzzyvas", "zyzzyva"
+"""Another LCluster, and a word in all that it has."""
+WORDS = (CANARY, f"{TENANT}-", "lnamespace-clusters")
+"""What no answer to the tenant may have in it."""
 _DEFAULT_SERVICE = "/api/v1/namespaces/default/services/kubernetes"
 
 
@@ -24,10 +30,18 @@ class ConformanceCluster(GatewayCluster):
 def tenant_kubeconfig(cluster: ConformanceCluster) -> Path:
     """Make an LCluster, and return a kubeconfig of its administrator."""
     made = LClusters(cluster, People(cluster))
-    made.make(TENANT, PERSON, sudoers=(PERSON,))
+    for name in (TENANT, OTHER):
+        made.make(name, PERSON, sudoers=(PERSON,))
+    _plant(made.resident(OTHER, PERSON).api.acting(PERSON, "system:masters"))
     resident = made.resident(TENANT, PERSON)
     document = yaml.safe_load(resident.kubeconfig.read_text())
     document["users"][0]["user"] |= {"as": PERSON, "as-groups": ["system:masters"]}
     file = resident.kubeconfig.with_name("conformance.kubeconfig")
     file.write_text(json.dumps(document))
     return file
+
+
+def _plant(other: Api) -> None:
+    other.create(NAMESPACES, {"metadata": {"name": CANARY}})
+    for path, body in planted(CANARY):
+        other.create(path, body)

@@ -3,6 +3,7 @@
 from conformance import suite
 from conformance.cli import EXCEPTIONS
 from conformance.comparison import Comparison, read_reasons
+from conformance.scanning import Scanner
 
 
 def test_only_what_passes_directly_and_fails_without_a_reason_counts() -> None:
@@ -41,3 +42,25 @@ def test_specs_are_chosen_by_an_expression_and_each_is_there_once() -> None:
     assert len(others) == len(set(others))
     assert not any("[Conformance]" in name for name in others)
     assert suite.specs("Watchers") == [name for name in names if "Watchers" in name]
+
+
+def test_a_word_of_others_is_seen_wherever_it_stands() -> None:
+    """A scanner that sees nothing would pass everything: this is what it has to see."""
+    scanner = Scanner([b"zyzzyva", b"qoph-"])
+    one, other = scanner.stream(), scanner.stream()
+    one.take(b"HTTP/1.1 200 OK\r\nX: qo")
+    other.take(b"ph-prod")
+    assert scanner.leaks == [], "the pieces of two connections are no word"
+    one.take(b"ph-prod\r\n\r\nnothing")
+    one.take(b" more")
+    assert len(scanner.leaks) == 1
+    other.take(b"... ZyzzYva ... zyzzyva")
+    assert len(scanner.leaks) == 3
+    assert "zyzzyva" in scanner.leaks[1]
+    assert scanner.size == 75
+
+
+def test_an_answer_that_cannot_be_read_counts_as_a_leak() -> None:
+    scanner = Scanner([b"zyzzyva"])
+    scanner.stream().take(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n...")
+    assert scanner.leaks
