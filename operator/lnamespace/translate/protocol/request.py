@@ -38,7 +38,7 @@ VERBS_IN_PATHS = frozenset({"proxy", "watch"})
 COLLECTION_VERBS = frozenset({"list", "watch", "create", "deletecollection"})
 OBJECT_VERBS = frozenset({"get", "update", "patch", "delete"})
 EVERY_NAMESPACE_VERBS = frozenset({"list", "watch"})
-_GO_DURATION = re.compile(r"[+-]?(0|((\d+\.?\d*|\.\d+)(ns|[uµ\u03bc]s|ms|s|m|h))+)", re.ASCII)
+_GO_DURATION = re.compile(r"[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|[uµ\u03bc]s|ms|s|m|h))+)", re.ASCII)
 _PLAIN_SEGMENT = re.compile(r"(?!proxy$)[A-Za-z0-9_:-][A-Za-z0-9._:-]*")
 """A segment with nothing to decode or to refuse, as most are. A leading dot may mean another
 directory, and any text may follow ``proxy``."""
