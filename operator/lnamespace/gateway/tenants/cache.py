@@ -88,6 +88,7 @@ class Tenants:
         self._tables: dict[_Groups, ResourceTable] = {}
         self._shown: Mapping[GroupResource, frozenset[str]] = {}
         self._stale = False
+        self._stale_defaults: set[str] = set()
         self._default_classes = DefaultClasses(names.lcluster_label)
         self.discovery = UpstreamDiscovery(upstream, self._renew_views)
         self._stores: dict[str, Store[WatchedObject]] = {}
@@ -248,8 +249,8 @@ class Tenants:
         A change of any other object is ignored: each LCluster has a role for its managers, and with
         a thousand of them half of the gateway's time went into views that had not changed.
         """
-        if tenant := self._tenants.get(self._default_classes.change(_named(resource), old, new)):
-            tenant.set_view(self._view(tenant.cluster, self._tables), self._roles)
+        if tenant := self._default_classes.change(_named(resource), old, new):
+            self._renew_soon(tenant)
         if not any(each and self._is_published(resource, each) for each in (old, new)):
             return
         # A list changes many objects at once: the views are renewed once, after it.
@@ -264,6 +265,17 @@ class Tenants:
         return resource == PRIORITY_CLASS and self._is_default_priority(item)
 
     # The views that follow from them.
+
+    def _renew_soon(self, name: str) -> None:
+        """Renew the view of one tenant, once after a list that changes its defaults many times."""
+        if not self._stale_defaults:
+            asyncio.get_running_loop().call_soon(self._renew_defaults)
+        self._stale_defaults.add(name)
+
+    def _renew_defaults(self) -> None:
+        stale, self._stale_defaults = self._stale_defaults, set()
+        for tenant in filter(None, map(self._tenants.get, stale)):
+            tenant.set_view(self._view(tenant.cluster, self._tables), self._roles)
 
     def _renew_views(self) -> None:
         self._stale = False

@@ -81,15 +81,6 @@ def default_since(classes: GroupResource, found: bytes) -> str:
     return metadata.creation_timestamp if marked else ""
 
 
-def default_class(created: Mapping[str, str]) -> str:
-    """Return the name of the default class, by when those that are marked were created.
-
-    Of several the newest is it, and of those the one whose name comes first, as on any cluster.
-    """
-    newest = max(created.values(), default="")
-    return min((name for name, each in created.items() if each == newest), default="")
-
-
 def with_default_class(members: Encoded, resource: ResourceType, view: View) -> Encoded:
     """Return an object that is created, in tenant spelling, with the class that it gets."""
     field = None if resource.custom else _FIELDS.get(resource.group_resource)
