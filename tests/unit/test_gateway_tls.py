@@ -111,3 +111,16 @@ def test_a_renewed_serving_certificate_forgets_who_is_gone_and_nobody_else(
     context.use(ClientCertificates("", ROOT))
     with pytest.raises(ssl.SSLCertVerificationError):
         shown(context, person)
+
+
+def test_lclusters_that_come_and_go_do_not_fill_the_memory(context: ServerContext) -> None:
+    """Each left its CA in the context until the serving certificate was renewed, in 90 days."""
+    context.lcluster_changed(None, ACME)
+    most = 0
+    for number in range(1100):
+        other = LCluster(Metadata(f"a{number}", f"uid-a{number}"))
+        context.lcluster_changed(None, other)
+        context.lcluster_changed(other, None)
+        most = max(most, len(context._current.get_ca_certs(binary_form=True)))  # noqa: SLF001
+    assert most < 1010
+    assert len(context._current.get_ca_certs(binary_form=True)) < 110  # noqa: SLF001

@@ -24,6 +24,10 @@ _CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-auth
 _RENEWED_SECONDS = 10.0
 """How often to check whether the certificate was renewed."""
 
+_MOST_GONE = 1000
+"""How many CAs of deleted LClusters the context may keep: five MiB. A client that creates and
+deletes LClusters in a loop would fill the memory until the serving certificate is renewed."""
+
 log = logging.getLogger(__name__)
 
 
@@ -94,6 +98,7 @@ class ServerContext:
         self._pair = pair
         self._clients = ClientCertificates("")
         self._tenants: set[TenantIdentity] = set()
+        self._gone = 0
         self._served = pair.current()
         self._current = self._build()
         self.entry = self._bare()
@@ -108,10 +113,14 @@ class ServerContext:
         """Accept certificates of a new LCluster's CA that are sent without the CA's own.
 
         The present context cannot remove the CA of a deleted LCluster. Its certificates are refused
-        as logins all the same, because no LCluster has their issuer.
+        as logins all the same, because no LCluster has their issuer. A new context replaces it
+        after as many deletions as there are LClusters, and not for fewer than a thousand.
         """
         if old:
             self._tenants.discard(TenantIdentity(old.name, old.uid))
+            self._gone += 1
+            if self._gone > max(_MOST_GONE, len(self._tenants)):
+                self._current = self._build()
         if new:
             tenant = TenantIdentity(new.name, new.uid)
             self._tenants.add(tenant)
@@ -141,6 +150,7 @@ class ServerContext:
         return self._served[1]
 
     def _build(self) -> ssl.SSLContext:
+        self._gone = 0
         context = self._bare()
         if self._clients.pem.strip():
             context.load_verify_locations(cadata=self._clients.pem)
