@@ -31,6 +31,7 @@ from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.rbac.attributes import User, access_denied, request_attributes
+from lnamespace.translate.objects.confinement.kinds import expansion_of
 from lnamespace.translate.protocol.encodings import encoding_of
 from lnamespace.translate.protocol.negotiation import wants_indentation
 from lnamespace.translate.protocol.request import PathRequest, ResourceRequest, parse_request
@@ -304,6 +305,7 @@ def _call(inbound: InboundRequest, request: ResourceRequest) -> TenantCall:
     if request.resource.group_resource == RESOURCE_QUOTAS:
         view = replace(view, totals=inbound.tenant.totals.shown)
     encoding = encoding_of(request, ",".join(sent.values("accept")))
+    inbound.share.expansion = expansion_of(request.resource)
     indented = wants_indentation(request.parameter("pretty"), sent.value("user-agent"))
     return TenantCall(
         inbound.exchange,

@@ -95,12 +95,19 @@ class Shares:
 
 @dataclass(eq=False)
 class Share:
-    """The memory and time that one request uses."""
+    """The memory and time that one request uses.
+
+    Parameters
+    ----------
+    expansion
+        How many times as long as upstream the objects may be for their tenant.
+    """
 
     owner: str = ""
     shares: Shares = field(default_factory=Shares)
     cut: Callable[[], object] = bool
     size: int = 0
+    expansion: int = 1
 
     @property
     def counted(self) -> int:
@@ -108,21 +115,22 @@ class Share:
         return max(self.size - _SMALL, 0)
 
     def hold(self, size: int) -> None:
-        """Count ``size`` more bytes.
+        """Count ``size`` more bytes from the API server, as long as they may be for the tenant.
 
         Raises
         ------
         Refused
             There is no room for them.
         """
+        size *= self.expansion
         more = max(self.size + size - _SMALL, 0) - self.counted
         if more:
             self.shares.make_room(self, more)
         self.size += size
 
     def release(self, size: int) -> None:
-        """Stop counting ``size`` bytes."""
-        self.size = max(self.size - size, 0)
+        """Stop counting ``size`` bytes from the API server."""
+        self.size = max(self.size - size * self.expansion, 0)
 
     def charge_extra(self, seconds: float, size: int = 0) -> None:
         """Count further costs: seconds, and bytes that the API server reads or writes."""

@@ -105,7 +105,7 @@ class Lister:
             and await namespaces.wait_ended(part.name, _END_SECONDS)
         ):
             return (), await self._nothing(call)
-        body = await response.read(call.hold)
+        body = await response.read(call.share.hold)
         call.share.charge_extra(0.0, len(body))
         if response.status == 200:
             return response.headers, body

@@ -11,7 +11,6 @@ from lnamespace.gateway.requests.answer_encodings import AnswerEncoding, JsonEnc
 from lnamespace.gateway.upstream.requests import UpstreamIdentity
 from lnamespace.rbac.attributes import User
 from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.confinement.kinds import expansion_of
 from lnamespace.translate.protocol.numbers import parse_number
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.requests.targets import CONNECTIONS, READ_VERBS
@@ -77,16 +76,6 @@ class TenantCall:
     def accept(self) -> str:
         """Return the header Accept of the request upstream."""
         return next((value for name, value in self.headers if name == "accept"), "")
-
-    def hold(self, size: int) -> None:
-        """Count so many bytes more of the answer, as many as they may be for the tenant.
-
-        Raises
-        ------
-        Refused
-            There is no room for them.
-        """
-        self.share.hold(size * expansion_of(self.request.resource))
 
     def parameter(self, name: str) -> str:
         """Return a parameter of the query; empty without it."""
