@@ -68,3 +68,23 @@ async def test_what_tenants_are_served_is_worked_out_once_for_all() -> None:
     assert len(tables) == 1
     tenants._renew_views()  # noqa: SLF001
     assert {id(tenant.view.resources) for tenant in tenants} == tables
+
+
+def test_an_lcluster_is_served_while_it_has_the_controllers_finalizer() -> None:
+    """Before and after, objects by its name are what a former LCluster left: they were shown."""
+    tenants = tenants_with()
+    finalizers = [Names().lcluster_finalizer]
+    metadata = {"name": "acme", "uid": "uid-a", "resourceVersion": "1"}
+
+    def change(old: WatchedObject | None, *finalizers: str) -> WatchedObject:
+        body = {"metadata": metadata | {"finalizers": finalizers}, "spec": {}}
+        new = read_watched(json.dumps(body).encode())
+        tenants._cluster_changed(old, new)  # noqa: SLF001
+        return new
+
+    refused = change(None, "example.com/mine")
+    assert tenants.get("acme") is None
+    served = change(refused, *finalizers)
+    assert tenants.get("acme")
+    change(served, "example.com/mine")
+    assert tenants.get("acme") is None

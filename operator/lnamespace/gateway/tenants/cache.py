@@ -163,11 +163,7 @@ class Tenants:
 
     def _cluster_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
         name = (new or old).name  # type: ignore[union-attr]
-        try:
-            cluster = decode_lcluster(new.raw) if new else None
-        except ModelError as error:
-            log.warning("an LCluster cannot be read", extra={"lcluster": name, "error": str(error)})
-            cluster = None
+        cluster = self._read_claimed(new) if new else None
         known = self._tenants.get(name)
         if cluster is None or (known and known.cluster.uid != cluster.uid):
             if gone := self._tenants.pop(name, None):
@@ -180,6 +176,22 @@ class Tenants:
             self._notify(None, cluster)
             self._tenants[name] = tenant = ServedTenant(cluster, self._view(cluster), self._roles)
             self._fill(tenant)
+
+    def _read_claimed(self, item: WatchedObject) -> LCluster | None:
+        """Return an LCluster that is to be served; None for one without the controller's finalizer.
+
+        The controller writes it when the LCluster gets its name. Without it, a former LCluster of
+        this name may have left objects (``deletionPolicy: Retain``), or the controller is done with
+        a deletion and something else holds the LCluster. The gateway would hand these objects out.
+        """
+        try:
+            cluster = decode_lcluster(item.raw)
+        except ModelError as error:
+            name = item.name
+            log.warning("an LCluster cannot be read", extra={"lcluster": name, "error": str(error)})
+            return None
+        claimed = self._names.lcluster_finalizer in cluster.metadata.finalizers
+        return cluster if claimed else None
 
     def _notify(self, old: LCluster | None, new: LCluster | None) -> None:
         if self._served:
