@@ -129,13 +129,9 @@ def _leading_to(document: dict[str, Any], port: int, certificates: Path) -> dict
         "server": f"https://127.0.0.1:{port}",
         "certificate-authority-data": authority,
     }
-    acting = {
-        key: value for key, value in document["users"][0]["user"].items() if key.startswith("as")
-    }
-    return document | {
-        "clusters": [{"name": document["clusters"][0]["name"], "cluster": cluster}],
-        "users": [{"name": document["users"][0]["name"], "user": acting}],
-    }
+    # The login stays: the proxy does not ask for it, and kubectl asks the person where it has none.
+    named = {"name": document["clusters"][0]["name"], "cluster": cluster}
+    return document | {"clusters": [named]}
 
 
 async def _start(gateway: _Gateway, scanner: Scanner, serving: ssl.SSLContext) -> asyncio.Server:

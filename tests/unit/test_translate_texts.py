@@ -22,6 +22,14 @@ from tests.unit.support.translation import ACME, TYPES, down
             "no PriorityClass with name acme-/a/b was found",
             "no PriorityClass with name /a/b was found",
         ),
+        (
+            "failed to create typed patch object (/acme-mine; example.com/v1, kind=Foo): .spec",
+            "failed to create typed patch object (/mine; example.com/v1, kind=Foo): .spec",
+        ),
+        (
+            "failed to create typed patch object (acme-prod/acme-x; apps/v1, kind=Deployment)",
+            "failed to create typed patch object (prod/acme-x; apps/v1, kind=Deployment)",
+        ),
         ('User "lcluster:acme:bob" cannot', 'User "bob" cannot'),
         ("system:serviceaccount:acme-prod:default", "system:serviceaccount:prod:default"),
         (

@@ -31,6 +31,7 @@ _KIND = re.compile(
 _OTHER_WORDS = re.compile(
     r"(?i:\bns[\s:=/]|external provisioner ['\"]|csi driver ['\"]?|driver name ['\"]?"
     r"|requested volume \"|\b(?:at|de)tach(?:volume\.\w+ failed| error) for volume \""
+    r"|\bobject \(/"  # of a server-side apply: no namespace, a slash and the name
     r"|admissionpolicy '[^']*' with binding '|\b(?:in|api) (?:group|version) \"?"
     r"|\b(?:priority|volumeattributes)class (?:not)?in \[(?:[^\]\s]+ )*)$"
 )
