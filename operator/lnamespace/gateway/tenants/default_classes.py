@@ -76,10 +76,10 @@ class DefaultClasses:
     ) -> str:
         """Update a class as it was and is; return the tenant whose defaults have changed."""
         item = new or old
-        tenant = item.labels.get(self._label, "") if item else ""
-        if item is None or not item.name.startswith(f"{tenant}-"):
+        if item is None or classes not in {INGRESS_CLASSES, STORAGE_CLASSES}:
             return ""
-        if classes not in {INGRESS_CLASSES, STORAGE_CLASSES}:
+        tenant = item.labels.get(self._label, "")
+        if not item.name.startswith(f"{tenant}-"):
             return ""
         marked = self._marked[tenant, classes]
         if since := default_since(classes, new.raw) if new else "":

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.confinement.rules import OWN_PREFIX
+from lnamespace.translate.objects.confinement.rules import Renamed
 from lnamespace.translate.objects.plans import Encoded, object_of
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 
@@ -19,15 +19,15 @@ INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 
 _MARKS: Mapping[GroupResource, frozenset[str]] = {
-    INGRESS_CLASSES: frozenset({"ingressclass.kubernetes.io.is-default-class"}),
+    INGRESS_CLASSES: frozenset({Renamed("ingressclass.kubernetes.io/is-default-class").kept_as}),
     STORAGE_CLASSES: frozenset(
         {
-            "storageclass.kubernetes.io.is-default-class",
-            "storageclass.beta.kubernetes.io.is-default-class",
+            Renamed("storageclass.kubernetes.io/is-default-class").kept_as,
+            Renamed("storageclass.beta.kubernetes.io/is-default-class").kept_as,
         }
     ),
 }
-"""The names of the annotations by which a class is the default, as they are kept upstream."""
+"""The keys of the annotations by which a class is the default, as they are kept upstream."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,7 @@ def default_since(classes: GroupResource, found: bytes) -> str:
         A tenant's class in upstream spelling, as JSON.
     """
     metadata = _decode_class(found).metadata
-    marks = (OWN_PREFIX + mark for mark in _MARKS[classes])
-    marked = any(metadata.annotations.get(mark) == "true" for mark in marks)
+    marked = any(metadata.annotations.get(mark) == "true" for mark in _MARKS[classes])
     return metadata.creation_timestamp if marked else ""
 
 
