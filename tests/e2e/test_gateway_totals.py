@@ -82,6 +82,34 @@ def test_many_writers_get_exactly_the_total(cluster: GatewayCluster, root: Api) 
     assert all(each.endswith(end) for each in refused), refused
 
 
+def test_requests_at_once_all_get_what_another_namespace_does_not_use(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    """They waited for five seconds and were refused.
+
+    Each asked once, for one more than was used, and others used what was moved. And for half a
+    minute a share was kept for requests that had ended.
+    """
+    for space in SPACES:
+        root.delete(ns_path(space, "secrets"))
+    eventually(partial(is_unused, cluster, "two"))
+    for number in range(15):
+        root.create(ns_path("two", "secrets"), secret(f"t{number}"))
+    root.delete(ns_path("two", "secrets"))
+    eventually(partial(is_unused, cluster, "two"))
+    with ThreadPoolExecutor(12) as pool:
+        made = [
+            pool.submit(root.create, ns_path("one", "secrets"), secret(f"o{number}"))
+            for number in range(12)
+        ]
+    assert all(each.result() for each in made)
+
+
+def is_unused(cluster: GatewayCluster, space: str) -> bool:
+    used = upstream(cluster, space)["status"]["used"]
+    return bool(used["count/secrets"] == "0")
+
+
 def test_one_namespace_may_have_all_of_it_and_then_another(
     cluster: GatewayCluster, people: People, root: Api
 ) -> None:

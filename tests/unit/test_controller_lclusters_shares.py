@@ -90,7 +90,6 @@ SPACES = ("a", "b", "c")
 class Quota:
     """A ResourceQuota as the API server has it."""
 
-    version: int = 0
     share: int = 0
     hard: int | None = None
     enforced: int | None = None
@@ -106,7 +105,7 @@ class Leader:
     quotas: dict[str, Quota] = field(default_factory=dict)
     wanted: dict[str, int] = field(default_factory=dict)
     writes: list[tuple[str, int, int, int]] = field(default_factory=list)
-    """Quotas to write: whose, at which version, of which share, which limit."""
+    """Quotas to write: whose, at which generation, of which share, which limit."""
 
 
 class DividedTotal:
@@ -182,7 +181,7 @@ class DividedTotal:
             self.version, self.shares = self.version + 1, shares
             leader.version, leader.shares = self.version, dict(shares)
         leader.writes = [
-            (name, seen[name].version, shares[name][2], each.limit)
+            (name, seen[name].share, shares[name][2], each.limit)
             for name, each in found.items()
             if (seen[name].hard, seen[name].share) != (each.limit, shares[name][2])
         ]
@@ -191,10 +190,10 @@ class DividedTotal:
         leader = self.somebody()
         if not leader.writes:
             return
-        name, version, share, limit = leader.writes.pop(self.chance.randrange(len(leader.writes)))
+        name, before, share, limit = leader.writes.pop(self.chance.randrange(len(leader.writes)))
         quota = self.quotas[name]
-        if quota.version == version:
-            self.quotas[name] = replace(quota, version=version + 1, hard=limit, share=share)
+        if quota.share == before:
+            self.quotas[name] = replace(quota, hard=limit, share=share)
 
     def crash(self) -> None:
         self.leaders[self.chance.randrange(2)] = Leader()
@@ -204,8 +203,7 @@ class DividedTotal:
         quota = self.quotas[name]
         if quota.hard is not None:
             counted = replace(quota, enforced=quota.hard, used=self.real[name])
-            if counted != quota:
-                self.quotas[name] = replace(counted, version=quota.version + 1)
+            self.quotas[name] = counted
 
     def tenant_makes(self) -> None:
         name, amount = self.somewhere(), self.chance.randrange(1, 5)
@@ -213,7 +211,7 @@ class DividedTotal:
         if quota.enforced is None or quota.used is None or quota.used + amount > quota.enforced:
             return
         self.real[name] += amount
-        self.quotas[name] = replace(quota, version=quota.version + 1, used=quota.used + amount)
+        self.quotas[name] = replace(quota, used=quota.used + amount)
 
     def tenant_deletes(self) -> None:
         name = self.somewhere()

@@ -10,7 +10,7 @@ from hypothesis import given
 from lnamespace.access.quota_refusals import ShareRefusal, read_refusal
 from lnamespace.controller.lclusters.division import SharedNamespace, divide_totals
 from lnamespace.controller.lclusters.share_quotas import (
-    DEMAND_SECONDS,
+    REQUEST_SECONDS,
     CachedShareQuota,
     ShareDemand,
     affects_shares,
@@ -141,15 +141,19 @@ def test_which_changes_matter(
     assert affects_shares(old, new, {"pods": 100}, demanded=True)
 
 
-def test_a_wish_lasts_for_a_moment() -> None:
+def test_each_demand_lasts_for_its_own_time() -> None:
+    """A request that had ended was kept alive by others, and its share refused to them."""
     now = [0.0]
     demand = ShareDemand(clock=lambda: now[0])
-    demand.note("acme-a", ShareRefusal({"pods": 1}, {"pods": 3}))
-    demand.note("acme-a", ShareRefusal({"pods": 1, "cpu": 1}, {"pods": 1, "cpu": 1}))
+    demand.note("acme-a", ShareRefusal({"pods": 1}, {"pods": 3}), REQUEST_SECONDS)
+    demand.note("acme-a", ShareRefusal({"pods": 1, "cpu": 1}, {"pods": 1, "cpu": 1}), 30)
     assert demand.of("acme-a") == {"pods": 4, "cpu": 2}
     assert demand.any_with("acme-")
     assert not demand.any_with("acm-")
-    now[0] = DEMAND_SECONDS
+    now[0] = REQUEST_SECONDS
+    assert demand.of("acme-a") == {"pods": 2, "cpu": 2}
+    demand.note("acme-b", ShareRefusal({"pods": 1}, {"pods": 1}), REQUEST_SECONDS)
+    now[0] = 30
     assert not demand.of("acme-a")
     assert not demand.any_with("acme-")
 

@@ -9,6 +9,9 @@ from lnamespace.model.quantities import Amounts, parse_amounts
 REFUSAL_REASON = "FailedCreate"
 """The reason of Events by which Kubernetes' controllers tell what they could not create."""
 
+REQUEST_COMPONENT = "lcluster-gateway"
+"""The source of such Events of the gateway, which repeats them while a request waits."""
+
 _REFUSAL = re.compile(
     rf"exceeded quota: {SHARE_QUOTA}, requested: (\S+), used: (\S+), limited: (\S+)"
 )

@@ -123,9 +123,11 @@ class LClusterCache:
         """Return whether a namespace has the ResourceQuota of its share."""
         return self.share_quotas.get((namespace, SHARE_QUOTA)) is not None
 
-    def note_demand(self, key: TenantCluster, namespace: str, refusal: ShareRefusal) -> None:
+    def note_demand(
+        self, key: TenantCluster, namespace: str, refusal: ShareRefusal, seconds: float
+    ) -> None:
         """Record that a request was refused because the share of a namespace is too small."""
-        self.demand.note(namespace, refusal)
+        self.demand.note(namespace, refusal, seconds)
         self._enqueue(key)
 
     def groups_of(self, name: str) -> frozenset[str]:

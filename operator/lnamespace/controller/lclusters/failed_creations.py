@@ -8,37 +8,40 @@ totals.
 import asyncio
 import logging
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from lnamespace.access.quota_refusals import REFUSAL_REASON, read_refusal
+from lnamespace.access.quota_refusals import REFUSAL_REASON, REQUEST_COMPONENT, read_refusal
 from lnamespace.controller.lclusters.cache import LClusterCache, TenantCluster
+from lnamespace.controller.lclusters.share_quotas import CONTROLLER_SECONDS, REQUEST_SECONDS
 from lnamespace.errors import ClusterError, Unreadable
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
+from lnamespace.kube.metadata import PartialPage
 from lnamespace.kube.objects import ObjectMeta
 from lnamespace.kube.resources import EVENT
 from lnamespace.model.lcluster import tenant_of_name
 
 _PAUSE = 1.0
 _WATCH_SECONDS = 300
-_OLD = timedelta(minutes=1)
-"""A watch begins with the present Events; no request waits because of older ones."""
 
 log = logging.getLogger(__name__)
 
 
-class _Event(msgspec.Struct, frozen=True, rename="camel"):
+class _Source(msgspec.Struct, frozen=True):
+    component: str = ""
+
+
+class _Event(msgspec.Struct, frozen=True):
     metadata: ObjectMeta
     message: str = ""
-    last_timestamp: datetime | None = None
-    event_time: datetime | None = None
+    source: _Source = _Source()
 
     @property
-    def at(self) -> datetime:
-        """Return when it happened the last time."""
-        return self.last_timestamp or self.event_time or datetime.now(UTC)
+    def seconds(self) -> float:
+        """Return how long the creation may take to be tried again."""
+        of_request = self.source.component == REQUEST_COMPONENT
+        return REQUEST_SECONDS if of_request else CONTROLLER_SECONDS
 
 
 class _WatchEvent(msgspec.Struct, frozen=True):
@@ -46,6 +49,7 @@ class _WatchEvent(msgspec.Struct, frozen=True):
     object: msgspec.Raw
 
 
+_page = msgspec.json.Decoder(PartialPage)
 _watch_event = msgspec.json.Decoder(_WatchEvent)
 _event = msgspec.json.Decoder(_Event)
 
@@ -68,13 +72,18 @@ class FailedCreations:
             await asyncio.sleep(_PAUSE)
 
     async def _watch(self) -> None:
-        selector = {"fieldSelector": f"reason={REFUSAL_REASON}"}
-        timeout = {"timeoutSeconds": str(_WATCH_SECONDS)}
-        async with self._client.watch(EVENT.path(), **selector, **timeout) as lines:
+        """Watch the Events from now on: what failed before has been retried or given up."""
+        page = decode(_page, await self._client.list_metadata(EVENT.path(), limit="1"))
+        params = {
+            "fieldSelector": f"reason={REFUSAL_REASON}",
+            "resourceVersion": page.metadata.resource_version,
+            "timeoutSeconds": str(_WATCH_SECONDS),
+        }
+        async with self._client.watch(EVENT.path(), **params) as lines:
             async for line in lines:
                 event = decode(_watch_event, line)
                 if event.type in {"ADDED", "MODIFIED"}:
-                    # A tenant's Event may have the year 0, and would end every watch.
+                    # Tenants write Events too: an odd one would end every watch.
                     with suppress(Unreadable):
                         self._note(decode(_event, event.object))
 
@@ -82,5 +91,6 @@ class FailedCreations:
         namespace = event.metadata.namespace
         refusal = read_refusal(event.message)
         known = self._cache.ours(self._cache.get(tenant_of_name(namespace)))
-        if refusal and known and known.spec.quota and event.at > datetime.now(UTC) - _OLD:
-            self._cache.note_demand(TenantCluster(known.name), namespace, refusal)
+        if refusal and known and known.spec.quota:
+            key = TenantCluster(known.name)
+            self._cache.note_demand(key, namespace, refusal, event.seconds)

@@ -13,8 +13,14 @@ from lnamespace.kube.objects import Key, ObjectMeta
 from lnamespace.model.names import Names
 from lnamespace.model.quantities import Amounts, parse_amounts
 
-DEMAND_SECONDS = 30.0
-"""How long a share is kept for a refused request, which its client retries."""
+CONTROLLER_SECONDS = 30.0
+"""How long a share is kept for a controller of Kubernetes, which retries by itself."""
+
+REQUEST_SECONDS = 2.0
+"""How long a share is kept for a request of the gateway, which asks again while it waits.
+
+What was kept for a request that had ended was refused to others of the LCluster.
+"""
 
 
 class CachedShareQuota(msgspec.Struct, frozen=True):
@@ -89,25 +95,36 @@ def affects_shares(
 
 @dataclass
 class ShareDemand:
-    """The limits that refused requests need, by namespace, for some seconds."""
+    """The limits that refused requests need, by namespace, each for some seconds."""
 
     clock: Callable[[], float] = time.monotonic
-    _demands: dict[str, tuple[float, Mapping[str, int]]] = field(default_factory=dict)
+    _demands: dict[str, dict[tuple[str, int], float]] = field(default_factory=dict)
+    """Until when a limit of a resource is in demand, by namespace."""
 
-    def note(self, namespace: str, refusal: ShareRefusal) -> None:
-        """Record the limits that a refused request in a namespace needs."""
-        now = self.clock()
-        self._demands = {k: each for k, each in self._demands.items() if each[0] > now}
-        wanted = dict(self.of(namespace))
-        for resource, limit in refusal.wanted.items():
-            wanted[resource] = max(limit, wanted.get(resource, 0))
-        self._demands[namespace] = now + DEMAND_SECONDS, wanted
+    def note(self, namespace: str, refusal: ShareRefusal, seconds: float) -> None:
+        """Record the limits that a refused request in a namespace needs for some seconds."""
+        until = self.clock() + seconds
+        here = self._demands.setdefault(namespace, {})
+        here |= {each: max(until, here.get(each, 0.0)) for each in refusal.wanted.items()}
+        self._forget_old()
 
     def of(self, namespace: str) -> Mapping[str, int]:
         """Return the limits that are in demand in a namespace."""
-        until, wanted = self._demands.get(namespace, (0.0, {}))
-        return wanted if until > self.clock() else {}
+        now, wanted = self.clock(), dict[str, int]()
+        for (resource, limit), until in self._demands.get(namespace, {}).items():
+            if until > now:
+                wanted[resource] = max(limit, wanted.get(resource, 0))
+        return wanted
 
     def any_with(self, prefix: str) -> bool:
         """Return whether there is demand in a namespace with this prefix."""
         return any(each.startswith(prefix) and self.of(each) for each in self._demands)
+
+    def _forget_old(self) -> None:
+        now = self.clock()
+        for namespace, demands in list(self._demands.items()):
+            present = {each: until for each, until in demands.items() if until > now}
+            if present:
+                self._demands[namespace] = present
+            else:
+                del self._demands[namespace]

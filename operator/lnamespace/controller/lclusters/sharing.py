@@ -39,8 +39,8 @@ class ShareWriter:
     async def share(self, observation: LClusterObservation) -> Shared:
         """Write the next shares of an LCluster; without totals, delete them.
 
-        A ResourceQuota is written with the version from before ``status.shares`` was written: a
-        limit that another controller has lowered since then is not raised again.
+        A ResourceQuota is written if it still has the generation from before ``status.shares`` was
+        written: a limit that another controller has lowered since then is not raised again.
         """
         lcluster = observation.lcluster
         quotas = {
@@ -162,7 +162,7 @@ class ShareWriter:
         marks = self._marks(lcluster, namespace)
         operations: list[dict[str, Any]] = [
             {"op": "test", "path": "/metadata/uid", "value": found.uid},
-            {"op": "test", "path": "/metadata/resourceVersion", "value": str(found.version)},
+            self._unchanged(found),
             {"op": "add", "path": "/spec/hard", "value": namespace.share.limits},
         ]
         operations += [
@@ -175,6 +175,25 @@ class ShareWriter:
         except NotFound as error:
             self.cache.share_quotas.forget(found.key, found.version)
             raise Conflict("deleted while it was being changed", status=404) from error
+
+    def _unchanged(self, found: CachedShareQuota) -> dict[str, Any]:
+        """Return the test that no controller has lowered the limit since it was read.
+
+        The resourceVersion changes with each object that is created under the quota: where many
+        were created, a share could not be moved for seconds.
+        """
+        if found.generation < 0:
+            return {
+                "op": "test",
+                "path": "/metadata/resourceVersion",
+                "value": str(found.version),
+            }
+        key = self.conventions.names.share_annotation.replace("/", "~1")
+        return {
+            "op": "test",
+            "path": f"/metadata/annotations/{key}",
+            "value": str(found.generation),
+        }
 
     def _marks(self, lcluster: LCluster, namespace: SharedNamespace) -> dict[str, Any]:
         names = self.conventions.names

@@ -13,7 +13,12 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from lnamespace.access.quota_refusals import REFUSAL_REASON, ShareRefusal, read_refusal
+from lnamespace.access.quota_refusals import (
+    REFUSAL_REASON,
+    REQUEST_COMPONENT,
+    ShareRefusal,
+    read_refusal,
+)
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.upstream.requests import Upstream
@@ -32,6 +37,8 @@ from lnamespace.translate.protocol.media_types import JSON
 _PAUSE = 0.1
 _SECONDS = 5.0
 """How long a request waits for a share. Moving one takes the controller some tenths of a second."""
+_ASK_AGAIN = 1.0
+"""The controller keeps a share for a request of the gateway for twice this time."""
 
 Answer = tuple[UpstreamResponse, bytes]
 
@@ -119,7 +126,7 @@ async def send_within_total(
     ClusterError
         The API server does not answer.
     """
-    until, asked = time.monotonic() + _SECONDS, False
+    until, asked, wanted = time.monotonic() + _SECONDS, 0.0, dict[str, int]()
     while True:
         response = await send()
         body = await response.read(call.share.hold)
@@ -131,9 +138,10 @@ async def send_within_total(
             answer = msgspec.json.decode(body)
             answer["message"] = totals.refusal_message(message, refusal)
             return response, msgspec.json.encode(answer)
-        if not asked:
+        # Another request of the namespace may have used what was moved for this one.
+        if wanted != refusal.wanted or time.monotonic() > asked + _ASK_AGAIN:
             await _ask(upstream, call, message)
-            asked = True
+            asked, wanted = time.monotonic(), refusal.wanted
         await asyncio.sleep(_PAUSE)
 
 
@@ -157,7 +165,7 @@ async def _ask(upstream: Upstream, call: TenantCall, message: str) -> None:
         "reason": REFUSAL_REASON,
         "message": message[:1024],
         "type": "Warning",
-        "source": {"component": "lcluster-gateway"},
+        "source": {"component": REQUEST_COMPONENT},
         "firstTimestamp": now,
         "lastTimestamp": now,
         "count": 1,
