@@ -158,6 +158,15 @@ def test_each_demand_lasts_for_its_own_time() -> None:
     assert not demand.any_with("acme-")
 
 
+def test_a_tenant_that_asks_for_each_amount_fills_no_memory() -> None:
+    now = [0.0]
+    demand = ShareDemand(clock=lambda: now[0])
+    for amount in (1000, *range(100)):
+        now[0] += 0.001
+        demand.note("acme-a", ShareRefusal({"pods": 1}, {"pods": amount}), REQUEST_SECONDS)
+    assert demand.of("acme-a") == {"pods": 100}, "the first is not remembered"
+
+
 def test_a_quota_of_somebody_else_has_no_share() -> None:
     raw = b'{"metadata":{"name":"lcluster","namespace":"acme-a","resourceVersion":"7"}}'
     assert read_share_quota(raw, Names()).generation == -1

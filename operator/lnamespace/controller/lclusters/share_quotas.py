@@ -22,6 +22,9 @@ REQUEST_SECONDS = 2.0
 What was kept for a request that had ended was refused to others of the LCluster.
 """
 
+_MOST_DEMANDS = 100
+"""Of one namespace. Tenants write Events too, and could fill the memory with other amounts."""
+
 
 class CachedShareQuota(msgspec.Struct, frozen=True):
     """A ResourceQuota of a share; ``generation`` is that of the share it was written for."""
@@ -104,27 +107,28 @@ class ShareDemand:
     def note(self, namespace: str, refusal: ShareRefusal, seconds: float) -> None:
         """Record the limits that a refused request in a namespace needs for some seconds."""
         until = self.clock() + seconds
-        here = self._demands.setdefault(namespace, {})
-        here |= {each: max(until, here.get(each, 0.0)) for each in refusal.wanted.items()}
-        self._forget_old()
+        found = self._present(namespace)
+        found |= {each: max(until, found.get(each, 0.0)) for each in refusal.wanted.items()}
+        latest = sorted(found, key=lambda each: found[each])[-_MOST_DEMANDS:]
+        self._demands[namespace] = {each: found[each] for each in latest}
 
     def of(self, namespace: str) -> Mapping[str, int]:
         """Return the limits that are in demand in a namespace."""
-        now, wanted = self.clock(), dict[str, int]()
-        for (resource, limit), until in self._demands.get(namespace, {}).items():
-            if until > now:
-                wanted[resource] = max(limit, wanted.get(resource, 0))
+        wanted: dict[str, int] = {}
+        for resource, limit in self._present(namespace):
+            wanted[resource] = max(limit, wanted.get(resource, 0))
         return wanted
 
     def any_with(self, prefix: str) -> bool:
         """Return whether there is demand in a namespace with this prefix."""
-        return any(each.startswith(prefix) and self.of(each) for each in self._demands)
+        found = [each for each in self._demands if each.startswith(prefix)]
+        return any(self._present(each) for each in found)
 
-    def _forget_old(self) -> None:
+    def _present(self, namespace: str) -> dict[tuple[str, int], float]:
+        """Return what is in demand in a namespace, and forget what was."""
         now = self.clock()
-        for namespace, demands in list(self._demands.items()):
-            present = {each: until for each, until in demands.items() if until > now}
-            if present:
-                self._demands[namespace] = present
-            else:
-                del self._demands[namespace]
+        known = self._demands.pop(namespace, {})
+        found = {each: until for each, until in known.items() if until > now}
+        if found:
+            self._demands[namespace] = found
+        return found
