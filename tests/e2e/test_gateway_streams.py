@@ -1,5 +1,6 @@
 """Streams of pods through the gateway, by kubectl, to a stand-in of a kubelet."""
 
+import base64
 import fcntl
 import os
 import select
@@ -17,7 +18,7 @@ from tests.e2e.support.commands import environment
 from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
 from tests.e2e.support.kubelet import node, run_pod
 from tests.e2e.support.people import People
-from tests.e2e.support.stream_clients import PROTOCOLS
+from tests.e2e.support.stream_clients import PROTOCOLS, web_socket
 from tests.e2e.support.waiting import eventually
 
 POD = {
@@ -153,6 +154,15 @@ def test_logs_are_shown_and_followed(alice: Resident) -> None:
             "line 2\n",
         ]
         followed.kill()
+
+
+def test_logs_are_followed_in_a_browser(alice: Resident) -> None:
+    root = alice.api.acting("alice", "system:masters")
+    path = ns_path("default", "pods", "web/log?follow=true")
+    with web_socket(root, path, "base64.binary.k8s.io") as opened:
+        read = b""
+        while not read.startswith(b"line 0\nline 1\n"):
+            read += base64.b64decode(opened.recv(30))
 
 
 def test_who_may_not_exec_gets_no_stream(alice: Resident, cluster: GatewayCluster) -> None:

@@ -38,4 +38,5 @@ def configure(log_format: str, level: str) -> None:
     else:
         handler.setFormatter(TextFormatter("%(asctime)s %(levelname)-7s %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    logging.getLogger("kopf").setLevel(max(logging.WARNING, logging.getLogger().level))
+    for library in ("kopf", "websockets"):
+        logging.getLogger(library).setLevel(max(logging.WARNING, logging.getLogger().level))

@@ -1,4 +1,4 @@
-"""Clients of streams that speak WebSocket by hand, to do what kubectl would not do."""
+"""Clients of streams that speak WebSocket, to do what kubectl would not do."""
 
 import asyncio
 import base64
@@ -6,11 +6,16 @@ import os
 import re
 import socket
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
 
+from tests.e2e.support.api import Api
 from tests.e2e.support.floods import Connection, Target
 
 PROTOCOLS = [
@@ -71,6 +76,27 @@ async def read_frame(reader: asyncio.StreamReader) -> bytes:
         more = await reader.readexactly(2 if size == 126 else 8)
         size = int.from_bytes(more)
     return await reader.readexactly(size)
+
+
+@contextmanager
+def web_socket(
+    api: Api, path: str, *protocols: str, headers: tuple[tuple[str, str], ...] | None = None
+) -> Iterator[ClientConnection]:
+    """Open a WebSocket as a browser does: the API server refuses a watch without an Origin."""
+    address = api.address
+    plain = socket.create_connection((address.hostname or "", address.port or 0), 30)
+    with connect(
+        f"wss://{address.netloc}{address.path}{path}",
+        sock=plain,
+        ssl=api.tls,
+        server_hostname=api.server_name or address.hostname,
+        origin=None if headers else f"https://{address.netloc}",  # type: ignore[arg-type]
+        additional_headers=api.headers if headers is None else headers,
+        subprotocols=[Subprotocol(each) for each in protocols] or None,
+        max_size=None,
+        proxy=None,
+    ) as opened:
+        yield opened
 
 
 def reset(writer: asyncio.StreamWriter) -> None:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from lnamespace.gateway.http.flow import Chunks, WriteGate
 from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
+from lnamespace.gateway.http.websocket import WebSocket
 
 _LONG = 64 * 1024
 _WITHOUT_BODY = frozenset({204, 304})
@@ -61,6 +62,8 @@ class Exchange:
         """The created object, as JSON in tenant spelling."""
         self.on_stream: Callable[[], object] | None = None
         """Called when an answer begins whose length is not known."""
+        self.websocket: WebSocket | None = None
+        """Takes the parts of an answer whose length is not known; None: they are of its body."""
 
     @property
     def answered(self) -> bool:
@@ -80,6 +83,10 @@ class Exchange:
 
     async def start(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
         """Begin an answer whose length is not known."""
+        if self.websocket:
+            _, sent = await self.switch(self.websocket.head)
+            self.websocket.follow(self.connection, sent)
+            return
         self.status, self.streamed = status, True
         self.forget_body()
         ends: tuple[tuple[str, str], ...] = (("Connection", "close"),)
@@ -90,13 +97,17 @@ class Exchange:
 
     async def send(self, data: bytes) -> None:
         """Send a part of an answer that was started."""
-        if data and self.status not in _WITHOUT_BODY:
+        if self.websocket:
+            await self.websocket.send(self.connection, data)
+        elif data and self.status not in _WITHOUT_BODY:
             chunks = self.request.chunks
             await self.connection.write(b"%x\r\n%b\r\n" % (len(data), data) if chunks else data)
 
     async def end(self) -> None:
         """End an answer that was started."""
-        if self.request.chunks and self.status not in _WITHOUT_BODY:
+        if self.websocket:
+            await self.websocket.close(self.connection)
+        elif self.request.chunks and self.status not in _WITHOUT_BODY:
             await self.connection.write(b"0\r\n\r\n")
 
     async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:

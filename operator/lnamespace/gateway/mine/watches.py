@@ -16,7 +16,7 @@ from lnamespace.gateway.lists.pages import read_page
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
 from lnamespace.gateway.mine.rights import Resumption
 from lnamespace.gateway.mine.spans import deleted_event, gone_namespace
-from lnamespace.gateway.requests.answers import send_events
+from lnamespace.gateway.requests.answers import send_events, use_websocket
 from lnamespace.gateway.upstream.requests import UpstreamIdentity
 from lnamespace.gateway.watches.merged_watches import MergedWatch
 from lnamespace.gateway.watches.resuming import ResumeLog
@@ -69,6 +69,7 @@ class MineWatcher:
         ClusterError
             The API server does not answer; nothing has been answered.
         """
+        use_websocket(call.exchange, call.encoding, call.share)
         there = frozenset(call.namespaces())
         with self.counts.counted(call.caller.user, max(len(there), 1)) as count:
             permitted = await permitted_namespaces(call, there)

@@ -9,16 +9,22 @@ from http.client import FORBIDDEN, responses
 import msgspec
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.fairness.shares import in_steps
+from lnamespace.gateway.fairness.shares import Share, in_steps
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.http.websocket import WebSocket, asks_for_websocket
 from lnamespace.gateway.requests.answer_encodings import AnswerEncoding
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.compression import GZIPPED, LARGE, accepts_gzip, gzip_steps
 from lnamespace.translate.bodies.encoded import answer_down
 from lnamespace.translate.bodies.long_lists import LONG, answer_down_in_steps
 from lnamespace.translate.protocol.media_types import JSON
-from lnamespace.translate.protocol.status import ApiStatus, Refused, too_many_requests
+from lnamespace.translate.protocol.status import (
+    ApiStatus,
+    Refused,
+    not_acceptable,
+    too_many_requests,
+)
 from lnamespace.translate.requests.headers import NOT_CACHED, headers_down
 
 _TEXT = "text/plain; charset=utf-8"
@@ -82,6 +88,21 @@ async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: 
         encoded = await in_steps(gzip_steps(encoded))
         down = (*down, *GZIPPED)
     await call.exchange.answer(status, (content_type, *down), encoded)
+
+
+def use_websocket(exchange: Exchange, encoding: AnswerEncoding, share: Share) -> None:
+    """Send the events of a watch as messages if the client asks for a WebSocket, as browsers do.
+
+    Raises
+    ------
+    Refused
+        400 for a malformed handshake, 406 for events that are no JSON.
+    """
+    if not asks_for_websocket(exchange.request):
+        return
+    if encoding.stream_content_type != JSON:
+        raise not_acceptable("a watch by a WebSocket has events in JSON: accept application/json")
+    exchange.websocket = WebSocket(exchange.request, share.metered)
 
 
 async def send_events(

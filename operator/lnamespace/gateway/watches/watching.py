@@ -17,7 +17,12 @@ from lnamespace.gateway.lists.parts import (
 )
 from lnamespace.gateway.objects.synthetic import answer_synthetic
 from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marked
-from lnamespace.gateway.requests.answers import UpstreamRefused, answer_json, send_events
+from lnamespace.gateway.requests.answers import (
+    UpstreamRefused,
+    answer_json,
+    send_events,
+    use_websocket,
+)
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
 from lnamespace.gateway.upstream.grants import send_until_granted
@@ -52,6 +57,7 @@ class Watcher:
         ClusterError
             The API server does not answer; nothing has been answered.
         """
+        use_websocket(call.exchange, call.encoding, call.share)
         size = max(len(namespaces.all()), 1) if call.over_namespaces else 1
         with self.counts.counted(call.view.tenant, size) as count:
             if is_synthetic(call.request):
