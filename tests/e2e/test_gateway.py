@@ -10,6 +10,7 @@ import pytest
 from tests.e2e.support.api import NAMESPACES, Api, ApiError, ns_path, refusal
 from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
 from tests.e2e.support.people import People
+from tests.e2e.support.versions import WATCH_LIST
 from tests.e2e.support.waiting import eventually
 
 
@@ -260,12 +261,13 @@ def test_revocation_ends_access_and_watches(lclusters: LClusters) -> None:
     ("kind", "query"),
     [
         ("PartialObjectMetadataList", ""),
-        (
+        pytest.param(
             "PartialObjectMetadata",
             (
                 "?watch=1&timeoutSeconds=1&sendInitialEvents=true&allowWatchBookmarks=true"
                 "&resourceVersionMatch=NotOlderThan"
             ),
+            marks=WATCH_LIST,
         ),
     ],
 )

@@ -29,6 +29,7 @@ from tests.e2e.support.gateway import (
 )
 from tests.e2e.support.kubelet import node, run_pod
 from tests.e2e.support.people import People
+from tests.e2e.support.versions import MARKED_VOLUMES
 from tests.e2e.support.waiting import eventually
 
 HERE = "shelf"
@@ -597,6 +598,7 @@ def test_owners_and_groups_of_the_gateways_model_have_the_name_of_the_tenant(
     assert cluster.admin.get(upstream)["metadata"]["uid"] == owner["uid"]
 
 
+@MARKED_VOLUMES
 def test_the_volume_of_a_claim_is_marked_for_its_tenant_and_no_other(
     cluster: GatewayCluster, alice: Resident, root: Api
 ) -> None:

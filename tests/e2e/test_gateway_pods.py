@@ -20,6 +20,7 @@ from tests.e2e.support.gateway import (
 )
 from tests.e2e.support.people import People
 from tests.e2e.support.pods import MOUNTED, Programs, printed, programs
+from tests.e2e.support.versions import POD_GATEWAY
 from tests.e2e.support.waiting import eventually
 
 SERVER = "KUBERNETES_SERVICE_HOST"
@@ -117,6 +118,7 @@ def authorities(admin: Api, namespace: str) -> str:
     return str(found.get("data", {}).get("ca.crt", ""))
 
 
+@POD_GATEWAY
 @pytest.mark.parametrize("namespace", ["default", "prod"])
 def test_clients_in_any_namespace_work_with_what_a_pod_has(
     namespace: str, cluster: GatewayCluster, inside: Api, running_programs: Programs
@@ -135,6 +137,7 @@ def test_clients_in_any_namespace_work_with_what_a_pod_has(
     assert "forbidden" in hidden.lower()
 
 
+@POD_GATEWAY
 def test_the_documented_name_of_the_api_server_leads_to_the_gateway(
     inside: Api, cluster: GatewayCluster, running_programs: Programs
 ) -> None:
@@ -151,6 +154,7 @@ def test_the_documented_name_of_the_api_server_leads_to_the_gateway(
         assert out == "pod/one\n"
 
 
+@POD_GATEWAY
 def test_each_container_has_the_gateway_before_its_own_variables(
     inside: Api, cluster: GatewayCluster, address: str, running_programs: Programs
 ) -> None:
@@ -190,6 +194,7 @@ def test_each_container_has_the_gateway_before_its_own_variables(
     assert program.variables()["URL"] == f"https://{address}:443"
 
 
+@POD_GATEWAY
 def test_pods_of_the_platform_keep_their_api_server(
     cluster: GatewayCluster, inside: Api, address: str
 ) -> None:
@@ -243,6 +248,7 @@ def test_a_pod_says_itself_where_the_gateway_is_as_the_guide_has_it(
     assert ["podded-prod", "older"] in told["pods"]
 
 
+@POD_GATEWAY
 def test_the_check_tells_whose_pods_do_not_trust_the_gateway_and_what_helps(
     cluster: GatewayCluster, inside: Api
 ) -> None:
@@ -260,6 +266,7 @@ def test_the_check_tells_whose_pods_do_not_trust_the_gateway_and_what_helps(
     assert "pods" not in cluster.run(*check).ok()
 
 
+@POD_GATEWAY
 def test_objects_of_a_tenant_lead_no_pod_elsewhere(
     cluster: GatewayCluster, inside: Api, running_programs: Programs, address: str
 ) -> None:
@@ -285,6 +292,7 @@ def test_objects_of_a_tenant_lead_no_pod_elsewhere(
     refusal(account.create, slices, body)
 
 
+@POD_GATEWAY
 @pytest.mark.parametrize("path", ["/clusters/beta", "/clusters/nosuch"])
 def test_a_pod_reaches_its_own_lcluster_alone(
     path: str, cluster: GatewayCluster, inside: Api, running_programs: Programs
@@ -297,6 +305,7 @@ def test_a_pod_reaches_its_own_lcluster_alone(
     assert "is not listed in the users of LCluster" in answer["message"]
 
 
+@POD_GATEWAY
 def test_a_pod_of_the_platform_has_no_cluster_at_the_gateway(
     cluster: GatewayCluster, inside: Api, running_programs: Programs, address: str
 ) -> None:

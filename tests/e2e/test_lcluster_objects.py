@@ -5,15 +5,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from random import Random
 from typing import Any
 from uuid import uuid4
 
 import pytest
-import yaml
 
 from tests.e2e.support.api import NAMESPACES, Api, ApiError, Object, ns_path
+from tests.e2e.support.furnished import EVERY_KIND
 from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident
 from tests.e2e.support.openapi_objects import Schemas, written
 from tests.e2e.support.people import People
@@ -21,9 +20,7 @@ from tests.e2e.support.waiting import eventually
 
 LABEL = "tenancy.loblaw.digital/lcluster"
 OWN_GROUP = "example.com"
-SAMPLES: list[Object] = list(
-    yaml.safe_load_all((Path(__file__).parent / "objects/every-kind.yaml").read_text())
-)
+SAMPLES = EVERY_KIND
 
 
 @dataclass(frozen=True)

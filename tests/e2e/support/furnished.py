@@ -8,11 +8,16 @@ from pathlib import Path
 import yaml
 
 from tests.e2e.support.api import NAMESPACES, Api, ApiError, Object, ns_path, refusal
+from tests.e2e.support.versions import serves
 from tests.e2e.support.waiting import eventually
 
-EVERY_KIND: list[Object] = list(
-    yaml.safe_load_all((Path(__file__).parents[1] / "objects/every-kind.yaml").read_text())
-)
+EVERY_KIND: list[Object] = [
+    sample
+    for sample in yaml.safe_load_all(
+        (Path(__file__).parents[1] / "objects/every-kind.yaml").read_text()
+    )
+    if serves(sample["kind"])
+]
 _REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 _API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 _ANYTHING: Object = {

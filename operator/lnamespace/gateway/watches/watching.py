@@ -57,9 +57,9 @@ class Watcher:
         ClusterError
             The API server does not answer; nothing has been answered.
         """
-        use_websocket(call.exchange, call.encoding, call.share)
         size = max(len(namespaces.all()), 1) if call.over_namespaces else 1
         with self.counts.counted(call.view.tenant, size) as count:
+            use_websocket(call.exchange, call.encoding, call.share)
             if is_synthetic(call.request):
                 await answer_synthetic(call)
             else:
