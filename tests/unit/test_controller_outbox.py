@@ -234,7 +234,7 @@ async def test_the_end_is_recorded_once(desk: Desk) -> None:
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
     assert spec_of(desk, "uid-a.delete")["operation"] == "DELETE"
     assert desk.cache.deleted == {}
-    assert desk.tenants.outbox.told == set()
+    assert desk.tenants.outbox.recorded == set()
     assert await desk.close() == Outcome()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 

@@ -36,7 +36,7 @@ class DeletionReconciler:
         # By the Namespace too: a reconcile that is still under way may record it after this.
         whose = determine_ownership(lns, namespace, self.conventions)
         had = whose in (Ownership.OURS, Ownership.TERMINATING)
-        was_ours = had or bool(lns.status.namespace_uid) or lns.uid in self.outbox.told
+        was_ours = had or bool(lns.status.namespace_uid) or lns.uid in self.outbox.recorded
         reserved = name_problem(lns.name, RESERVED_NAMES + self.reserved)
         charged = was_ours or (namespace is None and not reserved)
         if charged and (failures := await self.outbox.close(deleted)):

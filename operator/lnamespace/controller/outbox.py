@@ -59,15 +59,15 @@ class DeletedLNamespace(msgspec.Struct, frozen=True):
 class BillingRecorder:
     """Creates BillingRecords idempotently: the name of each is the id of its event.
 
-    ``told`` are the UIDs of the LNamespaces of which something was recorded, whether or not their
-    status came to say so. ``waited`` are those that have waited for a Namespace of
+    ``recorded`` are the UIDs of the LNamespaces of which something was recorded, whether or not
+    their status came to say so. ``waited`` are those that have waited for a Namespace of
     their name to go; of those of before a restart the status says it. ``begun`` is when what
     waited had its own: not when that could be recorded at last.
     """
 
     client: Client
     names: Names
-    told: set[str] = field(default_factory=set)
+    recorded: set[str] = field(default_factory=set)
     waited: set[str] = field(default_factory=set)
     begun: dict[str, datetime] = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ class BillingRecorder:
         self.begun.pop(uid, None)
 
     async def record(self, lns: LNamespace, now: datetime) -> list[ClusterError]:
-        """Record who pays, as far as the ledger has not been told yet; return the failures.
+        """Record who pays, as far as the ledger does not know it yet; return the failures.
 
         An LNamespace that waited for another Namespace of its name pays from the moment when it has
         its own: the owner of the other one paid until then.
@@ -100,7 +100,7 @@ class BillingRecorder:
         lns, at = deleted.lns, deleted.at
         failures = await self.create(lns.uid, (*self._due(lns, at), deletion(lns, at)))
         if not failures:
-            self.told.discard(lns.uid)
+            self.recorded.discard(lns.uid)
             self.forget(lns.uid)
         return failures
 
@@ -127,7 +127,7 @@ class BillingRecorder:
                 pass
             except ClusterError as error:
                 return [error]
-            self.told.add(uid)
+            self.recorded.add(uid)
         return []
 
 

@@ -70,7 +70,7 @@ class Applier:
         return [error for failures in await asyncio.gather(*unwatched) for error in failures]
 
     async def reread(self, resource: Resource, key: Key) -> list[ClusterError]:
-        """Read one object into its store, whatever the watch has told; return the failure."""
+        """Read one object into its store, whatever the watch has reported; return the failure."""
         try:
             await self._reread(resource, key)
         except ClusterError as error:

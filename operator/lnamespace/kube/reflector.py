@@ -43,7 +43,7 @@ _RESTORABLE = 1.0
 """Seconds without the API server in which a cluster may have been restored from a backup: no API
 server may run meanwhile, and one takes longer than this to start."""
 _LASTING = 5.0
-"""Seconds after which a watch that ends has not failed, though it may have told nothing."""
+"""Seconds after which a watch that ends has not failed, though it may have sent nothing."""
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ class WatchHandler(Protocol):
         Raises
         ------
         ClusterError
-            Events may be lost: what the watch told must be listed.
+            Events may be lost: what the watch should have sent must be listed.
         """
 
     async def stop(self) -> None:
@@ -191,7 +191,7 @@ class Reflector(Generic[T]):
             except ClusterError as error:
                 self._note(error, _lost(error, failures))
                 await asyncio.sleep(error.retry_after)
-            # What told us anything worked, as did what lasted though there was nothing to tell;
+            # A watch that sent anything worked, as did one that lasted without anything to send;
             # what did not must not be asked without a pause.
             worked = self._version > before or time.monotonic() - self._let_in > _LASTING
             failures = 0 if worked else failures + 1

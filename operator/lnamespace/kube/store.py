@@ -44,7 +44,7 @@ class Store(Generic[T]):
     def __init__(self, listener: Listener[T]) -> None:
         self._items: dict[Key, T] = {}
         self._listener = listener
-        self._told = 0
+        self._last_version = 0
         """The newest version of any object that the watch or a list has reported."""
         self._listed = 0
         """The version of the last list: an event up to it was overtaken by the list."""
@@ -53,9 +53,9 @@ class Store(Generic[T]):
         self._lookups: list[Lookup] = []
 
     @property
-    def told(self) -> int:
+    def last_version(self) -> int:
         """Return the newest version of any object that the watch or a list has reported."""
-        return self._told
+        return self._last_version
 
     def get(self, key: Key) -> T | None:
         """Return the object as last known, or None."""
@@ -79,15 +79,15 @@ class Store(Generic[T]):
         bring a deleted object back.
         """
         known = self._items.get(item.key)
-        told = max(self._told, self._gone.get(item.key, 0))
-        if item.version > told and (known is None or known.version < item.version):
+        reported = max(self._last_version, self._gone.get(item.key, 0))
+        if item.version > reported and (known is None or known.version < item.version):
             self._keep(item)
             if news:
                 self._listener(known, item)
 
     def put(self, item: T) -> None:
         """Store an object that the watch reports as created or changed."""
-        self._told = max(self._told, item.version)
+        self._last_version = max(self._last_version, item.version)
         if item.version > max(self._listed, self._gone.get(item.key, 0)):
             self._take(item)
 
@@ -111,7 +111,7 @@ class Store(Generic[T]):
 
     def remove(self, key: Key, version: int) -> None:
         """Remove an object that the watch reports as deleted, at ``version``."""
-        self._told = max(self._told, version)
+        self._last_version = max(self._last_version, version)
         if self._gone.get(key, 0) <= version:
             self._gone.pop(key, None)
         self._end(key, version)
@@ -122,7 +122,7 @@ class Store(Generic[T]):
         This says nothing about other objects: the watch may be far behind that version, and the
         answer to an earlier write of ours may still come.
         """
-        if version > self._told:
+        if version > self._last_version:
             self._gone[key] = max(self._gone.get(key, 0), version)
         self._end(key, version)
 
@@ -153,13 +153,13 @@ class Store(Generic[T]):
                 self._take(item)
         for key in (self._items.keys() | {look.key for look in self._lookups}) - present:
             self.remove(key, version)
-        self._told = max(self._told, version)
+        self._last_version = max(self._last_version, version)
         self._listed = version
 
     def restore(self, items: Iterable[T], version: int) -> None:
         """Replace the content by a list of a cluster that was restored, whatever the versions."""
         before, self._items = self._items, {}
-        self._told, self._listed, self._gone = version, version, {}
+        self._last_version, self._listed, self._gone = version, version, {}
         for item in items:
             self._set(before.pop(item.key, None), item)
         for gone in before.values():

@@ -125,7 +125,7 @@ class Tenants:
     @property
     def bindings_version(self) -> int:
         """Return the newest version of any RoleBinding that was observed."""
-        return self._stores[ROLE_BINDING.plural].told
+        return self._stores[ROLE_BINDING.plural].last_version
 
     @property
     def has_synced(self) -> bool:

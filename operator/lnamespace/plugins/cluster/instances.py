@@ -53,7 +53,7 @@ def _chosen(error: NotHere, present: list[str]) -> str:
         kubectl = Kubectl(error.connection)
         others = [one for one in others if error.name and _has(kubectl, one, error.name)]
     if not others:
-        raise error.told
+        raise error.cause
     if len(others) > 1:
         suffixes = ", ".join(one.removeprefix(GROUP_PREFIX) for one in sorted(others))
         raise PluginError(

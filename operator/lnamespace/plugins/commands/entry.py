@@ -68,7 +68,7 @@ def _once(command: Command, argv: list[str]) -> int:
     try:
         return command(argv)
     except NotHere as error:
-        raise error.told from None
+        raise error.cause from None
 
 
 def _cluster(argv: Sequence[str]) -> str:

@@ -82,7 +82,7 @@ def _at_once(command: SudoCommand, known: tuple[str, ...], key: str) -> int:
     try:
         flags = sudoer_flags(command)
     except NotHere as error:  # in another instance we would begin again; the next command does
-        raise error.told from None
+        raise error.cause from None
     REMEMBERED.remember(key, flags)
     if flags != known:
         say("note: you are logged in as somebody else now, or sudo changed; run the command again")

@@ -21,12 +21,12 @@ class UsageError(PluginError):
 class NotHere(PluginError):
     """The LNamespaces, or the one called ``name``, are not in the API group that was asked.
 
-    ``told`` is what to tell the user, should they be nowhere else either.
+    ``cause`` is what to raise if they are in no other group either.
     """
 
-    def __init__(self, told: PluginError, connection: tuple[str, ...], name: str = "") -> None:
-        super().__init__(str(told), told.exit_code)
-        self.told = told
+    def __init__(self, cause: PluginError, connection: tuple[str, ...], name: str = "") -> None:
+        super().__init__(str(cause), cause.exit_code)
+        self.cause = cause
         self.connection = connection
         self.name = name
 
