@@ -10,7 +10,8 @@ export LNAMESPACE_KUBERNETES := $(K8S)
 endif
 # What depends on the API server's version; the rest of the tests does not.
 VERSION_TESTS := $(addprefix tests/e2e/test_,$(addsuffix .py,oldest_kubectl vet story install_order helm \
-	bindings admission versions commands policies rights))
+	bindings admission versions commands policies rights gateway gateway_clients gateway_comparison \
+	gateway_fences gateway_mine gateway_rbac gateway_retained lcluster_objects lclusters))
 
 # Images set it; each process would compile anew what it imports.
 unexport PYTHONDONTWRITEBYTECODE
