@@ -29,7 +29,7 @@ from tests.e2e.support.gateway import (
 )
 from tests.e2e.support.kubelet import node, run_pod
 from tests.e2e.support.people import People
-from tests.e2e.support.versions import MARKED_VOLUMES
+from tests.e2e.support.versions import MARKED_VOLUMES, RESIZE
 from tests.e2e.support.waiting import eventually
 
 HERE = "shelf"
@@ -425,6 +425,7 @@ def test_an_eviction_heeds_the_budget_and_deletes(alice: Resident, cluster: Gate
     assert gone(alice.api, one)
 
 
+@RESIZE
 def test_a_pod_is_resized(alice: Resident, root: Api, pod: str) -> None:
     one = ns_path(HERE, "pods", pod)
 

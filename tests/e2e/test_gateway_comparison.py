@@ -25,7 +25,7 @@ from tests.e2e.support.api import (
 from tests.e2e.support.comparison import Comparison
 from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters
 from tests.e2e.support.people import People
-from tests.e2e.support.versions import WATCH_LIST, is_since
+from tests.e2e.support.versions import NEW_WORDS, WATCH_LIST, is_since, serves
 from tests.e2e.support.waiting import eventually
 
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -398,6 +398,7 @@ def ask_about_custom_resources(clusters: Comparison, plain: Api, inside: Api) ->
     ask("DELETE", one)
 
 
+@NEW_WORDS
 def test_requests_have_the_answers_of_a_plain_cluster(
     clusters: Comparison, cluster: GatewayCluster, alice: Api
 ) -> None:
@@ -553,7 +554,7 @@ def of_one_form(accept: str, body: bytes) -> object:
     "path",
     [
         "/api/v1/nodes",
-        "/apis/networking.k8s.io/v1/ipaddresses",
+        *(["/apis/networking.k8s.io/v1/ipaddresses"] if serves("IPAddress") else []),
         "/apis/apiregistration.k8s.io/v1/apiservices",
     ],
 )

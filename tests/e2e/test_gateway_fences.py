@@ -37,7 +37,7 @@ from tests.e2e.support.api import (
 )
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, Cluster
 from tests.e2e.support.instances import CHART
-from tests.e2e.support.versions import DEVICES, serves
+from tests.e2e.support.versions import DEVICES, serves, since
 from tests.e2e.support.waiting import eventually
 
 GATEWAY = f"system:serviceaccount:{RELEASE_NAMESPACE}:lnamespace-gateway"
@@ -690,7 +690,11 @@ def test_a_stolen_gateway_gives_no_tenant_power_over_others(gateway: Api, case: 
                 "spec": {},
             },
         ),
-        (f"{NETWORKING}/servicecidrs", own("c", spec={"cidrs": ["10.99.0.0/16"]})),
+        pytest.param(
+            f"{NETWORKING}/servicecidrs",
+            own("c", spec={"cidrs": ["10.99.0.0/16"]}),
+            marks=since("1.33", "ServiceCIDRs"),
+        ),
     ],
 )
 def test_a_stolen_gateway_writes_no_other_kind(gateway: Api, where: str, body: Object) -> None:

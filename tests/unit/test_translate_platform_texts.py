@@ -1,6 +1,7 @@
 """Refusals of the platform's policies and webhooks name none of its parts."""
 
 import pytest
+from lnamespace.translate.names.webhook_routes import TenantWebhook
 from lnamespace.translate.objects.texts import text_down
 
 from tests.unit.support.translation import ACME
@@ -48,3 +49,25 @@ def test_what_is_said_of_a_tenants_own_webhook_stays() -> None:
     url = f"https://{ROUTE.service.host}:443/x"
     text = f'failed calling webhook "a": failed to call webhook: Post "{url}": refused'
     assert text_down(ACME, text).endswith("refused")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'no endpoints available for service "{}"',
+        'no service port 443 found for service "{}"',
+        'service "{}" not found',
+        'endpoints "{}" not found',
+    ],
+)
+def test_a_gateway_that_is_away_is_not_named(said: str) -> None:
+    """Kubernetes 1.30 named the Endpoints of the platform's Service to the tenant."""
+    url = (
+        f"https://{ROUTE.service.host}:443{ROUTE.path_of(TenantWebhook('acme-hooks', 'hook', 443))}"
+    )
+    head = 'failed calling webhook "a": failed to call webhook: Post '
+    text = f'{head}"{url}?timeout=10s": {said.format(ROUTE.service.name)}'
+    whole = f'{head}"https://hook.hooks.svc:443?timeout=10s": the gateway does not answer'
+    assert text_down(ACME, text) == whole
+    other = f'{head}"{url}": {said.format("another")}'
+    assert text_down(ACME, other).endswith(said.format("another"))

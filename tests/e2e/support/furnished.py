@@ -118,6 +118,8 @@ def release_volumes(admin: Api) -> None:
     come back may still refuse.
     """
     for path, finalizer in PROTECTED.items():
+        if "volumeattributesclasses" in path and not serves("VolumeAttributesClass"):
+            continue
         for item in admin.items(path):
             metadata = item["metadata"]
             if "deletionTimestamp" in metadata and finalizer in metadata.get("finalizers", ()):

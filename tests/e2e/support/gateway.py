@@ -24,6 +24,7 @@ from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, Cluste
 from tests.e2e.support.commands import Result, environment, run
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.processes import Controller, Process, Webhook, free_port
+from tests.e2e.support.versions import is_since
 from tests.e2e.support.waiting import eventually
 
 GATEWAY_ACCOUNT = "lnamespace-gateway"
@@ -288,6 +289,14 @@ def publish(api: Api, namespace: str, service: str, name: str, port: int) -> Non
         "ports": [{"name": name, "port": port, "protocol": "TCP"}],
     }
     api.create(slices, body)
+    if not is_since("1.33"):
+        # The API server itself goes by Endpoints there.
+        subset = {
+            "addresses": [{"ip": machine_address()}],
+            "ports": [{"name": name, "port": port}],
+        }
+        made = {"metadata": {"name": service}, "subsets": [subset]}
+        api.create(ns_path(namespace, "endpoints"), made)
 
 
 def publish_pod(admin: Api, namespace: str, service: str, name: str, port: int) -> None:

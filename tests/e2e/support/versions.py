@@ -6,6 +6,8 @@ import pytest
 from controlplane.versions import release
 
 _KINDS = {
+    "IPAddress": "1.33",
+    "ServiceCIDR": "1.33",
     "DeviceClass": "1.34",
     "ResourceClaim": "1.34",
     "ResourceClaimTemplate": "1.34",
@@ -37,6 +39,8 @@ def _number(minor: str) -> tuple[int, ...]:
     return tuple(map(int, minor.split(".")))
 
 
+NEW_WORDS = since("1.33", "the words of refusals that the gateway has too")
+RESIZE = since("1.33", "pods that are resized")
 POD_GATEWAY = since("1.36", "pods have the gateway as their API server")
 MARKED_VOLUMES = since("1.36", "volumes have a mark of their LCluster")
 WATCH_LIST = since("1.34", "watches that begin with a list")

@@ -15,6 +15,16 @@ _PARTS = re.compile(
 )
 
 
+_NO_ENDPOINTS = (
+    "(?:no (?:endpoints available|service port [0-9]+ found) for service|service|endpoints)"
+)
+_NO_ANSWER = "the gateway does not answer"
+"""Instead of what the API server says of a Service without pods: k8s.io/apiserver/pkg/util/proxy.
+
+The gateway's Service is called so where the gateway is away, by the name that the platform gave it.
+"""
+
+
 @dataclass(frozen=True)
 class GatewayService:
     """The gateway's Service for the API server's calls to webhooks of tenants."""
@@ -120,5 +130,8 @@ class WebhookRoute:
         host = rf"{re.escape(self.service.host)}(?::[0-9]+)?"
         url = rf"{host}/{PATH}/[a-z0-9]+/[0-9a-f]+/([a-z0-9-]+)/([a-z0-9-]+)/([0-9]+)"
         text = re.sub(url, r"\2.\1.svc:\3", text)
+        text = re.sub(
+            rf"{_NO_ENDPOINTS} \"{re.escape(self.service.name)}\"( not found)?", _NO_ANSWER, text
+        )
         # Kubernetes cuts long texts: a path that is cut is removed.
         return re.sub(rf"{host}(/{PATH}/[^\s\"]*)?", "webhook", text)
