@@ -275,6 +275,38 @@ def ask_about_cluster_scoped_objects(clusters: Comparison) -> None:
     ask("GET", class_)
 
 
+def ask_about_refused_values(clusters: Comparison) -> None:
+    """Ask for what is refused with the value, or the whole object, in the text.
+
+    A role that a binding should have instead was ``inert:compared-other``.
+    """
+    ask = clusters.ask
+    for collection, body, change in (
+        ("/apis/node.k8s.io/v1/runtimeclasses", {"handler": "h"}, {"handler": "other"}),
+        (
+            f"{HERE}/persistentvolumeclaims",
+            {
+                "spec": {
+                    "storageClassName": "same",
+                    "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "1Gi"}},
+                }
+            },
+            {"spec": {"storageClassName": "other", "volumeName": "pv"}},
+        ),
+    ):
+        ask("POST", collection, {"metadata": {"name": "refused"}, **body})
+        ask("PATCH", f"{collection}/refused", change, MERGE)
+        ask("DELETE", f"{collection}/refused")
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole"}
+    bindings, named = f"{RBAC}/clusterrolebindings", {"metadata": {"name": "same"}}
+    ask("POST", bindings, {**named, "roleRef": {**role, "name": "same"}})
+    ask("PUT", f"{bindings}/same", {**named, "roleRef": {**role, "name": "other"}})
+    ask("POST", bindings, {**named, "roleRef": {**role, "name": "a/b"}})
+    ask("DELETE", f"{bindings}/same")
+    ask("PATCH", HERE, {"metadata": {"name": "zz"}}, MERGE)
+
+
 def ask_about_own_names(clusters: Comparison) -> None:
     """Ask about objects in a namespace that are named as the LCluster is, as teams name theirs."""
     ask, own = clusters.ask, {"metadata": {"name": "compared-x"}}
@@ -412,6 +444,7 @@ def test_requests_have_the_answers_of_a_plain_cluster(
     ask_about_workloads(clusters)
     ask_about_policies(clusters)
     ask_about_cluster_scoped_objects(clusters)
+    ask_about_refused_values(clusters)
     ask_about_own_names(clusters)
     ask_about_managers(clusters)
     ask_about_webhooks(clusters)

@@ -502,3 +502,12 @@ async def test_what_nobody_asked_for_is_no_answer_to_the_next_request() -> None:
     async with answering(whole(b"first") + whole(b"forged"), whole(b"second")) as pool:
         assert await (await pool.send("POST", "/proxy", ())).read() == b"first"
         assert await (await pool.send("GET", "/tokenreviews", ())).read() == b"first"
+
+
+async def test_nothing_else_than_to_go_on_may_be_expected() -> None:
+    """It was answered by 100 Continue, and the request carried out."""
+    async with serving() as port:
+        head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nExpect: %b\r\n\r\n"
+        assert (await exchange_raw(port, head % b"foo")).startswith(b"HTTP/1.1 417 ")
+        answer = await exchange_raw(port, head % b"100-continue" + b"a")
+        assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 ")

@@ -378,6 +378,21 @@ def test_the_error_of_a_watch_is_a_status() -> None:
     assert event("configmaps", "ERROR", expired)["object"] == expired
 
 
+@pytest.mark.parametrize(
+    ("plural", "path", "value"),
+    [
+        ("storageclasses", "provisioner", "x.example.com/z"),
+        ("ingressclasses", "spec.controller", "c.example.com/d"),
+        ("resourceslices", "spec.driver", "d.example.com"),
+    ],
+)
+def test_a_refused_value_of_a_confined_field_is_the_tenants(
+    plural: str, path: str, value: str
+) -> None:
+    text = f'{path}: Invalid value: "{{}}{value}": field is immutable'
+    assert down(plural, failure(text.format("acme-"))) == failure(text.format(""))
+
+
 def test_a_scale_has_the_metadata_of_its_object() -> None:
     scale = {"kind": "Scale", "apiVersion": "autoscaling/v1", "spec": {"replicas": 2}}
     shown = down("deployments", scale | named("d", "acme-prod"), subresource="scale")

@@ -23,7 +23,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         (f"{PROTOBUF},{JSON}", JSON, JSON),
         (PROTOBUF, PROTOBUF, JSON),
         (YAML, YAML, JSON),
-        (f"{YAML}, {JSON}", JSON, JSON),
+        (f"{YAML}, {JSON}", YAML, JSON),
         (f"{TABLE},{JSON}", JSON, f"{JSON};as=Table;g=meta.k8s.io;v=v1, {JSON}"),
         (f"text/html, {JSON};q=0.5", JSON, JSON),
         (
@@ -92,3 +92,17 @@ def test_what_is_asked_and_never_kept_has_no_table() -> None:
 def test_a_watch_has_no_yaml() -> None:
     with pytest.raises(Refused):
         encoding_of(ResourceRequest("watch", PODS, "v1"), YAML)
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        (f"{YAML}, {JSON}", YAML),
+        (f"{JSON};q=0.5, {YAML};q=0.9", YAML),
+        (f"{JSON}, {YAML}", JSON),
+        (f"{YAML};q=0.5, */*", JSON),
+    ],
+)
+def test_who_prefers_yaml_has_it_but_for_watches(accept: str, media_type: str) -> None:
+    assert encoding_of(ResourceRequest("list", PODS, "v1"), accept).media_type == media_type
+    assert encoding_of(ResourceRequest("watch", PODS, "v1"), accept).media_type == JSON

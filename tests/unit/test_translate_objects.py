@@ -510,6 +510,16 @@ def test_a_cluster_role_binding_grants_nothing_upstream(role: str, stored: str) 
     assert down("clusterrolebindings", upstream) == own
 
 
+def test_a_cluster_role_binding_of_a_role_is_refused_in_kubernetes_words() -> None:
+    """The API server said of the LCluster's account: Namespace parameter required."""
+    with pytest.raises(Refused) as refused:
+        up("clusterrolebindings", {"roleRef": {"kind": "Role", "name": "r"}})
+    assert refused.value.status.code == 422
+    assert refused.value.status.message.endswith(
+        'roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"'
+    )
+
+
 def test_an_object_with_a_published_name_exists_already() -> None:
     with pytest.raises(Refused) as refused:
         up("clusterroles", {"metadata": {"name": "admin"}}, "create")

@@ -44,6 +44,29 @@ from tests.unit.support.translation import ACME, TYPES, down
         ("Key: /registry/configmaps/acme-prod/c, x", "Key: /registry/configmaps/prod/c, x"),
         ("Key: /registry/clusterroles/acme-r, x", "Key: /registry/clusterroles/r, x"),
         (
+            'roleRef: Invalid value: {"Kind":"ClusterRole","Name":"inert:acme-other"}: cannot',
+            'roleRef: Invalid value: {"Kind":"ClusterRole","Name":"other"}: cannot',
+        ),
+        ('"inert:acme-a/b": may not contain', '"a/b": may not contain'),
+        (
+            '-"VolumeName": "acme-pv", "StorageClassName": "acme-s", "PriorityClassName": "acme-p"',
+            '-"VolumeName": "pv", "StorageClassName": "s", "PriorityClassName": "p"',
+        ),
+        ('csi: {Driver: "acme-a.example.com", VolumeHandle', None),
+        (
+            r'"metadata\":{\"name\":\"acme-x\",\"namespace\":\"acme-prod\"}',
+            r'"metadata\":{\"name\":\"acme-x\",\"namespace\":\"prod\"}',
+        ),
+        ('secret-namespace":"acme-other"}: field is immutable', None),
+        (
+            "the name of the object (acme-zz) does not match the name on the URL (acme-prod)",
+            "the name of the object (zz) does not match the name on the URL (prod)",
+        ),
+        (
+            "namespace of the object (acme-z) does not match the namespace on the request (acme-p)",
+            "namespace of the object (z) does not match the namespace on the request (p)",
+        ),
+        (
             "Key: /registry/acme-example.com/widgets/acme-prod/w",
             "Key: /registry/example.com/widgets/prod/w",
         ),
@@ -51,6 +74,11 @@ from tests.unit.support.translation import ACME, TYPES, down
 )
 def test_a_name_of_the_tenant_loses_its_prefix(upstream: str, shown: str | None) -> None:
     assert text_down(ACME, upstream) == (shown or upstream.replace("acme-", ""))
+
+
+def test_the_name_of_a_namespaced_object_is_its_own() -> None:
+    text = "the name of the object (acme-api) does not match the name on the URL (acme-web)"
+    assert text_down(ACME, text, namespace="acme-prod") == text
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,9 @@ class Forwarder:
             if call.preconditions:
                 body = with_preconditions(media_type_of(content_type), body, call.preconditions)
             headers = (*headers, ("content-type", content_type))
+        elif content_type := sent.value("content-type"):
+            # By it the API server tells that an empty patch is one.
+            headers = (*headers, ("content-type", content_type))
         manager = manager_of(sent.value("user-agent"), sent.value("content-type"))
         target = upstream_target(call.request, call.view, default_manager=manager)
         send = partial(self.upstream.send, sent.method, target, call.identity, headers, body)

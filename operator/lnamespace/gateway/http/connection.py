@@ -160,8 +160,11 @@ class ClientConnection(asyncio.Protocol):
         self._grow(len(name) + len(value) + _HEADER)
 
     def on_headers_complete(self) -> None:
-        """Answer ``Expect: 100-continue``."""
-        if any(key == "expect" for key, _ in self._headers):
+        """Answer ``Expect: 100-continue``, and refuse to be expected anything else."""
+        expected = [value.lower() for key, value in self._headers if key == "expect"]
+        if expected and expected != ["100-continue"]:
+            raise _Unacceptable(417, "ExpectationFailed", "Expect is for 100-continue")
+        if expected:
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, part: bytes) -> None:
@@ -170,9 +173,11 @@ class ClientConnection(asyncio.Protocol):
         self._body_size += len(part)
         if self._body_size > self._limits.body:
             why = f"Request entity too large: limit is {self._limits.body}"
-            raise _TooLarge(413, "RequestEntityTooLarge", why)
+            raise _Unacceptable(413, "RequestEntityTooLarge", why)
         if not self._server.hold(self, len(part)):
-            raise _TooLarge(503, "ServiceUnavailable", "too many bodies are arriving; try again")
+            raise _Unacceptable(
+                503, "ServiceUnavailable", "too many bodies are arriving; try again"
+            )
         self._body.append(part)
 
     def on_message_complete(self) -> None:
@@ -214,11 +219,11 @@ class ClientConnection(asyncio.Protocol):
                 self._early.append(rest)
         except httptools.HttpParserError as error:
             cause = error.__context__
-            if isinstance(cause, _TooLarge):
+            if isinstance(cause, _Unacceptable):
                 self._refuse(cause.status)
             else:
                 self._refuse(ApiStatus(400, "BadRequest", "this is not a request of HTTP/1.1"))
-        except _TooLarge as error:
+        except _Unacceptable as error:
             self._refuse(error.status)
 
     def _refuse(self, status: ApiStatus) -> None:
@@ -324,14 +329,14 @@ class ClientConnection(asyncio.Protocol):
         return self.task is None
 
 
-class _TooLarge(Exception):
+class _Unacceptable(Exception):
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
         self.status = ApiStatus(code, reason, message)
 
 
-def _headers_too_large() -> _TooLarge:
-    return _TooLarge(431, "RequestHeaderFieldsTooLarge", "the headers are too large")
+def _headers_too_large() -> _Unacceptable:
+    return _Unacceptable(431, "RequestHeaderFieldsTooLarge", "the headers are too large")
 
 
 def _keeps(request: HttpRequest) -> bool:

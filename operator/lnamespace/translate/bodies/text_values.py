@@ -6,13 +6,18 @@ words: some have the keys of the schema and some those of Go, such as ``"Kind":"
 
 import json
 import re
+from collections.abc import Callable, Iterator
+from functools import partial, reduce
 from itertools import islice
 from typing import Any
 
 from msgspec import DecodeError, Raw
 from msgspec.json import encode
 
+from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.catalogue import rule_at
+from lnamespace.translate.objects.confinement.kinds import rules_of
+from lnamespace.translate.objects.confinement.rules import Mapped, Path
 from lnamespace.translate.objects.plans import FieldRule, Foreign, Scope
 
 _OPINION = re.compile(r"(?:Invalid value|Not found|Duplicate value|Unsupported value): (?=\")")
@@ -40,10 +45,11 @@ def values_down(text: str, plan: FieldRule, scope: Scope, field: str = "") -> st
             continue
         before = text[max(0, found.start() - _LONGEST_PATH) : found.start()]
         path = field if not before else named[1] if (named := _PATH.search(before)) else ""
-        rule = rule_at(plan, _steps(path)) if path else None
-        value = _value(text[found.end() : found.end() + _LONGEST_VALUE]) if rule else ""
-        if rule and value:
-            shown += text[start : found.end()], _spelled(value, rule, scope)
+        rules = [*_rules(plan, _steps(path), scope)] if path else []
+        value = _value(text[found.end() : found.end() + _LONGEST_VALUE]) if rules else ""
+        if value:
+            spelled = reduce(lambda each, rule: rule(each), rules, value)
+            shown += text[start : found.end()], spelled
             start = found.end() + len(value)
     return "".join((*shown, text[start:]))
 
@@ -59,6 +65,26 @@ def _value(text: str) -> str:
     except (ValueError, RecursionError):
         return ""
     return text[:end]
+
+
+def _rules(plan: FieldRule, steps: tuple[str, ...], scope: Scope) -> Iterator[Callable[[str], str]]:
+    """Yield what translates the JSON of the value at a path."""
+    if rule := rule_at(plan, steps):
+        yield lambda value: _spelled(value, rule, scope)
+    for confined in rules_of(scope.resource):
+        if isinstance(confined, Mapped) and _is_at(confined.path, steps):
+            yield partial(_unconfined, confined, scope.view)
+
+
+def _is_at(path: Path, steps: tuple[str, ...]) -> bool:
+    return len(path) == len(steps) and all(
+        key in ("*", step) for key, step in zip(path, steps, strict=True)
+    )
+
+
+def _unconfined(rule: Mapped, view: View, value: str) -> str:
+    below = json.loads(value)
+    return json.dumps(rule.down(below, view)) if isinstance(below, str) else value
 
 
 def _spelled(value: str, rule: FieldRule, scope: Scope) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.plans import (
     Encoded,
@@ -24,7 +25,9 @@ from lnamespace.translate.objects.spellings import (
     NAMESPACE,
     OWNER_VERSION,
 )
+from lnamespace.translate.protocol.quoting import go_quote
 from lnamespace.translate.protocol.resources import ResourceType, ServingPolicy
+from lnamespace.translate.protocol.status import Cause, Refused, invalid
 
 INERT = "inert:"
 """The prefix of names of ClusterRoles that cannot exist: a binding to one grants nothing.
@@ -211,8 +214,10 @@ class RoleRefPlan(Leaf):
     def up(self, value: Any, scope: Scope) -> Any:
         """Return a role reference in upstream spelling."""
         role = object_of(value)
-        name = _text(role or {}, "name")
-        if role is None or not name or (_text(role, "kind") == "Role" and not self.inert):
+        name, kind = _text(role or {}, "name"), _text(role or {}, "kind")
+        if self.inert and kind not in ("", "ClusterRole"):
+            raise _no_cluster_role(kind)
+        if role is None or not name or kind == "Role":
             return value if role is None else role
         role["name"] = (INERT if self.inert else "") + scope.view.name_up(CLUSTER_ROLE, name)
         return role
@@ -226,6 +231,13 @@ class RoleRefPlan(Leaf):
         name = name.removeprefix(INERT) if self.inert else name
         role["name"] = scope.view.name_down(CLUSTER_ROLE, name) or name
         return role
+
+
+def _no_cluster_role(kind: str) -> Refused:
+    """Return the API server's refusal: for an LCluster's account it has words about itself."""
+    message = f'Unsupported value: {go_quote(kind)}: supported values: "ClusterRole"'
+    cause = Cause("FieldValueNotSupported", message, "roleRef.kind")
+    return invalid(RBAC, "ClusterRoleBinding", "", [cause])
 
 
 def refuse_foreign_claim(value: Any, scope: Scope) -> None:

@@ -21,10 +21,10 @@ _AT_MOST = 256
 """The most names of a text that are translated."""
 _BETWEEN = (
     r"""(?:"?,\s?"[nN]ame":\s?"|, namespace: [^,\s]*, name: """
-    r"""|["'\])]{0,2}[\s:=/]{1,2}"""
-    r"""(?:(?:object |resource )?(?:with )?named?[\s:=]{1,2})?["'`\[(]{0,2})"""
+    r"""|["'\])\\]{0,3}[\s:=/]{1,2}"""
+    r"""(?:(?:object |resource )?(?:with )?named?[\s:=]{1,2})?["'`\[(\\]{0,3})"""
 )
-"""The text between a kind and a name: ``"x"``, ``/x``, ``with name x``, ``: "x"``."""
+"""The text between a kind and a name: ``"x"``, ``/x``, ``with name x``, ``: "x"``, ``\\":\\"x``."""
 _KIND = re.compile(
     rf"(?:\b([A-Za-z]+) )?(?<![\w.-])([A-Za-z][\w.-]*(?:/[\w.]+/[A-Z]\w+)?){_BETWEEN}$"
 )
@@ -33,9 +33,15 @@ _OTHER_WORDS = re.compile(
     r"|requested volume \"|\b(?:at|de)tach(?:volume\.\w+ failed| error) for volume \""
     r"|\bobject \(/"  # of a server-side apply: no namespace, a slash and the name
     r"|admissionpolicy '[^']*' with binding '|\b(?:in|api) (?:group|version) \"?"
-    r"|\b(?:priority|volumeattributes)class (?:not)?in \[(?:[^\]\s]+ )*)$"
+    r"|\b(?:priority|volumeattributes)class (?:not)?in \[(?:[^\]\s]+ )*"
+    # Fields of an object as Go and JSON print them.
+    r"|(?:secret-?namespace|\bdriver|\bvolumename|\b(?:storage|priority|runtime|ingress)classname)"
+    r"[\\\"]*: ?[\\\"]*"
+    r"|\bnamespace o(?:f the (?:provided )?object|n the (?:request|url)) \()$"
 )
 """Other texts before a name with the prefix, in messages of Kubernetes."""
+_OBJECT_AND_URL = re.compile(r"\bname o(?:f the object|n the URL) \($")
+"""Before the names of a cluster-scoped object that is written at the path of another one."""
 _IMAGE = re.compile(r"""image ["'`]?$""")
 _BEGINS = tuple(" \t\n\"'`([{<=,:;|")
 """Characters before a word; a name may also begin a text."""
@@ -99,6 +105,8 @@ class _Occurrence:
         """Return whether it follows a kind whose names have the prefix."""
         if _OTHER_WORDS.search(self.before):
             return True
+        if _OBJECT_AND_URL.search(self.before):
+            return not self.request_namespace
         found = _KIND.search(self.before)
         if found is None:
             return False

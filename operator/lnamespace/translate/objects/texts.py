@@ -14,6 +14,7 @@ from lnamespace.translate.objects.confinement.volumes import empty_class
 from lnamespace.translate.objects.keys import private_domain
 from lnamespace.translate.objects.plans import Leaf, Scope, object_of, text_of
 from lnamespace.translate.objects.platform_texts import without_platform
+from lnamespace.translate.objects.references import INERT
 from lnamespace.translate.objects.text_names import names_down
 
 _CLUSTERS = "lnamespace-clusters"
@@ -41,6 +42,7 @@ def text_down(view: View, text: str, group: str = "", namespace: str = "") -> st
     text = identities_down(view, text)
     if view.tenant not in text:
         return text
+    text = text.replace(INERT + view.prefix, "")
     text = text.replace(f'"{empty_class(view)}"', '""')
     if (own := f"{private_domain(view)}/") in text:
         text = re.sub(rf"(?<![\w.-]){own}", "", text.replace(f".{own}", "/"))

@@ -1,7 +1,8 @@
 """The encoding of an answer with objects, by the header Accept.
 
-The API server is always asked for JSON. A client is answered in protobuf or YAML only if it does
-not accept JSON, in which the objects are translated; metadata alone also if it prefers protobuf.
+The API server is always asked for JSON. A client is answered in protobuf only if it does not accept
+JSON, in which the objects are translated; metadata alone also if it prefers protobuf. YAML is for
+people: who prefers it has it.
 """
 
 from collections.abc import Iterator
@@ -84,6 +85,8 @@ def _served(verb: str, clauses: list[AcceptClause], *, custom: bool) -> Iterator
     """Yield the encodings of an answer, the preferred one first."""
     if verb in _READ and clauses and _is_metadata(clauses[0]):
         yield PROTOBUF
+    if verb != "watch" and clauses and clauses[0].sub != "*" and clauses[0].covers(YAML):
+        yield YAML
     yield JSON
     if not custom:
         # Custom resources are not in the table of Kubernetes' own types.
