@@ -1,5 +1,6 @@
 """Quantities as numbers, what refusals say, and which changes of a ResourceQuota matter."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from lnamespace.controller.lclusters.share_quotas import (
     ShareDemand,
     affects_shares,
     read_share_quota,
+    unchanged_test,
 )
 from lnamespace.gateway.tenants.totals import TenantTotals, read_used
 from lnamespace.model.lcluster import NamespaceShare
@@ -156,6 +158,35 @@ def test_each_demand_lasts_for_its_own_time() -> None:
     now[0] = 30
     assert not demand.of("acme-a")
     assert not demand.any_with("acme-")
+
+
+def test_a_quota_is_written_if_nobody_has_lowered_it() -> None:
+    """Its version changes with each object under it: then a share was not moved for seconds."""
+    names = Names()
+    quota = CachedShareQuota(("acme-a", "lcluster"), 7, "u", 3, {}, {}, {})
+    path = f"/metadata/annotations/{names.share_annotation.replace('/', '~1')}"
+    assert unchanged_test(quota, names) == {"op": "test", "path": path, "value": "3"}
+    unmarked = msgspec.structs.replace(quota, generation=-1)
+    version = {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
+    assert unchanged_test(unmarked, names) == version
+
+
+@pytest.mark.parametrize("text", ["007", "-1", "1" * 5000, "x", "", "\u0663"])
+def test_a_generation_that_nobody_writes_is_none(text: str) -> None:
+    names = Names()
+    annotations = {names.share_annotation: text}
+    meta = {"name": "lcluster", "resourceVersion": "7", "annotations": annotations}
+    assert read_share_quota(msgspec.json.encode({"metadata": meta}), names).generation == -1
+
+
+@pytest.mark.parametrize("amount", ["9" * 100_000 + "z", "9" * 1_100_000, "." * 9999, "9" * 4000])
+def test_a_refusal_that_somebody_invents_takes_no_time(amount: str) -> None:
+    """10,000 digits stopped the controller for seconds, and a million ended it."""
+    text = f"exceeded quota: lcluster, requested: pods={amount}, used: pods=1, limited: pods=1"
+    started = time.process_time()
+    refusal = read_refusal(text)
+    assert time.process_time() - started < 1
+    assert refusal is None or refusal.wanted == {}
 
 
 def test_a_tenant_that_asks_for_each_amount_fills_no_memory() -> None:

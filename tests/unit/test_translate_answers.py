@@ -393,6 +393,14 @@ def test_a_refused_value_of_a_confined_field_is_the_tenants(
     assert down(plural, failure(text.format("acme-"))) == failure(text.format(""))
 
 
+def test_the_names_of_an_object_at_the_path_of_another_are_those_of_its_kind() -> None:
+    text = "the name of the object ({0}zz) does not match the name on the URL ({0}prod)"
+    shown = down("namespaces", failure(text.format("acme-")))
+    assert shown["message"] == text.format("")
+    own = failure(text.format("acme-"))
+    assert down("deployments", own) == own
+
+
 def test_a_scale_has_the_metadata_of_its_object() -> None:
     scale = {"kind": "Scale", "apiVersion": "autoscaling/v1", "spec": {"replicas": 2}}
     shown = down("deployments", scale | named("d", "acme-prod"), subresource="scale")

@@ -49,19 +49,14 @@ from tests.unit.support.translation import ACME, TYPES, down
         ),
         ('"inert:acme-a/b": may not contain', '"a/b": may not contain'),
         (
-            '-"VolumeName": "acme-pv", "StorageClassName": "acme-s", "PriorityClassName": "acme-p"',
-            '-"VolumeName": "pv", "StorageClassName": "s", "PriorityClassName": "p"',
+            '"VolumeName": "acme-pv", "StorageClassName": "acme-s", "PriorityClassName": "acme-p"',
+            '"VolumeName": "pv", "StorageClassName": "s", "PriorityClassName": "p"',
         ),
-        ('csi: {Driver: "acme-a.example.com", VolumeHandle', None),
         (
             r'"metadata\":{\"name\":\"acme-x\",\"namespace\":\"acme-prod\"}',
             r'"metadata\":{\"name\":\"acme-x\",\"namespace\":\"prod\"}',
         ),
         ('secret-namespace":"acme-other"}: field is immutable', None),
-        (
-            "the name of the object (acme-zz) does not match the name on the URL (acme-prod)",
-            "the name of the object (zz) does not match the name on the URL (prod)",
-        ),
         (
             "namespace of the object (acme-z) does not match the namespace on the request (acme-p)",
             "namespace of the object (z) does not match the namespace on the request (p)",
@@ -76,9 +71,20 @@ def test_a_name_of_the_tenant_loses_its_prefix(upstream: str, shown: str | None)
     assert text_down(ACME, upstream) == (shown or upstream.replace("acme-", ""))
 
 
-def test_the_name_of_a_namespaced_object_is_its_own() -> None:
-    text = "the name of the object (acme-api) does not match the name on the URL (acme-web)"
-    assert text_down(ACME, text, namespace="acme-prod") == text
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the name of the object (acme-api) does not match the name on the URL (acme-web)",
+        "Failed to load JDBC driver: acme-postgres",
+        'spark driver: "acme-job-driver" failed',
+        '{"driver":"acme-nic","storageClassName":"acme-fast"}',
+        'FlexVolume: {Driver: "acme-corp/nfs"}',
+        'ScaleIO: {VolumeName: "acme-data"}',
+        "storageClassName: acme-fast",
+    ],
+)
+def test_a_name_that_may_be_the_tenants_own_stays(text: str) -> None:
+    assert text_down(ACME, text) == text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ REFUSAL_REASON = "FailedCreate"
 
 REQUEST_COMPONENT = "lcluster-gateway"
 """The source of such Events of the gateway, which repeats them while a request waits."""
+_LONGEST = 4096
+"""Characters of a refusal. Tenants write such texts too, of any length."""
 
 _REFUSAL = re.compile(
     rf"exceeded quota: {SHARE_QUOTA}, requested: (\S+), used: (\S+), limited: (\S+)"
@@ -33,7 +35,7 @@ class ShareRefusal:
 
 def read_refusal(message: str) -> ShareRefusal | None:
     """Parse the refusal of a share's ResourceQuota; None if the message is about something else."""
-    found = _REFUSAL.search(message)
+    found = _REFUSAL.search(message) if len(message) <= _LONGEST else None
     if found is None:
         return None
     requested, used, _ = (parse_amounts(_pairs(text)) for text in found.groups())

@@ -63,34 +63,45 @@ class FailedCreations:
 
     async def run(self) -> None:
         """Watch while there are totals, until cancelled."""
+        version = ""
         while True:
             await self._cache.totals.wait()
             try:
-                await self._watch()
+                version = await self._watch(version or await self._present_version())
             except ClusterError as error:
                 log.warning("watch failed", extra={"resource": EVENT.plural, "error": str(error)})
+                version = ""
             await asyncio.sleep(_PAUSE)
 
-    async def _watch(self) -> None:
-        """Watch the Events from now on: what failed before has been retried or given up."""
-        page = decode(_page, await self._client.list_metadata(EVENT.path(), limit="1"))
+    async def _present_version(self) -> str:
+        """Return the version of all Events: those before it say nothing about what waits now."""
+        page = await self._client.list_metadata(EVENT.path(), limit="1")
+        return decode(_page, page).metadata.resource_version
+
+    async def _watch(self, version: str) -> str:
+        """Watch the Events after a version; return the last one, or nothing if it is too old."""
         params = {
             "fieldSelector": f"reason={REFUSAL_REASON}",
-            "resourceVersion": page.metadata.resource_version,
+            "resourceVersion": version,
             "timeoutSeconds": str(_WATCH_SECONDS),
         }
         async with self._client.watch(EVENT.path(), **params) as lines:
             async for line in lines:
-                event = decode(_watch_event, line)
-                if event.type in {"ADDED", "MODIFIED"}:
-                    # Tenants write Events too: an odd one would end every watch.
-                    with suppress(Unreadable):
-                        self._note(decode(_event, event.object))
+                change = decode(_watch_event, line)
+                if change.type == "ERROR":
+                    return ""
+                # Tenants write Events too: an odd one would end every watch.
+                with suppress(Unreadable):
+                    event = decode(_event, change.object)
+                    version = event.metadata.resource_version
+                    if change.type in {"ADDED", "MODIFIED"}:
+                        self._note(event)
+        return version
 
     def _note(self, event: _Event) -> None:
         namespace = event.metadata.namespace
-        refusal = read_refusal(event.message)
         known = self._cache.ours(self._cache.get(tenant_of_name(namespace)))
-        if refusal and known and known.spec.quota:
+        refusal = read_refusal(event.message) if known and known.spec.quota else None
+        if known and refusal:
             key = TenantCluster(known.name)
             self._cache.note_demand(key, namespace, refusal, event.seconds)

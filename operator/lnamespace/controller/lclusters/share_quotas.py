@@ -1,8 +1,10 @@
 """The ResourceQuotas of shares as stored in the cluster, and the demand of refused requests."""
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -66,16 +68,33 @@ def read_share_quota(raw: bytes | msgspec.Raw, names: Names) -> CachedShareQuota
     """
     read = answers.decode(_decoder, raw)
     meta = read.metadata
-    generation = meta.annotations.get(names.share_annotation, "")
     return CachedShareQuota(
         (meta.namespace, meta.name),
         answers.version_of(meta.resource_version),
         meta.uid,
-        int(generation) if generation.isdecimal() else -1,
+        _generation(meta.annotations.get(names.share_annotation, "")),
         parse_amounts(read.spec.hard),
         parse_amounts(read.status.hard),
         parse_amounts(read.status.used),
     )
+
+
+def _generation(text: str) -> int:
+    return int(text) if re.fullmatch(r"0|[1-9][0-9]{0,17}", text) else -1
+
+
+def unchanged_test(found: CachedShareQuota, names: Names) -> dict[str, Any]:
+    """Return the test of a JSON patch that no controller has lowered the limit since it was read.
+
+    The resourceVersion changes with each object that is created under the quota: where many were
+    created, a share could not be moved for seconds.
+    """
+    if found.generation < 0:
+        path, value = "/metadata/resourceVersion", str(found.version)
+    else:
+        key = names.share_annotation.replace("/", "~1")
+        path, value = f"/metadata/annotations/{key}", str(found.generation)
+    return {"op": "test", "path": path, "value": value}
 
 
 def affects_shares(
@@ -109,8 +128,10 @@ class ShareDemand:
         until = self.clock() + seconds
         found = self._present(namespace)
         found |= {each: max(until, found.get(each, 0.0)) for each in refusal.wanted.items()}
+        now = self.clock()
+        alive = {k: each for k, each in self._demands.items() if max(each.values()) > now}
         latest = sorted(found, key=lambda each: found[each])[-_MOST_DEMANDS:]
-        self._demands[namespace] = {each: found[each] for each in latest}
+        self._demands = alive | {namespace: {each: found[each] for each in latest}}
 
     def of(self, namespace: str) -> Mapping[str, int]:
         """Return the limits that are in demand in a namespace."""

@@ -17,7 +17,11 @@ from lnamespace.controller.lclusters.division import (
 )
 from lnamespace.controller.lclusters.observation import LClusterObservation
 from lnamespace.controller.lclusters.resource import CachedLCluster, read_lcluster
-from lnamespace.controller.lclusters.share_quotas import CachedShareQuota, read_share_quota
+from lnamespace.controller.lclusters.share_quotas import (
+    CachedShareQuota,
+    read_share_quota,
+    unchanged_test,
+)
 from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NotFound
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import RESOURCE_QUOTA
@@ -162,7 +166,7 @@ class ShareWriter:
         marks = self._marks(lcluster, namespace)
         operations: list[dict[str, Any]] = [
             {"op": "test", "path": "/metadata/uid", "value": found.uid},
-            self._unchanged(found),
+            unchanged_test(found, self.conventions.names),
             {"op": "add", "path": "/spec/hard", "value": namespace.share.limits},
         ]
         operations += [
@@ -175,25 +179,6 @@ class ShareWriter:
         except NotFound as error:
             self.cache.share_quotas.forget(found.key, found.version)
             raise Conflict("deleted while it was being changed", status=404) from error
-
-    def _unchanged(self, found: CachedShareQuota) -> dict[str, Any]:
-        """Return the test that no controller has lowered the limit since it was read.
-
-        The resourceVersion changes with each object that is created under the quota: where many
-        were created, a share could not be moved for seconds.
-        """
-        if found.generation < 0:
-            return {
-                "op": "test",
-                "path": "/metadata/resourceVersion",
-                "value": str(found.version),
-            }
-        key = self.conventions.names.share_annotation.replace("/", "~1")
-        return {
-            "op": "test",
-            "path": f"/metadata/annotations/{key}",
-            "value": str(found.generation),
-        }
 
     def _marks(self, lcluster: LCluster, namespace: SharedNamespace) -> dict[str, Any]:
         names = self.conventions.names

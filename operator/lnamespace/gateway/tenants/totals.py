@@ -37,8 +37,8 @@ from lnamespace.translate.protocol.media_types import JSON
 _PAUSE = 0.1
 _SECONDS = 5.0
 """How long a request waits for a share. Moving one takes the controller some tenths of a second."""
-_ASK_AGAIN = 1.0
-"""The controller keeps a share for a request of the gateway for twice this time."""
+_ASK_AGAIN = 0.5
+"""Seconds after which a request asks again: others may have used what was moved for it."""
 
 Answer = tuple[UpstreamResponse, bytes]
 
@@ -126,7 +126,7 @@ async def send_within_total(
     ClusterError
         The API server does not answer.
     """
-    until, asked, wanted = time.monotonic() + _SECONDS, 0.0, dict[str, int]()
+    until, asked = time.monotonic() + _SECONDS, 0.0
     while True:
         response = await send()
         body = await response.read(call.share.hold)
@@ -138,10 +138,9 @@ async def send_within_total(
             answer = msgspec.json.decode(body)
             answer["message"] = totals.refusal_message(message, refusal)
             return response, msgspec.json.encode(answer)
-        # Another request of the namespace may have used what was moved for this one.
-        if wanted != refusal.wanted or time.monotonic() > asked + _ASK_AGAIN:
+        if time.monotonic() > asked + _ASK_AGAIN:
             await _ask(upstream, call, message)
-            asked, wanted = time.monotonic(), refusal.wanted
+            asked = time.monotonic()
         await asyncio.sleep(_PAUSE)
 
 

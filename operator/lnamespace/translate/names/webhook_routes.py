@@ -16,7 +16,7 @@ _PARTS = re.compile(
 
 
 _NO_ENDPOINTS = (
-    "(?:no (?:endpoints available|service port [0-9]+ found) for service|service|endpoints)"
+    r"\b(?:no (?:endpoints available|service port [0-9]+ found) for service|service|endpoints)"
 )
 _NO_ANSWER = "the gateway does not answer"
 """Instead of what the API server says of a Service without pods: k8s.io/apiserver/pkg/util/proxy.

@@ -34,14 +34,12 @@ _OTHER_WORDS = re.compile(
     r"|\bobject \(/"  # of a server-side apply: no namespace, a slash and the name
     r"|admissionpolicy '[^']*' with binding '|\b(?:in|api) (?:group|version) \"?"
     r"|\b(?:priority|volumeattributes)class (?:not)?in \[(?:[^\]\s]+ )*"
-    # Fields of an object as Go and JSON print them.
-    r"|(?:secret-?namespace|\bdriver|\bvolumename|\b(?:storage|priority|runtime|ingress)classname)"
-    r"[\\\"]*: ?[\\\"]*"
+    r"|secret-?namespace[\\\"]+: ?[\\\"]+"
     r"|\bnamespace o(?:f the (?:provided )?object|n the (?:request|url)) \()$"
 )
 """Other texts before a name with the prefix, in messages of Kubernetes."""
-_OBJECT_AND_URL = re.compile(r"\bname o(?:f the object|n the URL) \($")
-"""Before the names of a cluster-scoped object that is written at the path of another one."""
+_GO_FIELD = re.compile(r"\"(?:VolumeName|(?:Storage|Priority|Runtime)ClassName)\": \"$")
+"""Fields of Kubernetes' own types as Go prints them; fields in JSON may be a tenant's."""
 _IMAGE = re.compile(r"""image ["'`]?$""")
 _BEGINS = tuple(" \t\n\"'`([{<=,:;|")
 """Characters before a word; a name may also begin a text."""
@@ -103,10 +101,8 @@ class _Occurrence:
 
     def is_named_by_kind(self) -> bool:
         """Return whether it follows a kind whose names have the prefix."""
-        if _OTHER_WORDS.search(self.before):
+        if _OTHER_WORDS.search(self.before) or _GO_FIELD.search(self.before):
             return True
-        if _OBJECT_AND_URL.search(self.before):
-            return not self.request_namespace
         found = _KIND.search(self.before)
         if found is None:
             return False
