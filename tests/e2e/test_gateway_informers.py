@@ -192,10 +192,11 @@ def confirm_told(informer: Informer, life: Life, listed: int) -> None:
         return isinstance(informer, ClientGo) and informer.listed > listed
 
     def is_told() -> bool:
+        # First: what was created and deleted before a list is told by none.
+        assert informer.listed == listed
         missed = (life.deleted & ours) - told.deleted() | (ours - told.created())
         assert not missed, {uid: told.events.get(uid) for uid in missed}
         assert told.disordered(ours) == []
-        assert informer.listed == listed
         return True
 
     eventually(lambda: lists_again() or is_told(), what=f"{informer.name} was not told all")
