@@ -6,6 +6,7 @@ import json
 
 import pytest
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.tenants.totals import TenantTotals
 from lnamespace.translate.bodies.patches import APPLY_PATCH
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
 
@@ -227,3 +228,45 @@ async def test_a_long_answer_is_compressed_for_who_asks_for_it(
     assert answered.value("vary") == ("Accept-Encoding" if compressed else "")
     told = json.loads(gzip.decompress(body) if compressed else body)
     assert [item["metadata"]["namespace"] for item in told["items"]] == ["a"] * len(items)
+
+
+async def test_a_request_that_waits_for_a_share_asks_again_and_seldom() -> None:
+    """It asked once, and others used what was moved for it; or at each retry."""
+    secrets = f"{NAMESPACES}/a/secrets"
+    totals = TenantTotals({"count/secrets": 99}, {"acme-a": {"count/secrets": 1}})
+    async with forwarding(totals=totals) as tenant:
+        tenant.open("acme-a")
+        began = asyncio.get_running_loop().time()
+        asked = tenant.ask("POST", secrets, named("s"))
+        events: list[str] = []
+        used = 1
+        while len(events) < 3:
+            sent = await tenant.platform.next("POST")
+            if sent.path.endswith("/events"):
+                events.append(sent.json["message"])
+                sent.answer({}, 201)
+                continue
+            count = "count/secrets="
+            counts = f"requested: {count}1, used: {count}{used}, limited: {count}{used}"
+            words = f'secrets "s" is forbidden: exceeded quota: lcluster, {counts}'
+            sent.refuse(403, "Forbidden", message=words)
+            used += 1
+        assert asyncio.get_running_loop().time() - began >= 1, "three times within a second"
+        assert len(set(events)) == 3, "each says what is used by then"
+        sent = await tenant.platform.next("POST")
+        sent.answer({"kind": "Secret", "metadata": {"name": "s", "namespace": "acme-a"}}, 201)
+        async with asyncio.timeout(DEADLINE):
+            assert (await asked).status == 201
+
+
+async def test_an_empty_patch_keeps_its_type() -> None:
+    """Without it the API server calls the type unsupported, not the patch empty."""
+    async with forwarding() as tenant:
+        tenant.open("acme-a")
+        patch = "application/merge-patch+json"
+        asked = tenant.ask("PATCH", f"{NAMESPACES}/a/configmaps/c", content_type=patch)
+        sent = await tenant.platform.next("PATCH")
+        assert sent.headers["Content-Type"] == patch
+        sent.refuse(400, "BadRequest")
+        async with asyncio.timeout(DEADLINE):
+            assert (await asked).status == 400

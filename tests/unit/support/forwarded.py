@@ -21,6 +21,7 @@ from lnamespace.gateway.requests.answer_encodings import answer_encoding
 from lnamespace.gateway.requests.answers import refuse
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
+from lnamespace.gateway.tenants.totals import TenantTotals
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watching import Watcher
@@ -73,7 +74,9 @@ class Tenant:
 
 
 @asynccontextmanager
-async def forwarding(view: View = ACME) -> AsyncIterator[Tenant]:
+async def forwarding(
+    view: View = ACME, totals: TenantTotals | None = None
+) -> AsyncIterator[Tenant]:
     """Serve one tenant for as long as the block lasts."""
     namespaces, other_resources = TenantNamespaces(), asyncio.Event()
     async with server.serving() as platform:
@@ -84,7 +87,7 @@ async def forwarding(view: View = ACME) -> AsyncIterator[Tenant]:
         async def handle(exchange: Exchange) -> None:
             try:
                 call = replace(_call(exchange, view), other_resources=other_resources.wait)
-                await forwarder.forward(call, namespaces)
+                await forwarder.forward(call, namespaces, totals)
             except Refused as refused:
                 await refuse(exchange, refused)
 

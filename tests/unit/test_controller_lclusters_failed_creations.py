@@ -1,0 +1,69 @@
+"""The controller learns what could not be created for want of a share."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+from lnamespace.access.quota_refusals import REQUEST_COMPONENT, ShareRefusal
+from lnamespace.controller.lclusters.cache import TenantCluster
+from lnamespace.controller.lclusters.failed_creations import FailedCreations
+from lnamespace.controller.lclusters.share_quotas import CONTROLLER_SECONDS, REQUEST_SECONDS
+
+from tests.unit.support.server import client_of, serving
+
+COUNTS = "requested: pods=1, used: pods=3, limited: pods=3"
+MESSAGE = f'pods "p" is forbidden: exceeded quota: lcluster, {COUNTS}'
+ACME = SimpleNamespace(name="acme", spec=SimpleNamespace(quota={"pods": "9"}))
+
+
+class Demands:
+    """The part of the cache that is asked: one LCluster with totals, and what is noted of it."""
+
+    def __init__(self) -> None:
+        self.totals = asyncio.Event()
+        self.totals.set()
+        self.noted: list[tuple[TenantCluster, str, ShareRefusal, float]] = []
+
+    def get(self, name: str) -> Any:
+        return ACME if name == "acme" else None
+
+    def ours(self, cached: Any) -> Any:
+        return cached
+
+    def note_demand(self, *noted: Any) -> None:
+        self.noted.append(cast(Any, noted))
+
+
+def event(version: int, namespace: str = "acme-a", kind: str = "ADDED", **parts: Any) -> Any:
+    metadata = {"name": "e", "namespace": namespace, "resourceVersion": str(version)}
+    return {"type": kind, "object": {"metadata": metadata, "message": MESSAGE} | parts}
+
+
+async def test_a_watch_goes_on_where_the_last_one_ended() -> None:
+    """Kubernetes' controllers do not say again for minutes what failed between two watches."""
+    demands = Demands()
+    async with serving() as server, client_of(server.url) as client:
+        task = asyncio.create_task(FailedCreations(client, cast(Any, demands)).run())
+        listed = await server.next("GET", limit="1", watch=None)
+        listed.answer({"metadata": {"resourceVersion": "5"}, "items": []})
+        watch = await server.next("GET", watch="true", resourceVersion="5")
+        await watch.send(
+            event(6),
+            event(7, source={"component": REQUEST_COMPONENT}),
+            event(8, "acme-a", message=5),
+            event(9, "other"),
+            event(10, message=f"exceeded quota: lcluster, requested: pods={'9' * 99}"),
+            event(11, kind="BOOKMARK"),
+        )
+        await watch.end()
+        # One that is too old ends by an ERROR; then it is listed again.
+        watch = await server.next("GET", watch="true", resourceVersion="11")
+        await watch.send({"type": "ERROR", "object": {"code": 410}})
+        await watch.end()
+        await server.next("GET", limit="1", watch=None)
+        task.cancel()
+    key, refusal = TenantCluster("acme"), ShareRefusal({"pods": 1}, {"pods": 3})
+    assert demands.noted == [
+        (key, "acme-a", refusal, CONTROLLER_SECONDS),
+        (key, "acme-a", refusal, REQUEST_SECONDS),
+    ]
