@@ -306,6 +306,10 @@ _NEW_KINDS = {
 """Those that an older Kubernetes does not serve."""
 
 
+_NEW_FIELDS = {"spec/extendedResourceName": "extended resources of device classes"}
+"""Those that an older Kubernetes drops."""
+
+
 def changed(what: str, path: str, value: Any) -> tuple[str, Object]:
     """Take the collection of a kind and its object with one field changed; None takes it away."""
     where, body = copy.deepcopy(objects()[what])
@@ -652,7 +656,15 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", [each for each in REFUSED if REFUSED[each][0] in objects()])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(each, marks=since("1.36", what)) if what else each
+        for each, (kind, path, _) in REFUSED.items()
+        if kind in objects()
+        for what in [_NEW_FIELDS.get(path, "")]
+    ],
+)
 def test_a_stolen_gateway_gives_no_tenant_power_over_others(gateway: Api, case: str) -> None:
     where, body = changed(*REFUSED[case])
     assert "LCluster" in refusal(gateway.create, where, body, dryRun="All")
