@@ -14,6 +14,7 @@ from tests.e2e.support.cluster import RELEASE_NAMESPACE
 from tests.e2e.support.gateway import GATEWAY_ACCOUNT, GatewayCluster, LClusters, Resident
 from tests.e2e.support.gateway_theft import UNFENCED, ways_to_more
 from tests.e2e.support.people import People
+from tests.e2e.support.versions import REPLAY
 from tests.e2e.support.waiting import eventually
 from tests.e2e.support.walks import WANTED, Step, errors, planted, reads, walk
 
@@ -260,7 +261,7 @@ def test_nothing_that_a_service_account_writes_upstream_ends_a_list_or_a_watch_o
         home = f"{base}/namespaces/{ATTACKER}-default/{plural}"
         written = robot.answer("POST", home, body, SENT)
         assert written.status == 201, (kind, written.text[-500:])
-        watched = f"{base}/{plural}?watch=true&timeoutSeconds=1"
+        watched = f"{base}/{plural}?{REPLAY}&timeoutSeconds=1"
         for path in (f"{base}/{plural}", f"{base}/namespaces/default/{plural}", watched):
             answer = root.answer("GET", path)
             assert answer.status == 200, (path, answer.text[:500])

@@ -28,6 +28,7 @@ from tests.e2e.support.gateway import GatewayCluster, GatewayProcess, LClusters
 from tests.e2e.support.kubelet import node, run_pod
 from tests.e2e.support.people import People
 from tests.e2e.support.processes import free_port
+from tests.e2e.support.versions import REPLAY
 from tests.e2e.support.waiting import eventually
 
 ATTACKER, VICTIM = "flooder", "floodee"
@@ -207,7 +208,7 @@ async def test_watches_that_nobody_reads(
     assert large
     target = Target(attacker)
     paths = ("/api/v1/configmaps", ns_path("kube-public", "configmaps"))
-    asked = [target.head("GET", f"{path}?watch=true") for path in paths]
+    asked = [target.head("GET", f"{path}?{REPLAY}") for path in paths]
     async with target.connected(count) as opened:
         await asyncio.gather(
             *(send(each, asked[number % 2]) for number, (_, each) in enumerate(opened))

@@ -21,6 +21,7 @@ from tests.e2e.support.api import ApiError
 from tests.e2e.support.furnished import furnish, release_volumes
 from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster
 from tests.e2e.support.inventory import inventory
+from tests.e2e.support.versions import is_since
 from tests.e2e.support.waiting import Measurements, eventually, measured, settled
 
 LENGTH = 150
@@ -83,9 +84,9 @@ def test_a_deleted_lcluster_leaves_the_platform_as_it_was(
     stage.upstream("ann").create(LCLUSTERS, body)
     root = stage.inside("full", "ann", sudo=True)
     eventually(lambda: stage.admits("full", "ann"), what="ann is not let in")
-    assert furnish(root) > 50
+    assert furnish(root) > (60 if is_since("1.36") else 50)
     own = inventory(stage.admin) - before
-    assert len({each.resource for each in own}) > 40
+    assert len({each.resource for each in own}) > (50 if is_since("1.36") else 40)
 
     stage.upstream("ann").delete(path)
     if fails:

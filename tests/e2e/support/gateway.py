@@ -291,12 +291,7 @@ def publish(api: Api, namespace: str, service: str, name: str, port: int) -> Non
     api.create(slices, body)
     if not is_since("1.33"):
         # The API server itself goes by Endpoints there.
-        subset = {
-            "addresses": [{"ip": machine_address()}],
-            "ports": [{"name": name, "port": port}],
-        }
-        made = {"metadata": {"name": service}, "subsets": [subset]}
-        api.create(ns_path(namespace, "endpoints"), made)
+        _create_endpoints(api, namespace, service, {"name": name, "port": port})
 
 
 def publish_pod(admin: Api, namespace: str, service: str, name: str, port: int) -> None:
@@ -311,12 +306,14 @@ def publish_pod(admin: Api, namespace: str, service: str, name: str, port: int) 
     where = {"podIP": address, "podIPs": [{"ip": address}]}
     node.patch(f"{pods}/{service}/status", {"status": where})
     target = {"kind": "Pod", "namespace": namespace, "name": service}
-    subset = {
-        "addresses": [{"ip": address, "targetRef": target}],
-        "ports": [{"name": name, "port": port}],
-    }
+    served = {"name": name, "port": port}
+    _create_endpoints(admin, namespace, service, served, targetRef=target)
+
+
+def _create_endpoints(api: Api, namespace: str, service: str, port: Object, **more: Object) -> None:
+    subset = {"addresses": [{"ip": machine_address(), **more}], "ports": [port]}
     body = {"metadata": {"name": service}, "subsets": [subset]}
-    admin.create(ns_path(namespace, "endpoints"), body)
+    api.create(ns_path(namespace, "endpoints"), body)
 
 
 def machine_address() -> str:

@@ -6,8 +6,6 @@ import os
 import re
 import socket
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -78,14 +76,13 @@ async def read_frame(reader: asyncio.StreamReader) -> bytes:
     return await reader.readexactly(size)
 
 
-@contextmanager
 def web_socket(
     api: Api, path: str, *protocols: str, headers: tuple[tuple[str, str], ...] | None = None
-) -> Iterator[ClientConnection]:
+) -> ClientConnection:
     """Open a WebSocket as a browser does: the API server refuses a watch without an Origin."""
     address = api.address
     plain = socket.create_connection((address.hostname or "", address.port or 0), 30)
-    with connect(
+    return connect(
         f"wss://{address.netloc}{address.path}{path}",
         sock=plain,
         ssl=api.tls,
@@ -95,8 +92,7 @@ def web_socket(
         subprotocols=[Subprotocol(each) for each in protocols] or None,
         max_size=None,
         proxy=None,
-    ) as opened:
-        yield opened
+    )
 
 
 def reset(writer: asyncio.StreamWriter) -> None:

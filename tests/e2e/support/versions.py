@@ -44,4 +44,10 @@ RESIZE = since("1.33", "pods that are resized")
 POD_GATEWAY = since("1.36", "pods have the gateway as their API server")
 MARKED_VOLUMES = since("1.36", "volumes have a mark of their LCluster")
 WATCH_LIST = since("1.34", "watches that begin with a list")
+REPLAY = "watch=true" + (
+    "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    if is_since("1.34")
+    else ""
+)
+"""The query of a watch that begins with all that there is, as its clients ask for that."""
 DEVICES = since("1.34", "devices")
