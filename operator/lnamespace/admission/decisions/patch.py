@@ -8,6 +8,8 @@ fields together that have nothing to do with each other.
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
+from lnamespace.kube.json_pointer import pointer_of
+
 
 class PatchOperation(NamedTuple):
     """Change one value; ``path`` is a JSON pointer (RFC 6901)."""
@@ -41,14 +43,10 @@ def json_patch(old: Any, new: Any, path: str = "") -> Iterator[PatchOperation]:
 def _between_dicts(old: dict[str, Any], new: dict[str, Any], path: str) -> Iterator[PatchOperation]:
     for key in old:
         if key not in new:
-            yield PatchOperation("remove", f"{path}/{_escaped(key)}")
+            yield PatchOperation("remove", path + pointer_of((key,)))
     for key, value in new.items():
-        place = f"{path}/{_escaped(key)}"
+        place = path + pointer_of((key,))
         if key in old:
             yield from json_patch(old[key], value, place)
         else:
             yield PatchOperation("add", place, value)
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

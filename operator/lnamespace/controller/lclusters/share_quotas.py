@@ -11,6 +11,7 @@ import msgspec
 from lnamespace.access.quota_refusals import ShareRefusal
 from lnamespace.controller.lclusters.shares import is_scarce
 from lnamespace.kube import answers
+from lnamespace.kube.json_pointer import pointer_of
 from lnamespace.kube.objects import Key, ObjectMeta
 from lnamespace.model.names import Names
 from lnamespace.model.quantities import Amounts, parse_amounts
@@ -92,8 +93,8 @@ def unchanged_test(found: CachedShareQuota, names: Names) -> dict[str, Any]:
     if found.generation < 0:
         path, value = "/metadata/resourceVersion", str(found.version)
     else:
-        key = names.share_annotation.replace("/", "~1")
-        path, value = f"/metadata/annotations/{key}", str(found.generation)
+        path = pointer_of(("metadata", "annotations", names.share_annotation))
+        value = str(found.generation)
     return {"op": "test", "path": path, "value": value}
 
 
@@ -126,12 +127,11 @@ class ShareDemand:
     def note(self, namespace: str, refusal: ShareRefusal, seconds: float) -> None:
         """Record the limits that a refused request in a namespace needs for some seconds."""
         until = self.clock() + seconds
-        found = self._present(namespace)
-        found |= {each: max(until, found.get(each, 0.0)) for each in refusal.wanted.items()}
-        now = self.clock()
-        alive = {k: each for k, each in self._demands.items() if max(each.values()) > now}
-        latest = sorted(found, key=lambda each: found[each])[-_MOST_DEMANDS:]
-        self._demands = alive | {namespace: {each: found[each] for each in latest}}
+        present = {each: found for each in self._demands if (found := self._present(each))}
+        here = present.get(namespace, {})
+        here |= {each: max(until, here.get(each, 0.0)) for each in refusal.wanted.items()}
+        latest = sorted(here, key=lambda each: here[each])[-_MOST_DEMANDS:]
+        self._demands = present | {namespace: {each: here[each] for each in latest}}
 
     def of(self, namespace: str) -> Mapping[str, int]:
         """Return the limits that are in demand in a namespace."""
@@ -142,14 +142,9 @@ class ShareDemand:
 
     def any_with(self, prefix: str) -> bool:
         """Return whether there is demand in a namespace with this prefix."""
-        found = [each for each in self._demands if each.startswith(prefix)]
-        return any(self._present(each) for each in found)
+        return any(each.startswith(prefix) and self._present(each) for each in self._demands)
 
     def _present(self, namespace: str) -> dict[tuple[str, int], float]:
-        """Return what is in demand in a namespace, and forget what was."""
+        """Return what is still in demand in a namespace."""
         now = self.clock()
-        known = self._demands.pop(namespace, {})
-        found = {each: until for each, until in known.items() if until > now}
-        if found:
-            self._demands[namespace] = found
-        return found
+        return {k: until for k, until in self._demands.get(namespace, {}).items() if until > now}

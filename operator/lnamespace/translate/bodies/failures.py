@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from msgspec import Raw, Struct, ValidationError
@@ -10,7 +9,6 @@ from msgspec.json import Decoder, encode
 from msgspec.structs import replace
 
 from lnamespace.translate.bodies.text_values import values_down
-from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.confinement.ownership import written_fields
 from lnamespace.translate.objects.plans import (
     Encoded,
@@ -42,12 +40,8 @@ def status_down(members: Encoded, scope: Scope, plan: ObjectPlan) -> Encoded:
     return members
 
 
-_OBJECT_AND_URL = re.compile(r"\b(name o(?:f the object|n the URL) \()([^)]*)")
-"""The names of an object that is written at the path of another one."""
-
-
-def _without_prefix(view: View) -> Callable[[re.Match[str]], str]:
-    return lambda found: found[1] + found[2].removeprefix(view.prefix)
+_OBJECT_AND_URL = r"\b(name o(?:f the object|n the URL) \()"
+"""Before the names of an object that is written at the path of another one."""
 
 
 class _FieldConflict(Struct, frozen=True):
@@ -115,8 +109,8 @@ class _Texts:
         view = self.scope.view
         if view.prefix in text:
             text = values_down(text, self.plan, self.scope, field)
-        if not self.scope.resource.namespaced:
-            text = _OBJECT_AND_URL.sub(_without_prefix(view), text)
+            if not self.scope.resource.namespaced:
+                text = re.sub(_OBJECT_AND_URL + view.prefix, r"\1", text)
         text = text_down(view, text, self.group, self.scope.namespace)
         upstream, below = self.renamed
         members[key] = text.replace(f'"{upstream}"', f'"{below}"') if upstream else text

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import DecodeError, Raw
 from msgspec.json import Decoder, encode
 
+from lnamespace.kube.json_pointer import keys_of, pointer_of
 from lnamespace.translate.bodies.partial_objects import keeps_originals
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.catalogue import plan_of, scope_of
@@ -102,7 +103,7 @@ class _PatchedObject:
         tokens = _tokens(_text(operation, "path"))
         self._refuse_whole(kind, tokens)
         target = self._resolve(tokens)
-        above: dict[str, Any] = {"op": kind, "path": _pointer(target.above)}
+        above: dict[str, Any] = {"op": kind, "path": pointer_of(target.above)}
         if kind in VALUE_OPERATIONS:
             value = operation.get("value", Raw(b"null"))
             return above | {"value": self._value_up(target, value)}
@@ -110,7 +111,7 @@ class _PatchedObject:
             return above | self._removal(target, tokens)
         if kind in MOVE_OPERATIONS:
             source = _tokens(_text(operation, "from"))
-            return above | {"from": _pointer(self._source(source, target, tokens))}
+            return above | {"from": pointer_of(self._source(source, target, tokens))}
         message = "the server rejected our request due to an error in our request"
         raise Refused(ApiStatus(422, "Invalid", message, {}))
 
@@ -184,7 +185,7 @@ class _PatchedObject:
         found = self._resolve(source)
         maps = {source, tokens} & {LABELS, ANNOTATIONS}
         if found.selector or target.selector or maps or found.rule != target.rule:
-            raise bad_request(f"add the value of {_pointer(tokens)} instead of carrying it there")
+            raise bad_request(f"add the value of {pointer_of(tokens)} instead of carrying it there")
         return found.above
 
     def _refuse_whole(self, kind: str, tokens: Pointer) -> None:
@@ -221,7 +222,7 @@ def _only_whole(tokens: Pointer) -> Refused:
 
 
 def _only_parts(tokens: Pointer) -> Refused:
-    where = _pointer(tokens) or "the whole object"
+    where = pointer_of(tokens) or "the whole object"
     return bad_request(f"{where} cannot be changed by a JSON patch: use a merge patch or an update")
 
 
@@ -235,8 +236,4 @@ def _text(operation: dict[str, Raw], key: str) -> str:
 def _tokens(pointer: str) -> Pointer:
     if pointer and not pointer.startswith("/"):
         raise bad_request("a path in a JSON patch begins with a slash")
-    return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
-
-
-def _pointer(tokens: Pointer) -> str:
-    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in tokens)
+    return keys_of(pointer)

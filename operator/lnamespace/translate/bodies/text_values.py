@@ -84,7 +84,7 @@ def _is_at(path: Path, steps: tuple[str, ...]) -> bool:
 
 def _unconfined(rule: Mapped, view: View, value: str) -> str:
     below = json.loads(value)
-    return json.dumps(rule.down(below, view)) if isinstance(below, str) else value
+    return encode(rule.down(below, view)).decode() if isinstance(below, str) else value
 
 
 def _spelled(value: str, rule: FieldRule, scope: Scope) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from lnamespace.kube.json_pointer import keys_of, pointer_of
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.confinement.kinds import confine_patch, rules_of
 from lnamespace.translate.objects.confinement.rules import (
@@ -92,7 +93,7 @@ class _Operation:
     def _here(self, partial: Any) -> list[Object]:
         for rule in rules_of(self.resource):
             if isinstance(rule, Renamed) and rule.paths[0] == self.path:
-                pointer = _pointer((*self.path[:-1], rule.kept_as))
+                pointer = pointer_of((*self.path[:-1], rule.kept_as))
                 return [self.body | {"path": pointer}]
         value = _value_at(self.path, partial)
         if self.body.get("op") == "remove":
@@ -155,11 +156,7 @@ class _Operation:
 def _tokens(pointer: Any) -> Path:
     if not isinstance(pointer, str):
         return ()
-    return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
-
-
-def _pointer(path: Path) -> str:
-    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)
+    return keys_of(pointer)
 
 
 def _is_index(part: str) -> bool:
@@ -194,8 +191,8 @@ def _own_keys(partial: Any, group: str) -> dict[Path, Any]:
 
 def _keep(path: Path, value: Any) -> Object:
     if value is None:
-        return {"op": "remove", "path": _pointer(path)}
-    return {"op": "add", "path": _pointer(path), "value": value}
+        return {"op": "remove", "path": pointer_of(path)}
+    return {"op": "add", "path": pointer_of(path), "value": value}
 
 
 def _begins(path: Path, beginning: Path) -> bool:
