@@ -1,4 +1,4 @@
-"""A webhook that is dead or hangs: only writes to LNamespaces wait for it."""
+"""A webhook that is dead or hangs: only what it may refuse waits for it."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ EVERYTHING: dict[str, Any] = {field: ["alice"] for field in ("users", "managers"
 @pytest.fixture(scope="module")
 def names(tenants: Tenants, rights: Rights, alice: Person) -> Iterator[str]:
     """LNamespaces of Alice's, as many as are asked for, from a time when the webhook was alive."""
-    made = [tenants.make("dead-webhook", **EVERYTHING) for _ in range(8)]
+    made = [tenants.make("dead-webhook", **EVERYTHING) for _ in range(9)]
     for name in made:
         eventually(partial(is_everything, rights, alice, name))
     return iter(made)
@@ -82,7 +82,17 @@ def test_only_writes_to_lnamespaces_fail_and_say_why(
 ) -> None:
     name = next(names)
     before = tenants.get(name)
-    changes: tuple[Object, ...] = ({"spec": {"users": []}}, {"metadata": {"labels": {"a": "b"}}})
+    soon_gone = ending("alice", soon(3600))
+    changes: tuple[Object, ...] = (
+        {"metadata": {"annotations": {"a": "b"}}},
+        {"spec": {"sudoers": []}},
+        {"spec": {"users": [], "deletionProtection": True}},
+        {"spec": {"users": [], "billing": {"team": "red"}}},
+        {"spec": {"users": [], "billing": None}},
+        {"spec": {"users": [*before["spec"]["users"], {"name": "bob"}]}},
+        {"spec": {"users": [{"name": "alice", "kind": "Group"}]}},
+        {"spec": {"users": [soon_gone]}},
+    )
     for change in changes:
         for api in (alice.api, alice.sudo(name)):
             assert NO_ANSWER in refusal(api.patch, lns_path(name), change, status=500)
@@ -134,6 +144,21 @@ def test_the_controller_goes_on(
 
 
 @pytest.mark.usefixtures("dead")
+def test_users_are_taken_off_the_list_all_the_same(
+    names: Iterator[str], alice: Person, admin: Api, rights: Rights
+) -> None:
+    """A revocation is never refused: it needs no answer, and does not wait for one."""
+    name = next(names)
+    alice.api.patch(lns_path(name), {"metadata": {"labels": {"a": "b"}}})
+    alice.kubectl("lns", "revoke", name, "--user", "alice").ok()
+    assert not rights.works(alice.who, name)
+    assert not admin.get(lns_path(name))["spec"].get("users")
+    older = f"{OLDER}/{name}"
+    told = refusal(alice.api.patch, older, {"metadata": {"labels": {"a": "c"}}}, status=500)
+    assert "conversion webhook" in told
+
+
+@pytest.mark.usefixtures("dead")
 def test_an_administrator_repairs(names: Iterator[str], cluster: Cluster, tenants: Tenants) -> None:
     name = next(names)
     patch = '{"spec":{"managers":[{"kind":"User","name":"bob"}]}}'
@@ -179,7 +204,7 @@ def test_it_comes_back_and_all_is_well(
 ) -> None:
     name = next(names)
     dead.launch()
-    change = {"metadata": {"labels": {"back": "again"}}}
+    change = {"metadata": {"annotations": {"back": "again"}}}
     measurements.note(
         "webhook started, until an edit passes",
         measured(lambda: _passes(alice.api, name, change), START),
@@ -217,7 +242,7 @@ def test_one_that_hangs_holds_nobody_up_for_long(
     eventually(lambda: is_everything(rights, alice, name))
     webhook.hold()
     try:
-        change = {"metadata": {"labels": {"a": "b"}}}
+        change = {"metadata": {"annotations": {"a": "b"}}}
         patch = partial(refusal, alice.api.patch, lns_path(name), change, status=500)
         took = measured(lambda: "timeout=5s" in patch())
         measurements.note("refused while the webhook hangs", took)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import assume, given
+from hypothesis import strategies as st
 from lnamespace.admission.decisions.decision import Decision
 from lnamespace.admission.decisions.mutation import mutate
 from lnamespace.admission.decisions.policy import Policy, ReviewContext
@@ -13,6 +14,7 @@ from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.admission.decisions.validation import validate
 from lnamespace.model.lnamespace import NAME_MAX, Charge, Spec
 from lnamespace.model.rules import member_problem, sudoer_problem
+from lnamespace.model.subject import Member
 from lnamespace.payers.entries import Entry, Fallback, Payers
 
 from tests.unit.support.admission import (
@@ -575,3 +577,22 @@ def test_an_unchanged_object_is_allowed(old: Spec, new: Spec) -> None:
     request = update(msgspec.to_builtins(old), msgspec.to_builtins(kept))
     told = refused(request, context(administrator=True))
     assert not [text for text in told if text.startswith(("spec.users", "spec.requester"))]
+
+
+@given(specs(), st.data())
+def test_taking_users_off_the_list_is_never_refused(old: Spec, data: st.DataObject) -> None:
+    """So the API server need not ask: `somethingToRefuse` of the chart's webhook.
+
+    Only that an LNamespace has no editor left may be told, which it had none before either.
+    """
+    assume(all(member.name for member in old.members))  # As above.
+    before = mutated(creation(msgspec.to_builtins(old)), context()).new["spec"]
+    left = [user for user in before.get("users", []) if data.draw(st.booleans())]
+    decision = validate(update(before, before | {"users": left}), POLICY, context())
+    assert {error.path for error in decision.errors} <= {"spec.managers"}
+    assert decision.warnings == ()
+
+
+def test_an_entry_has_no_field_that_the_api_server_does_not_compare() -> None:
+    """`userEntries` of the chart's webhook puts these in a row."""
+    assert set(Member.__struct_fields__) == {"kind", "name", "namespace", "expires_at"}

@@ -11,6 +11,9 @@ from lnamespace.plugins.model.subjects import (
     Caller,
     ListEntry,
     SubjectName,
+    covering,
+    entries,
+    entries_covering,
     entry,
     manifest,
     parse_subject,
@@ -206,3 +209,27 @@ def test_lengths_are_shown_as_kubectl_does(seconds: int, text: str) -> None:
 def test_ages() -> None:
     assert age("2026-06-01T11:55:00Z", NOW) == "5m"
     assert age(None, NOW) == "<unknown>"
+
+
+callers = st.builds(
+    Caller,
+    st.sampled_from(["ann", "system:serviceaccount:ns:ann", "joann"]),
+    st.lists(st.sampled_from(["ann", "team"])).map(tuple),
+)
+listed = st.lists(
+    st.fixed_dictionaries(
+        {"name": st.sampled_from(["ann", "team", "joann", "system:serviceaccount:ns:ann", ""])},
+        optional={
+            "kind": st.sampled_from(["User", "Group", "ServiceAccount"]),
+            "namespace": st.sampled_from(["", "ns", "other"]),
+        },
+    )
+)
+
+
+@given(callers, listed)
+def test_the_entries_about_a_caller_are_the_same_if_the_others_are_not_read(
+    caller: Caller, items: list[dict[str, str]]
+) -> None:
+    spec = {"users": items}
+    assert entries_covering(spec, "users", caller) == covering(entries(spec, "users"), caller)

@@ -13,6 +13,7 @@ from lnamespace.plugins.model.subjects import (
     SubjectName,
     covering,
     entries,
+    entries_covering,
 )
 from lnamespace.plugins.model.times import format_instant, human
 from lnamespace.plugins.runtime.values import NamedTuple
@@ -57,7 +58,7 @@ def access(lns: Object, me: Caller, now: datetime) -> CallerAccess:
     spec = lns.get("spec", {})
     if sudo_identity(lns).account == me.username:  # somebody with sudo, whoever it is
         return CallerAccess((HeldRole("sudoer", None, False),), requester=False)
-    roles = (_role(role, covering(entries(spec, field), me), now) for role, field in LISTS.items())
+    roles = (_role(role, entries_covering(spec, field, me), now) for role, field in LISTS.items())
     return CallerAccess(
         tuple(role for role in roles if role is not None), spec.get("requester") == me.username
     )
@@ -78,7 +79,7 @@ NAMED = 3  # so many managers are named before the message becomes a list
 
 def refusal(lns: Object, me: Caller, now: datetime) -> str | None:
     """Return why the API server would refuse; None when it would not."""
-    mine = covering(entries(lns["spec"], "sudoers"), me)
+    mine = entries_covering(lns["spec"], "sudoers", me)
     if any(not entry.expired(now) for entry in mine):
         return None
     name = name_of(lns)
