@@ -16,6 +16,7 @@ COMMANDS = {
     PLAIN: ("kubectl", "get", "ns", "default"),
     "kubectl auth whoami": ("kubectl", "auth", "whoami"),
     "kubectl version --client": ("kubectl", "version", "--client"),
+    "kubectl get lnamespaces": ("kubectl", "get", "lnamespaces"),
     "kubectl lns list": ("kubectl", "lns", "list"),
     "kubectl create lns --dry-run=client": ("kubectl", "create", "lns", "x", "--dry-run=client"),
     "kubectl sudo get ns": ("kubectl", "sudo", "-n", "startup", "get", "ns", "startup"),
