@@ -28,6 +28,7 @@ from tests.e2e.support.waiting import eventually
 OWNER = f"{GROUP}/owner-uid"
 COUNTED = "count/rolebindings.rbac.authorization.k8s.io"
 MANAGED_BY = "app.kubernetes.io/managed-by"
+MANAGED = "managedFields"
 ENFORCE = "pod-security.kubernetes.io/enforce"
 NOT_YOURS = "only a cluster administrator may change"
 
@@ -540,18 +541,55 @@ def test_who_lists_what_is_not_there_writes_nothing_into_anybodys_namespace(
     tenants.delete(name)  # or it is tried again for ever, which other tests would count
 
 
+def deepest_managed_fields(item: Object) -> bytes:
+    """An object as JSON, with managed fields as deep as the API server takes them."""
+    fields = b'{"f:a":' * 9900 + b"{}" + b"}" * 9900
+    entry = b'{"manager":"x","operation":"Update","fieldsType":"FieldsV1","apiVersion":"%b"'
+    entry %= item["apiVersion"].encode()
+    deep = b'"metadata":{"managedFields":[' + entry + b',"fieldsV1":' + fields + b"}],"
+    shown = item | {"metadata": {k: v for k, v in item["metadata"].items() if k != MANAGED}}
+    return json.dumps(shown, separators=(",", ":")).encode().replace(b'"metadata":{', deep, 1)
+
+
+def test_the_deepest_managed_fields_of_an_lnamespace_keep_nobodys_access(
+    tenants: Tenants, rights: Rights, alice: Person, admin: Api
+) -> None:
+    """The controller could not read it any more, and neither revoked nor let entries expire.
+
+    Its list could not be converted either, for anybody. The edit is one that needs no webhook.
+    """
+    made = tenants.make("deep", users=["bob", "carol"], managers=["alice"])
+    eventually(lambda: rights.works(user("bob"), made) and rights.works(user("carol"), made))
+    seen = admin.get(lns_path(made))
+    seen["spec"]["users"] = [each for each in seen["spec"]["users"] if each["name"] != "bob"]
+    alice.api.send("PUT", lns_path(made), deepest_managed_fields(seen))
+    assert admin.text(lns_path(made)).count("f:a") > 9000
+    eventually(lambda: not rights.works(user("bob"), made))
+    alice.kubectl("lns", "revoke", made, "--user", "carol").ok()
+    assert not rights.works(user("carol"), made)
+    alice.kubectl("lns", "grant", made, "--manager", "dave").ok()
+    assert rights.edits(user("dave"), made)
+    assert made in alice.kubectl("lns", "list").ok()
+    older = f"/apis/{GROUP}/v1alpha1/lnamespaces"
+    assert made in admin.text(older)
+    tenants.delete(made)
+
+
+def test_labels_that_the_controller_would_hold_are_few(
+    name: str, alice: Person, admin: Api
+) -> None:
+    """20 LNamespaces with 1.4 MB of them each ended the controller, again after each restart."""
+    many = {"metadata": {"labels": {f"k{number}": "v" for number in range(257)}}}
+    for api in (alice.api, admin):
+        assert "may have at most 256" in refusal(api.patch, lns_path(name), many, status=422)
+
+
 def test_the_deepest_managed_fields_stop_no_news(
     name: str, sudo: Api, admin: Api, victim: str
 ) -> None:
     """The API server takes 10,000 levels, of which Python reads 1,000 by itself."""
-    namespace = sudo.get(ns_path(name))
-    del namespace["metadata"]["managedFields"]
-    fields = b'{"f:a":' * 9900 + b"{}" + b"}" * 9900
-    entry = b'{"manager":"x","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1"'
-    deep = b'"metadata":{"managedFields":[' + entry + b',"fieldsV1":' + fields + b"}],"
-    body = json.dumps(namespace, separators=(",", ":")).encode()
-    written = sudo.send("PUT", ns_path(name), body.replace(b'"metadata":{', deep, 1))
-    assert fields in written
+    written = sudo.send("PUT", ns_path(name), deepest_managed_fields(sudo.get(ns_path(name))))
+    assert b'{"f:a":' * 9900 in written
     admin.patch(ns_path(victim), {"metadata": {"labels": {MANAGED_BY: "drifted"}}})
 
     def is_repaired() -> bool:

@@ -85,6 +85,8 @@ def test_only_writes_to_lnamespaces_fail_and_say_why(
     soon_gone = ending("alice", soon(3600))
     changes: tuple[Object, ...] = (
         {"metadata": {"annotations": {"a": "b"}}},
+        {"metadata": {"labels": {"a": "b"}}, "spec": {"users": []}},
+        {"metadata": {"finalizers": ["example.com/a"]}, "spec": {"users": []}},
         {"spec": {"sudoers": []}},
         {"spec": {"users": [], "deletionProtection": True}},
         {"spec": {"users": [], "billing": {"team": "red"}}},
@@ -149,7 +151,6 @@ def test_users_are_taken_off_the_list_all_the_same(
 ) -> None:
     """A revocation is never refused: it needs no answer, and does not wait for one."""
     name = next(names)
-    alice.api.patch(lns_path(name), {"metadata": {"labels": {"a": "b"}}})
     alice.kubectl("lns", "revoke", name, "--user", "alice").ok()
     assert not rights.works(alice.who, name)
     assert not admin.get(lns_path(name))["spec"].get("users")

@@ -163,3 +163,15 @@ def test_one_hostile_annotation_fails_no_list(text: str) -> None:
 def test_any_bytes_are_answered_or_refused(body: bytes) -> None:
     with pytest.raises(ReviewError):
         convert(body, NAMES)
+
+
+@pytest.mark.parametrize("levels", [900, 1_100, 9_900])
+def test_the_deepest_managed_fields_fail_no_list(levels: int) -> None:
+    """Whoever may write an LNamespace can nest them so, and every list of all was refused."""
+    deep = b'{"f:a":' * levels + b"{}" + b"}" * levels
+    body = review(OLDER, lns("a"), lns("b")).replace(
+        b'"uid": "u-b"', b'"uid": "u-b", "managedFields": [{"fieldsV1":' + deep + b"}]"
+    )
+    answer = convert(body, NAMES)
+    assert deep in answer
+    assert b'"status":"Success"' in answer

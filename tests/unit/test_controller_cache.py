@@ -21,6 +21,7 @@ from lnamespace.kube.resources import (
     Resource,
 )
 from lnamespace.kube.state import ObservedObject
+from lnamespace.ledger.outbox.record import pending_records
 from lnamespace.model.names import Names
 from lnamespace.model.subject import Subject, SubjectKind
 
@@ -96,6 +97,22 @@ async def test_what_is_gone_is_known_until_the_ledger_has_been_told(desk: Desk) 
     (deleted,) = desk.cache.deleted.values()
     assert (deleted.lns.name, deleted.lns.uid) == ("team-a", "uid-team-a")
     assert deleted.at.tzinfo is not None
+
+
+async def test_what_is_gone_was_billed_as_it_could_be_read_the_last_time(desk: Desk) -> None:
+    desk.lnamespace("team-a", billing={"costCenter": "4711"})
+    desk.lnamespace("team-a", users="of a newer version", billing={"costCenter": "4711"})
+    desk.cache.lnamespaces.remove(("", "team-a"), 99)
+    (deleted,) = desk.cache.deleted.values()
+    assert deleted.lns.spec.billing.cost_center == "4711"
+
+
+async def test_of_what_could_never_be_read_no_payer_is_invented(desk: Desk) -> None:
+    """A change to a payer without a name went into the ledger for ever."""
+    desk.lnamespace("team-a", users="of a newer version", billing={"costCenter": "4711"})
+    desk.cache.lnamespaces.remove(("", "team-a"), 99)
+    (deleted,) = desk.cache.deleted.values()
+    assert pending_records(deleted.lns, deleted.at) == ()
 
 
 async def test_who_comes_in_place_of_another_does_not_hide_that_it_is_gone(desk: Desk) -> None:

@@ -96,6 +96,22 @@ def play() -> Play:
     return Play()
 
 
+async def test_the_deepest_managed_fields_do_not_end_the_watch(play: Play) -> None:
+    """kopf ended by such an event, all was listed anew, and the next event ended it again."""
+    told = event("ADDED", "a", 1, users=[{"name": "alice"}])
+    levels = 9_900
+    fields = b'"managedFields":[{"fieldsV1":' + b'{"f:a":' * levels + b"{}" + b"}" * levels + b"}],"
+    deep = bytes(told.object).replace(b'"metadata": {', b'"metadata": {' + fields)
+    async with play.running():
+        play.watch.tell(WatchEvent("ADDED", msgspec.Raw(deep)), event("ADDED", "b", 2))
+        assert await play.news(2) == [("a", 1), ("b", 2)]
+    assert play.starts == 1
+    listed = play.store.get(("", "a"))
+    assert listed
+    assert not listed.problem
+    assert [user.name for user in listed.lns.spec.users] == ["alice"]
+
+
 async def test_the_store_is_told_what_was_created_edited_and_deleted(play: Play) -> None:
     async with play.running():
         play.watch.tell(event("ADDED", "a", 1), event("ADDED", "b", 2), event("MODIFIED", "a", 3))

@@ -71,3 +71,12 @@ def test_an_answer_that_is_no_object_is_told_in_words(out: str) -> None:
     with pytest.raises(PluginError, match="did not answer with a Kubernetes object") as caught:
         Reply(0, out, "").document()
     assert (" ".join(out.split()) or "nothing") in str(caught.value)
+
+
+def test_the_deepest_document_of_the_api_server_is_read() -> None:
+    limit = sys.getrecursionlimit()
+    try:
+        found = loads('{"a":' * 9_990 + "{}" + "}" * 9_990)
+    finally:
+        sys.setrecursionlimit(limit)
+    assert list(found) == ["a"]

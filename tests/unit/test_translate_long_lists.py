@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from lnamespace.kube.nesting import at_any_depth
+from lnamespace.nesting import at_any_depth
 from lnamespace.translate.bodies.encoded import answer_down
 from lnamespace.translate.bodies.long_lists import LONG, answer_down_in_steps
 from lnamespace.translate.protocol.request import ResourceRequest

@@ -28,10 +28,12 @@ from lnamespace.admission.inheritance import ClusterInheritance, Inheritance, No
 from lnamespace.admission.prefixes import ClusterPrefixes, NoPrefixes, Prefixes
 from lnamespace.admission.server import Endpoint
 from lnamespace.admission.threads import in_thread
+from lnamespace.errors import ReviewError
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
 from lnamespace.ledger.outbox.client import OutboxClient
 from lnamespace.model.names import Names
+from lnamespace.nesting import at_any_depth
 from lnamespace.payers.directory import Directories
 from lnamespace.payers.entries import Payers
 from lnamespace.payers.file import PayersFile
@@ -179,7 +181,10 @@ class AdmissionEndpoints:
     def _decide(
         self, decide: Decide, request: AdmissionRequest, context: ReviewContext
     ) -> tuple[Decision, bytes]:
-        decision = decide(request, self.policy, context)
+        try:
+            decision = at_any_depth(decide, request, self.policy, context)
+        except RecursionError as error:
+            raise ReviewError("an object is nested too deeply") from error
         return decision, _answer(request, self.policy.names, decision)
 
     async def _record_deletion(self, body: bytes) -> bytes:

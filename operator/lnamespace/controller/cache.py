@@ -30,6 +30,7 @@ from lnamespace.kube.resources import (
 )
 from lnamespace.kube.state import ObservedObject
 from lnamespace.kube.store import Store
+from lnamespace.ledger.outbox.record import newest_generation
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import (
     ACCOUNT_BINDING,
@@ -222,7 +223,8 @@ class Cache:
         # One that is handed to another class is not gone; one that waited never cost anything.
         if was is not None and not waited and (new is None or new.lns.uid != was.uid):
             self._forget_deletions()
-            self.deleted[was.uid] = DeletedLNamespace(was, datetime.now(UTC))
+            billed = _as_billed(old, listed_before or was)
+            self.deleted[was.uid] = DeletedLNamespace(billed, datetime.now(UTC))
             self._queue.add(Departed(was.uid))
 
     def _became_readable(self, uid: str) -> None:
@@ -336,3 +338,17 @@ class Cache:
         if person := self._names.person_of(name):
             return Person(person, namespace)
         return None
+
+
+def _as_billed(old: CachedLNamespace | None, read: LNamespace) -> LNamespace:
+    """Return a deleted LNamespace as it could be read the last time.
+
+    One that could never be read seems to have changed to a payer without a name. That it is gone is
+    all that the ledger may be told.
+    """
+    if old is None or not old.problem or read is not old.lns:
+        return read
+    recorded = msgspec.structs.replace(read.status.recorded, generation=newest_generation(read))
+    return msgspec.structs.replace(
+        read, status=msgspec.structs.replace(read.status, recorded=recorded)
+    )

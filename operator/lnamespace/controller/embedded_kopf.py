@@ -18,8 +18,10 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import kopf
+import msgspec
 
 from lnamespace.errors import Unreadable
+from lnamespace.kube.answers import decode
 from lnamespace.kube.reflector import WatchEvent
 from lnamespace.kube.resources import NAMESPACE, Resource
 
@@ -37,6 +39,9 @@ _CRD = Resource(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions"
 )
 _VERBS = ["list", "watch", "patch"]
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_NOTHING = msgspec.Raw(b"null")
 
 Handler = Callable[..., Awaitable[None]]
 
@@ -144,7 +149,8 @@ class _Run:
     async def read(self, events: AsyncIterator[WatchEvent]) -> None:
         """Give events to kopf."""
         async for event in events:
-            line = b'{"type":"%b","object":%b}\n' % (event.type.encode(), bytes(event.object))
+            shown = _without_managed_fields(event.object)
+            line = b'{"type":"%b","object":%b}\n' % (event.type.encode(), shown)
             self.events.put_nowait(line)
             self.given += 1
 
@@ -240,6 +246,18 @@ class _Response:
         yield b'{"type":"BOOKMARK","object":{"metadata":{}}}\n'
         while True:
             yield await self._events.get()
+
+
+def _without_managed_fields(raw: msgspec.Raw) -> bytes:
+    """Return an object without its managed fields.
+
+    They are most of it, and whoever may write the object may nest them deeper than kopf reads
+    JSON: by one such event kopf ended, and with it the watch.
+    """
+    members = decode(_members, raw)
+    metadata = decode(_members, members.get("metadata", _NOTHING))
+    metadata.pop("managedFields", None)
+    return msgspec.json.encode(members | {"metadata": metadata})
 
 
 def _discovery(*resources: Resource) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from lnamespace import errors
-from lnamespace.kube.nesting import at_any_depth
+from lnamespace.nesting import at_any_depth
 
 LONGEST_ADVICE = 30.0
 """The longest Retry-After that is obeyed, in seconds. The API server asks for a few; a maintenance

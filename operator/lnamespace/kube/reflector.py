@@ -24,11 +24,11 @@ from lnamespace.errors import ClusterError, Expired, NotFound, Throttled, Unreac
 from lnamespace.kube.answers import decode, error_of, version_of
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
-from lnamespace.kube.nesting import at_any_depth
 from lnamespace.kube.objects import Key
 from lnamespace.kube.pages import PageSize
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.store import Store, T
+from lnamespace.nesting import at_any_depth
 
 WATCH_SECONDS = 60
 """About how long the API server is asked to keep a watch open. A quiet kind may have nothing to

@@ -16,6 +16,7 @@ from msgspec import Meta
 from lnamespace.errors import ModelError
 from lnamespace.model.lnamespace import TenantObject, TenantSpec, TenantStatus
 from lnamespace.model.quantities import PATTERN
+from lnamespace.nesting import at_any_depth
 
 KIND = "LCluster"
 PLURAL = "lclusters"
@@ -208,7 +209,7 @@ def decode_lcluster(raw: bytes | msgspec.Raw) -> LCluster:
         The object breaks its own schema; the message has the path of the field.
     """
     try:
-        return _decoder.decode(raw)
+        return at_any_depth(_decoder.decode, raw)
     except (ValueError, RecursionError) as error:
         raise ModelError(str(error)) from error
 

@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from lnamespace.errors import ModelError
 from lnamespace.model.subject import Member, Timestamp
+from lnamespace.nesting import at_any_depth
 
 KIND = "LNamespace"
 PLURAL = "lnamespaces"
@@ -340,6 +341,6 @@ def decode(raw: bytes | msgspec.Raw) -> LNamespace:
         path of the field.
     """
     try:
-        return _decoder.decode(raw)
+        return at_any_depth(_decoder.decode, raw)
     except (ValueError, RecursionError) as error:
         raise ModelError(str(error)) from error

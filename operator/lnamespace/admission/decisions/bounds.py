@@ -26,6 +26,7 @@ from lnamespace.model.lnamespace import (
 )
 from lnamespace.model.rules import NULL_PROBLEM, cost_center_problem, text_problem
 from lnamespace.model.subject import Member
+from lnamespace.nesting import at_any_depth
 
 Json = dict[str, Any]
 
@@ -142,4 +143,4 @@ def _without(mapping: Json, keys: Iterable[str]) -> Json:
 
 
 def _size(value: Any) -> int:
-    return len(msgspec.json.encode(value))
+    return len(at_any_depth(msgspec.json.encode, value))

@@ -1,7 +1,8 @@
 """ConversionReviews (apiextensions.k8s.io/v1): convert objects to the version that is asked for.
 
 One object that cannot be converted fails a whole list, for everybody;
-:mod:`lnamespace.model.conversion` says why no tenant can write such an object.
+:mod:`lnamespace.model.conversion` says why no tenant can write such an object. Managed fields may
+be nested as deeply as the API server takes them.
 
 Decoded JSON takes up to thirty times the memory of its bytes. Only one object is decoded at a time,
 so that a review costs the memory of the request and of the answer, whatever is in it.
@@ -17,6 +18,7 @@ from lnamespace.errors import ModelError, ReviewError
 from lnamespace.model import lnamespace
 from lnamespace.model.conversion import convert_manifest
 from lnamespace.model.names import Names
+from lnamespace.nesting import at_any_depth
 
 API_VERSION = "apiextensions.k8s.io/v1"
 KIND = "ConversionReview"
@@ -72,7 +74,7 @@ def convert(body: bytes, names: Names) -> bytes:
     """
     request = _decode(body)
     try:
-        return _success(request, names)
+        return at_any_depth(_success, request, names)
     except (ModelError, RecursionError) as error:
         failure = {"status": "Failed", "message": _message(error)}
         return _answer({"uid": request.uid, "convertedObjects": [], "result": failure})
@@ -80,7 +82,7 @@ def convert(body: bytes, names: Names) -> bytes:
 
 def _decode(body: bytes) -> _ConversionRequest:
     try:
-        review = _decoder.decode(body)
+        review = at_any_depth(_decoder.decode, body)
     except _UNREADABLE as error:
         raise ReviewError(f"not a {KIND}: {error}") from error
     if (review.api_version, review.kind) != (API_VERSION, KIND):

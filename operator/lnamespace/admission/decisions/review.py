@@ -11,6 +11,7 @@ from lnamespace.errors import ReviewError
 from lnamespace.model import lcluster
 from lnamespace.model.lnamespace import KIND
 from lnamespace.model.names import Names
+from lnamespace.nesting import at_any_depth
 
 API_VERSION = "admission.k8s.io/v1"
 KINDS = (KIND, lcluster.KIND)
@@ -96,7 +97,7 @@ def decode_review(body: bytes, names: Names) -> AdmissionRequest:
         another kind.
     """
     try:
-        review = _decoder.decode(body)
+        review = at_any_depth(_decoder.decode, body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ReviewError(f"not an AdmissionReview: {error}") from error
     if (review.api_version, review.kind) != (API_VERSION, "AdmissionReview"):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from lnamespace.kube.nesting import at_any_depth
+from lnamespace.nesting import at_any_depth
 
 
 class _PartMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -8,9 +8,9 @@ import logging
 from collections.abc import Mapping
 
 from lnamespace.gateway.tenants.namespaces import WatchedObject
-from lnamespace.kube.nesting import at_any_depth
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import RBAC
+from lnamespace.nesting import at_any_depth
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.base import base_access
 from lnamespace.rbac.objects import RbacBinding, RbacRole, decode_binding, decode_role

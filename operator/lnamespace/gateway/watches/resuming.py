@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from lnamespace.kube.nesting import at_any_depth
+from lnamespace.nesting import at_any_depth
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
 
 _REMEMBERED_EVENTS = 2000

@@ -33,6 +33,7 @@ from lnamespace.plugins.model.lnamespaces import (
     qualified,
     read_target,
     typed,
+    without_managed_fields,
 )
 from lnamespace.plugins.model.roles import active, refusal, whom_to_ask
 from lnamespace.plugins.model.subjects import (
@@ -259,8 +260,7 @@ def _read(target: EditOptions) -> Object:
     reply = target.kubectl.start_get(path(target.name, target.kind)).reply()
     if reply.code:
         raise missing(reply, target.kubectl, target.name, target.kind)
-    lns: Object = reply.document()
-    return lns
+    return without_managed_fields(reply.document())
 
 
 def _write(target: EditOptions, lns: Object) -> Reply | None:
@@ -282,7 +282,7 @@ def _pass_on_warnings(reply: Reply) -> None:
 
 def _tell(target: EditOptions, lns: Object, words: Sequence[str]) -> int:
     if target.output in ("json", "yaml"):
-        print(target.kubectl.formatted(lns, target.output), end="")
+        print(target.kubectl.formatted(without_managed_fields(lns), target.output), end="")
     elif target.output == "name":
         print(target.qualified)
     else:

@@ -201,6 +201,15 @@ def sudo_namespace() -> str:
     return f"lnamespace-sudo-{sha256(ours.encode()).hexdigest()[:10]}"
 
 
+def without_managed_fields(lns: Object) -> Object:
+    """Return the object as kubectl shows it, and as one sends it: the API server keeps its own.
+
+    Anybody who may write it can nest them deeper than Python writes JSON.
+    """
+    shown = {key: part for key, part in lns["metadata"].items() if key != "managedFields"}
+    return {**lns, "metadata": shown}
+
+
 def name_of(lns: Object) -> str:
     """Return the name of the LNamespace and of its namespace."""
     return str(lns["metadata"]["name"])

@@ -6,11 +6,15 @@ What `json` itself calls, in C, is enough for what kubectl answers and for what 
 from __future__ import annotations
 
 import codecs
+import sys
 
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
+
+
+DEEPEST = 12_000  # the levels that the API server takes, and the calls around them
 
 
 class _Decoder:
@@ -56,10 +60,24 @@ def loads(text: str) -> Any:
 
 def _scanned(text: str) -> tuple[Any, int]:
     try:
-        value, end = _scan(text, 0)
+        value, end = _scan_at_any_depth(text)
     except StopIteration:
         raise ValueError("no JSON document, or half of one") from None
     return value, end
+
+
+def _scan_at_any_depth(text: str) -> tuple[Any, int]:
+    """Read managed fields too, which anybody may nest deeper than Python recurses by default.
+
+    One such LNamespace ended `kubectl lns list` for everybody.
+    """
+    found: tuple[Any, int]
+    try:
+        found = _scan(text, 0)
+    except RecursionError:
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), DEEPEST))
+        found = _scan(text, 0)
+    return found
 
 
 def dumps(value: object) -> str:

@@ -20,6 +20,7 @@ from lnamespace.plugins.model.lnamespaces import (
     ready,
     sudo_identity,
     typed,
+    without_managed_fields,
 )
 from lnamespace.plugins.model.roles import access, advised_grant, whom_to_ask
 from lnamespace.plugins.model.subjects import LISTS, Caller, ListEntry, entries
@@ -63,7 +64,7 @@ def describe(arguments: Arguments) -> int:
         raise missing(reply, kubectl, name, kind)
     lns = reply.document()
     if output:
-        print(kubectl.formatted(lns, output), end="")
+        print(kubectl.formatted(without_managed_fields(lns), output), end="")
     else:
         page = lcluster_page if kind == LCLUSTER else lnamespace_page
         print(page(lns, me, datetime.now(UTC), colours(sys.stdout)), end="")

@@ -13,6 +13,7 @@ from lnamespace.plugins.model.lnamespaces import (
     qualified,
     ready,
     sudo_identity,
+    without_managed_fields,
 )
 from lnamespace.plugins.model.roles import access
 from lnamespace.plugins.model.subjects import LISTS
@@ -45,7 +46,10 @@ def row_of(lns: Object, me: Caller, output: str) -> tuple[str, ...]:
 
 def whole(found: Sequence[Object]) -> Object:
     """Return the objects as one, for programs."""
-    items = [{"apiVersion": api_version(), "kind": LNAMESPACE.kind, **lns} for lns in found]
+    items = [
+        {"apiVersion": api_version(), "kind": LNAMESPACE.kind, **without_managed_fields(lns)}
+        for lns in found
+    ]
     return {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items}
 
 

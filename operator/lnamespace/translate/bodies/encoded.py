@@ -9,7 +9,7 @@ from dataclasses import replace
 from msgspec import DecodeError, Raw
 from msgspec.json import encode
 
-from lnamespace.kube.nesting import at_any_depth
+from lnamespace.nesting import at_any_depth
 from lnamespace.translate.bodies.answers import AnswerTranslator, encoded
 from lnamespace.translate.bodies.confined import confined_up
 from lnamespace.translate.bodies.object_names import refuse_names

@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator
 from msgspec import MsgspecError, Raw
 from msgspec.json import Decoder, encode
 
-from lnamespace.kube.nesting import at_any_depth
+from lnamespace.nesting import at_any_depth
 from lnamespace.translate.bodies.answers import LISTING, AnswerTranslator
 from lnamespace.translate.bodies.encoded import answer_down
 from lnamespace.translate.names.view import View

@@ -4,7 +4,7 @@ import sys
 
 import msgspec
 import pytest
-from lnamespace.kube.nesting import at_any_depth
+from lnamespace.nesting import at_any_depth
 
 PAGE = msgspec.json.Decoder(dict[str, msgspec.Raw])
 

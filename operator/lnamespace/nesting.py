@@ -6,11 +6,15 @@ of 1,000: one such object in a list would be no list for anybody.
 """
 
 import sys
+import threading
 from collections.abc import Callable
 from typing import TypeVar
 
 _DEEPEST = 12_000
 """What the API server takes, and the calls around it. A decoded level needs 400 bytes of stack."""
+
+_limit_lock = threading.Lock()
+"""The limit is that of all threads: the one that restores it would take it from another."""
 
 R = TypeVar("R")
 
@@ -27,9 +31,10 @@ def at_any_depth(read: Callable[..., R], *arguments: object) -> R:
         return read(*arguments)
     except RecursionError:
         pass
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEEPEST))
-    try:
-        return read(*arguments)
-    finally:
-        sys.setrecursionlimit(limit)
+    with _limit_lock:
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, _DEEPEST))
+        try:
+            return read(*arguments)
+        finally:
+            sys.setrecursionlimit(limit)
