@@ -41,7 +41,7 @@ from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.status import RESERVED_NAME, Refusal
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.metadata import PartialMetadata
-from lnamespace.kube.plan import Delete, Mark, Write
+from lnamespace.kube.plan import Delete, MetadataPatch, Write
 from lnamespace.kube.prefixed import ClusterObject, PrefixedObjects
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
@@ -114,7 +114,7 @@ def told(actions: Iterable[Write]) -> list[str]:
 
 
 def _told(action: Write) -> str:
-    if isinstance(action, Mark | Delete):
+    if isinstance(action, MetadataPatch | Delete):
         return f"{type(action).__name__.lower()} {action.resource.plural} {action.observed.key[1]}"
     namespace, name = action.desired.key
     where = f"{namespace}/" if namespace else ""
@@ -169,7 +169,7 @@ def test_nothing_is_made_before_it_is_known_whether_the_name_is_free() -> None:
 
 def test_editors_are_the_managers_and_the_sudoers() -> None:
     *_, binding = decide_lcluster(observed(*COMPLETE), NOW).actions
-    assert not isinstance(binding, Mark | Delete)
+    assert not isinstance(binding, MetadataPatch | Delete)
     assert [subject.name for subject in binding.desired.object.subjects] == ["ben", "cem"]
 
 
@@ -187,20 +187,20 @@ def test_editors_are_the_managers_and_the_sudoers() -> None:
         ({"deletionTimestamp": "2026-01-01T00:00:00Z", "annotations": {}}, False),
     ],
 )
-def test_the_marks_of_a_namespace_are_repaired(parts: dict[str, Any], repaired: bool) -> None:
+def test_the_metadata_of_a_namespace_are_repaired(parts: dict[str, Any], repaired: bool) -> None:
     one = namespace("acme-prod", **parts)
     actions = told(decide_lcluster(observed(*COMPLETE, one), NOW).actions)
-    assert ("mark namespaces acme-prod" in actions) == repaired
+    assert ("metadatapatch namespaces acme-prod" in actions) == repaired
 
 
 def test_a_stricter_level_of_pod_security_stays_when_something_else_is_repaired() -> None:
     one = namespace("acme-prod", labels={POD_SECURITY: "restricted"})
-    (mark,) = (
+    (patch,) = (
         action
         for action in decide_lcluster(observed(*COMPLETE, one), NOW).actions
-        if isinstance(action, Mark)
+        if isinstance(action, MetadataPatch)
     )
-    assert mark.labels == {NAMES.lcluster_label: "acme"}
+    assert patch.labels == {NAMES.lcluster_label: "acme"}
 
 
 def test_the_account_is_bound_in_every_namespace_of_the_tenant_and_in_no_other() -> None:
@@ -229,7 +229,9 @@ def test_over_the_limit_the_oldest_namespaces_and_those_in_use_have_the_account(
     place = ROLE_BINDING, (used.key[1], CLUSTER_ACCOUNT_BINDING)
     seen = replace(seen, objects={**seen.objects, place: namespace(CLUSTER_ACCOUNT_BINDING)})
     bound = ["acme-b", "acme-c", *SYSTEM]
-    granted = [each for each in decide_cluster_grants(seen) if not isinstance(each, Mark | Delete)]
+    granted = [
+        each for each in decide_cluster_grants(seen) if not isinstance(each, MetadataPatch | Delete)
+    ]
     assert sorted(each.desired.key[0] for each in granted) == sorted(bound)
     raised = LClusterSpec(limits=LClusterLimits(namespaces=7))
     more = msgspec.structs.replace(LCLUSTER, spec=raised)
@@ -287,7 +289,7 @@ DELETED = "2026-01-01T00:00:00Z"
 
 @pytest.mark.parametrize("lifecycle", [Lifecycle.ACTIVE, Lifecycle.TERMINATING])
 @pytest.mark.parametrize(
-    ("content", "failure", "message", "marked"),
+    ("content", "failure", "message", "patched"),
     [
         ("False", "True", "Failed to delete all resource types, 1 remaining: rolebindings", True),
         ("False", "True", "Failed to delete all resource types, 2 remaining: carts ...", False),
@@ -297,7 +299,7 @@ DELETED = "2026-01-01T00:00:00Z"
     ],
 )
 def test_the_account_of_a_namespace_goes_when_nothing_else_is_left(
-    content: str, failure: str, message: str, marked: bool, lifecycle: Lifecycle
+    content: str, failure: str, message: str, patched: bool, lifecycle: Lifecycle
 ) -> None:
     annotations = {NAMES.lcluster_annotation: "uid-a", NAMES.lcluster_emptied_annotation: "true"}
     conditions = [
@@ -307,16 +309,18 @@ def test_the_account_of_a_namespace_goes_when_nothing_else_is_left(
     status = {"conditions": conditions}
     ends = namespace("acme-end", deletionTimestamp=DELETED, status=status)
     actions = decide_lcluster(observed(*COMPLETE, ends, lifecycle=lifecycle), NOW).actions
-    assert ("mark namespaces acme-end" in told(actions)) is marked
+    assert ("metadatapatch namespaces acme-end" in told(actions)) is patched
     young = namespace("acme-end", deletionTimestamp=DELETED, annotations={}, status=status)
     seen = observed(*COMPLETE, young, lifecycle=lifecycle)
-    marks = [each for each in decide_lcluster(seen, NOW).actions if isinstance(each, Mark)]
-    assert [each.annotations for each in marks] == ([annotations] if marked else [])
+    patches = [
+        each for each in decide_lcluster(seen, NOW).actions if isinstance(each, MetadataPatch)
+    ]
+    assert [each.annotations for each in patches] == ([annotations] if patched else [])
     stays = namespace("acme-end", status=status)
     assert not stays.emptied
     done = namespace("acme-end", deletionTimestamp=DELETED, annotations=annotations, status=status)
     seen = observed(*COMPLETE, done, lifecycle=lifecycle)
-    assert "mark namespaces acme-end" not in told(decide_lcluster(seen, NOW).actions)
+    assert "metadatapatch namespaces acme-end" not in told(decide_lcluster(seen, NOW).actions)
 
 
 def test_an_lcluster_that_was_never_claimed_takes_no_namespace_with_it() -> None:

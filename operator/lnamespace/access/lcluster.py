@@ -15,7 +15,7 @@ from lnamespace.access import rbac
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.entries import ActiveEntries
 from lnamespace.kube.objects import Object, ObjectMeta, ObjectRef, PolicyRule, RoleRef
-from lnamespace.kube.plan import Mark
+from lnamespace.kube.plan import MetadataPatch
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -67,23 +67,23 @@ def system_namespaces(
     )
 
 
-def namespace_mark(
+def namespace_metadata_patch(
     lcluster: LCluster, found: ObservedObject, conventions: Conventions
-) -> Mark | None:
+) -> MetadataPatch | None:
     """Return the labels and annotations that a tenant's Namespace lacks; None if it has all."""
-    labels, annotations = _marks(lcluster, conventions)
+    labels, annotations = _namespace_metadata(lcluster, conventions)
     if found.labels.get(POD_SECURITY) in POD_SECURITY_LEVELS:
         del labels[POD_SECURITY]
     changed = {key: value for key, value in labels.items() if found.labels.get(key) != value}
     if changed or found.annotations | annotations != found.annotations:
-        return Mark(NAMESPACE, found, labels, annotations)
+        return MetadataPatch(NAMESPACE, found, labels, annotations)
     return None
 
 
-def emptied_mark(
+def emptied_annotation_patch(
     lcluster: LCluster, found: ObservedObject, conventions: Conventions
-) -> Mark | None:
-    """Return the mark that lets Kubernetes delete the account's binding; None if it is too early.
+) -> MetadataPatch | None:
+    """Return the patch that lets Kubernetes delete the account's binding; None if it is too early.
 
     A Namespace that is being deleted has nothing left by then. Before, the tenant works in it by
     that binding, such as an operator that takes its finalizers off. One that was deleted in its
@@ -92,8 +92,11 @@ def emptied_mark(
     names = conventions.names
     if not found.emptied or names.lcluster_emptied_annotation in found.annotations:
         return None
-    marks = {names.lcluster_annotation: lcluster.uid, names.lcluster_emptied_annotation: "true"}
-    return Mark(NAMESPACE, found, {}, marks)
+    annotations = {
+        names.lcluster_annotation: lcluster.uid,
+        names.lcluster_emptied_annotation: "true",
+    }
+    return MetadataPatch(NAMESPACE, found, {}, annotations)
 
 
 def account_binding(lcluster: LCluster, namespace: str, conventions: Conventions) -> DesiredObject:
@@ -177,13 +180,15 @@ def cluster_grant_refs(
 
 
 def _system_namespace(lcluster: LCluster, name: str, conventions: Conventions) -> DesiredObject:
-    labels, annotations = _marks(lcluster, conventions)
+    labels, annotations = _namespace_metadata(lcluster, conventions)
     meta = ObjectMeta(name=name, labels=labels, annotations=annotations)
     built = Object(meta, "v1", NAMESPACE.kind)
     return desired_object(NAMESPACE, built, conventions.managed_metadata)
 
 
-def _marks(lcluster: LCluster, conventions: Conventions) -> tuple[dict[str, str], dict[str, str]]:
+def _namespace_metadata(
+    lcluster: LCluster, conventions: Conventions
+) -> tuple[dict[str, str], dict[str, str]]:
     """Return the labels and annotations of a Namespace of the tenant."""
     names = conventions.names
     labels = {names.lcluster_label: lcluster.name, POD_SECURITY: POD_SECURITY_LEVELS[0]}

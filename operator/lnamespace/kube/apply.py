@@ -11,7 +11,7 @@ from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NoNamespace
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key, ObjectRef
 from lnamespace.kube.patches import build_finalizer_removal, build_patch
-from lnamespace.kube.plan import Create, Delete, Mark, Patch, Recreate, Write
+from lnamespace.kube.plan import Create, Delete, MetadataPatch, Patch, Recreate, Write
 from lnamespace.kube.resources import NAMESPACE, Resource
 from lnamespace.kube.state import DesiredObject, ManagedMetadata, ObservedObject, read_observed
 from lnamespace.kube.store import Store
@@ -21,7 +21,7 @@ def _stage(action: Write) -> int:
     match action:
         case Patch(desired, _) if desired.resource is NAMESPACE:
             return 0
-        case Mark():
+        case MetadataPatch():
             return 0
         case Delete():
             return 2
@@ -99,8 +99,8 @@ class Applier:
                 await self._patch(desired, observed)
             case Delete(resource, observed):
                 await self._delete(resource, observed)
-            case Mark(resource, observed, labels, annotations):
-                await self._mark(resource, observed, labels, annotations)
+            case MetadataPatch(resource, observed, labels, annotations):
+                await self._patch_metadata(resource, observed, labels, annotations)
             case Recreate(desired, observed):
                 await self._delete(desired.resource, observed)
                 await self._create(desired)
@@ -140,7 +140,7 @@ class Applier:
             raise Conflict("deleted while it was being changed", status=404) from error
         self._stores[desired.resource].learn(read_observed(answer, self._managed))
 
-    async def _mark(
+    async def _patch_metadata(
         self,
         resource: Resource,
         observed: ObservedObject,

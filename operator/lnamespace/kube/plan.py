@@ -46,7 +46,7 @@ Action = Create | Patch | Recreate | Delete
 
 
 @dataclass(frozen=True)
-class Mark:
+class MetadataPatch:
     """Set labels and annotations of an object that is somebody else's in all other respects."""
 
     resource: Resource
@@ -55,7 +55,7 @@ class Mark:
     annotations: Mapping[str, str]
 
 
-Write = Action | Mark
+Write = Action | MetadataPatch
 
 
 def resource_changed(action: Action) -> Resource:

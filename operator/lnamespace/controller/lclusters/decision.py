@@ -16,8 +16,8 @@ from lnamespace.access.lcluster import (
     custom_resource_objects,
     custom_resource_refs,
     editor_refs,
-    emptied_mark,
-    namespace_mark,
+    emptied_annotation_patch,
+    namespace_metadata_patch,
     system_namespaces,
 )
 from lnamespace.controller.lclusters.observation import LClusterObservation
@@ -123,15 +123,20 @@ def _decide_active(observation: LClusterObservation, now: datetime) -> LClusterD
         return LClusterDecision(now, actions=grants, entries=entries)
     there = (namespace.key[1] for namespace in observation.namespaces)
     missing = map(Create, system_namespaces(lcluster, conventions, there))
-    marks = (
-        namespace_mark(lcluster, namespace, conventions)
+    metadata_patches = (
+        namespace_metadata_patch(lcluster, namespace, conventions)
         for namespace in observation.own
         if not namespace.terminating
     )
     return LClusterDecision(
         now,
         claim=not observation.holds_finalizer,
-        actions=(*missing, *filter(None, marks), *grants, *_custom_resources(observation)),
+        actions=(
+            *missing,
+            *filter(None, metadata_patches),
+            *grants,
+            *_custom_resources(observation),
+        ),
         entries=entries,
     )
 
@@ -160,8 +165,10 @@ def decide_revocations(observation: LClusterObservation) -> tuple[Action, ...]:
 
 def _emptied(observation: LClusterObservation) -> tuple[Write, ...]:
     lcluster, conventions = observation.lcluster, observation.conventions
-    marks = (emptied_mark(lcluster, each, conventions) for each in observation.own)
-    return tuple(filter(None, marks))
+    metadata_patches = (
+        emptied_annotation_patch(lcluster, each, conventions) for each in observation.own
+    )
+    return tuple(filter(None, metadata_patches))
 
 
 def _endings(observation: LClusterObservation) -> tuple[Write, ...]:
