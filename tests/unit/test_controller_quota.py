@@ -282,92 +282,95 @@ def woken() -> list[str]:
 
 
 @pytest.fixture
-def slots(woken: list[str]) -> Quota:
+def quota(woken: list[str]) -> Quota:
     """One slot for alice, which n1 has; n2 and n3 wait for it."""
-    slots = Quota(LAYOUT, LIMITS, wake=woken.append)
+    quota = Quota(LAYOUT, LIMITS, wake=woken.append)
     for name in ("n1", "n3", "n2"):
-        slots.note(name, lnamespace(name), None)
-    assert [slots.ask(name) for name in ("n1", "n3", "n2")] == [WITHIN, EXCEEDED, EXCEEDED]
+        quota.update(name, lnamespace(name), None)
+    assert [quota.reserve(name) for name in ("n1", "n3", "n2")] == [WITHIN, EXCEEDED, EXCEEDED]
     woken.clear()
-    return slots
+    return quota
 
 
 def test_a_free_slot_is_for_the_one_that_asks_first_and_for_no_other(
-    slots: Quota, woken: list[str]
+    quota: Quota, woken: list[str]
 ) -> None:
-    slots.settle("n1", None, None)
+    quota.release_unused("n1", None, None)
     assert woken == ["n3", "n2"]
-    assert [slots.ask(name) for name in ("n3", "n2")] == [WITHIN, EXCEEDED]
+    assert [quota.reserve(name) for name in ("n3", "n2")] == [WITHIN, EXCEEDED]
 
 
 def test_news_takes_no_slot_back_while_its_namespace_may_be_in_the_making(
-    slots: Quota, woken: list[str]
+    quota: Quota, woken: list[str]
 ) -> None:
-    slots.note("n1", None, None)
-    assert (slots.ask("n2"), woken) == (EXCEEDED, [])
-    assert slots.given_to("n1") == "uid-n1"
-    slots.settle("n1", None, None)
+    quota.update("n1", None, None)
+    assert (quota.reserve("n2"), woken) == (EXCEEDED, [])
+    assert quota.slot_holder_uid("n1") == "uid-n1"
+    quota.release_unused("n1", None, None)
     assert "n2" in woken
-    assert slots.ask("n2") is WITHIN
+    assert quota.reserve("n2") is WITHIN
 
 
-def test_whoever_has_a_slot_keeps_it_until_it_is_gone(slots: Quota) -> None:
-    slots.note("n1", lnamespace("n1"), space("n1"))
-    slots.settle("n1", lnamespace("n1"), None)
-    assert (slots.ask("n2"), slots.ask("n1")) == (EXCEEDED, WITHIN)
+def test_whoever_has_a_slot_keeps_it_until_it_is_gone(quota: Quota) -> None:
+    quota.update("n1", lnamespace("n1"), space("n1"))
+    quota.release_unused("n1", lnamespace("n1"), None)
+    assert (quota.reserve("n2"), quota.reserve("n1")) == (EXCEEDED, WITHIN)
 
 
 def test_a_status_that_tells_of_a_namespace_is_as_good_as_it() -> None:
-    slots = Quota(LAYOUT, LIMITS)
-    slots.note("n1", lnamespace("n1"), None)
-    slots.note("n2", lnamespace("n2", had="gone"), None)
-    assert (slots.ask("n1"), slots.ask("n2")) == (EXCEEDED, WITHIN)
+    quota = Quota(LAYOUT, LIMITS)
+    quota.update("n1", lnamespace("n1"), None)
+    quota.update("n2", lnamespace("n2", had="gone"), None)
+    assert (quota.reserve("n1"), quota.reserve("n2")) == (EXCEEDED, WITHIN)
 
 
 def test_a_namespace_that_is_left_takes_the_slot_until_it_is_gone(
-    slots: Quota, woken: list[str]
+    quota: Quota, woken: list[str]
 ) -> None:
-    slots.note("n1", None, space("n1"))
-    slots.settle("n1", None, space("n1"))
-    assert slots.ask("n2") is EXCEEDED
-    slots.note("n1", None, space("n1", terminating=True))
-    assert (slots.ask("n2"), slots.ask("n3")) == (LimitState.TERMINATING, LimitState.TERMINATING)
+    quota.update("n1", None, space("n1"))
+    quota.release_unused("n1", None, space("n1"))
+    assert quota.reserve("n2") is EXCEEDED
+    quota.update("n1", None, space("n1", terminating=True))
+    assert (quota.reserve("n2"), quota.reserve("n3")) == (
+        LimitState.TERMINATING,
+        LimitState.TERMINATING,
+    )
     woken.clear()
-    slots.note("n1", None, None)
+    quota.update("n1", None, None)
     assert woken == ["n3", "n2"]
-    assert (slots.ask("n2"), slots.ask("n3")) == (WITHIN, EXCEEDED)
+    assert (quota.reserve("n2"), quota.reserve("n3")) == (WITHIN, EXCEEDED)
 
 
-def test_a_namesake_has_no_slot_of_the_one_before(slots: Quota) -> None:
-    slots.note("n1", lnamespace("n1", uid="another"), None)
-    slots.settle("n1", lnamespace("n1", uid="another"), None)
-    assert [slots.ask(name) for name in ("n2", "n1")] == [WITHIN, EXCEEDED]
+def test_a_namesake_has_no_slot_of_the_one_before(quota: Quota) -> None:
+    quota.update("n1", lnamespace("n1", uid="another"), None)
+    quota.release_unused("n1", lnamespace("n1", uid="another"), None)
+    assert [quota.reserve(name) for name in ("n2", "n1")] == [WITHIN, EXCEEDED]
 
 
 def test_a_namespace_of_somebody_else_is_counted_to_them_and_not_in_line() -> None:
-    slots = Quota(LAYOUT, LIMITS)
-    slots.note("n1", lnamespace("n1"), space("n1", uid="theirs", asked="carol"))
-    assert (slots.waits("n1"), slots.ask("n1")) == (False, WITHIN)
-    slots.note("n2", lnamespace("n2"), None)
-    assert slots.ask("n2") is WITHIN
+    quota = Quota(LAYOUT, LIMITS)
+    quota.update("n1", lnamespace("n1"), space("n1", uid="theirs", asked="carol"))
+    assert (quota.is_waiting("n1"), quota.reserve("n1")) == (False, WITHIN)
+    quota.update("n2", lnamespace("n2"), None)
+    assert quota.reserve("n2") is WITHIN
 
 
 def test_who_has_no_limit_is_not_counted() -> None:
-    slots = Quota(LAYOUT, RequesterLimits(1, {"alice": 0}))
+    quota = Quota(LAYOUT, RequesterLimits(1, {"alice": 0}))
     for name in NAMES:
-        slots.note(name, lnamespace(name), None)
-        assert slots.ask(name) is WITHIN
+        quota.update(name, lnamespace(name), None)
+        assert quota.reserve(name) is WITHIN
 
 
 def test_a_name_that_is_reserved_stands_in_nobodys_way() -> None:
-    slots = Quota(LAYOUT, LIMITS, reserved=("n1",))
-    slots.note("n1", lnamespace("n1"), None)
-    slots.note("n2", lnamespace("n2"), None)
-    assert slots.ask("n2") is WITHIN
+    quota = Quota(LAYOUT, LIMITS, reserved=("n1",))
+    quota.update("n1", lnamespace("n1"), None)
+    quota.update("n2", lnamespace("n2"), None)
+    assert quota.reserve("n2") is WITHIN
 
 
-def test_one_without_a_slot_that_goes_wakes_nobody(slots: Quota, woken: list[str]) -> None:
-    slots.note("n2", None, None)
+def test_one_without_a_slot_that_goes_wakes_nobody(quota: Quota, woken: list[str]) -> None:
+    quota.update("n2", None, None)
     assert woken == []
 
 

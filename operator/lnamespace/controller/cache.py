@@ -81,7 +81,7 @@ class Cache:
         news: News = lambda _, __: None,
         limits: RequesterLimits = NO_LIMITS,
         reserved: tuple[str, ...] = (),
-        rails: Iterable[Resource] = (),
+        profile_kinds: Iterable[Resource] = (),
         lcluster_limits: RequesterLimits = NO_LIMITS,
     ) -> None:
         self._names = conventions.names
@@ -89,7 +89,7 @@ class Cache:
         self._news = news
         self.people = People()
         self.index = LNamespaceIndex(self.ours, self._became_readable)
-        self._slots = Quota(conventions, limits, reserved, lambda name: queue.add(Tenant(name)))
+        self._quota = Quota(conventions, limits, reserved, lambda name: queue.add(Tenant(name)))
         self.counted = asyncio.Event()
         """Cleared while the writes of a previous leader are listed: no slot is given meanwhile."""
         self.counted.set()
@@ -103,7 +103,7 @@ class Cache:
             CLUSTER_ROLE_BINDING: Store(self._grant_changed),
         }
         self.objects |= {
-            kind: Store[ObservedObject](self._profile_object_changed) for kind in rails
+            kind: Store[ObservedObject](self._profile_object_changed) for kind in profile_kinds
         }
         self.lclusters = LClusterCache(
             self._names, self.objects[NAMESPACE], queue.add, lcluster_limits
@@ -120,16 +120,16 @@ class Cache:
     @property
     def limited(self) -> bool:
         """Return whether anybody has a limit of LNamespaces."""
-        return self._slots.limits.any_limited
+        return self._quota.limits.any_limited
 
     def needs_slot(self, name: str) -> bool:
         """Return whether the LNamespace of that name has no slot and counts for one."""
-        return self._slots.waits(name)
+        return self._quota.is_waiting(name)
 
     def limit_state(self, lns: LNamespace) -> LimitState:
         """Return whether an LNamespace is within the limit, reserving a slot if one is free."""
-        waited = self._slots.waits(lns.name)
-        state = self._slots.ask(lns.name)
+        waited = self._quota.is_waiting(lns.name)
+        state = self._quota.reserve(lns.name)
         if waited and state is LimitState.WITHIN:
             self._people_changed(None, lns)
         return state
@@ -138,9 +138,9 @@ class Cache:
         """Return why an LNamespace in that state gets no Namespace."""
         if state is LimitState.TERMINATING:
             return "It is made as soon as another namespace that is being deleted is gone."
-        refusal = self._slots.limits.refusal(lns.spec.account, self._slots.used(lns.name))
+        refusal = self._quota.limits.refusal(lns.spec.account, self._quota.used(lns.name))
         return refusal + describe_orphans(
-            [n for n in self._slots.left(lns.name) if not self._lives(n)]
+            [n for n in self._quota.orphaned_namespaces(lns.name) if not self._lives(n)]
         )
 
     def _lives(self, name: str) -> bool:
@@ -157,7 +157,7 @@ class Cache:
         The request that created it may have had no answer. Its slot is not free before the API
         server was asked.
         """
-        listed, given = self.tenant(name), self._slots.given_to(name)
+        listed, given = self.tenant(name), self._quota.slot_holder_uid(name)
         there = listed is not None and not listed.terminating and listed.lns.uid == given
         return bool(given) and not there and self.get(NAMESPACE, ("", name)) is None
 
@@ -165,7 +165,7 @@ class Cache:
         """Give back a slot that the name does not need; no worker but the caller works on it."""
         if self.limited:
             lns = self.ours(self.tenant(name))
-            self._recount(name, lns, lns, self._slots.settle)
+            self._recount(name, lns, lns, self._quota.release_unused)
 
     def announced(self, uid: str) -> None:
         """Note that the outbox says of a deleted LNamespace that its Namespace is to follow."""
@@ -211,12 +211,12 @@ class Cache:
     ) -> None:
         was, is_ = self.ours(old), self.ours(new)
         self._news(old if was else None, new if is_ else None)
-        waited = was is not None and self._slots.waits(was.name)
+        waited = was is not None and self._quota.is_waiting(was.name)
         listed_before = self.index.as_read(was)
         self.index.note(old, new)
         # People first: by the time the LNamespace is done, its sudoers are, and it need not wait.
         if known := was or is_:
-            self._recount(known.name, listed_before, self.index.as_read(is_), self._slots.note)
+            self._recount(known.name, listed_before, self.index.as_read(is_), self._quota.update)
         for lns in (was, is_):
             if lns is not None:
                 self._queue.add(Tenant(lns.name))
@@ -247,11 +247,11 @@ class Cache:
         self, name: str, was: LNamespace | None, is_: LNamespace | None, take_in: TakeIn
     ) -> None:
         """Update the quota. The sudoers of an LNamespace that waits get nothing."""
-        before = None if self._slots.waits(name) else was
+        before = None if self._quota.is_waiting(name) else was
         listed = self.tenant(name)
         lns = None if listed is None or listed.problem or listed.terminating else self.ours(listed)
         take_in(name, lns, self.get(NAMESPACE, ("", name)))
-        self._people_changed(before, None if self._slots.waits(name) else is_)
+        self._people_changed(before, None if self._quota.is_waiting(name) else is_)
 
     def _people_changed(self, was: LNamespace | None, is_: LNamespace | None) -> None:
         for person in self.people.update(was, is_):
@@ -284,7 +284,7 @@ class Cache:
         self.lclusters.namespace_changed(old, new)
         if self.limited and (known := new or old):
             lns = self.ours(self.tenant(known.key[1]))
-            self._recount(known.key[1], lns, lns, self._slots.note)
+            self._recount(known.key[1], lns, lns, self._quota.update)
         for seen in (old, new):
             if seen is not None and (seen.managed or self.tenant(seen.key[1])):
                 self._queue.add(Tenant(seen.key[1]))

@@ -56,73 +56,75 @@ class Quota:
         self._annotation = conventions.names.requester_annotation
         self._reserved = RESERVED_NAMES + reserved
         self._wake = wake
-        self._claims: dict[str, QuotaEntry] = {}
+        self._entries: dict[str, QuotaEntry] = {}
         self._held: Counter[str] = Counter()
         self._leaving: Counter[str] = Counter()
         self._waiting: dict[str, dict[str, None]] = {}
         """The names of an account's LNamespaces without a slot, in the order in which they came."""
-        self._left: dict[str, set[str]] = {}
+        self._orphaned: dict[str, set[str]] = {}
         """The Namespaces of an account whose LNamespaces are gone, and that are to stay."""
 
-    def waits(self, name: str) -> bool:
+    def is_waiting(self, name: str) -> bool:
         """Return whether the LNamespace waits for a slot."""
-        claim = self._claims.get(name)
-        return claim is not None and not claim.holds
+        entry = self._entries.get(name)
+        return entry is not None and not entry.holds
 
-    def given_to(self, name: str) -> str:
+    def slot_holder_uid(self, name: str) -> str:
         """Return the UID of the LNamespace that has a slot under that name, or nothing."""
-        claim = self._claims.get(name)
-        return claim.uid if claim and claim.holds else ""
+        entry = self._entries.get(name)
+        return entry.uid if entry and entry.holds else ""
 
     def used(self, name: str) -> int:
         """Return how many slots are taken of the account of an LNamespace that waits."""
-        return self._held[self._claims[name].account]
+        return self._held[self._entries[name].account]
 
-    def left(self, name: str) -> list[str]:
+    def orphaned_namespaces(self, name: str) -> list[str]:
         """Return the Namespaces that take slots of that account and have no LNamespace."""
-        return sorted(self._left.get(self._claims[name].account, ()))
+        return sorted(self._orphaned.get(self._entries[name].account, ()))
 
-    def note(self, name: str, lns: LNamespace | None, namespace: ObservedObject | None) -> None:
+    def update(self, name: str, lns: LNamespace | None, namespace: ObservedObject | None) -> None:
         """Update the entry of a name after a change of the LNamespace or its Namespace.
 
         A slot that an LNamespace has is kept: a worker may be creating its Namespace at this
-        moment. :meth:`settle` takes it back.
+        moment. :meth:`release_unused` takes it back.
         """
-        new, old = self._claim(lns, namespace), self._claims.get(name)
+        new, old = self._entry(lns, namespace), self._entries.get(name)
         same = new is not None and old is not None and new.holds and new.uid == old.uid
         if old and old.uid and old.holds and not same:
             return
         self._replace(name, new)
 
-    def settle(self, name: str, lns: LNamespace | None, namespace: ObservedObject | None) -> None:
+    def release_unused(
+        self, name: str, lns: LNamespace | None, namespace: ObservedObject | None
+    ) -> None:
         """Update the entry of a name on which no worker but the caller works."""
-        new, old = self._claim(lns, namespace), self._claims.get(name)
+        new, old = self._entry(lns, namespace), self._entries.get(name)
         if new and old and old.holds and old.uid == new.uid:
             new = new._replace(holds=True)
         self._replace(name, new)
 
-    def ask(self, name: str) -> LimitState:
+    def reserve(self, name: str) -> LimitState:
         """Return the state of the LNamespace, reserving a slot if one is free."""
-        claim = self._claims.get(name)
-        if claim is None or claim.holds:
+        entry = self._entries.get(name)
+        if entry is None or entry.holds:
             return LimitState.WITHIN
-        free = (self.limits.of(claim.account) or 0) - self._held[claim.account]
+        free = (self.limits.of(entry.account) or 0) - self._held[entry.account]
         if free > 0:
-            self._replace(name, claim._replace(holds=True))
+            self._replace(name, entry._replace(holds=True))
             return LimitState.WITHIN
-        soon = free + self._leaving[claim.account] > 0
+        soon = free + self._leaving[entry.account] > 0
         return LimitState.TERMINATING if soon else LimitState.EXCEEDED
 
-    def _claim(self, lns: LNamespace | None, namespace: ObservedObject | None) -> QuotaEntry | None:
+    def _entry(self, lns: LNamespace | None, namespace: ObservedObject | None) -> QuotaEntry | None:
         if not self.limits.any_limited:
             return None
         whose = determine_ownership(lns, namespace, self._conventions) if lns else None
         if lns and whose in (Ownership.OURS, Ownership.TERMINATING):
-            return self._counted(_claim_of(lns, holds=True))
+            return self._counted(_entry_of(lns, holds=True))
         if lns and whose is Ownership.ABSENT:
             # One that had a Namespace keeps its slot while that is made anew.
-            claim = _claim_of(lns, holds=bool(lns.status.namespace_uid))
-            return None if name_problem(lns.name, self._reserved) else self._counted(claim)
+            entry = _entry_of(lns, holds=bool(lns.status.namespace_uid))
+            return None if name_problem(lns.name, self._reserved) else self._counted(entry)
         asked = namespace.annotations.get(self._annotation, "") if namespace else ""
         if not namespace or not asked:
             return None
@@ -130,12 +132,12 @@ class Quota:
         leaving = namespace.terminating or bool(namespace.owners)
         return self._counted(QuotaEntry(asked, holds=True, leaving=leaving))
 
-    def _counted(self, claim: QuotaEntry) -> QuotaEntry | None:
-        account = self.limits.account(claim.account)
-        return claim._replace(account=account) if self.limits.of(account) is not None else None
+    def _counted(self, entry: QuotaEntry) -> QuotaEntry | None:
+        account = self.limits.account(entry.account)
+        return entry._replace(account=account) if self.limits.of(account) is not None else None
 
     def _replace(self, name: str, new: QuotaEntry | None) -> None:
-        old = self._claims.pop(name, None)
+        old = self._entries.pop(name, None)
         if old:
             self._leave(name, old)
         if new:
@@ -144,30 +146,30 @@ class Quota:
             for waiting in self._waiting.get(old.account, ()):
                 self._wake(waiting)
 
-    def _enter(self, name: str, claim: QuotaEntry) -> None:
-        self._claims[name] = claim
-        if claim.holds:
-            self._held[claim.account] += 1
-            self._leaving[claim.account] += claim.leaving
-            if not claim.uid and not claim.leaving:
-                self._left.setdefault(claim.account, set()).add(name)
+    def _enter(self, name: str, entry: QuotaEntry) -> None:
+        self._entries[name] = entry
+        if entry.holds:
+            self._held[entry.account] += 1
+            self._leaving[entry.account] += entry.leaving
+            if not entry.uid and not entry.leaving:
+                self._orphaned.setdefault(entry.account, set()).add(name)
         else:
-            self._waiting.setdefault(claim.account, {})[name] = None
+            self._waiting.setdefault(entry.account, {})[name] = None
 
-    def _leave(self, name: str, claim: QuotaEntry) -> None:
-        if claim.holds:
-            self._held[claim.account] -= 1
-            self._leaving[claim.account] -= claim.leaving
-            if (left := self._left.get(claim.account)) is not None:
-                left.discard(name)
-                if not left:
-                    del self._left[claim.account]
+    def _leave(self, name: str, entry: QuotaEntry) -> None:
+        if entry.holds:
+            self._held[entry.account] -= 1
+            self._leaving[entry.account] -= entry.leaving
+            if (orphaned := self._orphaned.get(entry.account)) is not None:
+                orphaned.discard(name)
+                if not orphaned:
+                    del self._orphaned[entry.account]
         else:
-            waiting = self._waiting[claim.account]
+            waiting = self._waiting[entry.account]
             del waiting[name]
             if not waiting:
-                del self._waiting[claim.account]
+                del self._waiting[entry.account]
 
 
-def _claim_of(lns: LNamespace, *, holds: bool) -> QuotaEntry:
+def _entry_of(lns: LNamespace, *, holds: bool) -> QuotaEntry:
     return QuotaEntry(lns.spec.account, holds, lns.uid)
