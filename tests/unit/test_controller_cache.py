@@ -152,7 +152,7 @@ async def test_what_comes_and_goes_during_a_resync_does_not_end_it(desk: Desk) -
     for number in range(2):
         desk.cache.lnamespaces.remove(("", f"team-{number}"), 90 + number)
     found = list[WorkKey]()
-    for key in desk.cache.everything():
+    for key in desk.cache.resync_keys():
         found.append(key)
         if isinstance(key, Departed):
             desk.cache.deleted.pop(key.uid)
@@ -300,7 +300,7 @@ async def test_a_namespace_that_appears_concerns_whom_it_was_missing(desk: Desk)
 async def test_everything_that_can_be_compared_is_named_people_first(desk: Desk) -> None:
     for name in ("b", "a"):
         desk.lnamespace(name, "alice")
-    assert list(desk.cache.everything()) == [ALICE, Tenant("b"), Tenant("a")]
+    assert list(desk.cache.resync_keys()) == [ALICE, Tenant("b"), Tenant("a")]
 
 
 async def test_an_lnamespace_that_waits_for_a_finalizer_is_going(desk: Desk) -> None:
@@ -339,7 +339,7 @@ class TestClasses:
         await desk.keys()
         desk.lnamespace("team-a", "alice", className=other)
         assert await desk.keys() == sorted([Tenant("team-a"), ALICE], key=str)
-        assert desk.cache.ours(desk.cache.tenant("team-a")) is None
+        assert desk.cache.of_our_class(desk.cache.tenant("team-a")) is None
         assert list(desk.cache.people) == []
         desk.cache.lnamespaces.remove(("", "team-a"), 99)
         assert desk.cache.deleted == {}
@@ -405,7 +405,7 @@ async def test_who_begins_to_lead_knows_of_all_that_is_there_leftovers_included(
     desk.cache.lnamespaces.remove(("", "gone"), 99)
     assert not len(desk.queue)
     names = ("team-a", "left-behind", "also-left", "once")
-    found = set(desk.cache.known())
+    found = set(desk.cache.all_keys())
     assert {*map(Tenant, names), ALICE, Departed("uid-gone")} <= found
     assert not {Tenant("theirs"), Tenant("gone")} & found
 

@@ -27,7 +27,7 @@ class Demands:
     def get(self, name: str) -> Any:
         return ACME if name == "acme" else None
 
-    def ours(self, cached: Any) -> Any:
+    def of_our_class(self, cached: Any) -> Any:
         return cached
 
     def note_demand(self, *noted: Any) -> None:

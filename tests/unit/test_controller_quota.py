@@ -139,9 +139,9 @@ class World:
         self.queue.done(key)
 
     def _reconcile(self, name: str) -> None:
-        if self.cache.doubts(name):
+        if self.cache.namespace_may_be_unknown(name):
             self._look(name)
-        self.cache.settle(name)
+        self.cache.release_unused_slot(name)
         listed = self.cache.tenant(name)
         if listed is None:
             return

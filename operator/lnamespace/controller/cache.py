@@ -88,7 +88,7 @@ class Cache:
         self._queue = queue
         self._news = news
         self.people = People()
-        self.index = LNamespaceIndex(self.ours, self._became_readable)
+        self.index = LNamespaceIndex(self.of_our_class, self._became_readable)
         self._quota = Quota(conventions, limits, reserved, lambda name: queue.add(Tenant(name)))
         self.counted = asyncio.Event()
         """Cleared while the writes of a previous leader are listed: no slot is given meanwhile."""
@@ -140,18 +140,18 @@ class Cache:
             return "It is made as soon as another namespace that is being deleted is gone."
         refusal = self._quota.limits.refusal(lns.spec.account, self._quota.used(lns.name))
         return refusal + describe_orphans(
-            [n for n in self._quota.orphaned_namespaces(lns.name) if not self._lives(n)]
+            [n for n in self._quota.orphaned_namespaces(lns.name) if not self._may_have_owner(n)]
         )
 
-    def _lives(self, name: str) -> bool:
+    def _may_have_owner(self, name: str) -> bool:
         """Return whether an orphaned Namespace may belong to an LNamespace that exists.
 
         That is not known of an LNamespace of another class, or one that cannot be read.
         """
         listed = self.tenant(name)
-        return listed is not None and (bool(listed.problem) or self.ours(listed) is None)
+        return listed is not None and (bool(listed.problem) or self.of_our_class(listed) is None)
 
-    def doubts(self, name: str) -> bool:
+    def namespace_may_be_unknown(self, name: str) -> bool:
         """Return whether a Namespace may exist unknown to us, for an LNamespace that is gone.
 
         The request that created it may have had no answer. Its slot is not free before the API
@@ -161,10 +161,10 @@ class Cache:
         there = listed is not None and not listed.terminating and listed.lns.uid == given
         return bool(given) and not there and self.get(NAMESPACE, ("", name)) is None
 
-    def settle(self, name: str) -> None:
+    def release_unused_slot(self, name: str) -> None:
         """Give back a slot that the name does not need; no worker but the caller works on it."""
         if self.limited:
-            lns = self.ours(self.tenant(name))
+            lns = self.of_our_class(self.tenant(name))
             self._recount(name, lns, lns, self._quota.release_unused)
 
     def announced(self, uid: str) -> None:
@@ -172,17 +172,17 @@ class Cache:
         if deleted := self.deleted.get(uid):
             self.deleted[uid] = msgspec.structs.replace(deleted, announced=True)
 
-    def everything(self) -> Iterator[WorkKey]:
-        """Return the keys of everything to reconcile, people first."""
+    def resync_keys(self) -> Iterator[WorkKey]:
+        """Return the keys to reconcile at each resync, people first."""
         yield from self.people
         yield from map(Departed, list(self.deleted))
         yield from self.lclusters.keys()
         for listed in self.lnamespaces:
             yield Tenant(listed.lns.name)
 
-    def known(self) -> Iterator[WorkKey]:
+    def all_keys(self) -> Iterator[WorkKey]:
         """Return the keys of everything in the caches, leftovers included: for a new leader."""
-        yield from self.everything()
+        yield from self.resync_keys()
         yield from self.lclusters.leftovers()
         for kind, store in self.objects.items():
             for seen in store:
@@ -192,7 +192,7 @@ class Cache:
                     yield key
         yield from map(Departed, list(self.deleted))
 
-    def ours(self, listed: CachedLNamespace | None) -> LNamespace | None:
+    def of_our_class(self, listed: CachedLNamespace | None) -> LNamespace | None:
         """Return the LNamespace if it is of our class, or None."""
         return listed.lns if listed and listed.of_class(self._names.class_name) else None
 
@@ -209,7 +209,7 @@ class Cache:
     def _lnamespace_changed(
         self, old: CachedLNamespace | None, new: CachedLNamespace | None
     ) -> None:
-        was, is_ = self.ours(old), self.ours(new)
+        was, is_ = self.of_our_class(old), self.of_our_class(new)
         self._news(old if was else None, new if is_ else None)
         waited = was is not None and self._quota.is_waiting(was.name)
         listed_before = self.index.as_read(was)
@@ -249,7 +249,11 @@ class Cache:
         """Update the quota. The sudoers of an LNamespace that waits get nothing."""
         before = None if self._quota.is_waiting(name) else was
         listed = self.tenant(name)
-        lns = None if listed is None or listed.problem or listed.terminating else self.ours(listed)
+        lns = (
+            None
+            if listed is None or listed.problem or listed.terminating
+            else self.of_our_class(listed)
+        )
         take_in(name, lns, self.get(NAMESPACE, ("", name)))
         self._people_changed(before, None if self._quota.is_waiting(name) else is_)
 
@@ -283,7 +287,7 @@ class Cache:
     def _namespace_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
         self.lclusters.namespace_changed(old, new)
         if self.limited and (known := new or old):
-            lns = self.ours(self.tenant(known.key[1]))
+            lns = self.of_our_class(self.tenant(known.key[1]))
             self._recount(known.key[1], lns, lns, self._quota.update)
         for seen in (old, new):
             if seen is not None and (seen.managed or self.tenant(seen.key[1])):

@@ -193,7 +193,7 @@ class Controller:
             await self._election.win()
             # What has changed while nobody led does not wait among all others.
             self._queue.open()
-            for key in self._cache.known():
+            for key in self._cache.all_keys():
                 self._queue.add(key)
             tasks.create_task(self._election.keep())
             if self._cache.limited or self._cache.lclusters.limits.any_limited:
@@ -316,12 +316,12 @@ class Controller:
         )
         self._instrumentation.metrics.profiles_problem.set(bool(self._profiles.problem))
         leads = self._instrumentation.active and (self._election is None or self._election.leads)
-        ours = filter(self._cache.ours, self._cache.lnamespaces)
+        ours = filter(self._cache.of_our_class, self._cache.lnamespaces)
         return self._instrumentation.text(leads, len(self._queue), ours)
 
     async def _compare_all(self) -> None:
         """Compare everything anew, a few at a time: a revocation must not wait for all of it."""
-        for key in self._cache.everything():
+        for key in self._cache.resync_keys():
             await self._queue.room(self._settings.workers)
             self._queue.add(key)
 

@@ -11,7 +11,7 @@ class LNamespaceIndex:
 
     Parameters
     ----------
-    ours
+    of_our_class
         Returns an LNamespace if it is of our class, or None.
     readable
         Called with the UID of an LNamespace that could not be read since the start, and now can,
@@ -20,10 +20,10 @@ class LNamespaceIndex:
 
     def __init__(
         self,
-        ours: Callable[[CachedLNamespace | None], LNamespace | None],
+        of_our_class: Callable[[CachedLNamespace | None], LNamespace | None],
         readable: Callable[[str], None],
     ) -> None:
-        self._ours = ours
+        self._of_our_class = of_our_class
         self._readable = readable
         self._known: dict[str, CachedLNamespace] = {}
         self._last_read: dict[str, LNamespace | None] = {}
@@ -51,7 +51,7 @@ class LNamespaceIndex:
         if old is not None and not same:
             self._known.pop(old.lns.uid, None)
             self._forget_unread(old.lns.uid)
-        if new is None or self._ours(new) is None:
+        if new is None or self._of_our_class(new) is None:
             return
         self._known[new.lns.uid] = new
         if not new.problem:

@@ -37,7 +37,7 @@ class Observer:
 
     async def resolve_doubt(self, name: str) -> list[ClusterError]:
         """Get a Namespace that may exist unknown to the caches. Return the failure."""
-        if not self.cache.doubts(name):
+        if not self.cache.namespace_may_be_unknown(name):
             return []
         return await self.applier.reread(NAMESPACE, ("", name))
 
@@ -47,7 +47,7 @@ class Observer:
         A slot that was reserved for the name in vain is given back first. One is reserved again
         if the LNamespace needs it and it is its turn.
         """
-        self.cache.settle(name)
+        self.cache.release_unused_slot(name)
         cached = self.cache.tenant(name)
         lifecycle = self._lifecycle(name, cached)
         if lifecycle in (Lifecycle.OTHER_CLASS, Lifecycle.UNREADABLE):
@@ -74,7 +74,7 @@ class Observer:
             # objects the names and labels that ours have.
             held = self.cache.lclusters.owns_name(name)
             return Lifecycle.OTHER_CLASS if held else Lifecycle.GONE
-        if self.cache.ours(cached) is None:
+        if self.cache.of_our_class(cached) is None:
             return Lifecycle.OTHER_CLASS
         if cached.terminating:
             return Lifecycle.TERMINATING

@@ -63,7 +63,7 @@ class LClusterCache:
         """Return the LCluster of that name; None where there is none."""
         return self.lclusters.get(("", name))
 
-    def ours(self, cached: CachedLCluster | None) -> LCluster | None:
+    def of_our_class(self, cached: CachedLCluster | None) -> LCluster | None:
         """Return the LCluster if it is of our class, or None."""
         return cached.lcluster if cached and cached.of_class(self._names.class_name) else None
 
@@ -221,7 +221,7 @@ class LClusterCache:
             self.totals.set()
         elif self.totals.is_set() and not any(c.lcluster.spec.quota for c in self.lclusters):
             self.totals.clear()
-        for lcluster in (self.ours(old), self.ours(new)):
+        for lcluster in (self.of_our_class(old), self.of_our_class(new)):
             if lcluster is not None:
                 self._enqueue(TenantCluster(lcluster.name))
         if old is not None and (new is None or new.lcluster.uid != old.lcluster.uid):

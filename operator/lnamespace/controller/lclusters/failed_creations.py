@@ -100,7 +100,7 @@ class FailedCreations:
 
     def _note(self, event: _Event) -> None:
         namespace = event.metadata.namespace
-        known = self._cache.ours(self._cache.get(tenant_of_name(namespace)))
+        known = self._cache.of_our_class(self._cache.get(tenant_of_name(namespace)))
         refusal = read_refusal(event.message) if known and known.spec.quota else None
         if known and refusal:
             key = TenantCluster(known.name)

@@ -64,7 +64,7 @@ class LClusterObserver:
     def _lifecycle(self, cached: CachedLCluster | None) -> Lifecycle:
         if cached is None:
             return Lifecycle.GONE
-        if self.cache.lclusters.ours(cached) is None:
+        if self.cache.lclusters.of_our_class(cached) is None:
             return Lifecycle.OTHER_CLASS
         if cached.terminating:
             return Lifecycle.TERMINATING
