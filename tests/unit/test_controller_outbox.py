@@ -443,7 +443,7 @@ async def server() -> AsyncIterator[Server]:
 async def test_a_record_is_sent_as_the_ledger_reads_it(server: Server) -> None:
     async with client_of(server.url) as client:
         outbox = BillingRecorder(client, NAMES)
-        task = asyncio.create_task(outbox.close(DeletedLNamespace(LNS_A, NOW)))
+        task = asyncio.create_task(outbox.record_deletion(DeletedLNamespace(LNS_A, NOW)))
         sent = []
         for _ in range(3):
             exchange = await server.next("POST")

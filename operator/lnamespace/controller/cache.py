@@ -167,10 +167,10 @@ class Cache:
             lns = self.of_our_class(self.tenant(name))
             self._recount(name, lns, lns, self._quota.release_unused)
 
-    def announced(self, uid: str) -> None:
+    def note_pending_recorded(self, uid: str) -> None:
         """Note that the outbox says of a deleted LNamespace that its Namespace is to follow."""
         if deleted := self.deleted.get(uid):
-            self.deleted[uid] = msgspec.structs.replace(deleted, announced=True)
+            self.deleted[uid] = msgspec.structs.replace(deleted, pending_recorded=True)
 
     def resync_keys(self) -> Iterator[WorkKey]:
         """Return the keys to reconcile at each resync, people first."""
@@ -301,7 +301,7 @@ class Cache:
         """Take the end of a Namespace as that of its LNamespace, which is gone already."""
         now = datetime.now(UTC)
         for uid, deleted in self.deleted.of(old.key[1]):
-            if deleted.lingers(old) and (new is None or new.uid != old.uid):
+            if deleted.namespace_still_billed(old) and (new is None or new.uid != old.uid):
                 self.deleted[uid] = msgspec.structs.replace(deleted, at=now)
             self._queue.add(Departed(uid))
 

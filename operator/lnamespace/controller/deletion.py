@@ -30,8 +30,8 @@ class DeletionReconciler:
         if deleted is None:
             return Outcome()
         lns, namespace = deleted.lns, self.cache.get(NAMESPACE, ("", deleted.lns.name))
-        if deleted.lingers(namespace):
-            failures = await self._announce(deleted)
+        if deleted.namespace_still_billed(namespace):
+            failures = await self._record_pending_deletion(deleted)
             return Outcome(failures) if failures else Outcome()
         # By the Namespace too: a reconcile that is still under way may record it after this.
         whose = determine_ownership(lns, namespace, self.conventions)
@@ -39,14 +39,16 @@ class DeletionReconciler:
         was_ours = had or bool(lns.status.namespace_uid) or lns.uid in self.outbox.recorded
         reserved = name_problem(lns.name, RESERVED_NAMES + self.reserved)
         charged = was_ours or (namespace is None and not reserved)
-        if charged and (failures := await self.outbox.close(deleted)):
+        if charged and (failures := await self.outbox.record_deletion(deleted)):
             return Outcome(failures)
         self.outbox.forget(key.uid)
         del self.cache.deleted[key.uid]
         return Outcome()
 
-    async def _announce(self, deleted: DeletedLNamespace) -> list[ClusterError]:
-        failures = [] if deleted.announced else await self.outbox.announce(deleted)
+    async def _record_pending_deletion(self, deleted: DeletedLNamespace) -> list[ClusterError]:
+        failures = (
+            [] if deleted.pending_recorded else await self.outbox.record_pending_deletion(deleted)
+        )
         if not failures:
-            self.cache.announced(deleted.lns.uid)
+            self.cache.note_pending_recorded(deleted.lns.uid)
         return failures

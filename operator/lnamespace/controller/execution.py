@@ -85,7 +85,7 @@ class Executor:
             case BillingAction.RECORD:
                 return await self.outbox.record(observation.lns, decision.now)
             case BillingAction.WAIT:
-                self.outbox.wait(observation.lns.uid)
+                self.outbox.note_waiting(observation.lns.uid)
         return []
 
 

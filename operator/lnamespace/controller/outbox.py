@@ -36,14 +36,14 @@ class Departed:
 class DeletedLNamespace(msgspec.Struct, frozen=True):
     """An LNamespace as it was last seen, and when it, or its Namespace, was seen to be gone.
 
-    ``announced``: the outbox says that it goes, should nobody see the rest.
+    ``pending_recorded``: the outbox says that it goes, should nobody see the rest.
     """
 
     lns: LNamespace
     at: datetime
-    announced: bool = False
+    pending_recorded: bool = False
 
-    def lingers(self, namespace: ObservedObject | None) -> bool:
+    def namespace_still_billed(self, namespace: ObservedObject | None) -> bool:
         """Return whether its Namespace is still there and costs what it did before.
 
         One that stays (deletionPolicy Retain, or an orphaning deletion) has no owner and is not
@@ -61,7 +61,7 @@ class BillingRecorder:
 
     ``recorded`` are the UIDs of the LNamespaces of which something was recorded, whether or not
     their status came to say so. ``waited`` are those that have waited for a Namespace of
-    their name to go; of those of before a restart the status says it. ``begun`` is when what
+    their name to go; of those of before a restart the status says it. ``started_at`` is when what
     waited had its own: not when that could be recorded at last.
     """
 
@@ -69,12 +69,12 @@ class BillingRecorder:
     names: Names
     recorded: set[str] = field(default_factory=set)
     waited: set[str] = field(default_factory=set)
-    begun: dict[str, datetime] = field(default_factory=dict)
+    started_at: dict[str, datetime] = field(default_factory=dict)
 
-    def wait(self, uid: str) -> None:
+    def note_waiting(self, uid: str) -> None:
         """Note that an LNamespace waits for another Namespace of its name to go."""
         self.waited.add(uid)
-        self.begun.pop(uid, None)
+        self.started_at.pop(uid, None)
 
     async def record(self, lns: LNamespace, now: datetime) -> list[ClusterError]:
         """Record who pays, as far as the ledger does not know it yet; return the failures.
@@ -87,7 +87,7 @@ class BillingRecorder:
             self.forget(lns.uid)
         return failures
 
-    async def announce(self, deleted: DeletedLNamespace) -> list[ClusterError]:
+    async def record_pending_deletion(self, deleted: DeletedLNamespace) -> list[ClusterError]:
         """Record that an LNamespace is gone and its Namespace is not yet; return the failures.
 
         The publisher waits for the Namespace, should this process end meanwhile.
@@ -95,7 +95,7 @@ class BillingRecorder:
         lns, at = deleted.lns, deleted.at
         return await self.create(lns.uid, (*pending_records(lns, at), pending_deletion(lns, at)))
 
-    async def close(self, deleted: DeletedLNamespace) -> list[ClusterError]:
+    async def record_deletion(self, deleted: DeletedLNamespace) -> list[ClusterError]:
         """Record that an LNamespace is gone, and before that what had not been recorded."""
         lns, at = deleted.lns, deleted.at
         failures = await self.create(lns.uid, (*self._due(lns, at), deletion(lns, at)))
@@ -107,13 +107,13 @@ class BillingRecorder:
     def forget(self, uid: str) -> None:
         """Forget that an LNamespace has waited."""
         self.waited.discard(uid)
-        self.begun.pop(uid, None)
+        self.started_at.pop(uid, None)
 
     def _due(self, lns: LNamespace, now: datetime) -> tuple[BillingRecord, ...]:
         records = pending_records(lns, now)
         if lns.uid in self.waited or has_waited(lns.status):
-            begun = self.begun.setdefault(lns.uid, now)
-            return tuple(_not_before(record, begun) for record in records)
+            started_at = self.started_at.setdefault(lns.uid, now)
+            return tuple(_not_before(record, started_at) for record in records)
         return records
 
     async def create(self, uid: str, records: Iterable[BillingRecord]) -> list[ClusterError]:
