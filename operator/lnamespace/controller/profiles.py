@@ -64,7 +64,7 @@ class Profiles:
         self._file = ChangingFile(Path(path)) if path else None
         self._refresh_seconds = refresh_seconds
         self._profiles: Mapping[str, Profile] = {}
-        self._asked = 0.0
+        self._dry_run_at = 0.0
         self.current = ProfileSet(problem="they have not been read yet" if path else "")
         self.problem = ""
 
@@ -86,16 +86,16 @@ class Profiles:
             return False
         try:
             news = self._read(self._file)
-            if not news and time.monotonic() < self._asked + self._patience:
+            if not news and time.monotonic() < self._dry_run_at + self._dry_run_interval:
                 return False
-            guards = ProfileSet(await self._ask(self._file))
+            resolved = ProfileSet(await self._resolve_all(self._file))
         except (ProfilesError, ClusterError) as error:
-            return self._complain(str(error))
-        self.problem, before, self.current = "", self.current, guards
-        return guards != before
+            return self._record_problem(str(error))
+        self.problem, before, self.current = "", self.current, resolved
+        return resolved != before
 
     @property
-    def _patience(self) -> float:
+    def _dry_run_interval(self) -> float:
         """Return the seconds between two dry runs: a new API server may write another form."""
         return RETRY_SECONDS if self.problem else self._refresh_seconds
 
@@ -107,34 +107,36 @@ class Profiles:
             raise ProfilesError(f"{file.path}: cannot be read: {reason}") from error
         if content is None:
             return False
-        self._asked = float("inf")
+        self._dry_run_at = float("inf")
         self._profiles = decode_profiles(content, str(file.path), self._names)
         log.info("read the profiles", extra={"profiles": len(self._profiles)})
         return True
 
-    async def _ask(self, file: ChangingFile) -> dict[str, ResolvedProfile]:
-        self._asked = time.monotonic()
-        guards = {}
+    async def _resolve_all(self, file: ChangingFile) -> dict[str, ResolvedProfile]:
+        self._dry_run_at = time.monotonic()
+        resolved = {}
         for name, profile in self._profiles.items():
             try:
-                guards[name] = await self._guard(name, profile)
+                resolved[name] = await self._resolve(name, profile)
             except LostLease:
                 raise
             except ClusterError as error:
                 raise ProfilesError(f"{file.path}: {name}: {error}") from error
-        return guards
+        return resolved
 
-    async def _guard(self, name: str, profile: Profile) -> ResolvedProfile:
+    async def _resolve(self, name: str, profile: Profile) -> ResolvedProfile:
         specs = {
             RESOURCE_QUOTA: profile.resource_quota,
             LIMIT_RANGE: profile.limit_range,
             NETWORK_POLICY: profile.network_policy,
         }
-        asked = {kind: spec for kind, spec in specs.items() if spec is not None}
-        forms = {kind: await self._form(kind, name, spec) for kind, spec in asked.items()}
-        return ResolvedProfile(forms, profile.labels)
+        given = {kind: spec for kind, spec in specs.items() if spec is not None}
+        normalized = {
+            kind: await self._normalized_spec(kind, name, spec) for kind, spec in given.items()
+        }
+        return ResolvedProfile(normalized, profile.labels)
 
-    async def _form(self, kind: Resource, name: str, spec: dict[str, Any]) -> bytes:
+    async def _normalized_spec(self, kind: Resource, name: str, spec: dict[str, Any]) -> bytes:
         """Return the spec as the API server writes it."""
         body = {
             "apiVersion": kind.api_version,
@@ -146,7 +148,7 @@ class Profiles:
         answer = await self._client.create(path, msgspec.json.encode(body), dry_run=True)
         return canonical_json(bytes(answers.decode(_made, answer).spec))
 
-    def _complain(self, problem: str) -> bool:
+    def _record_problem(self, problem: str) -> bool:
         """Log a problem once; return whether that changes the profiles in force."""
         if problem == self.problem:
             return False
