@@ -223,8 +223,8 @@ class Controller:
         The watches may be behind. Nothing else here needs them to have caught up.
         """
         lclusters = lcluster_resource(Names(self._settings.api_group_suffix))
-        places = (NAMESPACE, self._source.resource, lclusters)
-        found = (r for r in self._reflectors if r.resource in places)
+        listed = (NAMESPACE, self._source.resource, lclusters)
+        found = (r for r in self._reflectors if r.resource in listed)
         await asyncio.gather(*(reflector.relist() for reflector in found))
 
     def _is_urgent(self, key: WorkKey) -> bool:

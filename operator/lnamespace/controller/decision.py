@@ -44,9 +44,9 @@ from lnamespace.controller.status import (
     Refusal,
 )
 from lnamespace.errors import ClusterError
-from lnamespace.kube.objects import Key
+from lnamespace.kube.objects import ObjectRef
 from lnamespace.kube.plan import Action, Create, Delete, plan_actions, resource_changed
-from lnamespace.kube.resources import PROFILE_RESOURCES, ROLE_BINDING, Resource
+from lnamespace.kube.resources import PROFILE_RESOURCES, ROLE_BINDING
 from lnamespace.kube.state import DesiredObject
 from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING, USERS_BINDING
 
@@ -265,7 +265,7 @@ def _changes(observation: Observation, decision: ReconcileDecision) -> Changes:
     actions = plan_actions(
         _desired(observation, decision),
         observation.get,
-        (*possible, *_profile_places(observation, decision)),
+        (*possible, *_prunable_profile_refs(observation, decision)),
     )
     first = () if _anybody_in(observation) else filter(lambda a: _lets_in(a, name), actions)
     return Changes(
@@ -293,21 +293,21 @@ def _desired(observation: Observation, decision: ReconcileDecision) -> tuple[Des
     return tenant_objects(lns, decision.entries, state, conventions)
 
 
-def _profile_places(
+def _prunable_profile_refs(
     observation: Observation, decision: ReconcileDecision
-) -> Iterator[tuple[Resource, Key]]:
+) -> Iterator[ObjectRef]:
     """Return where profile objects may be that should not; empty if the profile is unknown."""
     owned = not decision.refusal and decision.ownership is Ownership.OURS
     if not owned or observation.profile is None:
         return
-    for place in profiles.profile_refs(observation.name):
-        if place in observation.objects and not _is_from_before(observation, place):
-            yield place
+    for ref in profiles.profile_refs(observation.name):
+        if ref in observation.objects and not _is_from_before(observation, ref):
+            yield ref
 
 
-def _is_from_before(observation: Observation, place: tuple[Resource, Key]) -> bool:
+def _is_from_before(observation: Observation, ref: ObjectRef) -> bool:
     """Return whether it is not ours, but was in an adopted Namespace by the name that ours have."""
-    seen = observation.get(*place)
+    seen = observation.get(*ref)
     return seen is not None and not seen.managed and observation.adopted
 
 

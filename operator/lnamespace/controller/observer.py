@@ -17,8 +17,8 @@ from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_l
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
-from lnamespace.kube.objects import Key
-from lnamespace.kube.resources import NAMESPACE, Resource
+from lnamespace.kube.objects import ObjectRef
+from lnamespace.kube.resources import NAMESPACE
 from lnamespace.model.lnamespace import DeletionPolicy, LNamespace
 from lnamespace.model.rules import RESERVED_NAMES, name_problem
 from lnamespace.model.subject import Subject
@@ -52,7 +52,7 @@ class Observer:
         lifecycle = self._lifecycle(name, cached)
         if lifecycle in (Lifecycle.OTHER_CLASS, Lifecycle.UNREADABLE):
             return Observation(name, self.conventions, lifecycle, cached)
-        await self.applier.refresh(self._places(name))
+        await self.applier.refresh(self._object_refs(name))
         seen = self.renew(Observation(name, self.conventions, lifecycle, cached))
         if lifecycle is not Lifecycle.ACTIVE:
             return seen
@@ -63,7 +63,7 @@ class Observer:
         lns = before.cached.lns if before.cached else None
         return dataclasses.replace(
             before,
-            objects={place: self.cache.get(*place) for place in self._places(before.name)},
+            objects={ref: self.cache.get(*ref) for ref in self._object_refs(before.name)},
             sudoers=self._sudoers(lns) if lns else {},
             profiles=self.profiles(),
         )
@@ -80,12 +80,10 @@ class Observer:
             return Lifecycle.TERMINATING
         return Lifecycle.UNREADABLE if cached.problem else Lifecycle.ACTIVE
 
-    def _places(self, name: str) -> Iterator[tuple[Resource, Key]]:
+    def _object_refs(self, name: str) -> Iterator[ObjectRef]:
         """Return where objects of the LNamespace may be."""
         yield from all_grant_refs(name, self.conventions)
-        yield from (
-            place for place in profiles.profile_refs(name) if place[0] in self.cache.objects
-        )
+        yield from (ref for ref in profiles.profile_refs(name) if ref[0] in self.cache.objects)
         yield NAMESPACE, ("", name)
 
     async def _with_owner(self, seen: Observation) -> Observation:
@@ -130,5 +128,5 @@ class Observer:
     def _in_place(self, one: Person, uid: str) -> bool:
         if self.conventions.sudo is SudoLayout.SERVICE_ACCOUNT:
             return True
-        there = all(self.cache.get(*place) for place in person.person_refs(one, self.conventions))
+        there = all(self.cache.get(*ref) for ref in person.person_refs(one, self.conventions))
         return there and self.cache.is_sponsored(one, uid)

@@ -79,7 +79,7 @@ class PersonReconciler:
 
         They may list the person as before: what was granted stays until they can be read.
         """
-        found = (self.cache.get(*place) for place in person_refs(person, self.conventions))
+        found = (self.cache.get(*ref) for ref in person_refs(person, self.conventions))
         owners = {uid for seen in found if seen for uid in seen.owners}
         return {name: uid for uid in owners if (name := self.cache.index.never_read(uid))}
 
