@@ -12,9 +12,9 @@ from functools import partial
 from lnamespace.access.conventions import Conventions, SudoLayout, lcluster_resource
 from lnamespace.access.lcluster_content import content_limits
 from lnamespace.access.limit import lcluster_limits, lnamespace_limits
+from lnamespace.controller.admission_drift import AdmissionDriftWatch
 from lnamespace.controller.cache import Cache, Tenant, WorkKey
 from lnamespace.controller.dispatch import Dispatcher
-from lnamespace.controller.guards import GuardWatch
 from lnamespace.controller.handlers import lnamespace_handlers
 from lnamespace.controller.instrumentation import DEFECT, DONE, Instrumentation
 from lnamespace.controller.lclusters.cache import TenantCluster
@@ -94,7 +94,9 @@ class Controller:
         self._profiles = Profiles(
             self._client, settings.profiles_file, conventions.names, settings.resync_seconds
         )
-        self._guards = GuardWatch(self._client, settings.guards_file, self._instrumentation.metrics)
+        self._admission_drift = AdmissionDriftWatch(
+            self._client, settings.guards_file, self._instrumentation.metrics
+        )
         self._locator = GatewayLocator(
             self._client,
             GatewayLocation(settings.gateway_url, settings.gateway_authorities),
@@ -185,7 +187,7 @@ class Controller:
     async def _start(self, tasks: asyncio.TaskGroup) -> None:
         for reflector in self._reflectors:
             tasks.create_task(reflector.run())
-        tasks.create_task(self._guards.keep())
+        tasks.create_task(self._admission_drift.keep())
         await asyncio.gather(*(r.synced.wait() for r in self._reflectors))
         log.info("caches are complete", extra={"lnamespaces": len(self._cache.lnamespaces)})
         if self._election:

@@ -54,24 +54,24 @@ Object = dict[str, Any]
 _found = msgspec.json.Decoder(Object)
 
 
-def difference(wanted: Any, found: Any, path: str = "") -> str:
+def find_difference(wanted: Any, found: Any, path: str = "") -> str:
     """Return where an object of the cluster is not as it was made; empty if it is.
 
     ``caBundle`` is the webhook's own to write. A webhook's ``namespaceSelector`` says nothing of
     what is in no namespace, as LNamespaces are; AKS, for one, puts its own on every configuration.
     """
     if isinstance(wanted, dict) and isinstance(found, dict):
-        return next(_differences(wanted, found, path), "")
+        return next(_find_differences(wanted, found, path), "")
     if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
         parts = (
-            difference(one, other, f"{path}[{index}]")
+            find_difference(one, other, f"{path}[{index}]")
             for index, (one, other) in enumerate(zip(wanted, found, strict=True))
         )
         return next(filter(None, parts), "")
     return "" if wanted == found else path
 
 
-def _differences(wanted: Object, found: Object, path: str) -> Iterator[str]:
+def _find_differences(wanted: Object, found: Object, path: str) -> Iterator[str]:
     for key in {**wanted, **found}:
         where = f"{path}.{key}" if path else key
         if key == "caBundle" or (key == "namespaceSelector" and path.startswith("webhooks")):
@@ -79,11 +79,11 @@ def _differences(wanted: Object, found: Object, path: str) -> Iterator[str]:
         if key not in wanted:
             if found[key] not in _DEFAULTS.get(key, ()):
                 yield where
-        elif part := difference(wanted[key], found.get(key), where):
+        elif part := find_difference(wanted[key], found.get(key), where):
             yield part
 
 
-def problem(wanted: Object, found: Object | None) -> str:
+def describe_drift(wanted: Object, found: Object | None) -> str:
     """Return in words what is wrong with a guard; empty if nothing is."""
     if found is None:
         return "it is not there"
@@ -91,12 +91,12 @@ def problem(wanted: Object, found: Object | None) -> str:
     if isinstance(metadata, dict) and metadata.get("deletionTimestamp"):
         return "it is being deleted"
     for part in _CONTENT:
-        if where := difference(wanted.get(part), found.get(part), part):
+        if where := find_difference(wanted.get(part), found.get(part), part):
             return f"it was changed: {where}"
     return ""
 
 
-class GuardWatch:
+class AdmissionDriftWatch:
     """Compare the guards of a file with the cluster; without a path there is nothing to compare."""
 
     def __init__(self, client: Client, path: str, metrics: ControllerMetrics) -> None:
@@ -128,19 +128,19 @@ class GuardWatch:
         if self._file and (content := self._file.changed()) is not None:
             self._guards = msgspec.json.decode(content, type=list[Object])
             self._metrics.guards_missing.clear()
-        found = {_title(guard): await self._problem(guard) for guard in self._guards}
+        found = {_title(guard): await self._describe_drift(guard) for guard in self._guards}
         for guard, wrong in found.items():
             self._metrics.guards_missing.labels(guard).set(bool(wrong))
             _record(guard, wrong, self._problems.get(guard, ""))
         self._problems = found
 
-    async def _problem(self, guard: Object) -> str:
+    async def _describe_drift(self, guard: Object) -> str:
         resource = _KINDS[guard["kind"].lower()]
         try:
             answer = await self._client.get(resource.path(guard["metadata"]["name"]))
         except NotFound:
-            return problem(guard, None)
-        return problem(guard, decode(_found, answer))
+            return describe_drift(guard, None)
+        return describe_drift(guard, decode(_found, answer))
 
 
 def _title(guard: Object) -> str:

@@ -7,7 +7,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from lnamespace.controller.guards import GuardWatch, difference, problem
+from lnamespace.controller.admission_drift import (
+    AdmissionDriftWatch,
+    describe_drift,
+    find_difference,
+)
 from lnamespace.errors import NotFound, ServerFault
 from lnamespace.metrics.controller import ControllerMetrics
 
@@ -46,7 +50,7 @@ def as_served(guard: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("guard", [POLICY, WEBHOOK])
 def test_a_guard_as_the_chart_made_it_is_in_force(guard: dict[str, Any]) -> None:
-    assert problem(guard, as_served(guard)) == ""
+    assert describe_drift(guard, as_served(guard)) == ""
 
 
 @pytest.mark.parametrize(
@@ -69,16 +73,16 @@ def test_a_policy_that_was_weakened_is_told_by_what_was_changed(path: str, value
     for part in way:
         at = at[int(part)] if part == "0" else at[part]
     at[last] = value
-    assert problem(POLICY, found) == f"it was changed: spec.{path}"
+    assert describe_drift(POLICY, found) == f"it was changed: spec.{path}"
 
 
 def test_a_webhook_that_is_left_out_or_asked_of_less_is_noticed() -> None:
     found = as_served(WEBHOOK)
     found["webhooks"].pop()
-    assert problem(WEBHOOK, found) == "it was changed: webhooks"
+    assert describe_drift(WEBHOOK, found) == "it was changed: webhooks"
     found = as_served(WEBHOOK)
     found["webhooks"][1]["objectSelector"] = {"matchLabels": {"a": "b"}}
-    assert problem(WEBHOOK, found) == "it was changed: webhooks[1].objectSelector"
+    assert describe_drift(WEBHOOK, found) == "it was changed: webhooks[1].objectSelector"
 
 
 def test_a_selector_of_namespaces_takes_nothing_off_a_webhook_for_what_is_in_none() -> None:
@@ -87,19 +91,19 @@ def test_a_selector_of_namespaces_takes_nothing_off_a_webhook_for_what_is_in_non
     expression = {"key": "kubernetes.azure.com/managedby", "operator": "NotIn", "values": ["aks"]}
     for webhook in found["webhooks"]:
         webhook["namespaceSelector"] = {"matchExpressions": [expression]}
-    assert problem(WEBHOOK, found) == ""
+    assert describe_drift(WEBHOOK, found) == ""
 
 
 def test_a_guard_that_is_gone_or_going_is_noticed() -> None:
-    assert problem(POLICY, None) == "it is not there"
+    assert describe_drift(POLICY, None) == "it is not there"
     found = as_served(POLICY)
     found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert problem(POLICY, found) == "it is being deleted"
+    assert describe_drift(POLICY, found) == "it is being deleted"
 
 
 def test_what_is_of_another_type_differs() -> None:
-    assert difference({"a": [1]}, {"a": {"b": 1}}) == "a"
-    assert difference({"a": None}, {"a": None}) == ""
+    assert find_difference({"a": [1]}, {"a": {"b": 1}}) == "a"
+    assert find_difference({"a": None}, {"a": None}) == ""
 
 
 class Cluster:
@@ -132,12 +136,12 @@ class Proxy:
 
 def watch(
     tmp_path: Path, cluster: Cluster | Proxy, *guards: dict[str, Any]
-) -> tuple[GuardWatch, ControllerMetrics]:
+) -> tuple[AdmissionDriftWatch, ControllerMetrics]:
     """A watch of a file with these guards, and what it counts."""
     file = tmp_path / "guards.json"
     file.write_bytes(msgspec.json.encode(guards))
     metrics = ControllerMetrics.new("g")
-    return GuardWatch(cluster, str(file), metrics), metrics  # type: ignore[arg-type]
+    return AdmissionDriftWatch(cluster, str(file), metrics), metrics  # type: ignore[arg-type]
 
 
 def missing(metrics: ControllerMetrics) -> dict[str, float]:
