@@ -300,7 +300,7 @@ def test_what_failed_hurries_when_the_cause_may_have_passed(
 ) -> None:
     clock.call(queue.retry, "failed", 100.0)
     clock.call(queue.add_after, "expires", 100.0)
-    clock.call(queue.hurry)
+    clock.call(queue.retry_now)
     assert take(clock, queue) == "failed"
     assert len(queue) == 0
     assert queue.failures("failed") == 0
@@ -310,7 +310,7 @@ def test_who_is_at_work_is_not_hurried(clock: Clock, queue: WorkQueue[str]) -> N
     clock.call(queue.retry, "a", 100.0)
     queue.add("a")
     assert take(clock, queue) == "a"
-    clock.call(queue.hurry)
+    clock.call(queue.retry_now)
     queue.done("a")
     assert len(queue) == 0
 
@@ -405,7 +405,7 @@ async def test_who_adds_many_waits_for_room() -> None:
 
     async def add_all() -> None:
         for key in range(10):
-            await queue.room(2)
+            await queue.wait_below(2)
             queue.add(key)
             added.append(key)
 

@@ -150,7 +150,7 @@ class Controller:
             store,
             read_lnamespace,
             failed=self._watch_failed,
-            recovered=self._queue.hurry,
+            recovered=self._queue.retry_now,
             handler=lnamespace_handlers(resource, store, on_kopf_start),
         )
 
@@ -251,13 +251,13 @@ class Controller:
                 read_object,
                 "" if kind is NAMESPACE else managed_metadata.selector,
                 self._watch_failed,
-                self._queue.hurry,
+                self._queue.retry_now,
             )
             for kind, store in self._cache.objects.items()
         ]
         if self._settings.lclusters == "yes":
             lclusters = self._cache.lclusters
-            heard = (self._watch_failed, self._queue.hurry)
+            heard = (self._watch_failed, self._queue.retry_now)
             reflectors += lcluster_reflectors(self._client, lclusters, conventions, *heard)
         return [*reflectors, self._source]
 
@@ -324,7 +324,7 @@ class Controller:
     async def _compare_all(self) -> None:
         """Compare everything anew, a few at a time: a revocation must not wait for all of it."""
         for key in self._cache.resync_keys():
-            await self._queue.room(self._settings.workers)
+            await self._queue.wait_below(self._settings.workers)
             self._queue.add(key)
 
     async def _resync(self) -> None:

@@ -113,7 +113,7 @@ class WorkQueue(Generic[K]):
         """Forget the failures of a key that succeeded: the next delay is the shortest again."""
         self._failures.pop(key, None)
 
-    def hurry(self) -> None:
+    def retry_now(self) -> None:
         """Queue all keys that failed, and forget their failures: the cause may have passed.
 
         An outage of a minute would otherwise be followed by another minute of waiting.
@@ -137,7 +137,7 @@ class WorkQueue(Generic[K]):
         self._taken.set()
         return key
 
-    async def room(self, most: int) -> None:
+    async def wait_below(self, most: int) -> None:
         """Return when no more than ``most`` keys wait; for callers that add many keys."""
         while len(self) > most:
             self._taken.clear()
