@@ -47,14 +47,14 @@ _SETTLED = 10.0
 
 
 @dataclass
-class Asked:
+class AnswerTimes:
     """Seconds until each answer, what was no answer, and how late the questions were asked."""
 
     seconds: list[float] = field(default_factory=list)
     late: list[float] = field(default_factory=list)
     failed: Counter[int] = field(default_factory=Counter)
 
-    def add(self, other: "Asked") -> None:
+    def add(self, other: "AnswerTimes") -> None:
         """Add what somebody else asked."""
         self.seconds += other.seconds
         self.late += other.late
@@ -138,7 +138,7 @@ def _measure(
     return rows, {"attacker": answers, "flows": flows, "failed": failed}
 
 
-def _rows(what: str, busy: Asked, calm: Asked, goal: str = "") -> Iterator[Row]:
+def _rows(what: str, busy: AnswerTimes, calm: AnswerTimes, goal: str = "") -> Iterator[Row]:
     for which in (50, 99):
         found, before = (_percentile(each.seconds, which) for each in (busy, calm))
         yield Row(f"{what}, p{which}", "ms", found, before, goal if which == 99 else "")
@@ -211,9 +211,9 @@ def _clients(cluster: GatewayCluster, victim: Api) -> Iterator[Connection]:
     process.join()
 
 
-def _ask(clients: Connection, seconds: float) -> list[Asked]:
+def _ask(clients: Connection, seconds: float) -> list[AnswerTimes]:
     clients.send(seconds)
-    found: list[Asked] = clients.recv()
+    found: list[AnswerTimes] = clients.recv()
     return found
 
 
@@ -224,7 +224,7 @@ def _serve(orders: Connection, asking: tuple[Asking, ...]) -> None:
     with ThreadPoolExecutor(_CLIENTS * len(asking)) as pool:
         clients = [(each, Api(each.kubeconfig, each.headers)) for each in asking]
         while seconds := orders.recv():
-            found = [Asked() for _ in asking]
+            found = [AnswerTimes() for _ in asking]
             begun = time.monotonic() + 0.1
             asked = [
                 (sum_, pool.submit(_ask_alone, api, each.paths, begun, seconds, number))
@@ -238,9 +238,9 @@ def _serve(orders: Connection, asking: tuple[Asking, ...]) -> None:
 
 def _ask_alone(
     api: Api, paths: tuple[str, ...], begun: float, seconds: float, offset: int
-) -> Asked:
+) -> AnswerTimes:
     """Ask in turns for one object and short lists."""
-    found = Asked()
+    found = AnswerTimes()
     for number in range(int(seconds * _RATE / _CLIENTS)):
         due = begun + (number * _CLIENTS + offset) / _RATE
         free = time.monotonic()

@@ -40,7 +40,7 @@ _CONNECTIONS = 25
 
 
 @dataclass(frozen=True)
-class Asked:
+class WebhookLatency:
     """Milliseconds to an answer."""
 
     p50: float
@@ -149,11 +149,11 @@ async def _answer_constant(pipe: Any, pair: KeyPair) -> None:
     await asyncio.Event().wait()
 
 
-def _ask(load: _Load, url: str) -> Asked:
+def _ask(load: _Load, url: str) -> WebhookLatency:
     return asyncio.run(_measure(replace(load, url=url)))
 
 
-async def _measure(load: _Load) -> Asked:
+async def _measure(load: _Load) -> WebhookLatency:
     """Ask at the rate; the first tenth is there to warm up."""
     context = ssl.create_default_context(cadata=load.ca.decode())
     connector = aiohttp.TCPConnector(ssl=context, limit=_CONNECTIONS, keepalive_timeout=90)
@@ -174,7 +174,7 @@ async def _measure(load: _Load) -> Asked:
         taken = await asyncio.gather(*(one(index) for index in range(count)))
     kept = sorted(taken[count // 10 :])
     percentiles = quantiles(kept, n=100)
-    return Asked(percentiles[49], percentiles[98], kept[-1])
+    return WebhookLatency(percentiles[49], percentiles[98], kept[-1])
 
 
 def review(operation: str) -> bytes:
