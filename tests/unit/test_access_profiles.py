@@ -69,17 +69,17 @@ CASES: dict[
 
 @pytest.mark.parametrize("case", CASES)
 def test_labels(case: str) -> None:
-    tenant, guard, found, should = CASES[case]
-    assert namespace_labels(tenant, guard, found, LAYOUT) == should
+    tenant, profile, found, should = CASES[case]
+    assert namespace_labels(tenant, profile, found, LAYOUT) == should
 
 
 def test_the_default_profile_is_not_for_what_was_adopted() -> None:
     """Its quota, network policy and Pod Security ended what ran there at once."""
-    guards = ProfileSet({"default": DEFAULT, "big": BIG})
-    assert guards.resolve(lns()) == DEFAULT
-    assert guards.resolve(lns(), adopted=True) == ResolvedProfile()
-    assert guards.resolve(lns("default"), adopted=True) == DEFAULT
-    assert guards.resolve(lns("big"), adopted=True) == BIG
+    profiles = ProfileSet({"default": DEFAULT, "big": BIG})
+    assert profiles.resolve(lns()) == DEFAULT
+    assert profiles.resolve(lns(), adopted=True) == ResolvedProfile()
+    assert profiles.resolve(lns("default"), adopted=True) == DEFAULT
+    assert profiles.resolve(lns("big"), adopted=True) == BIG
 
 
 def test_what_was_adopted_needs_the_profiles_only_if_it_names_one() -> None:
@@ -102,11 +102,11 @@ def test_once_so_nothing_is_to_do_and_what_is_not_ours_stays(
     former: set[str],
     known: bool,
 ) -> None:
-    tenant, guard = lns(**own), ResolvedProfile(labels=given_) if known else None
-    should = namespace_labels(tenant, guard, seen(",".join(former), **present), LAYOUT)
+    tenant, profile = lns(**own), ResolvedProfile(labels=given_) if known else None
+    should = namespace_labels(tenant, profile, seen(",".join(former), **present), LAYOUT)
     after = {k: v for k, v in (present | should).items() if v is not None}
     listed = labels_annotation(should, LAYOUT).get(LISTED, "")
-    again = namespace_labels(tenant, guard, seen(listed, **after), LAYOUT)
+    again = namespace_labels(tenant, profile, seen(listed, **after), LAYOUT)
     assert all(after.get(key) == value for key, value in again.items())
     assert labels_annotation(again, LAYOUT).get(LISTED, "") == listed
     assert not {"bad", "evil.io/x"} & after.keys() - set(listed.split(","))
@@ -132,8 +132,8 @@ def test_which_profile_counts() -> None:
 
 
 def test_what_is_made_is_marked_as_ours_and_has_no_owner() -> None:
-    guard = ResolvedProfile({RESOURCE_QUOTA: b'{"hard":{}}', NETWORK_POLICY: b"{}"})
-    made = profile_objects(lns(), guard, LAYOUT)
+    profile = ResolvedProfile({RESOURCE_QUOTA: b'{"hard":{}}', NETWORK_POLICY: b"{}"})
+    made = profile_objects(lns(), profile, LAYOUT)
     assert [want.resource for want in made] == [RESOURCE_QUOTA, NETWORK_POLICY]
     metadata = {
         "name": "lnamespace",

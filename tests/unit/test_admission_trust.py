@@ -32,8 +32,8 @@ from tests.unit.support.reviews import TERMS, fresh, until
 
 NOW = datetime.now(UTC)
 PAIR, NEXT = fresh(), fresh()
-PLACE = SecretReference("system", "door")
-SECRET = "/api/v1/namespaces/system/secrets/door"  # noqa: S105 - a path
+PLACE = SecretReference("system", "webhook")
+SECRET = "/api/v1/namespaces/system/secrets/webhook"  # noqa: S105 - a path
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 MUTATING = f"{REGISTRATION}/mutatingwebhookconfigurations/lnamespace-webhook"
 VALIDATING = f"{REGISTRATION}/validatingwebhookconfigurations/lnamespace-webhook"

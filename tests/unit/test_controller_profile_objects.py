@@ -21,7 +21,7 @@ from tests.unit.support.desk import NAMES, SPACE, SUDOERS, USERS, Desk, working
 
 QUOTA = RESOURCE_QUOTA.path("lnamespace", "team-a")
 NETWORK = NETWORK_POLICY.path("lnamespace", "team-a")
-QUOTAS, NETWORKS = (kind.path(namespace="team-a") for kind in (RESOURCE_QUOTA, NETWORK_POLICY))
+NETWORKS = NETWORK_POLICY.path(namespace="team-a")
 ALICE = {"name": "alice"}
 FULL = ResolvedProfile(
     {RESOURCE_QUOTA: b'{"hard":{"pods":"5"}}', NETWORK_POLICY: b'{"podSelector":{}}'},
@@ -39,13 +39,13 @@ async def desk() -> AsyncIterator[Desk]:
         yield desk
 
 
-def gives(desk: Desk, guard: ResolvedProfile) -> None:
+def gives(desk: Desk, profile: ResolvedProfile) -> None:
     """The profile `default` says this."""
-    says(desk, ProfileSet({"default": guard}))
+    says(desk, ProfileSet({"default": profile}))
 
 
-def says(desk: Desk, guards: ProfileSet) -> None:
-    desk.tenants = replace(desk.tenants, profiles=lambda: guards)
+def says(desk: Desk, profiles: ProfileSet) -> None:
+    desk.tenants = replace(desk.tenants, profiles=lambda: profiles)
 
 
 def order(desk: Desk) -> list[tuple[str, str]]:
