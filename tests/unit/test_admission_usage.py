@@ -33,10 +33,10 @@ def test_usage_follows_creations_and_deletions() -> None:
     usage = Usage(LIMITS)
     for version, name in enumerate(("a", "b"), 1):
         assert not usage.exceeded("alice")
-        usage.store.put(decode_counted(manifest(name, version, {"requester": "alice"})))
+        usage.store.apply_event(decode_counted(manifest(name, version, {"requester": "alice"})))
     assert usage.exceeded("alice").startswith(REFUSAL)
     assert not usage.exceeded("bob")
-    usage.store.put(decode_counted(manifest("b", 3, {"requester": "alice", "users": []})))
+    usage.store.apply_event(decode_counted(manifest("b", 3, {"requester": "alice", "users": []})))
     usage.store.remove(("", "b"), 4)
     assert not usage.exceeded("alice")
 
@@ -44,7 +44,7 @@ def test_usage_follows_creations_and_deletions() -> None:
 def test_the_service_accounts_of_a_namespace_share_an_account() -> None:
     usage = Usage(LIMITS)
     one = manifest("a", 1, {"requester": "system:serviceaccount:ci:one"})
-    usage.store.put(decode_counted(one))
+    usage.store.apply_event(decode_counted(one))
     assert usage.exceeded("system:serviceaccount:ci:other")
 
 
@@ -52,7 +52,7 @@ def test_an_lnamespace_counts_to_the_account_that_it_names() -> None:
     usage = Usage(LIMITS)
     robot = {"requester": "system:serviceaccount:home:robot", "countedTo": "alice"}
     for version, name in enumerate(("a", "b"), 1):
-        usage.store.put(decode_counted(manifest(name, version, robot)))
+        usage.store.apply_event(decode_counted(manifest(name, version, robot)))
     assert usage.exceeded("alice").startswith(REFUSAL)
     assert not usage.exceeded("system:serviceaccount:home:robot")
 

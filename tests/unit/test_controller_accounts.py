@@ -34,7 +34,7 @@ def namespace(desk: Desk, name: str = "ci", **meta: Any) -> None:
     path = NAMESPACE.path(name)
     desk.cluster.make(path, {"metadata": {"name": name} | meta})
     raw = msgspec.json.encode(desk.cluster.objects[path])
-    desk.cache.objects[NAMESPACE].put(read_observed(raw, LAYOUT.managed_metadata))
+    desk.cache.objects[NAMESPACE].apply_event(read_observed(raw, LAYOUT.managed_metadata))
 
 
 def account(desk: Desk) -> None:
@@ -133,7 +133,7 @@ async def test_who_is_revoked_loses_it_without_a_question(desk: Desk) -> None:
 def lnamespace(desk: Desk, name: str, **spec: Any) -> None:
     shown = {"metadata": {"name": name, "uid": f"uid-{name}", "generation": 1}, "spec": spec}
     made = desk.cluster.make(lnamespaces(LAYOUT).path(name), shown)
-    desk.cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(made)))
+    desk.cache.lnamespaces.apply_event(read_lnamespace(msgspec.json.encode(made)))
 
 
 @pytest.mark.parametrize("own", [True, False])

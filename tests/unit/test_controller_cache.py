@@ -54,7 +54,7 @@ class Desk:
         fields: dict[str, Any] = {"terminating": False, "managed": True, "owners": ()} | parts
         item = ObservedObject((namespace, name), "u", self.version, annotations={}, role_ref=None,
                     fingerprint=b"", **fields)  # fmt: skip
-        self.cache.objects[resource].put(item)
+        self.cache.objects[resource].apply_event(item)
 
     def gone(self, resource: Resource, name: str, namespace: str = "") -> None:
         """The watch tells that an object is gone."""
@@ -67,7 +67,7 @@ class Desk:
         meta = {"name": name, "uid": uid or f"uid-{name}", "resourceVersion": str(self.version)}
         listed = [{"name": sudoer} for sudoer in sudoers]
         raw = {"metadata": meta, "spec": {"sudoers": listed} | spec}
-        self.cache.lnamespaces.put(read_lnamespace(json.dumps(raw).encode()))
+        self.cache.lnamespaces.apply_event(read_lnamespace(json.dumps(raw).encode()))
 
 
 @pytest.fixture

@@ -284,7 +284,7 @@ async def test_what_is_another_controllers_is_not_measured() -> None:
         meta = {"name": "team-a", "uid": "u", "resourceVersion": str(version)}
         users = [{"name": "una"}] if version == 1 else []
         raw = {"metadata": meta, "spec": {"users": users} | spec}
-        cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(raw)))
+        cache.lnamespaces.apply_event(read_lnamespace(msgspec.json.encode(raw)))
         assert instrumentation.waiting == (version // 3, 0)
     cache.lnamespaces.remove(("", "team-a"), 9)
     instrumentation.forget("team-a")

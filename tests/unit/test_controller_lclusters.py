@@ -522,15 +522,15 @@ class Desk:
         return found
 
     def lcluster(self, lcluster: LCluster = LCLUSTER) -> None:
-        self.cache.lclusters.lclusters.put(read_lcluster(msgspec.json.encode(lcluster)))
+        self.cache.lclusters.lclusters.apply_event(read_lcluster(msgspec.json.encode(lcluster)))
 
 
 async def test_news_of_a_namespace_or_binding_of_a_tenant_concern_its_lcluster() -> None:
     desk = Desk()
     desk.lcluster()
     assert await desk.keys() == [TenantCluster("acme")]
-    desk.cache.objects[NAMESPACE].put(namespace("acme-prod"))
-    desk.cache.objects[NAMESPACE].put(namespace("other-prod", labels={}, annotations={}))
+    desk.cache.objects[NAMESPACE].apply_event(namespace("acme-prod"))
+    desk.cache.objects[NAMESPACE].apply_event(namespace("other-prod", labels={}, annotations={}))
     assert await desk.keys() == [TenantCluster("acme")]
     assert [each.key[1] for each in desk.cache.lclusters.namespaces_of("acme")] == ["acme-prod"]
     assert desk.cache.lclusters.key_of_rbac_object(
@@ -553,7 +553,7 @@ def test_a_name_is_held_by_a_claimed_lcluster_or_a_label() -> None:
         )
     )
     assert desk.cache.lclusters.owns_name("acme-prod")
-    desk.cache.objects[NAMESPACE].put(namespace("beta-prod"))
+    desk.cache.objects[NAMESPACE].apply_event(namespace("beta-prod"))
     assert desk.cache.lclusters.owns_name("beta-prod")
 
 

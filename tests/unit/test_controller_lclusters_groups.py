@@ -88,9 +88,9 @@ def test_a_group_comes_and_goes_with_its_last_definition() -> None:
     woken: list[TenantCluster] = []
     namespaces = Store[ObservedObject](lambda *_: None)
     cache = LClusterCache(NAMES, namespaces, woken.append, RequesterLimits())
-    cache.definitions.learn(definition("a.acme-x.io", version=1), news=True)
-    cache.definitions.learn(definition("b.acme-x.io", version=2), news=True)
-    cache.definitions.learn(definition("c.acme-y.io", version=3), news=True)
+    cache.definitions.apply_write_response(definition("a.acme-x.io", version=1), news=True)
+    cache.definitions.apply_write_response(definition("b.acme-x.io", version=2), news=True)
+    cache.definitions.apply_write_response(definition("c.acme-y.io", version=3), news=True)
     assert cache.groups_of("acme") == {"acme-x.io", "acme-y.io"}
     assert woken == [TenantCluster("acme")] * 2, "the second one brings no new group"
     assert cache.groups_of("beta") == frozenset()

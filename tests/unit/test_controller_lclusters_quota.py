@@ -100,7 +100,7 @@ class Platform:
         meta = Metadata(name, f"u{self.version}", str(self.version), creation_timestamp=created)
         self.lclusters[name] = LCluster(meta, LClusterSpec(requester=owner))
         read = read_lcluster(msgspec.json.encode(self.lclusters[name]))
-        self.events["lclusters"].append(lambda: self.cache.lclusters.put(read))
+        self.events["lclusters"].append(lambda: self.cache.lclusters.apply_event(read))
 
     def delete(self, name: str) -> None:
         """An LCluster goes, and its Namespace with it."""
@@ -155,7 +155,7 @@ class Platform:
         }
         raw = json.dumps({"metadata": meta}).encode()
         made = self.namespaces[name] = read_observed(raw, CONVENTIONS.managed_metadata)
-        self.events["namespaces"].append(lambda: self.store.put(made))
+        self.events["namespaces"].append(lambda: self.store.apply_event(made))
 
     @property
     def made(self) -> list[str]:

@@ -49,7 +49,7 @@ async def other(desk: Desk, name: str, **status: Any) -> str:
     meta = {"name": name, "uid": f"uid-{name}", "generation": 1}
     body = {"metadata": meta, "spec": {"requester": "alice"}, "status": status}
     shown = desk.cluster.make(lnamespaces(LAYOUT).path(name), body)
-    desk.cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(shown)))
+    desk.cache.lnamespaces.apply_event(read_lnamespace(msgspec.json.encode(shown)))
     return name
 
 
@@ -70,7 +70,9 @@ async def left(desk: Desk, name: str, **more: str) -> None:
     meta["annotations"] |= {LAYOUT.names.requester_annotation: "alice"}
     shown = desk.cluster.make(NAMESPACE.path(name), space | {"metadata": meta | more})
     managed_metadata = Conventions(counted=True).managed_metadata
-    desk.cache.objects[NAMESPACE].put(read_observed(msgspec.json.encode(shown), managed_metadata))
+    desk.cache.objects[NAMESPACE].apply_event(
+        read_observed(msgspec.json.encode(shown), managed_metadata)
+    )
     gone(desk, name, namespace_too=False)
     await desk.tenants.reconcile(name)
 
@@ -131,7 +133,7 @@ async def test_what_is_alive_is_not_said_to_be_left(desk: Desk, spec: Any) -> No
     meta = {"name": "before", "uid": "uid-before", "generation": 2}
     body = {"metadata": meta, "spec": {"requester": "alice"} | spec, "status": {}}
     shown = desk.cluster.make(lnamespaces(LAYOUT).path("before"), body)
-    desk.cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(shown)))
+    desk.cache.lnamespaces.apply_event(read_lnamespace(msgspec.json.encode(shown)))
     await desk.reconcile()
     assert "1 of 1" in told(desk)
     assert "before" not in told(desk)

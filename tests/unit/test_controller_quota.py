@@ -58,9 +58,9 @@ class World:
         for events in self.heard_of.values():
             events.clear()
         for manifest in self.lnamespaces.values():
-            self.cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(manifest)))
+            self.cache.lnamespaces.apply_event(read_lnamespace(msgspec.json.encode(manifest)))
         for seen in self.namespaces.values():
-            self.cache.objects[NAMESPACE].put(seen)
+            self.cache.objects[NAMESPACE].apply_event(seen)
 
     def play(self, number: int) -> None:
         """Do one of the things that can happen now, and look whether all is well after it."""
@@ -113,7 +113,7 @@ class World:
         if isinstance(what, int):
             self.cache.lnamespaces.remove(("", name), what)
         else:
-            self.cache.lnamespaces.put(read_lnamespace(what))
+            self.cache.lnamespaces.apply_event(read_lnamespace(what))
 
     def hear_of_a_namespace(self, _: int = 0) -> None:
         if not self.heard_of["ns"]:
@@ -123,7 +123,7 @@ class World:
         if isinstance(what, int):
             store.remove(("", name), what)
         elif not store.knows(("", name), what.version):
-            store.put(what)
+            store.apply_event(what)
 
     # --- workers
 
@@ -157,7 +157,7 @@ class World:
         """The Namespace is made, and we are told."""
         name = self._end_of_request(which, lands=True)
         if name and name in self.namespaces:
-            self.cache.objects[NAMESPACE].learn(self.namespaces[name])
+            self.cache.objects[NAMESPACE].apply_write_response(self.namespaces[name])
 
     def lose_the_answer(self, which: int) -> None:
         """The Namespace is made, and nobody tells us: it is tried again."""
@@ -172,7 +172,7 @@ class World:
         store = self.cache.objects[NAMESPACE]
         with store.lookup(("", name)) as look:
             if seen := self.namespaces.get(name):
-                store.meet(seen, look)
+                store.apply_get_response(seen, look)
 
     def _end_of_request(self, which: int, lands: bool) -> str | None:
         if (name := chosen(self.posts, which)) is None:

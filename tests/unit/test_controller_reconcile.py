@@ -144,7 +144,7 @@ async def test_a_reserved_name_gets_nothing_but_its_managers(desk: Desk) -> None
     meta = {"name": "kube-x", "uid": "u", "resourceVersion": "1"}
     raw = msgspec.json.encode({"metadata": meta, "spec": {"users": [ALICE_ENTRY]}})
     desk.cluster.make(lnamespaces(LAYOUT).path("kube-x"), {"metadata": meta})
-    desk.cache.lnamespaces.put(read_lnamespace(raw))
+    desk.cache.lnamespaces.apply_event(read_lnamespace(raw))
     await desk.tenants.reconcile("kube-x")
     made = {path.rpartition("/")[2] for path in desk.cluster.objects}
     assert made <= {"kube-x", NAMES.editor("kube-x")} | {p for p in made if p.startswith("kube-x.")}
@@ -494,7 +494,7 @@ async def test_one_that_cannot_be_read_after_a_restart_takes_sudo_from_nobody(de
     # Another one lists her too: it becomes an owner beside the one that cannot be read.
     meta = {"name": "team-b", "uid": "uid-b", "resourceVersion": "900"}
     other = {"metadata": meta, "spec": {"sudoers": [ALICE_ENTRY]}}
-    desk.cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(other)))
+    desk.cache.lnamespaces.apply_event(read_lnamespace(msgspec.json.encode(other)))
     await desk.people.reconcile(ALICE)
     owners = desk.cluster.objects[f"{BINDINGS}/{SELF}"]["metadata"]["ownerReferences"]
     assert {owner["uid"] for owner in owners} == {"uid-a", "uid-b"}

@@ -204,7 +204,7 @@ def test_storage_is_that_of_the_volumes_claimed_in_a_tenants_namespaces() -> Non
         volume("free", "", "8Gi"),
         volume("ours", "default", "16Gi"),
     ):
-        sizes._store.put(read_volume(each))  # noqa: SLF001 - what a watch does
+        sizes._store.apply_event(read_volume(each))  # noqa: SLF001 - what a watch does
     found = sizes.by_tenant()
     assert found["acme"] == 3 * 1024**3
     assert found["beta"] == 4 * 1024**3

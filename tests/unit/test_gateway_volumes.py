@@ -138,9 +138,9 @@ def test_a_volume_that_gets_its_mark_or_goes_is_heeded() -> None:
     sizes = known(volume(PROVISIONED, "acme-prod"))
     store = sizes._store  # noqa: SLF001 - what a watch does
     later = replace(read_volume(volume(PROVISIONED, "acme-prod", "acme")), version=10)
-    store.put(later)
+    store.apply_event(later)
     assert sizes.all_marked("acme")
-    store.put(replace(later, version=11, marked=""))
+    store.apply_event(replace(later, version=11, marked=""))
     assert not sizes.all_marked("acme")
     store.remove(later.key, 12)
     assert sizes.all_marked("acme")

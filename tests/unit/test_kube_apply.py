@@ -231,7 +231,7 @@ async def test_an_answer_that_comes_after_the_deletion_brings_nothing_back(work:
     store = work.stores[CLUSTER_ROLE]
     async with work.doing([Create(want)]) as task:
         exchange = await work.server.next("POST")
-        store.put(seen(served(want, version=11)))
+        store.apply_event(seen(served(want, version=11)))
         store.remove(want.key, 12)
         exchange.answer(served(want, version=11), 201)
     assert result(task) == []

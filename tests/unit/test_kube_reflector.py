@@ -254,7 +254,7 @@ async def test_a_handler_is_given_what_is_new(play: Play) -> None:
     handler = Holder()
     async with play.running(handler=handler):
         watch = await play.list(thing("a", 1))
-        play.store.learn(Thing(("", "ours"), 12, 0))
+        play.store.apply_write_response(Thing(("", "ours"), 12, 0))
         await watch.send(event("ADDED", "ours", 12), event("ADDED", "b", 13), bookmark(40))
         await watch.end()
         await play.server.next("GET", watch="true", resourceVersion="40")
@@ -410,7 +410,7 @@ async def test_our_own_write_during_a_relist_is_not_undone(play: Play) -> None:
     async with play.running():
         await gone_in_stream(await play.list(thing("a", 1)))
         relist = await play.server.next("GET", watch=None)
-        play.store.learn(Thing(("", "new"), 95, 0))
+        play.store.apply_write_response(Thing(("", "new"), 95, 0))
         relist.answer(page(90, thing("a", 1)))
         await play.server.next("GET", watch="true", resourceVersion="90")
         assert play.names == {"a": 1, "new": 95}

@@ -41,14 +41,14 @@ def told() -> Told:
 
 
 def test_news_is_told_with_what_was_before(told: Told) -> None:
-    told.store.put(Thing(1))
-    told.store.put(Thing(2))
+    told.store.apply_event(Thing(1))
+    told.store.apply_event(Thing(2))
     told.store.remove(("", "a"), 3)
     assert told.news == [(None, 1), (1, 2), (2, None)]
 
 
 def test_what_we_delete_as_it_was_seen_is_gone_before_the_watch_tells(told: Told) -> None:
-    told.store.put(Thing(2))
+    told.store.apply_event(Thing(2))
     told.store.remove(("", "a"), 2)
     assert told.version is None
     assert told.news == [(None, 2), (2, None)]
@@ -56,28 +56,28 @@ def test_what_we_delete_as_it_was_seen_is_gone_before_the_watch_tells(told: Told
 
 def test_what_we_delete_hides_no_answer_about_anything_else(told: Told) -> None:
     """The watch is at 2 when we delete what we had just changed: other answers are still news."""
-    told.store.put(Thing(2, ("", "b")))
-    told.store.learn(Thing(20))
-    told.store.forget(("", "a"), 20)
-    told.store.learn(Thing(15, ("", "b")))
+    told.store.apply_event(Thing(2, ("", "b")))
+    told.store.apply_write_response(Thing(20))
+    told.store.remove_after_response(("", "a"), 20)
+    told.store.apply_write_response(Thing(15, ("", "b")))
     assert told.store.get(("", "b")) == Thing(15, ("", "b"))
 
 
 @pytest.mark.parametrize("version", [2, 19, 20])
 def test_what_we_delete_stays_gone_whatever_comes_late(told: Told, version: int) -> None:
-    told.store.put(Thing(2))
-    told.store.learn(Thing(20))
-    told.store.forget(("", "a"), 20)
-    told.store.learn(Thing(version))
-    told.store.put(Thing(version))
+    told.store.apply_event(Thing(2))
+    told.store.apply_write_response(Thing(20))
+    told.store.remove_after_response(("", "a"), 20)
+    told.store.apply_write_response(Thing(version))
+    told.store.apply_event(Thing(version))
     assert told.version is None
     assert told.news == [(None, 2), (20, None)]
 
 
 def test_what_is_made_anew_after_we_deleted_it_is_known(told: Told) -> None:
-    for news in (told.store.put, told.store.learn):
-        told.store.put(Thing(2))
-        told.store.forget(("", "a"), 2)
+    for news in (told.store.apply_event, told.store.apply_write_response):
+        told.store.apply_event(Thing(2))
+        told.store.remove_after_response(("", "a"), 2)
         news(Thing(22))
         assert told.version == 22
         told.store.restore([], 1)
@@ -85,63 +85,63 @@ def test_what_is_made_anew_after_we_deleted_it_is_known(told: Told) -> None:
 
 def test_a_deletion_of_ours_that_a_list_does_not_know_of_was_of_another_history(told: Told) -> None:
     """The cluster was restored from a backup, and its revisions raised."""
-    told.store.put(Thing(2))
-    told.store.forget(("", "a"), 20)
+    told.store.apply_event(Thing(2))
+    told.store.remove_after_response(("", "a"), 20)
     told.store.replace([Thing(2)], 1000)
     assert told.version == 2
 
 
 def test_the_watch_that_is_behind_tells_the_end_of_a_predecessor_only(told: Told) -> None:
-    told.store.forget(("", "a"), 20)
+    told.store.remove_after_response(("", "a"), 20)
     told.store.remove(("", "a"), 10)
-    told.store.put(Thing(15))
+    told.store.apply_event(Thing(15))
     assert told.version is None
     told.store.remove(("", "a"), 21)
-    told.store.put(Thing(30))
+    told.store.apply_event(Thing(30))
     assert told.version == 30
 
 
 def test_older_news_is_no_news(told: Told) -> None:
-    told.store.put(Thing(5))
-    told.store.put(Thing(5))
-    told.store.put(Thing(4))
+    told.store.apply_event(Thing(5))
+    told.store.apply_event(Thing(5))
+    told.store.apply_event(Thing(4))
     assert told.version == 5
     assert told.news == [(None, 5)]
 
 
 def test_the_echo_of_our_own_write_is_no_news(told: Told) -> None:
-    told.store.put(Thing(1))
-    told.store.learn(Thing(2))
-    told.store.put(Thing(2))
+    told.store.apply_event(Thing(1))
+    told.store.apply_write_response(Thing(2))
+    told.store.apply_event(Thing(2))
     assert told.version == 2
     assert told.news == [(None, 1)]
 
 
 def test_an_answer_that_brings_news_is_told_unless_the_watch_has_overtaken_it(told: Told) -> None:
-    told.store.put(Thing(1))
-    told.store.learn(Thing(2), news=True)
-    told.store.put(Thing(2))
+    told.store.apply_event(Thing(1))
+    told.store.apply_write_response(Thing(2), news=True)
+    told.store.apply_event(Thing(2))
     told.store.remove(("", "a"), 4)
-    told.store.learn(Thing(3), news=True)
+    told.store.apply_write_response(Thing(3), news=True)
     assert told.version is None
     assert told.news == [(None, 1), (1, 2), (2, None)]
 
 
 def test_a_change_by_others_after_our_own_write_is_news(told: Told) -> None:
-    told.store.learn(Thing(2))
-    told.store.put(Thing(3))
+    told.store.apply_write_response(Thing(2))
+    told.store.apply_event(Thing(3))
     assert told.news == [(2, 3)]
 
 
 def test_an_answer_that_the_watch_has_overtaken_is_old(told: Told) -> None:
-    told.store.put(Thing(7))
-    told.store.learn(Thing(6))
+    told.store.apply_event(Thing(7))
+    told.store.apply_write_response(Thing(6))
     assert told.version == 7
 
 
 def test_a_list_finds_what_was_deleted_meanwhile(told: Told) -> None:
-    told.store.put(Thing(1))
-    told.store.put(Thing(2, ("", "b")))
+    told.store.apply_event(Thing(1))
+    told.store.apply_event(Thing(2, ("", "b")))
     told.news.clear()
     told.store.replace([Thing(2, ("", "b"))], 9)
     assert told.version is None
@@ -154,16 +154,16 @@ def test_an_event_from_before_a_list_does_not_bring_back_what_the_list_does_not_
     told: Told,
 ) -> None:
     """An edit that kopf held was handed on after a list: what was deleted was there again."""
-    told.store.put(Thing(1))
+    told.store.apply_event(Thing(1))
     told.store.replace([], 9)
-    told.store.put(Thing(8))
+    told.store.apply_event(Thing(8))
     assert told.version is None
-    told.store.put(Thing(10))
+    told.store.apply_event(Thing(10))
     assert told.version == 10
 
 
 def test_our_newer_write_survives_an_older_list(told: Told) -> None:
-    told.store.learn(Thing(12))
+    told.store.apply_write_response(Thing(12))
     told.store.replace([], 10)
     told.store.replace([Thing(8)], 11)
     assert told.version == 12
@@ -172,28 +172,30 @@ def test_our_newer_write_survives_an_older_list(told: Told) -> None:
 
 def test_a_list_knows_better_than_all_that_it_should_have_seen(told: Told) -> None:
     """The cluster was restored from a backup, and its revisions were raised: the past changed."""
-    told.store.put(Thing(7))
+    told.store.apply_event(Thing(7))
     told.store.replace([Thing(5)], 1000)
     assert told.version == 5
     assert told.news == [(None, 7), (7, 5)]
-    told.store.put(Thing(1001))
+    told.store.apply_event(Thing(1001))
     assert told.version == 1001
 
 
 def test_in_a_cluster_that_went_back_what_is_listed_is_all_there_is(told: Told) -> None:
     for item in (Thing(7), Thing(8, ("", "b")), Thing(2, ("", "c"))):
-        told.store.put(item)
+        told.store.apply_event(item)
     told.news.clear()
     told.store.restore([Thing(5), Thing(2, ("", "c"))], 6)
     assert {thing.key[1]: thing.version for thing in told.store} == {"a": 5, "c": 2}
     assert told.news == [(7, 5), (8, None)]
-    told.store.learn(Thing(7))
+    told.store.apply_write_response(Thing(7))
     assert told.version == 7
 
 
 def test_our_newer_write_survives_the_deletion_of_its_predecessor(told: Told) -> None:
-    told.store.put(Thing(1))
-    told.store.learn(Thing(5))  # made anew by ourselves, before the watch tells that it was gone
+    told.store.apply_event(Thing(1))
+    told.store.apply_write_response(
+        Thing(5)
+    )  # made anew by ourselves, before the watch tells that it was gone
     told.store.remove(("", "a"), 4)
     assert told.version == 5
 
@@ -205,15 +207,15 @@ def test_the_deletion_of_what_is_not_known_is_no_news(told: Told) -> None:
 
 def test_a_late_answer_does_not_bring_back_what_the_watch_says_is_deleted(told: Told) -> None:
     """The answer to a write and the watch come by two connections; no later event would heal it."""
-    told.store.put(Thing(1))
+    told.store.apply_event(Thing(1))
     told.store.remove(("", "a"), 3)
-    told.store.learn(Thing(2))
+    told.store.apply_write_response(Thing(2))
     assert told.version is None
 
 
 def test_a_late_answer_does_not_bring_back_what_a_list_does_not_hold(told: Told) -> None:
     told.store.replace([], 10)
-    told.store.learn(Thing(5))
+    told.store.apply_write_response(Thing(5))
     assert told.version is None
 
 
@@ -222,15 +224,15 @@ def test_what_a_look_finds_is_known_though_the_watch_has_gone_on(told: Told) -> 
     told.store.replace([], 10)
     with told.store.lookup(("", "a")) as look:
         told.store.remove(("", "b"), 12)
-        told.store.meet(Thing(4), look)
+        told.store.apply_get_response(Thing(4), look)
     assert told.version == 4
 
 
 def test_what_is_seen_as_it_loses_its_label_is_known(told: Told) -> None:
-    told.store.put(Thing(3))
+    told.store.apply_event(Thing(3))
     with told.store.lookup(("", "a")) as look:
         told.store.remove(("", "a"), 4)  # So a watch by label tells it.
-        told.store.meet(Thing(4), look)
+        told.store.apply_get_response(Thing(4), look)
     assert told.version == 4
 
 
@@ -238,20 +240,20 @@ def test_what_goes_while_it_is_looked_for_stays_gone(told: Told) -> None:
     """The answer and the watch come by two connections; no later event would heal it."""
     with told.store.lookup(("", "a")) as look:
         told.store.remove(("", "a"), 5)
-        told.store.meet(Thing(4), look)
+        told.store.apply_get_response(Thing(4), look)
     assert told.version is None
     with told.store.lookup(("", "a")) as look:
         told.store.replace([], 8)
-        told.store.meet(Thing(7), look)
+        told.store.apply_get_response(Thing(7), look)
     assert told.version is None
     with told.store.lookup(("", "a")) as look:
-        told.store.meet(Thing(9), look)
+        told.store.apply_get_response(Thing(9), look)
     assert told.version == 9
 
 
 def test_a_store_can_be_changed_while_it_is_walked_through(told: Told) -> None:
     for name in "abc":
-        told.store.put(Thing(1, ("", name)))
+        told.store.apply_event(Thing(1, ("", name)))
     for thing in told.store:
         told.store.remove(thing.key, 2)
     assert len(told.store) == 0
@@ -272,23 +274,23 @@ def test_any_interleaving_of_watch_and_answers_ends_in_the_newest(
     for version, exists in events:
         for answer in [v for v in late if v <= version and data.draw(st.booleans())]:
             late.remove(answer)
-            told.store.learn(Thing(answer), news=data.draw(st.booleans()))
+            told.store.apply_write_response(Thing(answer), news=data.draw(st.booleans()))
         if exists:
-            told.store.put(Thing(version))
+            told.store.apply_event(Thing(version))
         else:
             told.store.remove(("", "a"), version)
     for answer in data.draw(st.permutations(late)):
-        told.store.learn(Thing(answer), news=data.draw(st.booleans()))
+        told.store.apply_write_response(Thing(answer), news=data.draw(st.booleans()))
     assert told.version == (len(life) if life[-1] else None)
 
 
 @given(st.lists(st.integers(1, 9)), st.lists(st.integers(1, 9)))
-def test_the_state_is_that_of_all_news_together(puts: list[int], answers: list[int]) -> None:
+def test_the_state_is_that_of_all_news_together(events: list[int], answers: list[int]) -> None:
     told = Told()
-    for version in puts:
-        told.store.put(Thing(version))
+    for version in events:
+        told.store.apply_event(Thing(version))
     for version in answers:
-        told.store.learn(Thing(version))
-    assert told.version == max([*puts, *answers], default=None)
+        told.store.apply_write_response(Thing(version))
+    assert told.version == max([*events, *answers], default=None)
     versions = [new for _, new in told.news]
     assert versions == sorted(versions, key=lambda v: v or 0)

@@ -39,6 +39,6 @@ def lnamespace_handlers(
         if event["type"] == "DELETED":
             store.remove(lnamespace.key, lnamespace.version)
         else:
-            store.put(lnamespace)
+            store.apply_event(lnamespace)
 
     return operator

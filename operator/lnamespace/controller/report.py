@@ -100,7 +100,7 @@ class Reporter:
         # answer takes back, and whoever was told of the one must be told of the other.
         known = self.cache.tenant(lns.name)
         news = known is None or _inputs(known) != _inputs(answer)
-        self.cache.lnamespaces.learn(answer, news=news)
+        self.cache.lnamespaces.apply_write_response(answer, news=news)
         await self.recorder.record(lns, new)
         return []
 

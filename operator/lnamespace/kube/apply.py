@@ -116,7 +116,7 @@ class Applier:
             raise
         except NotFound as error:
             raise NoNamespace(str(error), status=404) from error
-        self._stores[desired.resource].learn(read_observed(answer, self._managed))
+        self._stores[desired.resource].apply_write_response(read_observed(answer, self._managed))
 
     async def _reread(self, resource: Resource, key: Key) -> None:
         namespace, name = key
@@ -126,9 +126,9 @@ class Applier:
                 answer = await self._client.get(resource.path(name, namespace))
             except NotFound:
                 if known:
-                    self._stores[resource].forget(key, known.version)
+                    self._stores[resource].remove_after_response(key, known.version)
                 return
-            self._stores[resource].meet(read_observed(answer, self._managed), look)
+            self._stores[resource].apply_get_response(read_observed(answer, self._managed), look)
 
     async def _patch(self, desired: DesiredObject, observed: ObservedObject) -> None:
         namespace, name = desired.key
@@ -136,9 +136,9 @@ class Applier:
         try:
             answer = await self._client.patch(desired.resource.path(name, namespace), body)
         except NotFound as error:
-            self._stores[desired.resource].forget(observed.key, observed.version)
+            self._stores[desired.resource].remove_after_response(observed.key, observed.version)
             raise Conflict("deleted while it was being changed", status=404) from error
-        self._stores[desired.resource].learn(read_observed(answer, self._managed))
+        self._stores[desired.resource].apply_write_response(read_observed(answer, self._managed))
 
     async def _patch_metadata(
         self,
@@ -153,9 +153,9 @@ class Applier:
         try:
             answer = await self._client.patch(resource.path(name, namespace), body)
         except NotFound:
-            self._stores[resource].forget(observed.key, observed.version)
+            self._stores[resource].remove_after_response(observed.key, observed.version)
             return
-        self._stores[resource].learn(read_observed(answer, self._managed))
+        self._stores[resource].apply_write_response(read_observed(answer, self._managed))
 
     async def _end_namespace(self, observed: ObservedObject) -> None:
         """Delete a Namespace, which ends some time later, and read what it is until then."""
@@ -177,4 +177,4 @@ class Applier:
             await self._client.delete(path, observed.uid, observed.version)
         except NotFound:
             pass
-        self._stores[resource].forget(observed.key, observed.version)
+        self._stores[resource].remove_after_response(observed.key, observed.version)

@@ -316,7 +316,7 @@ class Reflector(Generic[T]):
         if event.type == "DELETED":
             self._store.remove(item.key, item.version)
         else:
-            self._store.put(item)
+            self._store.apply_event(item)
 
     def _about(self, error: ClusterError) -> dict[str, str]:
         return {"resource": self.resource.plural, "error": str(error)}

@@ -72,7 +72,7 @@ class Store(Generic[T]):
     def __len__(self) -> int:
         return len(self._items)
 
-    def learn(self, item: T, *, news: bool = False) -> None:
+    def apply_write_response(self, item: T, *, news: bool = False) -> None:
         """Store the answer to our own write; call the listener only if it brings ``news``.
 
         The watch reports in order. An answer that is older than what it has reported must not
@@ -85,7 +85,7 @@ class Store(Generic[T]):
             if news:
                 self._listener(known, item)
 
-    def put(self, item: T) -> None:
+    def apply_event(self, item: T) -> None:
         """Store an object that the watch reports as created or changed."""
         self._last_version = max(self._last_version, item.version)
         if item.version > max(self._listed, self._gone.get(item.key, 0)):
@@ -101,7 +101,7 @@ class Store(Generic[T]):
         finally:
             self._lookups.remove(look)
 
-    def meet(self, item: T, look: Lookup) -> None:
+    def apply_get_response(self, item: T, look: Lookup) -> None:
         """Store the answer to a GET, perhaps of an object that the watch does not select.
 
         It may be older than what the watch has reported of other objects.
@@ -116,7 +116,7 @@ class Store(Generic[T]):
             self._gone.pop(key, None)
         self._end(key, version)
 
-    def forget(self, key: Key, version: int) -> None:
+    def remove_after_response(self, key: Key, version: int) -> None:
         """Remove an object that we deleted or did not find, as it was at ``version``.
 
         This says nothing about other objects: the watch may be far behind that version, and the

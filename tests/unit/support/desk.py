@@ -63,12 +63,12 @@ class Desk:
         generation = known["metadata"].get("generation", 0) + 1
         meta = known["metadata"] | {"generation": generation}
         shown = self.cluster.make(LNS, known | {"metadata": meta, "spec": spec})
-        self.cache.lnamespaces.put(read_lnamespace(msgspec.json.encode(shown)))
+        self.cache.lnamespaces.apply_event(read_lnamespace(msgspec.json.encode(shown)))
 
     def told(self, resource: Any, path: str) -> None:
         """The watch tells of an object."""
         raw = msgspec.json.encode(self.cluster.objects[path])
-        self.cache.objects[resource].put(read_observed(raw, LAYOUT.managed_metadata))
+        self.cache.objects[resource].apply_event(read_observed(raw, LAYOUT.managed_metadata))
 
     def deleted(self, path: str) -> None:
         """Somebody deletes an object; the watch tells."""
@@ -103,10 +103,10 @@ class Desk:
         cache = Cache(LAYOUT, self.queue)
         for resource, store in self.cache.objects.items():
             for seen in store:
-                cache.objects[resource].put(seen)
+                cache.objects[resource].apply_event(seen)
         if LNS in self.cluster.objects:
             raw = msgspec.json.encode(self.cluster.objects[LNS])
-            cache.lnamespaces.put(read_lnamespace(raw))
+            cache.lnamespaces.apply_event(read_lnamespace(raw))
         self.cache = cache
         applier = Applier(client, cache.objects, LAYOUT.managed_metadata, 8)
         accounts = Accounts(client, cache, LAYOUT)

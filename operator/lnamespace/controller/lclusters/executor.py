@@ -173,5 +173,5 @@ class LClusterExecutor:
         if add:
             read = read_lcluster(answer)
             news = read.lcluster.spec != lcluster.spec or read.terminating
-            self.cache.lclusters.lclusters.learn(read, news=news)
+            self.cache.lclusters.lclusters.apply_write_response(read, news=news)
         return []

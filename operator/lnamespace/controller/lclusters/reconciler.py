@@ -116,7 +116,7 @@ class LClusterReconciler:
         read = read_lcluster(answer)
         known = self.cache.lclusters.get(lcluster.name)
         news = known is None or _inputs(known) != _inputs(read)
-        self.cache.lclusters.lclusters.learn(read, news=news)
+        self.cache.lclusters.lclusters.apply_write_response(read, news=news)
         await EventRecorder(self.client, resource).record(lcluster, new)
         return []
 

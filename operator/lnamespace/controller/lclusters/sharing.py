@@ -84,7 +84,7 @@ class ShareWriter:
             except ClusterError as error:
                 failures.append(error)
                 continue
-            self.cache.share_quotas.forget(each.key, each.version)
+            self.cache.share_quotas.remove_after_response(each.key, each.version)
         if failures or not observation.lcluster.status.shares:
             return observation, failures
         try:
@@ -112,7 +112,7 @@ class ShareWriter:
         )
         path = lcluster_resource(self.conventions.names).path(lcluster.name, subresource="status")
         read = read_lcluster(await self.client.patch_json(path, operations))
-        self.cache.lclusters.learn(read)
+        self.cache.lclusters.apply_write_response(read)
         return replace(observation, cached=read)
 
     def _newest(self, observation: LClusterObservation) -> CachedLCluster:
@@ -138,7 +138,9 @@ class ShareWriter:
                 answer = await self._replace_quota(lcluster, namespace, namespace.quota)
         except ClusterError as error:
             return error
-        self.cache.share_quotas.learn(read_share_quota(answer, self.conventions.names))
+        self.cache.share_quotas.apply_write_response(
+            read_share_quota(answer, self.conventions.names)
+        )
         return None
 
     async def _create_quota(self, lcluster: LCluster, namespace: SharedNamespace) -> bytes:
@@ -157,7 +159,7 @@ class ShareWriter:
             found = read_share_quota(await self.client.get(path), self.conventions.names)
             if found.generation < 0:
                 return await self._replace_quota(lcluster, namespace, found)
-            self.cache.share_quotas.learn(found)
+            self.cache.share_quotas.apply_write_response(found)
             raise
 
     async def _replace_quota(
@@ -177,7 +179,7 @@ class ShareWriter:
         try:
             return await self.client.patch_json(path, operations)
         except NotFound as error:
-            self.cache.share_quotas.forget(found.key, found.version)
+            self.cache.share_quotas.remove_after_response(found.key, found.version)
             raise Conflict("deleted while it was being changed", status=404) from error
 
     def _marks(self, lcluster: LCluster, namespace: SharedNamespace) -> dict[str, Any]:
