@@ -38,19 +38,19 @@ class Bare:
         return Bare(self._session, (("Impersonate-User", user), *as_groups), user)
 
     async def post(self, path: str, body: Manifest) -> Manifest:
-        """Create."""
+        """Create an object."""
         return await self._send("POST", path, body)
 
     async def patch(self, path: str, body: Manifest) -> Manifest:
-        """Change by a merge patch."""
+        """Apply a merge patch."""
         return await self._send("PATCH", path, body, "application/merge-patch+json")
 
     async def delete(self, path: str) -> Manifest:
-        """Delete."""
+        """Delete an object."""
         return await self._send("DELETE", path, {})
 
     async def get(self, path: str) -> Manifest:
-        """Read."""
+        """Read an object."""
         return await self._send("GET", path, None)
 
     async def text(self, path: str) -> str:

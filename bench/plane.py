@@ -141,7 +141,7 @@ def plane(limit: str = "0") -> Iterator[Plane]:
 
 
 def _kill(pid: int) -> None:
-    """Gone when this returns: what is about to die may still answer, and `up` would leave it."""
+    """Kill a process and wait until it has ended: `up` leaves alone one that still answers."""
     os.kill(pid, signal.SIGKILL)
     _until(lambda: not _command_line(pid))
 

@@ -1,7 +1,7 @@
-"""Which ServiceAccounts there are: nothing is written into a namespace for one that is not there.
+"""Check that a ServiceAccount exists before a Role for it is written into its namespace.
 
-Anybody may list any name. Each costs a Role and a RoleBinding in a namespace that may be somebody
-else's, and 200 that never were used up its quota before its owner got access to it.
+Anybody may list any name. Roles for 200 accounts that did not exist once used up the quota of
+another team's namespace.
 """
 
 from collections.abc import Collection

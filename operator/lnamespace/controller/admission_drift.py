@@ -1,8 +1,7 @@
-"""Whether what guards us and everybody else is in force as the chart made it.
+"""Compare the chart's policies and webhook configurations with the cluster.
 
-A policy or a webhook configuration that somebody deletes or weakens stops nothing: it is noticed by
-nobody but those who then do what it refused. So the chart writes its guards into a file as well,
-and the controller compares the file with the cluster.
+No object reports that such a policy was deleted or weakened. The chart therefore writes them into a
+file, and the controller compares the file with the cluster.
 """
 
 import asyncio

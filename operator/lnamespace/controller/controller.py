@@ -73,9 +73,9 @@ def election_of(client: Client, settings: Settings) -> LeaderElector | None:
 
 
 class Controller:
-    """Everything between a connection and a cluster that is as its LNamespaces say.
+    """Run the watches, the queue and its workers, and the leader election.
 
-    ``on_kopf_start`` is called when kopf has started, which takes over the signal handlers.
+    ``on_kopf_start`` is called when kopf has started, because kopf replaces the signal handlers.
     """
 
     def __init__(

@@ -306,7 +306,7 @@ def _prunable_profile_refs(
 
 
 def _is_from_before(observation: Observation, ref: ObjectRef) -> bool:
-    """Return whether it is not ours, but was in an adopted Namespace by the name that ours have."""
+    """Return whether an object of an adopted Namespace is not ours, but was there before."""
     seen = observation.get(*ref)
     return seen is not None and not seen.managed and observation.adopted
 

@@ -42,10 +42,9 @@ class Observer:
         return await self.applier.reread(NAMESPACE, ("", name))
 
     async def observe(self, name: str) -> Observation:
-        """Read the caches, after getting anew what stands in our places and is not watched.
+        """Read the caches, and GET those objects of the LNamespace that the watches do not select.
 
-        A slot that was reserved for the name in vain is given back first. One is reserved again
-        if the LNamespace needs it and it is its turn.
+        Release an unused slot first; reserve one again if the LNamespace needs it and one is free.
         """
         self.cache.release_unused_slot(name)
         cached = self.cache.tenant(name)

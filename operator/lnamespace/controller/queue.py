@@ -114,10 +114,7 @@ class WorkQueue(Generic[K]):
         self._failures.pop(key, None)
 
     def retry_now(self) -> None:
-        """Queue all keys that failed, and forget their failures: the cause may have passed.
-
-        An outage of a minute would otherwise be followed by another minute of waiting.
-        """
+        """Retry all failed keys now and reset their delays, after an outage has ended."""
         failed, self._failures = self._failures, {}
         for key in failed:
             if key in self._timers:
@@ -138,7 +135,7 @@ class WorkQueue(Generic[K]):
         return key
 
     async def wait_below(self, most: int) -> None:
-        """Return when no more than ``most`` keys wait; for callers that add many keys."""
+        """Wait until at most ``most`` keys are queued."""
         while len(self) > most:
             self._taken.clear()
             await self._taken.wait()

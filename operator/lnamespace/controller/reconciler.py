@@ -41,7 +41,7 @@ class LNamespaceReconciler:
     profiles: Callable[[], ProfileSet] = ProfileSet
 
     async def reconcile(self, name: str, failed_before: int = 0) -> Outcome:
-        """Make the cluster as the LNamespace of that name says; return what could not be done."""
+        """Reconcile one LNamespace and update its status; return failures and the next expiry."""
         if failures := await self._observer.resolve_doubt(name):
             return Outcome(failures)
         observation = await self._observer.observe(name)

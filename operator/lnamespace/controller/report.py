@@ -142,10 +142,9 @@ async def replace_status(
 
 
 def _is_worth_writing(result: ReconcileResult, failed_before: int) -> bool:
-    """Return whether there is something to say: of what is about to pass or to come, nothing.
+    """Return whether the result belongs into the status; a failure that will pass soon does not.
 
-    A person's reconcile that is still under way puts the LNamespace back into the queue when it
-    ends.
+    A person's reconcile that is still running enqueues the LNamespace when it ends.
     """
     if failures := (*result.profile_failures, *result.failures, *result.unrecorded):
         return failed_before >= PATIENCE or not all(one.retryable for one in failures)

@@ -297,9 +297,9 @@ def _make_socket(address: aiohttp.AddrInfoType) -> socket.socket:
 
 
 def _fenced_once_connected() -> aiohttp.TraceConfig:
-    """Asks a request's fence again when it had to wait for a connection.
+    """Return hooks that check a request's fence again after it has waited for a new connection.
 
-    A process that was held up meanwhile must not send what was right to send before.
+    The process may have lost its Lease in the meantime.
     """
 
     async def check(_: object, request: SimpleNamespace, __: object) -> None:

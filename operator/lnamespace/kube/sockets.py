@@ -50,9 +50,9 @@ def has_hung_up(connection: Numbered, *, also_half: bool) -> bool:
 
 
 def keep_alive(connection: Adjustable, options: Mapping[str, int]) -> None:
-    """Let a connection end whose other end is gone without a word.
+    """Enable TCP keep-alive, so that a connection whose peer has vanished ends.
 
-    Where one waits for news and sends nothing it would last for ever: watches, `kubectl exec`.
+    Otherwise a connection that only receives, such as a watch, would never end.
     """
     with suppress(OSError):  # macOS lets nobody set one of a connection that is cut already.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

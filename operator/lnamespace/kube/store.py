@@ -102,9 +102,9 @@ class Store(Generic[T]):
             self._lookups.remove(look)
 
     def apply_get_response(self, item: T, look: Lookup) -> None:
-        """Store the answer to a GET, perhaps of an object that the watch does not select.
+        """Store the answer to a GET of one object, which the watch may not select.
 
-        It may be older than what the watch has reported of other objects.
+        The answer may be older than what the watch reported of other objects.
         """
         if item.version >= look.gone:
             self._take(item)

@@ -1,4 +1,4 @@
-"""Python's search for cycles of objects that nobody has: it holds up the one thread."""
+"""Make full garbage collections rare, because they block the event loop."""
 
 import gc
 
@@ -7,7 +7,7 @@ _RARELY = 50
 
 
 def search_garbage_rarely() -> None:
-    """Leave out of every search what there is now, and search through the rest rarely.
+    """Exclude all present objects from garbage collection, and collect the oldest ones rarely.
 
     Modules, classes and what was read at first are most objects, and stay. A search through them
     took 100 ms of a process that answers requests in 3; one through a thousand watches takes 50.

@@ -38,7 +38,7 @@ def shorten_buffers() -> None:
 
 
 async def keep_giving_back() -> None:
-    """Give back what is free between what is not, as long as the process has much memory.
+    """Return free memory to the system every few seconds while the process has more than 200 MiB.
 
     Garbage too, which is looked for rarely: with nothing to do, a gateway kept what clients had
     left that were cut off while they did not read.

@@ -145,7 +145,10 @@ class GeneratedCertificate:
         self._now = now
 
     async def reconcile(self) -> None:
-        """Share, serve and have trusted what is due, in this order, each only if it differs."""
+        """Update the shared Secret, the served certificate and the caBundles, in this order.
+
+        Each is written only if it differs.
+        """
         secret = await self._secret()
         found = [await self._target(target) for target in self._targets]
         bundles = tuple(present for manifest in found for present in bundles_of(manifest))

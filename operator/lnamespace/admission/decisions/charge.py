@@ -51,7 +51,7 @@ def backlog_errors(spec: Json) -> tuple[FieldError, ...]:
 
 
 def charge_source(spec: Json) -> str:
-    """Return where it was taken from who pays; ``Refused`` where it could not be decided."""
+    """Return the source of the charge (a ``BillingSource``); ``Refused`` if none was resolved."""
     billing = spec.get("billing")
     provenance = billing.get("provenance") if isinstance(billing, dict) else None
     return str(provenance["source"]) if provenance else "Refused"

@@ -13,8 +13,8 @@ class Decision:
     Parameters
     ----------
     charge_source
-        Where it was taken from who pays (a ``BillingSource``, or ``Refused``), for a creation that
-        mutation filled in; else empty.
+        The source of the charge (a ``BillingSource``; ``Refused`` if none could be resolved) of a
+        creation that mutation filled in; else empty.
     limit_exceeded
         Whether the limit of LNamespaces is among the errors.
     """

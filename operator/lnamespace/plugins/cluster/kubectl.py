@@ -238,9 +238,9 @@ def caller(reply: Reply) -> Caller:
 def missing(
     reply: Reply, kubectl: Kubectl, name: str = "", kind: ResourceKind = LNAMESPACE
 ) -> PluginError:
-    """Return why the objects of a kind, or the one of that name, could not be read.
+    """Return the error for an object or a kind that could not be read.
 
-    Of an API group that does not exist, who has no rights is told that it is forbidden.
+    The API server answers Forbidden for an unknown API group to people without rights.
     """
     if reply.api_missing:
         told = PluginError(f"this cluster has no {kind.kind}s (API group {group()})")

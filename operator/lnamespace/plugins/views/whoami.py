@@ -94,7 +94,11 @@ def show_caller(arguments: Arguments) -> int:
 
 
 def _asked(kubectl: Kubectl) -> Questions:
-    """Begin to ask. The name that nothing has is of this question alone: nobody may own it."""
+    """Start the dry runs, and the review of the caller's rights.
+
+    One uses a cost centre and one a profile that cannot exist: the refusals list the caller's cost
+    centres and all profiles. The name is random, or somebody could create it.
+    """
     nothing = f"whoami-{os.urandom(6).hex()}"
     review = {
         "apiVersion": "authorization.k8s.io/v1",
