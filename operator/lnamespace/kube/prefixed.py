@@ -15,6 +15,7 @@ from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import PartialMetadata, PartialPage
+from lnamespace.kube.pages import PageSize
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -75,8 +76,6 @@ OTHER_KINDS = (
 )
 
 ALL_KINDS = (*FIRST_KINDS, *OTHER_KINDS)
-
-PAGE = "500"
 
 _pages = msgspec.json.Decoder(PartialPage)
 
@@ -150,12 +149,14 @@ class PrefixedObjects:
 
     async def _list(self, kind: Resource, selector: str) -> list[ClusterObject]:
         found: list[ClusterObject] = []
-        params = {"limit": PAGE} | ({"labelSelector": selector} if selector else {})
+        size, params = PageSize(), {"labelSelector": selector} if selector else {}
         while True:
             try:
-                answer = await self.client.list_metadata(kind.path(), **params)
+                limit = str(size.limit)
+                answer = await self.client.list_metadata(kind.path(), **params, limit=limit)
             except NotFound:
                 return []  # This Kubernetes has no such kind, or not yet in this version.
+            size.arrived(len(answer))
             page = answers.decode(_pages, answer)
             found += [ClusterObject(kind, item.metadata) for item in page.items or ()]
             if not page.metadata.continue_:

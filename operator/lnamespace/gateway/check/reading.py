@@ -21,7 +21,7 @@ from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import ListMeta, PartialMetadata
 from lnamespace.kube.objects import RbacSubject, RoleRef
-from lnamespace.kube.prefixed import PAGE, ClusterObject, PrefixedObjects
+from lnamespace.kube.prefixed import ClusterObject, PrefixedObjects
 from lnamespace.kube.resources import (
     CLUSTER_ROLE_BINDING,
     CONFIG_MAP,
@@ -43,6 +43,8 @@ _AUTHORITIES = "kube-root-ca.crt"
 _AT_ONCE = 10
 
 T = TypeVar("T")
+
+_PAGE = "500"
 
 
 class _Server(msgspec.Struct, frozen=True):
@@ -217,7 +219,7 @@ class PlatformReader:
 
     async def _list(self, path: str, **params: str) -> tuple[_Item, ...]:
         found: list[_Item] = []
-        params["limit"] = PAGE
+        params["limit"] = _PAGE
         while True:
             try:
                 page = _decode(await self.client.get(path, **params), _ItemPage)

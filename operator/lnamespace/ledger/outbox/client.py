@@ -12,6 +12,7 @@ from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import ListPage
 from lnamespace.kube.objects import Key
+from lnamespace.kube.pages import PageSize
 from lnamespace.kube.resources import Resource
 from lnamespace.ledger.outbox.record import (
     BillingOperation,
@@ -21,7 +22,6 @@ from lnamespace.ledger.outbox.record import (
 )
 from lnamespace.model.names import Names
 
-PAGE = 500
 CONCURRENCY = 16
 
 
@@ -128,9 +128,11 @@ class OutboxClient:
 
 async def list_all(client: Client, resource: Resource) -> AsyncIterator[msgspec.Raw]:
     """Get all objects of a kind, page by page; raises ClusterError."""
-    params = {"limit": str(PAGE)}
+    size, params = PageSize(), dict[str, str]()
     while True:
-        page = answers.decode(_page, await client.get(resource.path(), **params))
+        answer = await client.get(resource.path(), **params, limit=str(size.limit))
+        size.arrived(len(answer))
+        page = answers.decode(_page, answer)
         for item in page.items or ():
             yield item
         if not page.metadata.continue_:
