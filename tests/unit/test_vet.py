@@ -82,15 +82,6 @@ def test_there_are_snapshots() -> None:
     assert (1, 36) in snapshot.recorded(FOLDER)
 
 
-def test_the_program_brings_them_along() -> None:
-    """As files of its own: not every way from a checkout to a package keeps a symbolic link."""
-    kept, shipped = (
-        {path.name: path.read_text() for path in folder.glob("*.yaml")}
-        for folder in (FOLDER, snapshot.SHIPPED)
-    )
-    assert shipped == kept
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -22,7 +22,7 @@ OURS = Path("docs") / "vetted"
 """The folder of a checkout, where snapshots are written unless another is given."""
 
 SHIPPED = Path(__file__).with_name("vetted")
-"""The copy of ``docs/vetted`` in the installed package; a test compares the two."""
+"""The snapshots of the installed package; ``docs/vetted`` links to them."""
 
 Version = tuple[int, int]
 """Major and minor: Kubernetes' own roles are the same in all patch releases of these."""
