@@ -7,6 +7,7 @@ Here and not among the unit tests, for helm comes with the control plane.
 
 import os
 import re
+from collections.abc import Callable
 from difflib import unified_diff
 from pathlib import Path
 
@@ -22,7 +23,6 @@ FOLDER = Path(__file__).parent / "golden" / "chart"
 GATEWAY = ("--set=gateway.enabled=true,gateway.host=lclusters.example.com,gateway.mine=true",)
 CASES: dict[str, tuple[str, ...]] = {
     "classes": ("--set=controller.classNames={gold,silver}",),
-    "names": ("--set=serviceAccount.name=robot,webhook.name=door,ledger.name=books",),
     "sudo-by-account": ("--set=sudoLayout=serviceaccount",),
     "cert-manager": (
         "--set=webhook.certManager.enabled=true",
@@ -62,15 +62,35 @@ def check(file: Path, made: str) -> None:
     assert file.read_text() == made
 
 
-def check_difference(case: str, before: str, after: str, of: str = "default") -> None:
-    """Compare what is different between two texts with what was reviewed."""
-    lines = unified_diff(before.splitlines(), after.splitlines(), of, case, "", "", 1, "")
+def check_difference(
+    case: str,
+    before: list[Object],
+    after: list[Object],
+    of: str = "default",
+    text: Callable[[list[Object]], str] = complete,
+) -> None:
+    """Compare what is different between two lists of objects with what was reviewed.
+
+    Objects that are gone are named, objects that were added stand there once.
+    """
+    old, new = {identity(item) for item in before}, {identity(item) for item in after}
+    kept, left = (
+        text([item for item in items if identity(item) in old & new]) for items in (before, after)
+    )
+    lines = list(unified_diff(kept.splitlines(), left.splitlines(), of, case, "", "", 1, ""))
+    lines += [
+        f"removed: {' '.join(filter(None, key))}" for key in map(identity, before) if key not in new
+    ]
+    if added := [item for item in after if identity(item) not in old]:
+        lines += ["added:", *text(added).splitlines()]
     check(FOLDER / f"{case}.diff", "\n".join(lines) + "\n")
 
 
-def identity(item: Object) -> tuple[str, str, str]:
+def identity(item: Object) -> tuple[str, ...]:
+    """Kind, namespace and name, and of a hook when it runs: some objects are made by two hooks."""
     meta = item["metadata"]
-    return item["kind"], meta.get("namespace", ""), meta["name"]
+    hook = [meta.get("annotations", {}).get(f"helm.sh/hook{part}", "") for part in ("", "-weight")]
+    return item["kind"], meta.get("namespace", ""), meta["name"], *hook
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +112,7 @@ def test_the_chart_makes_what_was_reviewed(default: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_values_change_what_was_reviewed(case: str, default: str, cluster: Cluster) -> None:
     made = rendered(cluster, *CASES[case])
-    check_difference(case, complete(objects(default)), complete(objects(made)))
+    check_difference(case, objects(default), objects(made))
 
 
 def test_the_gateway_adds_what_was_reviewed(default: str, gateway: str) -> None:
@@ -123,7 +143,7 @@ def test_a_short_text_shows_what_is_not_as_usual(gateway: str) -> None:
 def test_the_gateway_changes_what_was_reviewed_of_all_else(default: str, gateway: str) -> None:
     before = {identity(item) for item in objects(default)}
     others = [item for item in objects(gateway) if identity(item) in before]
-    check_difference("gateway", complete(objects(default)), complete(others))
+    check_difference("gateway", objects(default), others)
 
 
 @pytest.mark.parametrize("case", GATEWAY_CASES)
@@ -131,7 +151,7 @@ def test_values_change_what_was_reviewed_of_the_gateway(
     case: str, gateway: str, cluster: Cluster
 ) -> None:
     made = rendered(cluster, *GATEWAY_CASES[case])
-    check_difference(case, concise(objects(gateway)), concise(objects(made)), "gateway")
+    check_difference(case, objects(gateway), objects(made), "gateway", concise)
 
 
 @pytest.mark.parametrize("flags", [(), GATEWAY, *GATEWAY_CASES.values()])
@@ -170,4 +190,26 @@ def test_another_instance_has_names_of_its_own_and_is_the_same_otherwise(
     assert not re.findall(rf"(?<![\w.:-])(?:{taken})(?![\w.:-])", other)
     alike = other.replace(f"lnamespace.{OTHER_SUFFIX}", "lnamespace")
     made = objects(alike.replace(OTHER_SUFFIX, SUFFIX))
-    check_difference("other-instance", complete(objects(default)), complete(made))
+    check_difference("other-instance", objects(default), made)
+
+
+def test_names_of_accounts_webhook_and_ledger_are_all_that_they_change(
+    default: str, cluster: Cluster
+) -> None:
+    usual = {
+        "robot": "lnamespace-controller",
+        "hook0": "lnamespace-webhook",
+        "book0": "lnamespace-ledger",
+    }
+    assert not [word for word in usual if word in default]
+    flag = "--set=serviceAccount.name=robot,webhook.name=hook0,ledger.name=book0"
+    made = rendered(cluster, flag)
+    # Only policies and webhook configurations are still named so, and no account is.
+    still = set(re.findall(rf"(?:{'|'.join(usual.values())})[\w-]*", made))
+    assert still <= {
+        name for _, namespace, name, *_ in map(identity, objects(made)) if not namespace
+    }
+    assert "system:serviceaccount:lnamespace-system:lnamespace-" not in made
+    for word, name in usual.items():
+        made = made.replace(word, name)
+    assert sorted(objects(made), key=identity) == sorted(objects(default), key=identity)
