@@ -1,6 +1,7 @@
-"""One name, one thing: no class stands twice, and no function has its module's name."""
+"""One name, one thing: of classes, functions and modules; and each package names its modules."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,3 +32,15 @@ def test_no_function_has_the_name_of_its_module() -> None:
         if isinstance(node, functions) and node.name == file.stem
     ]
     assert same == []
+
+
+def test_each_package_names_all_its_modules() -> None:
+    """But for the outermost: pyproject.toml lists its layers."""
+    missing = []
+    for file in sorted(PACKAGE.glob("*/**/__init__.py")):
+        text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+        modules = [path.stem for path in file.parent.glob("[!_]*.py")]
+        modules += [path.parent.name for path in file.parent.glob("*/__init__.py")]
+        package = file.parent.relative_to(PACKAGE)
+        missing += [f"{package}/{name}" for name in modules if not re.search(rf"[.`]{name}`", text)]
+    assert missing == []

@@ -6,8 +6,11 @@
 * :mod:`~lnamespace.access.tenant` - all desired objects of one LNamespace, built of
   :mod:`~lnamespace.access.grants` (roles and bindings), :mod:`~lnamespace.access.sudo` (two
   layouts), :mod:`~lnamespace.access.profiles` (quota, limits, network policy, labels) and
-  :mod:`~lnamespace.access.cost_labels`.
+  :mod:`~lnamespace.access.cost_labels`; RBAC objects by :mod:`~lnamespace.access.rbac`.
 * :mod:`~lnamespace.access.person` - the objects of one person, shared by their LNamespaces.
 * :mod:`~lnamespace.access.limit` - how many LNamespaces a requester may have.
+* :mod:`~lnamespace.access.lcluster` - what an LCluster needs upstream;
+  :mod:`~lnamespace.access.lcluster_content` - how many namespaces and definitions it may have.
+* :mod:`~lnamespace.access.quota_refusals` - how the API server refuses what is over a quota.
 * :mod:`~lnamespace.access.vetting` - whether the users' role gives more than was vetted.
 """

@@ -7,7 +7,8 @@ A request passes through, from the network to the answer:
   address.
 * :mod:`.endpoints` - a path each: decode the review, read what the decision needs, decide, encode.
 * :mod:`.accounts`, :mod:`.usage`, :mod:`.inheritance` - what is read from the cluster: to whom a
-  creation counts, how many LNamespaces they have, the charge that a ServiceAccount inherits.
+  creation counts, how many LNamespaces they have, the charge that a ServiceAccount inherits;
+  :mod:`.prefixes` - whether a new name meets names of a tenant's cluster.
 * :mod:`.decisions` - the answers; pure.
 * :mod:`.deletions` - deletions written to the outbox before they happen.
 * :mod:`.certificates` - the serving certificate.

@@ -6,14 +6,17 @@ In the order in which the modules build on each other:
 * :mod:`~lnamespace.kube.objects`, :mod:`~lnamespace.kube.metadata` - API objects as values.
 * :mod:`~lnamespace.kube.state` - desired and observed objects, and whether they are equal.
 * :mod:`~lnamespace.kube.plan` - compares them and returns actions; pure.
-* :mod:`~lnamespace.kube.patches` - the merge patches of these actions.
-* :mod:`~lnamespace.kube.answers` - answers and refusals of the API server as values and errors.
+* :mod:`~lnamespace.kube.patches` - the merge patches of these actions;
+  :mod:`~lnamespace.kube.json_pointer` - paths in JSON patches.
+* :mod:`~lnamespace.kube.answers` - answers and refusals of the API server as values and errors;
+  :mod:`~lnamespace.kube.nesting` - JSON that is nested deeper than Python recurses.
 * :mod:`~lnamespace.kube.client` - one request, one answer, typed errors;
   :mod:`~lnamespace.kube.connection` makes one of what is configured.
 * :mod:`~lnamespace.kube.store` - a cache of the objects of one resource.
 * :mod:`~lnamespace.kube.reflector` - list and watch, which keep a store up to date.
 * :mod:`~lnamespace.kube.sockets` - notices a connection whose other end is gone.
 * :mod:`~lnamespace.kube.apply` - carries out actions and updates the stores.
+* :mod:`~lnamespace.kube.prefixed` - list and delete cluster-scoped objects by their prefix.
 * :mod:`~lnamespace.kube.lease` - leader election.
 * :mod:`~lnamespace.kube.backoff`, :mod:`~lnamespace.kube.pages` - delays and sizes of pages.
 """

@@ -6,6 +6,7 @@
 * :mod:`~lnamespace.model.v1alpha1`, :mod:`~lnamespace.model.conversion` - the older version.
 * :mod:`~lnamespace.model.rules` - which names, entries and texts are allowed.
 * :mod:`~lnamespace.model.names` - the names of the objects of LNamespaces and LClusters.
+* :mod:`~lnamespace.model.quantities` - quantities of Kubernetes as whole numbers.
 * :mod:`~lnamespace.model.profile` - profiles, as the platform team writes them.
 * :mod:`~lnamespace.model.schemas` - the schema of a type, as Kubernetes takes it.
 * :mod:`~lnamespace.model.crd`, :mod:`~lnamespace.model.lcluster_crd` - the

@@ -4,6 +4,8 @@
 * :mod:`.lifecycle` - work in the background, and a graceful end.
 * :mod:`.listener` - an HTTP/1.1 listener with bounds on connections and time.
 * :mod:`.probes` - liveness, readiness and metrics over plain HTTP.
+* :mod:`.open_files` - how many files a process may have open.
+* :mod:`.garbage`, :mod:`.long_buffers` - Python's search for cycles; memory of long buffers.
 * :mod:`.signals` - a stop at SIGTERM and SIGINT.
 * :mod:`.logs` - log records as text or as JSON.
 * :mod:`.lines` - lines of a log of ours, written by a thread.

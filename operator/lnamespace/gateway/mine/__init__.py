@@ -9,6 +9,7 @@ namespaces, span the caller's namespaces instead of all (docs/decisions/0055-min
 - :mod:`~lnamespace.gateway.mine.rights`: in which namespaces people have rights, and since when.
 - :mod:`~lnamespace.gateway.mine.spans`: which requests span namespaces, and of which requests
   upstream each is made; pure.
+- :mod:`~lnamespace.gateway.mine.calls`: one list or watch that spans the caller's namespaces.
 - :mod:`~lnamespace.gateway.mine.lists` and :mod:`~lnamespace.gateway.mine.watches`: the answers.
 - :mod:`~lnamespace.gateway.mine.proxying`: everything else, byte for byte.
 """

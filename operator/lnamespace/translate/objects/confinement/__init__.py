@@ -22,6 +22,8 @@ brought back to tenant spelling.
   tenant's own kinds.
 - :mod:`~lnamespace.translate.objects.confinement.policy_expressions`: CEL in admission policies.
 - :mod:`~lnamespace.translate.objects.confinement.operations`: JSON patches.
+- :mod:`~lnamespace.translate.objects.confinement.ownership`: who owns fields of an apply that the
+  gateway adds.
 """
 
 from lnamespace.translate.objects.confinement.kinds import (

@@ -8,6 +8,8 @@ accept protobuf alone, and those that send it.
   watches.
 - :mod:`~lnamespace.translate.protocol.protobuf.decoding` and
   :mod:`~lnamespace.translate.protocol.protobuf.encoding`: messages to JSON and back.
+- :mod:`~lnamespace.translate.protocol.protobuf.strictness`: fields that a kind does not
+  have.
 - :mod:`~lnamespace.translate.protocol.protobuf.special`: messages with a form of their own in JSON.
 - :mod:`~lnamespace.translate.protocol.protobuf.schema`: the table of messages, of Kubernetes 1.36.
 - :mod:`~lnamespace.translate.protocol.protobuf.wire`: integers and tags.
