@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import timedelta
 from itertools import chain
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -80,6 +81,10 @@ def objects(
     return tenant_objects(lns, active_entries(lns.spec, NOW), NamespaceState(whose), conventions)
 
 
+def manifests(objects: Iterable[DesiredObject]) -> list[dict[str, Any]]:
+    return [wanted.object.manifest() for wanted in objects]
+
+
 @pytest.mark.parametrize(
     ("name", "lns", "conventions"),
     [
@@ -97,18 +102,38 @@ def test_the_objects_of_a_tenant(name: str, lns: LNamespace, conventions: Conven
     golden.check(name, objects(lns, conventions))
 
 
-@pytest.mark.parametrize(
-    ("name", "subject", "conventions"),
-    [
-        ("person-user", Subject(SubjectKind.USER, "alice@loblaw.digital"), DEFAULT),
-        ("person-odd-name", Subject(SubjectKind.USER, "https://issuer#Zoë {{x}}: '\""), DEFAULT),
-        ("person-service-account", Subject(ACCOUNT, "deployer", "ci"), DEFAULT),
-        ("person-other-instance", Subject(SubjectKind.USER, "alice@loblaw.digital"), OTHER),
-    ],
-)
-def test_the_objects_of_a_person(name: str, subject: Subject, conventions: Conventions) -> None:
+ALICE = Subject(SubjectKind.USER, "alice@loblaw.digital")
+
+
+def of_person(subject: Subject, conventions: Conventions = DEFAULT) -> tuple[DesiredObject, ...]:
     sponsors = {"team-b": "uid-b", "team-a": "uid-c", "team-c": "uid-a"}
-    golden.check(name, self_impersonator(subject, sponsors, conventions))
+    return self_impersonator(subject, sponsors, conventions)
+
+
+@pytest.mark.parametrize(
+    ("name", "subject"),
+    [("person-user", ALICE), ("person-service-account", Subject(ACCOUNT, "deployer", "ci"))],
+)
+def test_the_objects_of_a_person(name: str, subject: Subject) -> None:
+    golden.check(name, of_person(subject))
+
+
+def test_the_objects_of_people_differ_by_names_only() -> None:
+    odd = Subject(SubjectKind.USER, "https://issuer#Zoë {{x}}: '\"")
+    renamed = str(manifests(of_person(odd))).replace(repr(odd.name), repr(ALICE.name))
+    digest = "ilfkrdlwy2tgn2n7s7mw2vhcs35ftrdrdjh4jv4pspig3pwjvjya"
+    assert digest in renamed
+    usual = manifests(of_person(ALICE))
+    assert renamed.replace(digest, usual[0]["metadata"]["name"].rpartition(":")[2]) == str(usual)
+
+
+def test_the_objects_of_instances_differ_by_names_only() -> None:
+    made = str(manifests(of_person(ALICE, OTHER)))
+    assert "tenancy.loblaw.digital" not in made
+    renamed = made.replace("lnamespace.example.com", "lnamespace").replace(
+        "tenancy.example.com", "tenancy.loblaw.digital"
+    )
+    assert renamed == str(manifests(of_person(ALICE)))
 
 
 def test_a_person_whom_nobody_needs_has_no_objects() -> None:
