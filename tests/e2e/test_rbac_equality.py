@@ -16,7 +16,7 @@ from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.escalation import confirm_no_escalation
 from lnamespace.rbac.impersonation import impersonated_user
 from lnamespace.rbac.objects import AccessRule
-from lnamespace.rbac.preconditions import encoded_anew, with_preconditions
+from lnamespace.rbac.preconditions import with_preconditions
 from lnamespace.rbac.secondary import confirm_connection, confirm_existing
 from lnamespace.rbac.store import RoleStore
 from lnamespace.translate.protocol.status import Refused
@@ -474,7 +474,7 @@ def test_the_api_server_puts_members_together_that_stand_twice(admin: Api) -> No
     body = f'{{{meta},"rules":[{everything}],"rules":[{{"verbs":["get"]}}]}}'.encode()
     path = f"{rbac_path('clusterroles')}?dryRun=All"
     with pytest.raises(ApiError, match="422"):  # no rule without resources
-        admin.send("POST", path, encoded_anew(body))
+        admin.send("POST", path, json.dumps(json.loads(body)).encode())
     assert json.loads(admin.send("POST", path, body))["rules"][0]["resources"] == ["*"]
 
 

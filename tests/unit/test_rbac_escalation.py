@@ -11,7 +11,7 @@ from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.covering import missing_rights, missing_text
 from lnamespace.rbac.escalation import confirm_no_escalation, is_rbac_write
 from lnamespace.rbac.objects import AccessRule, RbacBinding, RbacRole
-from lnamespace.rbac.preconditions import encoded_anew, with_preconditions
+from lnamespace.rbac.preconditions import with_preconditions
 from lnamespace.rbac.rules import rule_allows
 from lnamespace.rbac.store import RoleStore
 from lnamespace.translate.protocol.status import Refused
@@ -318,12 +318,6 @@ def test_a_patch_that_replaces_metadata_as_a_whole_is_refused(metadata: Any) -> 
             json.dumps({"metadata": metadata}).encode(),
             {"resourceVersion": "7"},
         )
-
-
-def test_members_that_stand_twice_are_sent_once() -> None:
-    assert encoded_anew(b'{"rules":[{"verbs":["*"]}],"rules":[{}]}') == b'{"rules":[{}]}'
-    with pytest.raises(Refused):
-        encoded_anew(b"[]")
 
 
 @pytest.mark.parametrize(

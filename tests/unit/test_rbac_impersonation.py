@@ -3,7 +3,7 @@
 import pytest
 from lnamespace.rbac.attributes import User, path_attributes, person
 from lnamespace.rbac.authorizer import Authorizer
-from lnamespace.rbac.impersonation import impersonated_user, wanted_user
+from lnamespace.rbac.impersonation import impersonated_user
 from lnamespace.rbac.store import RoleStore
 from lnamespace.translate.protocol.status import Refused
 
@@ -16,39 +16,6 @@ PODS = asks("list", "pods", "n")
 def may(*rules: dict[str, list[str]], namespace: str = "") -> Authorizer:
     objects = [role("r", *rules)], [binding("b", "r", "User|jane", namespace=namespace)]
     return Authorizer(RoleStore.of(*objects))
-
-
-def test_a_request_without_such_headers_is_made_as_oneself() -> None:
-    assert wanted_user([("Accept", "x"), ("Impersonate-User", "")]) is None
-
-
-def test_headers_say_who_is_wanted_in_any_case_of_letters() -> None:
-    wanted = wanted_user(
-        [
-            ("impersonate-user", "joe"),
-            ("Impersonate-User", "second"),
-            ("Impersonate-Group", "a"),
-            ("IMPERSONATE-GROUP", "b"),
-            ("Impersonate-Uid", "7"),
-            ("Impersonate-Extra-Example.com%2fScopes", "x"),
-            ("Impersonate-Extra-example.com%2Fscopes", "y"),
-            ("Impersonate-Extra-bad%zz", "z"),
-        ]
-    )
-    extra = {"example.com/scopes": ("x", "y"), "bad%zz": ("z",)}
-    assert wanted == User("joe", "7", ("a", "b"), extra)
-
-
-def test_groups_without_a_user_are_a_bad_request() -> None:
-    with pytest.raises(Refused) as refused:
-        wanted_user(
-            [("Impersonate-Group", "x"), ("Impersonate-Uid", "u"), ("Impersonate-Extra-A", "1")]
-        )
-    assert refused.value.status.code == 400
-    assert refused.value.status.message == (
-        'requested &user.DefaultInfo{Name:"", UID:"u", Groups:[]string{"x"},'
-        ' Extra:map[string][]string{"a":[]string{"1"}}} without impersonating a user name'
-    )
 
 
 def test_each_part_of_the_wanted_user_must_be_allowed() -> None:

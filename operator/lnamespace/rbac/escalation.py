@@ -67,8 +67,7 @@ def confirm_no_escalation(
     attributes
         Of the request, as its URL says: the name is empty for a create.
     new
-        The object as it would be stored, as JSON: the API server's answer to a dry run, or a body
-        that was encoded by :func:`~lnamespace.rbac.preconditions.encoded_anew` and is sent so.
+        The object as it would be stored, as JSON: the API server's answer to a dry run.
     old
         The object as it is stored, or None for a create.
 

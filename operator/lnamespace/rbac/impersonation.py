@@ -5,9 +5,8 @@ Constrained impersonation (KEP-5284, on by default since Kubernetes 1.36) is tri
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.parse import unquote
 
 from msgspec.structs import replace
 
@@ -22,13 +21,9 @@ from lnamespace.rbac.attributes import (
     access_denied,
 )
 from lnamespace.rbac.authorizer import Authorizer
-from lnamespace.translate.protocol.quoting import go_quote, go_quote_all
-from lnamespace.translate.protocol.status import Refused, bad_request
+from lnamespace.translate.protocol.status import Refused
 
-PREFIX = "impersonate-"
-_EXTRA = "impersonate-extra-"
 _AUTHENTICATION = "authentication.k8s.io"
-_MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
 _LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _SERVICE_ACCOUNT = re.compile(f"system:serviceaccount:(?P<ns>{_LABEL}):(?P<name>{_SUBDOMAIN})")
@@ -36,35 +31,6 @@ _NODE = re.compile(f"system:node:(?P<name>{_SUBDOMAIN})")
 _LONGEST_SUBDOMAIN = 253
 _MANY = 4
 """With this many groups or extras or more, constrained impersonation checks all at once first."""
-
-
-def wanted_user(headers: Iterable[tuple[str, str]]) -> User | None:
-    """Return the user that a request's headers ask for, or None if they ask for nobody.
-
-    Raises
-    ------
-    Refused
-        BadRequest if groups, a uid or extras are asked for without a user.
-    """
-    names, uids, groups = [], [], []
-    extra: dict[str, tuple[str, ...]] = {}
-    for header, value in headers:
-        match header.lower():
-            case "impersonate-user":
-                names.append(value)
-            case "impersonate-uid":
-                uids.append(value)
-            case "impersonate-group":
-                groups.append(value)
-            case other if other.startswith(_EXTRA):
-                key = _unescaped(other.removeprefix(_EXTRA))
-                extra[key] = (*extra.get(key, ()), value)
-    wanted = User(next(iter(names), ""), next(iter(uids), ""), tuple(groups), extra)
-    if wanted.name:
-        return wanted
-    if wanted.uid or groups or extra:
-        raise bad_request(f"requested {_shown(wanted)} without impersonating a user name")
-    return None
 
 
 def impersonated_user(
@@ -248,24 +214,3 @@ def _service_account(username: str) -> tuple[str, str] | None:
 def _node(username: str) -> str | None:
     found = _NODE.fullmatch(username)
     return found["name"] if found and len(found["name"]) <= _LONGEST_SUBDOMAIN else None
-
-
-def _unescaped(key: str) -> str:
-    return key if _MALFORMED.search(key) else unquote(key)
-
-
-def _shown(user: User) -> str:
-    """Return a user as Go prints the value, for a message of the API server."""
-    groups = _shown_strings(user.groups) if user.groups else "[]string(nil)"
-    extra = ", ".join(
-        f"{go_quote(key)}:{_shown_strings(values)}" for key, values in sorted(user.extra.items())
-    )
-    shown = f"map[string][]string{{{extra}}}" if extra else "map[string][]string(nil)"
-    return (
-        f"&user.DefaultInfo{{Name:{go_quote(user.name)}, UID:{go_quote(user.uid)},"
-        f" Groups:{groups}, Extra:{shown}}}"
-    )
-
-
-def _shown_strings(values: tuple[str, ...]) -> str:
-    return "[]string{" + go_quote_all(values)[1:-1].replace('" "', '", "') + "}"

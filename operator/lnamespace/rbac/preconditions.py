@@ -52,23 +52,6 @@ def with_preconditions(content_type: str, body: bytes, preconditions: Mapping[st
     return msgspec.json.encode(members | {"metadata": metadata | dict(preconditions) | kept})
 
 
-def encoded_anew(body: bytes) -> bytes:
-    """Return JSON with each member once.
-
-    Of members that stand twice the last one counts. The API server, which is written in Go, may put
-    both together where we see one.
-
-    Raises
-    ------
-    Refused
-        BadRequest if the body is no JSON object.
-    """
-    try:
-        return msgspec.json.encode(msgspec.json.decode(body, type=dict[str, Any]))
-    except UNREADABLE as error:
-        raise bad_request(f"error decoding body: {error}") from error
-
-
 def _decoded(patch: bytes, shape: Any) -> Any:
     try:
         return msgspec.json.decode(patch, type=shape)
