@@ -17,7 +17,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-OURS, PLAIN, PEER, FOURTH = "#0072B2", "#999999", "#D55E00", "#009E73"
+OURS, PLAIN, PEER = "#0072B2", "#999999", "#D55E00"
 """Okabe and Ito's colours, which everybody can tell apart."""
 
 PEERS = {

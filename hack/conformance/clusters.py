@@ -15,7 +15,6 @@ OTHER, CANARY = "zyzzyvas", "zyzzyva"
 """Another LCluster, and a word in all that it has."""
 WORDS = (CANARY, f"{TENANT}-", "lnamespace-clusters")
 """What no answer to the tenant may have in it."""
-_DEFAULT_SERVICE = "/api/v1/namespaces/default/services/kubernetes"
 
 
 class ConformanceCluster(GatewayCluster):

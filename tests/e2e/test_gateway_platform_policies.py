@@ -12,8 +12,6 @@ from tests.e2e.support.waiting import eventually
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 TENANT, WORD = "judged", "quetzal"
-ASKS = f"namespaceObject.metadata.name == '{WORD}'"
-"""What has no namespace has none to ask about, which fails."""
 CONFIG_MAPS = ("", "configmaps", ns_path("default", "configmaps"))
 ROLES = ("rbac.authorization.k8s.io", "clusterroles", rbac_path("clusterroles"))
 DEFINITIONS = (

@@ -67,7 +67,9 @@ def test_a_hidden_subresource_is_not_served() -> None:
     assert not pods.serves_subresource("binding")
     assert not pods.serves_verb("create", "binding")
     assert pods.serves_verb("create", "eviction")
-    assert pods.policy_of("status") is ServingPolicy.CONFINED
+    status = pods.subresource("status")
+    assert status
+    assert status.policy is ServingPolicy.CONFINED
 
 
 def test_nodes_are_served_read_only_without_subresources() -> None:

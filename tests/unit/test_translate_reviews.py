@@ -20,7 +20,6 @@ from lnamespace.translate.webhooks.conversion_reviews import (
 from tests.unit.support.translation import ACME, LABEL
 
 ENVELOPE = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}
-CORE = {"group": "", "version": "v1"}
 
 
 def asked(plural: str, kind: str, group: str = "", **fields: Any) -> dict[str, Any]:

@@ -44,15 +44,6 @@ def rule_matches(rule: AccessRule, attributes: Attributes) -> bool:
     return group_matches(rule, attributes.group) and resource_matches(rule, attributes)
 
 
-def rule_allows(rule: AccessRule, attributes: Attributes) -> bool:
-    """Return whether a rule allows what is asked."""
-    if not rule_matches(rule, attributes):
-        return False
-    if not attributes.resource_request or not rule.resource_names:
-        return True
-    return attributes.name in rule.resource_names
-
-
 def compact_text(rule: AccessRule) -> str:
     """Return a rule as messages about escalation show it."""
     parts = {

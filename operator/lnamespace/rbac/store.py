@@ -157,14 +157,6 @@ class RoleStore:
         bindings = scope.bindings.without_binding(name)
         return self._with_scope(namespace, replace(scope, bindings=bindings))
 
-    def with_published(self, published: Mapping[str, RbacRole]) -> "RoleStore":
-        """Return the store with other published ClusterRoles."""
-        return replace(self, cluster_roles=ClusterRoleSet(self.cluster_roles.own, published))
-
-    def with_base(self, base: BaseAccess) -> "RoleStore":
-        """Return the store with other access that needs no object."""
-        return replace(self, base=base)
-
     def _with_scope(self, namespace: str, scope: NamespaceRoles) -> "RoleStore":
         namespaces = {key: each for key, each in self.namespaces.items() if key != namespace}
         if scope.roles or scope.bindings.by_name:

@@ -3,6 +3,7 @@
 import argparse
 
 from lnamespace import settings as options
+from lnamespace.ledger.costs.distribution import RULES
 
 FORMATS = ("table", "csv", "json")
 
@@ -130,7 +131,7 @@ def _add_costs(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--shared",
-        choices=("none", "proportional", "even"),
+        choices=RULES,
         default="none",
         help="what becomes of the cluster's own cost: a row SHARED (none, the default), or each "
         "cost centre's part in proportion to its own cost, or the same part for each",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TextIO
 
-RED, GREEN, YELLOW = "31", "32", "33"
+RED, GREEN = "31", "32"
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,6 @@ resource is data of the tenant's own programs.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.aggregation import ClusterRolePlan
@@ -119,31 +118,6 @@ def rule_at(plan: FieldRule, path: tuple[str, ...]) -> FieldRule | None:
             return None
         rule = rule.child(key)
     return rule
-
-
-def translate_at(plan: FieldRule, path: tuple[str, ...], value: Any, scope: Scope) -> Any:
-    """Return the value at a path of an object in upstream spelling, to be encoded.
-
-    See :mod:`~lnamespace.translate.objects.plans`.
-    """
-    rule = rule_at(plan, path)
-    return value if rule is None else rule.up(value, scope)
-
-
-def path_up(plan: FieldRule, path: tuple[str, ...], scope: Scope) -> tuple[str, ...]:
-    """Return a path with the keys of maps in upstream spelling.
-
-    Raises
-    ------
-    Refused
-        If a key is one of the platform's.
-    """
-    rule: FieldRule | None = plan
-    above = []
-    for key in path:
-        above.append(key if rule is None else rule.key_up(key, scope))
-        rule = None if rule is None else rule.child(key)
-    return tuple(above)
 
 
 def scope_of(view: View, resource: ResourceType, namespace: str = "", *, whole: bool) -> Scope:

@@ -96,11 +96,6 @@ class ResourceType:
         """Return a subresource that is served, or None."""
         return next((each for each in self.subresources or () if each.name == name), None)
 
-    def policy_of(self, subresource: str) -> ServingPolicy:
-        """Return the policy of the resource, or of one of its subresources."""
-        found = self.subresource(subresource)
-        return found.policy if found else self.policy
-
     @cached_property
     def group_resource(self) -> GroupResource:
         """Return the resource without its version."""

@@ -85,11 +85,6 @@ def forbidden(resource: GroupResource, name: str, why: str) -> Refused:
     return Refused(ApiStatus(403, "Forbidden", message, _details(resource, name)))
 
 
-def forbidden_path(path: str, why: str) -> Refused:
-    """Return a refusal because the user may not read a non-resource path."""
-    return Refused(ApiStatus(403, "Forbidden", f'forbidden: {why} path "{path}"', {}))
-
-
 def unauthorized(message: str = "Unauthorized") -> Refused:
     """Return a refusal because the request is not authenticated."""
     return Refused(ApiStatus(401, "Unauthorized", message))
@@ -110,12 +105,6 @@ def conflict(resource: GroupResource, name: str, why: str) -> Refused:
 def bad_request(message: str) -> Refused:
     """Return a refusal of a request that cannot be understood."""
     return Refused(ApiStatus(400, "BadRequest", message))
-
-
-def method_not_supported(resource: GroupResource, verb: str) -> Refused:
-    """Return a refusal of a verb that the resource does not have."""
-    message = f"{verb} is not supported on resources of kind {str(resource)!r}".replace("'", '"')
-    return Refused(ApiStatus(405, "MethodNotAllowed", message, _details(resource)))
 
 
 def method_not_allowed() -> Refused:

@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import Refused, bad_request, expired
 
-KEY_SIZE = 32
 NONCE_SIZE = 12
 MAX_AGE = 600.0
 """Seconds; etcd keeps the resource version of a list for about five minutes."""
