@@ -29,16 +29,21 @@ from lnamespace.model.schemas import Schema, structural_schema, validation_rule
 Column = tuple[str, str, str, int]
 """A column of ``kubectl get``: name, type, path and priority (0: always shown)."""
 
-_COLUMNS = (
+READY_COLUMNS: tuple[Column, ...] = (
     ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0),
     ("Reason", "string", '.status.conditions[?(@.type=="Ready")].reason', 1),
+)
+PAYER_COLUMNS: tuple[Column, ...] = (
     ("Requester", "string", ".spec.requester", 0),
     ("Cost Center", "string", ".spec.billing.costCenter", 0),
+)
+COUNT_COLUMNS: tuple[Column, ...] = (
     ("Users", "integer", ".status.counts.users", 1),
     ("Managers", "integer", ".status.counts.managers", 1),
     ("Sudoers", "integer", ".status.counts.sudoers", 1),
     ("Age", "date", ".metadata.creationTimestamp", 0),
 )
+_COLUMNS = (*READY_COLUMNS, *PAYER_COLUMNS, *COUNT_COLUMNS)
 _SERVICE = {
     "namespace": "lnamespace-system",
     "name": "lnamespace-webhook",

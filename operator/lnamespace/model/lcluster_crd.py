@@ -1,6 +1,9 @@
 """Generate the CustomResourceDefinition of LClusters from their types."""
 
 from lnamespace.model.crd import (
+    COUNT_COLUMNS,
+    PAYER_COLUMNS,
+    READY_COLUMNS,
     Column,
     build_definition,
     build_version,
@@ -22,17 +25,12 @@ from lnamespace.model.names import Names
 from lnamespace.model.schemas import Schema, validation_rule
 
 _COLUMNS: tuple[Column, ...] = (
-    ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0),
-    ("Reason", "string", '.status.conditions[?(@.type=="Ready")].reason', 1),
+    *READY_COLUMNS,
     ("Namespaces", "integer", ".status.namespaces", 0),
-    ("Requester", "string", ".spec.requester", 0),
-    ("Cost Center", "string", ".spec.billing.costCenter", 0),
+    *PAYER_COLUMNS,
     ("Suspend", "string", ".spec.suspend", 1),
     ("Address", "string", ".status.address", 1),
-    ("Users", "integer", ".status.counts.users", 1),
-    ("Managers", "integer", ".status.counts.managers", 1),
-    ("Sudoers", "integer", ".status.counts.sudoers", 1),
-    ("Age", "date", ".metadata.creationTimestamp", 0),
+    *COUNT_COLUMNS,
 )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from lnamespace.rbac.aggregation import Rules
 from lnamespace.rbac.attributes import AUTHENTICATED, LCLUSTER_USERS, MASTERS, SERVICE_ACCOUNTS
 from lnamespace.rbac.objects import AccessRule, BindingSubject, RbacBinding, RoleReference, Strings
+from lnamespace.rbac.rules import EVERYTHING
 from lnamespace.rbac.store import BaseAccess, BindingSet
 from lnamespace.translate.protocol.resources import ResourceTable, ResourceType, ServingPolicy
 
@@ -38,10 +39,6 @@ _BASIC = (
         resources=("selfsubjectreviews",),
     ),
 )
-_EVERYTHING = (
-    AccessRule(verbs=("*",), api_groups=("*",), resources=("*",)),
-    AccessRule(verbs=("*",), non_resource_urls=("*",)),
-)
 _OWN_CLUSTER = (
     AccessRule(
         verbs=("*",),
@@ -55,7 +52,7 @@ _OWN_CLUSTER = (
     ),
 )
 _ROLES: dict[str, Rules] = {
-    "cluster-admin": _EVERYTHING,
+    "cluster-admin": EVERYTHING,
     "system:basic-user": _BASIC,
     "system:discovery": (_DISCOVERY,),
     "system:public-info-viewer": (_PUBLIC,),

@@ -22,6 +22,7 @@ from lnamespace.rbac.objects import (
     binding_value,
     role_value,
 )
+from lnamespace.rbac.rules import EVERYTHING
 from lnamespace.translate.protocol.encodings import UNREADABLE
 from lnamespace.translate.protocol.quoting import go_quote, go_quote_all
 from lnamespace.translate.protocol.resources import GroupResource
@@ -35,10 +36,6 @@ from lnamespace.translate.protocol.status import (
 
 ROLE_RESOURCES = frozenset({"roles", "clusterroles"})
 BINDING_RESOURCES = frozenset({"rolebindings", "clusterrolebindings"})
-FULL_AUTHORITY = (
-    AccessRule(verbs=("*",), api_groups=("*",), resources=("*",)),
-    AccessRule(verbs=("*",), non_resource_urls=("*",)),
-)
 _OF_GARBAGE_COLLECTION = frozenset(
     {"ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion"}
 )
@@ -146,7 +143,7 @@ class _Escalation:
             raise self._refusal(self._message(missing))
 
     def confirm_aggregation(self) -> None:
-        if missing_rights(self._held, FULL_AUTHORITY):
+        if missing_rights(self._held, EVERYTHING):
             raise self._refusal("must have cluster-admin privileges to use the aggregationRule")
 
     def _refusal(self, why: str) -> Refused:

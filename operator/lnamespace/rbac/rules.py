@@ -5,6 +5,11 @@ from lnamespace.rbac.objects import AccessRule
 from lnamespace.translate.protocol.quoting import go_quote_all
 
 ALL = "*"
+EVERYTHING = (
+    AccessRule(verbs=(ALL,), api_groups=(ALL,), resources=(ALL,)),
+    AccessRule(verbs=(ALL,), non_resource_urls=(ALL,)),
+)
+"""The rules of ``cluster-admin``."""
 
 
 def verb_matches(rule: AccessRule, verb: str) -> bool:
