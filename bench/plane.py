@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -13,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from tests.e2e.support.processes import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMESPACE = "lnamespace-system"
@@ -125,7 +126,7 @@ def plane(limit: str = "0") -> Iterator[Plane]:
         # Its progress is worth seeing: the first time of all, executables are built.
         subprocess.run([tool, "up", "--dir", str(directory)], check=True, stdout=subprocess.DEVNULL)
         try:
-            port = _free_port()
+            port = free_port()
             installed = _install(directory, _environment(tool, directory), port)
             # The garbage collector looks for new kinds every 30 s, and until it knows ours it asks
             # for each owner again and again: nobody measures a cluster in its first half minute.
@@ -191,13 +192,6 @@ def _kubectl(plane: Plane, *words: str, text: str = "") -> "subprocess.Completed
         text=True,
         check=False,
     )
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _output(*command: str, environment: dict[str, str] | None = None) -> str:

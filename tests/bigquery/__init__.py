@@ -8,8 +8,8 @@ In a test: ``with standin() as service, service.client("project") as client:``. 
 ``python -m tests.bigquery --port 9050``.
 """
 
-from tests.bigquery.faults import Fault, Kind
+from tests.bigquery.faults import QUICK_FAULTS, Fault, Kind
 from tests.bigquery.limits import Limits
 from tests.bigquery.server import StandIn, standin
 
-__all__ = ["Fault", "Kind", "Limits", "StandIn", "standin"]
+__all__ = ["QUICK_FAULTS", "Fault", "Kind", "Limits", "StandIn", "standin"]

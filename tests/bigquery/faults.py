@@ -46,6 +46,23 @@ class Fault(msgspec.Struct, frozen=True):
     seconds: float = 3600.0
 
 
+QUICK_FAULTS = (
+    Fault(Kind.ERROR),
+    Fault(Kind.ERROR, times=50),
+    Fault(Kind.ERROR, status=403, reason="rateLimitExceeded"),
+    Fault(Kind.ERROR, status=403, reason="quotaExceeded"),
+    Fault(Kind.ERROR, status=403, reason="accessDenied"),
+    Fault(Kind.ERROR, status=404, reason="notFound"),
+    Fault(Kind.ERROR, status=400, reason="invalidQuery"),
+    Fault(Kind.LOST_BEFORE),
+    Fault(Kind.LOST_AFTER),
+    Fault(Kind.LOST_AFTER, times=50),
+    Fault(Kind.CUT),
+    Fault(Kind.GARBAGE),
+)
+"""A storm of all that fails at once; what takes time is up to the test."""
+
+
 @dataclass(frozen=True)
 class Request:
     """A request that came; ``fault`` is what was done to it."""

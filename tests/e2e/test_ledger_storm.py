@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from tests.bigquery import Fault, Kind
+from tests.bigquery import QUICK_FAULTS, Fault, Kind
 from tests.e2e.support.api import LNAMESPACES, Api, ApiError, Object, lns_path, ns_path
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.ledger import StandIn, compared, drained, standin
@@ -48,18 +48,7 @@ WRITTEN = timedelta(seconds=2)
 """So long at most the webhook takes to write it down; after that it lets a deletion through."""
 
 WEATHER = (
-    Fault(Kind.ERROR),
-    Fault(Kind.ERROR, times=50),
-    Fault(Kind.ERROR, status=403, reason="rateLimitExceeded"),
-    Fault(Kind.ERROR, status=403, reason="quotaExceeded"),
-    Fault(Kind.ERROR, status=403, reason="accessDenied"),
-    Fault(Kind.ERROR, status=404, reason="notFound"),
-    Fault(Kind.ERROR, status=400, reason="invalidQuery"),
-    Fault(Kind.LOST_BEFORE),
-    Fault(Kind.LOST_AFTER),
-    Fault(Kind.LOST_AFTER, times=50),
-    Fault(Kind.CUT),
-    Fault(Kind.GARBAGE),
+    *QUICK_FAULTS,
     Fault(Kind.HANG, seconds=2),
     Fault(Kind.LATE, times=2, seconds=2),
     Fault(Kind.SLOW, seconds=1),

@@ -12,25 +12,14 @@ from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import Row
 from lnamespace.ledger.publisher.delivery import deliver
 
-from tests.bigquery import Fault, Kind, StandIn
+from tests.bigquery import QUICK_FAULTS, Fault, Kind, StandIn
 from tests.ledger.rows import START, ended, event
 
 NAMESPACES = 60
 BATCH = 12
 
 WEATHER = (
-    Fault(Kind.ERROR, status=503, reason="backendError"),
-    Fault(Kind.ERROR, status=503, reason="backendError", times=50),
-    Fault(Kind.ERROR, status=403, reason="rateLimitExceeded"),
-    Fault(Kind.ERROR, status=403, reason="quotaExceeded"),
-    Fault(Kind.ERROR, status=403, reason="accessDenied"),
-    Fault(Kind.ERROR, status=404, reason="notFound"),
-    Fault(Kind.ERROR, status=400, reason="invalidQuery"),
-    Fault(Kind.LOST_BEFORE),
-    Fault(Kind.LOST_AFTER),
-    Fault(Kind.LOST_AFTER, times=50),
-    Fault(Kind.CUT),
-    Fault(Kind.GARBAGE),
+    *QUICK_FAULTS,
     Fault(Kind.HANG, seconds=1.5),
     Fault(Kind.LATE, times=3, seconds=1.5),
     Fault(Kind.SLOW, seconds=1.5),

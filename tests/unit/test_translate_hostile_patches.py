@@ -14,6 +14,7 @@ from lnamespace.translate.objects.confinement.admission import condition
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import Refused
 
+from tests.unit.support.structural import merged
 from tests.unit.support.translation import ACME, TYPES
 
 LABEL = ACME.tenant_label
@@ -251,19 +252,6 @@ def parts(plural: str) -> st.SearchStrategy[dict[str, Any]]:
         return value
 
     return st.builds(nested, known, HOSTILE)
-
-
-def merged(target: Any, patch: Any) -> Any:
-    """Apply a merge patch (RFC 7386)."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
 
 
 @pytest.mark.parametrize("plural", BELOW)
