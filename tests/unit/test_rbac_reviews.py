@@ -150,6 +150,9 @@ def test_a_body_that_is_no_review_is_a_bad_request() -> None:
         ),
         ({"labelSelector": {"rawSelector": "a in (b"}}, "labelSelector ignored"),
         ({"labelSelector": {"rawSelector": "a b"}}, "labelSelector ignored"),
+        ({"labelSelector": {"rawSelector": "a>b"}}, "labelSelector ignored"),
+        ({"labelSelector": {"rawSelector": "a=-b"}}, "labelSelector ignored"),
+        ({"labelSelector": {"rawSelector": "a,"}}, "labelSelector ignored"),
         (
             {
                 "labelSelector": {
@@ -181,6 +184,26 @@ def test_selectors_change_no_answer_and_unreadable_ones_are_told(
     assert review["status"]["allowed"] is True
     told = error and f"spec.resourceAttributes.{error} due to parse error"
     assert review["status"].get("evaluationError") == told
+
+
+@pytest.mark.parametrize("raw", ["a{}x", "a={}!", "a in {}x", "!{}!", "a in ({}"])
+def test_a_label_selector_of_blanks_is_read_in_one_pass(raw: str) -> None:
+    # Two repeats of blanks side by side took a minute for 32 KB of them, and held all workers.
+    selector = {"labelSelector": {"rawSelector": raw.format(" " * 60_000)}}
+    review = answer(
+        "selfsubjectaccessreviews", {"spec": {"resourceAttributes": {**PODS, **selector}}}
+    )
+    assert "labelSelector ignored" in review["status"]["evaluationError"]
+
+
+@pytest.mark.parametrize("kind", ["fieldSelector", "labelSelector"])
+def test_a_selector_in_text_is_not_longer_than_a_url(kind: str) -> None:
+    attributes = {**PODS, kind: {"rawSelector": "a" * 65_537}}
+    refused = refusal("selfsubjectaccessreviews", {"spec": {"resourceAttributes": attributes}})
+    assert refused.status.code == 422
+    assert f"{kind}.rawSelector: Too long: may not be more than 65536 bytes" in (
+        refused.status.message
+    )
 
 
 @pytest.mark.parametrize(

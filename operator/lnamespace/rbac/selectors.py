@@ -6,23 +6,26 @@ about a selector that cannot be read.
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from lnamespace.translate.protocol.quoting import go_quote
-from lnamespace.translate.protocol.status import Cause
+from lnamespace.translate.protocol.selectors import (
+    LabelTerm,
+    Operator,
+    parse_field_selector,
+    parse_label_selector,
+)
+from lnamespace.translate.protocol.status import Cause, Refused
 
 _OPERATORS_WITH_VALUES = frozenset({"In", "NotIn"})
 _OPERATORS_WITHOUT = frozenset({"Exists", "DoesNotExist"})
+_COMPARISONS = frozenset({Operator.GREATER_THAN, Operator.LESS_THAN})
 _NAME = re.compile("[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_TERM = re.compile(
-    r"\s*(?:!\s*(?P<absent>[^\s!=<>(),]+)"
-    r"|(?P<key>[^\s!=<>(),]+)\s*"
-    r"(?:(?P<equals>=|==|!=)\s*(?P<value>[^\s!=<>(),]*)"
-    r"|(?P<greater>[<>])\s*(?P<number>[0-9]+)"
-    r"|(?<=\s)(?P<of>in|notin)\s*\((?P<values>[^()!=<>]*)\))?)\s*(?:,|\Z)"
-)
+MAX_RAW: Final = 64 * 1024
+"""How many bytes a selector may be as text: more than any URL to which it could belong."""
 _NAME_MESSAGE = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end"
     " with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for"
@@ -48,6 +51,10 @@ class ReviewSelector(Struct, rename="camel", omit_defaults=True):
 def selector_causes(selector: ReviewSelector | None, path: str, kind: str) -> Iterator[Cause]:
     """Give what is wrong with a selector; ``kind`` is field or label."""
     if selector is None:
+        return
+    if len(selector.raw_selector.encode()) > MAX_RAW:
+        why = f"Too long: may not be more than {MAX_RAW} bytes"
+        yield Cause("FieldValueTooLong", why, f"{path}.rawSelector")
         return
     terms = selector.requirements or []
     if selector.raw_selector and terms:
@@ -99,32 +106,19 @@ def _readable(term: SelectorTerm) -> bool:
 
 
 def _parses(text: str, kind: str) -> bool:
-    return _parses_fields(text) if kind == "field" else _parses_labels(text)
+    try:
+        if kind == "field":
+            parse_field_selector(text)
+            return True
+        return all(map(_is_valid, parse_label_selector(text)))
+    except Refused:
+        return False
 
 
-def _parses_fields(text: str) -> bool:
-    """Return whether terms are ``FIELD=VALUE``, ``==`` or ``!=``, with escapes in the value."""
-    for term in re.findall(r"(?:[^\\,]|\\.)+|\\", text):
-        found = re.fullmatch(r"[^=!]*(?:!=|==|=)(?P<value>(?:[^\\,=]|\\[\\,=])*)", term)
-        if found is None:
-            return False
-    return True
-
-
-def _parses_labels(text: str) -> bool:
-    position = 0
-    while position < len(text):
-        term = _TERM.match(text, position)
-        if term is None or not _is_label_key(term["absent"] or term["key"]):
-            return False
-        values = [
-            term["value"] or "",
-            *(each.strip() for each in (term["values"] or "").split(",")),
-        ]
-        if not _are_label_values(values):
-            return False
-        position = term.end()
-    return not text.rstrip().endswith(",")
+def _is_valid(term: LabelTerm) -> bool:
+    if term.operator in _COMPARISONS and not term.values[0].isdigit():
+        return False
+    return _is_label_key(term.key) and _are_label_values(term.values)
 
 
 def _is_label_key(key: str) -> bool:
