@@ -5,10 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.confinement.policy_expressions import (
+    PolicyExpressions,
     policy_expression_down,
     policy_expression_up,
 )
+from lnamespace.translate.objects.confinement.rules import ConfinedBody
 from lnamespace.translate.objects.texts import text_down
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import Refused
 
 VIEW = View("acme")
 NAMESPACE = (
@@ -48,6 +52,9 @@ PARTS = (
         ("params.metadata.name.x", "params.metadata.name.x"),
         ("'request.namespace'", "'request.namespace'"),
         ("r'\\' + request.namespace", f"r'\\' + {NAMESPACE}"),
+        (r'rb"\" + request.namespace', rf'rb"\" + {NAMESPACE}'),
+        (r"'''\''' request.name''' + request.namespace", rf"'''\''' request.name''' + {NAMESPACE}"),
+        ("'no end + request.namespace", "'no end + request.namespace"),
         ("true // request.namespace", "true // request.namespace"),
         ("myrequest.namespace", "myrequest.namespace"),
         ("request.namespaces", "request.namespaces"),
@@ -57,6 +64,41 @@ PARTS = (
 )
 def test_a_name_is_read_without_the_prefix(written: str, upstream: str) -> None:
     assert policy_expression_up(written, VIEW) == upstream
+
+
+@pytest.mark.parametrize("part", [r"\"", r"\'", r"r'''", r"'''\'''", r"'\ "])
+def test_a_text_without_an_end_is_read_once(part: str) -> None:
+    # From each quote the rest was searched for its end: 400 KB took half an hour.
+    written = part * 200_000
+    assert policy_expression_down(policy_expression_up(written, VIEW), VIEW) == written
+
+
+def confine(expression: str) -> None:
+    policies = ResourceType(
+        "admissionregistration.k8s.io", "validatingadmissionpolicies", "P", namespaced=False
+    )
+    body = {"spec": {"validations": [{"expression": expression}]}}
+    PolicyExpressions().confine(ConfinedBody(body, policies, VIEW))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "authorizer.serviceAccount('a', 'b')",
+        "authorizer.serviceAccount // a\n // b\n ('a', 'b')",
+        "'serviceAccount//' + authorizer.serviceAccount('a', 'b')",
+        "'''serviceAccount//\n// ''' + authorizer.serviceAccount //\n('a', 'b')",
+    ],
+)
+def test_nobody_asks_for_the_rights_of_service_accounts(call: str) -> None:
+    with pytest.raises(Refused, match=r"authorizer\.serviceAccount is not available"):
+        confine(call)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n// c" * 10_000])
+def test_comments_after_the_name_of_a_right_are_read_once(end: str) -> None:
+    # From each name in the line its end was searched for: the square of 3 MB is hours.
+    confine("serviceAccount//" * 200_000 + end)
 
 
 @given(st.lists(st.sampled_from(PARTS)).map("".join))

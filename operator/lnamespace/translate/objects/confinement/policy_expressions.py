@@ -26,7 +26,9 @@ _NAMES = ("request.name", *(f"{each}.metadata.name" for each in _OBJECTS))
 """Paths of a name, which has the prefix if the object is cluster-scoped."""
 
 _READS = FieldReads((*_NAMESPACES, *_NAMES))
-_OF_OTHERS = re.compile(r"\bserviceAccount(\s|//[^\n]*\n)*\(")
+_CALL = re.compile(r"\bserviceAccount\s*\(")
+_COMMENTED_CALL = re.compile(r"\bserviceAccount\s*+(?://[^\n]*+\s*+)++(?P<called>\()?")
+"""What follows a comment is read once: a line may have the name many times before its ``//``."""
 
 
 def policy_expression_up(text: str, view: View) -> str:
@@ -40,6 +42,11 @@ def policy_expression_down(text: str, view: View) -> str:
         for path in (*_NAMES, *_NAMESPACES):
             text = text.replace(_without_prefix(view, path), path)
     return text
+
+
+def _asks_for_others(text: str) -> bool:
+    commented = (each["called"] for each in _COMMENTED_CALL.finditer(text))
+    return _CALL.search(text) is not None or any(commented)
 
 
 def _without_prefix(view: View, path: str) -> str:
@@ -70,7 +77,7 @@ class PolicyExpressions:
     def confine(self, subject: ConfinedBody) -> None:
         """Translate the expressions for objects upstream; refuse ``authorizer.serviceAccount``."""
         for holder, key in _expressions(subject.body):
-            if _OF_OTHERS.search(holder[key]):
+            if _asks_for_others(holder[key]):
                 raise subject.refuse("expression", "authorizer.serviceAccount is not available")
             holder[key] = policy_expression_up(holder[key], subject.view)
 
