@@ -155,6 +155,37 @@ def test_the_number_of_nodes_is_bounded() -> None:
     assert "nodes" in refusal("- a\n" * (MAX_NODES + 1))
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("before", ["", "# a\u2028", "a: 1\n...\n"])
+def test_directives_of_tags_are_bounded(before: str, encoding: str) -> None:
+    # The parser compares each with all before it: so many took ten minutes.
+    directives = "".join(f"%TAG !a{number}! x\n" for number in range(200_000))
+    with pytest.raises(Refused, match="more than 10 %TAG directives"):
+        to_json(f"{before}{directives}--- {{}}\n".encode(encoding))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%YAML 1.1\n---\na: '1'",
+        "%TAG ! x\n%TAG !! tag:yaml.org,2002:\n---\na: !!str 1",
+        "a: |\n  1" + "\n" * 30,
+    ],
+)
+def test_a_few_directives_are_read(text: str) -> None:
+    assert str(read(text)).strip().startswith("{'a': '1")
+
+
+def test_what_looks_like_a_directive_in_a_text_is_text() -> None:
+    text = "\n%TAG%" * 20
+    assert read("a: |" + text.replace("\n", "\n  ")) == {"a": text.lstrip()}
+
+
+def test_separators_and_aliases_are_counted() -> None:
+    assert "more than one document" in refusal("---\n" * 700_000)
+    assert "nodes" in refusal("[&a x" + ", *a" * MAX_NODES + "]")
+
+
 JSON_VALUES = st.recursive(
     st.none()
     | st.booleans()
