@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from lnamespace.translate.bodies.encoded import answer_down, event_down, request_up
+from lnamespace.translate.bodies.encoded import answer_down, events_down, request_up
 from lnamespace.translate.names.view import View
 from lnamespace.translate.protocol.protobuf.schema import schema_file
 from lnamespace.translate.protocol.request import ResourceRequest
@@ -127,7 +127,7 @@ def test_an_object_of_each_kind_comes_back_as_it_was(key: str) -> None:
         listed = answer_down(asked(key, "list", own), JSON, b'{"items":[' + above + b"]}", ACME)
         assert json.loads(listed)["items"] == [json.loads(below)]
         event = b'{"type":"ADDED","object":' + above + b"}"
-        told = event_down(asked(key, "watch", own), JSON, event, ACME)
+        told = events_down(asked(key, "watch", own), ACME)(event)
         assert told is not None
         assert json.loads(told)["object"] == json.loads(below)
         _, again = request_up(asked(key, "update", own), JSON, below, ACME)
@@ -159,7 +159,7 @@ def test_an_object_with_the_deepest_managed_fields_comes_down(key: str, levels: 
     listed = answer_down(asked(key, "list", own), JSON, b'{"items":[' + above + b"]}", ACME)
     assert listed == b'{"items":[' + below + b"]}"
     event = b'{"type":"ADDED","object":' + above + b"}"
-    told = event_down(asked(key, "watch", own), JSON, event, ACME)
+    told = events_down(asked(key, "watch", own), ACME)(event)
     assert told == b'{"type":"ADDED","object":' + below + b"}"
 
 

@@ -108,7 +108,10 @@ def test_a_label_selector_is_refused_or_stays(text: str) -> None:
     assert parse_label_selector(render_label_selector(selector)) == selector
 
 
-@given(st.lists(st.builds(FieldTerm, st.text("ab.", min_size=1), st.text("a=,\\! "))).map(tuple))
+field_terms = st.builds(FieldTerm, st.text("ab.", min_size=1), st.text("a=,\\! "))
+
+
+@given(st.lists(field_terms, max_size=100).map(tuple))
 def test_a_rendered_field_selector_is_the_same(selector: tuple[FieldTerm, ...]) -> None:
     assert parse_field_selector(render_field_selector(selector)) == selector
 
@@ -124,6 +127,17 @@ def test_values_of_field_selectors_are_unescaped(text: str, value: str) -> None:
 def test_a_malformed_field_selector_is_refused(text: str) -> None:
     with pytest.raises(Refused):
         parse_field_selector(text)
+
+
+@pytest.mark.parametrize("text", ["a=b," * 100, "a=" + r"\," * 1_000_000, "," * 1_000_000])
+def test_a_field_selector_is_split_in_one_pass(text: str) -> None:
+    parse_field_selector(text)
+
+
+def test_a_field_selector_has_no_more_terms_than_people_write() -> None:
+    with pytest.raises(Refused, match="more than 100 terms is not supported") as refused:
+        parse_field_selector("a=b," * 101)
+    assert refused.value.status.code == 400
 
 
 def test_a_field_term_judges_an_object() -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from lnamespace.translate.bodies.encoded import answer_down, event_down, request_up
+from lnamespace.translate.bodies.encoded import answer_down, events_down, request_up
 from lnamespace.translate.names.view import View
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import (
@@ -122,5 +122,5 @@ def down(plural: str, body: Any, verb: str = "get", **more: Any) -> Any:
 def event(plural: str, what: str, body: Any) -> Any:
     """Return the event of a watch that the tenant is sent, or None."""
     frame = msgspec.json.encode({"type": what, "object": body})
-    sent = event_down(asked(plural, "watch"), JSON, frame, ACME)
+    sent = events_down(asked(plural, "watch"), ACME)(frame)
     return None if sent is None else msgspec.json.decode(sent)

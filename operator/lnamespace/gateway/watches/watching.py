@@ -31,10 +31,9 @@ from lnamespace.gateway.watches.merged_watches import MergedWatch
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watch_events import OpeningSlot, event_lines
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
-from lnamespace.translate.bodies.encoded import event_down
+from lnamespace.translate.bodies.encoded import events_down
 from lnamespace.translate.objects.synthetic_objects import is_synthetic
 from lnamespace.translate.protocol.list_options import asks_for_initial_events, takes_bookmarks
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.requests.headers import NOT_CACHED, headers_down
 
 
@@ -185,10 +184,7 @@ class _TenantWatch:
         self, headers: Headers, lines: AsyncIterator[bytes], first: bytes = b""
     ) -> None:
         call, encoding = self.call, self.call.encoding
-
-        def translate(line: bytes) -> bytes | None:
-            return event_down(call.request, JSON, line, call.view)
-
+        translate = events_down(call.request, call.view)
         content_type = ("Content-Type", encoding.stream_content_type)
         down = headers_down(headers, call.view, call.base)
         await call.exchange.start(200, (content_type, *(down or (NOT_CACHED,))))

@@ -4,6 +4,7 @@ The URL chooses the plan of a body, never the body itself, in which ``kind`` and
 be absent.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from msgspec import DecodeError, Raw
@@ -96,22 +97,24 @@ def _body_down(request: ResourceRequest, body: bytes, view: View) -> bytes:
         raise not_found(request.resource.group_resource, request.name) from foreign
 
 
-def event_down(
-    request: ResourceRequest, content_type: str, frame: bytes, view: View
-) -> bytes | None:
-    """Return one event of a watch in tenant spelling; None if it is not this tenant's.
+def events_down(request: ResourceRequest, view: View) -> Callable[[bytes], bytes | None]:
+    """Return a function that returns one event of a watch in tenant spelling.
 
-    A frame is a line of JSON without its end, or a protobuf message without its length.
+    It takes a line of JSON without its end, and returns None for an event that is not this
+    tenant's.
     """
-    del content_type
-    try:
-        return at_any_depth(_frame_down, request, frame, view)
-    except RecursionError as error:
-        raise internal_error(_TOO_DEEP) from error
-
-
-def _frame_down(request: ResourceRequest, frame: bytes, view: View) -> bytes | None:
     translator = AnswerTranslator(request, view)
+
+    def event_down(frame: bytes) -> bytes | None:
+        try:
+            return at_any_depth(_frame_down, translator, frame)
+        except RecursionError as error:
+            raise internal_error(_TOO_DEEP) from error
+
+    return event_down
+
+
+def _frame_down(translator: AnswerTranslator, frame: bytes) -> bytes | None:
     spliced = translator.spliced_event(frame)
     if spliced is not None:
         return spliced

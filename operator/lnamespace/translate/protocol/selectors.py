@@ -4,11 +4,18 @@ The grammars are those of k8s.io/apimachinery/pkg/fields and pkg/labels. Selecto
 from what was parsed, so upstream reads exactly what was judged here.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from lnamespace.translate.protocol.status import Refused, bad_request
+
+MAX_FIELD_TERMS: Final = 100
+"""The watch of a selector judges each event by each term."""
+_FIELD_OPERATOR: Final = re.compile("!=|==|=")
+_ESCAPED: Final = re.compile(r"\\(?P<escaped>.?)|(?P<unescaped>[,=])", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -68,9 +75,12 @@ def parse_field_selector(text: str) -> tuple[FieldTerm, ...]:
     Raises
     ------
     Refused
-        If it cannot be parsed.
+        If it cannot be parsed, or has more terms than anybody needs.
     """
-    return tuple(_field_term(text, term) for term in _split_terms(text) if term)
+    terms = [each for each in _split_terms(text) if each]
+    if len(terms) > MAX_FIELD_TERMS:
+        raise bad_request(f"a field selector of more than {MAX_FIELD_TERMS} terms is not supported")
+    return tuple(_field_term(text, each) for each in terms)
 
 
 def render_field_selector(terms: tuple[FieldTerm, ...]) -> str:
@@ -85,41 +95,32 @@ def exact_match(terms: tuple[FieldTerm, ...], field: str) -> str | None:
 
 def _split_terms(text: str) -> list[str]:
     """Split at commas that no backslash precedes, and keep the backslashes."""
-    terms, escaped = [""], False
-    for character in text:
+    terms, start, escaped = list[str](), 0, False
+    for index, character in enumerate(text):
         if character == "," and not escaped:
-            terms.append("")
-        else:
-            terms[-1] += character
+            terms.append(text[start:index])
+            start = index + 1
         escaped = character == "\\" and not escaped
-    return terms
+    return [*terms, text[start:]]
 
 
 def _field_term(selector: str, term: str) -> FieldTerm:
-    for index in range(len(term)):
-        for operator in ("!=", "==", "="):
-            if term.startswith(operator, index):
-                value = _unescape(term[index + len(operator) :])
-                return FieldTerm(term[:index], value, operator == "!=")
-    raise bad_request(f"invalid selector: '{selector}'; can't understand '{term}'")
+    operator = _FIELD_OPERATOR.search(term)
+    if operator is None:
+        raise bad_request(f"invalid selector: '{selector}'; can't understand '{term}'")
+    value = _ESCAPED.sub(_unescaped, term[operator.end() :])
+    return FieldTerm(term[: operator.start()], value, operator[0] == "!=")
 
 
-def _unescape(text: str) -> str:
-    """Return the value of a field term; its backslashes escape backslash, comma and equals."""
-    value, characters = "", iter(text)
-    for character in characters:
-        if character == "\\":
-            escaped = next(characters, "")
-            if not escaped or escaped not in "\\,=":
-                raise bad_request(f"invalid field selector: invalid escape sequence: \\{escaped}")
-            value += escaped
-        elif character in ",=":
-            raise bad_request(
-                f"invalid field selector: unescaped character in value: {ord(character)}"
-            )
-        else:
-            value += character
-    return value
+def _unescaped(found: re.Match[str]) -> str:
+    """Return what a backslash escapes in a value: backslash, comma or equals."""
+    if found["unescaped"]:
+        code = ord(found["unescaped"])
+        raise bad_request(f"invalid field selector: unescaped character in value: {code}")
+    if found["escaped"] not in ("\\", ",", "="):
+        why = f"invalid escape sequence: \\{found['escaped']}"
+        raise bad_request(f"invalid field selector: {why}")
+    return found["escaped"]
 
 
 def parse_label_selector(text: str) -> tuple[LabelTerm, ...]:

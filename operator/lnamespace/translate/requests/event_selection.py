@@ -7,6 +7,7 @@ evaluated again for the answer.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from lnamespace.translate.names.view import View
 from lnamespace.translate.protocol.resources import ResourceType
@@ -33,7 +34,10 @@ class JudgedTerm:
 
 @dataclass(frozen=True)
 class EventSelector:
-    """Which Events are selected.
+    """Judge the terms of a field selector over Events.
+
+    What all terms need is found once: of 3,500 terms each read all others and all types, for each
+    Event of a watch.
 
     Parameters
     ----------
@@ -44,69 +48,64 @@ class EventSelector:
     """
 
     about: str
-    namespace: str = ""
+    namespace: str
+    terms: tuple[FieldTerm, ...]
+    view: View
 
-    @property
-    def has_namespaced_only(self) -> bool:
-        """Return whether no Event is about a cluster-scoped object: those are in ``default``."""
-        return self.namespace not in {"", DEFAULT_NAMESPACE}
+    def judge(self, term: FieldTerm) -> JudgedTerm:
+        """Return one term on the involved object in upstream spelling."""
+        match term.field.removeprefix(f"{self.about}."):
+            case "apiVersion":
+                return JudgedTerm(replace(term, value=self.view.api_version_up(term.value)))
+            case "name":
+                return self._judge_name(term)
+            case "namespace":
+                return self._judge_namespace(term)
+            case _:
+                return JudgedTerm(term)
 
-    def possible_types(self, terms: tuple[FieldTerm, ...], view: View) -> set[ResourceType | None]:
+    @cached_property
+    def _types(self) -> set[ResourceType | None]:
         """Return the types that the object may have; None for one that is not served."""
-        kind = exact_match(terms, f"{self.about}.kind")
-        version = exact_match(terms, f"{self.about}.apiVersion")
+        kind = exact_match(self.terms, f"{self.about}.kind")
+        version = exact_match(self.terms, f"{self.about}.apiVersion")
         group = None if version is None else version.rpartition("/")[0]
+        # No Event is about a cluster-scoped object but those in ``default``.
+        namespaced_only = self.namespace not in {"", DEFAULT_NAMESPACE}
         types: set[ResourceType | None] = {
             each
-            for each in view.resources.types
+            for each in self.view.resources.types
             if kind in {None, each.kind}
             and group in {None, each.group}
-            and (each.namespaced or not self.has_namespaced_only)
+            and (each.namespaced or not namespaced_only)
         }
         return types or {None}
 
+    @cached_property
+    def _named_types(self) -> tuple[ResourceType | None, ...]:
+        """Return the possible types in the namespace that is selected, or of no namespace."""
+        namespace = exact_match(self.terms, f"{self.about}.namespace")
+        return tuple(
+            each
+            for each in self._types
+            if namespace is None or each is None or each.namespaced is bool(namespace)
+        )
 
-def judge_event_term(
-    term: FieldTerm, terms: tuple[FieldTerm, ...], selector: EventSelector, view: View
-) -> JudgedTerm:
-    """Return one term on the involved object of an Event, in upstream spelling.
-
-    Parameters
-    ----------
-    terms
-        The whole selector, which may name the kind.
-    """
-    match term.field.removeprefix(f"{selector.about}."):
-        case "apiVersion":
-            return JudgedTerm(replace(term, value=view.api_version_up(term.value)))
-        case "name":
-            return _judge_name(term, terms, selector, view)
-        case "namespace":
-            return _judge_namespace(term, selector.possible_types(terms, view), view)
-        case _:
-            return JudgedTerm(term)
-
-
-def _judge_name(
-    term: FieldTerm, terms: tuple[FieldTerm, ...], selector: EventSelector, view: View
-) -> JudgedTerm:
-    namespace = exact_match(terms, f"{selector.about}.namespace")
-    names = {
-        term.value if each is None else view.name_up(each, term.value)
-        for each in selector.possible_types(terms, view)
-        if namespace is None or each is None or each.namespaced is bool(namespace)
-    }
-    if len(names) == 1:
-        return JudgedTerm(replace(term, value=names.pop()))
-    return JudgedTerm(None, residual=True)
-
-
-def _judge_namespace(term: FieldTerm, types: set[ResourceType | None], view: View) -> JudgedTerm:
-    namespaced = {each is None or each.namespaced for each in types}
-    upstream = replace(term, value=view.namespace_up(term.value))
-    if namespaced == {True} or term.value not in {"", DEFAULT_NAMESPACE}:
-        return JudgedTerm(upstream)
-    if term.negated:
+    def _judge_name(self, term: FieldTerm) -> JudgedTerm:
+        names = {
+            term.value if each is None else self.view.name_up(each, term.value)
+            for each in self._named_types
+        }
+        if len(names) == 1:
+            return JudgedTerm(replace(term, value=names.pop()))
         return JudgedTerm(None, residual=True)
-    in_default = replace(term, value=view.namespace_up(DEFAULT_NAMESPACE))
-    return JudgedTerm(in_default, residual=namespaced != {False} or bool(term.value))
+
+    def _judge_namespace(self, term: FieldTerm) -> JudgedTerm:
+        namespaced = {each is None or each.namespaced for each in self._types}
+        upstream = replace(term, value=self.view.namespace_up(term.value))
+        if namespaced == {True} or term.value not in {"", DEFAULT_NAMESPACE}:
+            return JudgedTerm(upstream)
+        if term.negated:
+            return JudgedTerm(None, residual=True)
+        in_default = replace(term, value=self.view.namespace_up(DEFAULT_NAMESPACE))
+        return JudgedTerm(in_default, residual=namespaced != {False} or bool(term.value))

@@ -18,11 +18,7 @@ from lnamespace.translate.protocol.selectors import (
     parse_field_selector,
 )
 from lnamespace.translate.protocol.status import bad_request
-from lnamespace.translate.requests.event_selection import (
-    EventSelector,
-    JudgedTerm,
-    judge_event_term,
-)
+from lnamespace.translate.requests.event_selection import EventSelector, JudgedTerm
 
 CLUSTER_ROLES = GroupResource(RBAC, "clusterroles")
 EVENTS = {"": "involvedObject", "events.k8s.io": "regarding"}
@@ -39,7 +35,7 @@ def fields_up(
     Refused
         If such a term is in the selector of a deletion, which would then delete too much.
     """
-    judged = tuple(_judge(request, each, terms, view) for each in terms)
+    judged = _judged(request, terms, view)
     residual = [term for term, each in zip(terms, judged, strict=True) if each.residual]
     if residual and request.verb == "deletecollection":
         raise bad_request(f"field selector on {residual[0].field} needs the kind of the object")
@@ -55,7 +51,8 @@ def residual_fields(request: ResourceRequest, view: View) -> tuple[FieldTerm, ..
     if request.verb not in {"list", "watch"} or request.resource.kind != "Event":
         return ()
     terms = parse_field_selector(request.parameter("fieldSelector") or "")
-    return tuple(each for each in terms if _judge(request, each, terms, view).residual)
+    judged = _judged(request, terms, view)
+    return tuple(term for term, each in zip(terms, judged, strict=True) if each.residual)
 
 
 def labels_up(
@@ -76,13 +73,22 @@ def labels_up(
     return tuple(_label_up(request.resource, each, view, own=own) for each in requirements)
 
 
-def _judge(
-    request: ResourceRequest, term: FieldTerm, terms: tuple[FieldTerm, ...], view: View
-) -> JudgedTerm:
+def _judged(
+    request: ResourceRequest, terms: tuple[FieldTerm, ...], view: View
+) -> tuple[JudgedTerm, ...]:
+    """Return the terms in upstream spelling."""
     resource = request.resource
     about = EVENTS.get(resource.group) if resource.plural == "events" else None
-    if about is not None and term.field.startswith(f"{about}."):
-        return judge_event_term(term, terms, EventSelector(about, request.namespace), view)
+    if about is None:
+        return tuple(_judge(resource, each, view) for each in terms)
+    events = EventSelector(about, request.namespace, terms, view)
+    return tuple(
+        events.judge(each) if each.field.startswith(f"{about}.") else _judge(resource, each, view)
+        for each in terms
+    )
+
+
+def _judge(resource: ResourceType, term: FieldTerm, view: View) -> JudgedTerm:
     value = term.value
     if term.field == "metadata.name":
         value = view.name_up(resource, value)
@@ -90,7 +96,7 @@ def _judge(
         value = view.namespace_up(value)
     elif term.field == "spec.signerName" and resource.plural == "certificatesigningrequests":
         value = signer_up(value, view)
-    elif value and (rule := _mapping(request.resource, term.field)):
+    elif value and (rule := _mapping(resource, term.field)):
         value = rule.up(value, view)
     return JudgedTerm(replace(term, value=value))
 
