@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
+from typing import Final
 
 import msgspec
 
@@ -26,6 +28,9 @@ from lnamespace.translate.protocol.status import bad_request
 
 TOKEN_REVIEWS = GroupResource(AUTHENTICATION, "tokenreviews")
 REVIEW_GROUPS = (AUTHENTICATION, AUTHORIZATION)
+_MAX_UNKNOWN: Final = 16
+_MAX_PATH: Final = 256
+"""The API server cuts a warning at 256 characters, and all together at 4,096."""
 _REVIEWS_PATH = "/apis/authentication.k8s.io/v1/tokenreviews?fieldValidation=Ignore"
 
 
@@ -44,7 +49,7 @@ class Reviewer:
         confirm_create_options(request)
         media_type = media_type_of(sent.value("content-type"))
         body = json_of_body(request, media_type, sent.body)
-        warnings = _warnings(request, body)
+        warnings = unknown_field_warnings(request, body)
         if resource == TOKEN_REVIEWS:
             await self._review_token(call, body, tenant, warnings)
             return True
@@ -74,8 +79,8 @@ class Reviewer:
         await answer_encoded(call, 201, (*response.headers, *warnings), down)
 
 
-def _warnings(request: ResourceRequest, body: bytes) -> Headers:
-    """Return a warning for each field of a review that its kind does not have.
+def unknown_field_warnings(request: ResourceRequest, body: bytes) -> Headers:
+    """Return a warning for each of the first fields of a review that its kind does not have.
 
     Raises
     ------
@@ -91,10 +96,9 @@ def _warnings(request: ResourceRequest, body: bytes) -> Headers:
     except UNREADABLE:
         return ()  # it is refused when it is decoded
     api_version = f"{resource.group}/{request.version}"
-    texts = [
-        f"unknown field {go_quote(each)}"
-        for each in unknown_fields(api_version, resource.kind, subject)
-    ]
+    # One header for each of the 300,000 fields of a body was more than any client takes.
+    unknown = islice(unknown_fields(api_version, resource.kind, subject), _MAX_UNKNOWN)
+    texts = [f"unknown field {go_quote(each[:_MAX_PATH])}" for each in unknown]
     if texts and validation == "Strict":
         raise bad_request(
             f'{resource.kind} in version "{request.version}" cannot be handled as a '
