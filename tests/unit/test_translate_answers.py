@@ -197,6 +197,20 @@ def cells(plural: str, columns: list[str], *rows: Any) -> Any:
     return [row["cells"] for row in down(plural, table(columns, *rows), "list")["rows"]]
 
 
+def test_a_column_of_the_name_of_a_custom_resource_has_no_prefix() -> None:
+    columns = ["Name", "Id", "Data", "Version"]
+    printed = ["acme-acme-w", "acme-acme-w", "acme-x", "acme-example.com/v1"]
+    shown = ["acme-w", "acme-w", "acme-x", "example.com/v1"]
+    assert cells("gadgets", columns, (printed, named("acme-acme-w"))) == [shown]
+    assert cells("gadgets", columns, (printed, None)) == [shown]
+
+
+def test_a_custom_resource_may_have_the_name_of_its_namespace() -> None:
+    printed = ["acme-prod", "acme-prod"]
+    row = (printed, named("acme-prod", "acme-prod"))
+    assert cells("widgets", ["Name", "Namespace"], row) == [["acme-prod", "prod"]]
+
+
 def test_a_table_has_no_rows_of_others() -> None:
     rows = [(["acme-prod", "Active"], named("acme-prod")), (["beta-x", "Active"], named("beta-x"))]
     shown = down("namespaces", table(["Name", "Status"], *rows), "list")["rows"]
@@ -275,8 +289,8 @@ def test_columns_of_a_custom_resource_that_print_its_metadata_are_in_tenant_spel
     shown = ["acme-w", "prod", "example.com/v1", "acme-prod/x", 1]
     columns = ["Name", "Namespace", "Version", "Data", "Count"]
     assert cells("widgets", columns, (printed, named("acme-w", "acme-prod"))) == [shown]
-    printed = ["acme-g", "acme-example.com/v1", "acme-g"]
-    shown = ["g", "example.com/v1", "acme-g"]
+    printed = ["acme-g", "acme-example.com/v1", "acme-h"]
+    shown = ["g", "example.com/v1", "acme-h"]
     assert cells("gadgets", ["Name", "V", "Data"], (printed, named("acme-g"))) == [shown]
 
 

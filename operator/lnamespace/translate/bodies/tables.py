@@ -57,17 +57,32 @@ def _printed_metadata(row: Encoded, scope: Scope) -> Encoded:
     cells = list_of(row.get("cells", b"null"))
     if cells is None or scope.mark not in bytes(row["cells"]):
         return {}
-    item = object_of(row.get("object", b"null")) or {}
-    namespace = text_of((object_of(item.get("metadata", b"{}")) or {}).get("namespace", b"null"))
+    below = _metadata_below(row, cells, scope)
     versions = f"{scope.view.prefix}{scope.resource.group}/"
 
     def printed(value: Any) -> Any:
-        text = text_of(value)
-        if text is not None and text.startswith(versions):
+        text = text_of(value) or ""
+        if text.startswith(versions):
             return scope.view.api_version_down(text)
-        return scope.view.namespace_down(text) or text if text and text == namespace else value
+        return below.get(text, value)
 
-    return {"cells": Raw(encode([printed(each) for each in cells]))}
+    return {"cells": Raw(encode([*cells[:1], *map(printed, cells[1:])]))}
+
+
+def _metadata_below(row: Encoded, cells: list[Any], scope: Scope) -> dict[str, str]:
+    """Return the namespace of a row in tenant spelling by that upstream, or its name so.
+
+    The first cell is the name, also of a row without an object.
+    """
+    item = object_of(row.get("object", b"null")) or {}
+    metadata = object_of(item.get("metadata", b"{}")) or {}
+    if scope.resource.namespaced:
+        above = text_of(metadata.get("namespace", b"null"))
+        below = scope.view.namespace_down(above or "")
+    else:
+        above = text_of(metadata.get("name", cells[0] if cells else b"null"))
+        below = scope.view.name_down(scope.resource, above or "")
+    return {above: below} if above and below else {}
 
 
 def _printed_requester(row: Encoded, scope: Scope) -> Encoded:
