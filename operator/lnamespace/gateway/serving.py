@@ -32,13 +32,14 @@ from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.rbac.attributes import User, access_denied, request_attributes
 from lnamespace.translate.objects.confinement.kinds import expansion_of
+from lnamespace.translate.objects.metadata import RESOURCE_QUOTAS
 from lnamespace.translate.protocol.encodings import encoding_of
 from lnamespace.translate.protocol.negotiation import wants_indentation
 from lnamespace.translate.protocol.request import PathRequest, ResourceRequest, parse_request
 from lnamespace.translate.protocol.status import Refused, internal_error
 from lnamespace.translate.protocol.websocket import websocket_token
 from lnamespace.translate.requests.headers import headers_up
-from lnamespace.translate.requests.targets import CONNECTIONS, READ_VERBS, RESOURCE_QUOTAS
+from lnamespace.translate.requests.targets import CONNECTIONS, READ_VERBS
 
 _VERBS = READ_VERBS | {"create", "update", "patch", "delete", "deletecollection"}
 

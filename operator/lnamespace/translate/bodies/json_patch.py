@@ -18,7 +18,7 @@ from lnamespace.translate.objects.confinement import confine_operations, confine
 from lnamespace.translate.objects.labels import TenantSelector, reserved
 from lnamespace.translate.objects.managed_fields import ManagedFieldsPlan
 from lnamespace.translate.objects.match_rules import SPELL_NAMES, MatchRulePlan
-from lnamespace.translate.objects.metadata import is_namespaces
+from lnamespace.translate.objects.metadata import is_cluster_roles, is_namespaces
 from lnamespace.translate.objects.plans import FieldRule, KeyPlan, Leaf, Scope, UpOnly, text_of
 from lnamespace.translate.objects.references import OwnersPlan, ReferencePlan, SubjectPlan
 from lnamespace.translate.protocol.request import ResourceRequest
@@ -198,7 +198,7 @@ class _PatchedObject:
             or (tokens == ANNOTATIONS and keeps_originals(self.scope))
         ):
             raise _only_parts(tokens)
-        if self.scope.resource.plural == "clusterroles" and tokens[:1] == ("aggregationRule",):
+        if is_cluster_roles(self.scope.resource) and tokens[:1] == ("aggregationRule",):
             raise _only_parts(tokens)
 
 

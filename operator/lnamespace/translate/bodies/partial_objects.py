@@ -14,7 +14,7 @@ from lnamespace.translate.objects.confinement.certificates import MappedSigner
 from lnamespace.translate.objects.confinement.kinds import rules_of
 from lnamespace.translate.objects.confinement.rules import Pinned
 from lnamespace.translate.objects.labels import TenantSelector
-from lnamespace.translate.objects.metadata import is_namespaces
+from lnamespace.translate.objects.metadata import is_cluster_roles, is_namespaces
 from lnamespace.translate.objects.plans import (
     Encoded,
     FieldRule,
@@ -43,7 +43,7 @@ In other lists an element is replaced as a whole.
 def keeps_originals(scope: Scope) -> bool:
     """Return whether objects have annotations of the gateway's own upstream."""
     pinned = any(isinstance(each, Pinned | MappedSigner) for each in rules_of(scope.resource))
-    return pinned or scope.resource.plural == "clusterroles"
+    return pinned or is_cluster_roles(scope.resource)
 
 
 @dataclass(frozen=True)

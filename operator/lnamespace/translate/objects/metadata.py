@@ -32,9 +32,10 @@ from lnamespace.translate.objects.spellings import (
     OwnNamespace,
     OwnRoleName,
 )
-from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 from lnamespace.translate.protocol.status import bad_request
 
+RESOURCE_QUOTAS = GroupResource("", "resourcequotas")
 EMPTIED = ("labels", "annotations", "managedFields", "ownerReferences")
 """The members that are removed when everything in them is hidden."""
 AnnotationRules = Mapping[str, FieldRule]
@@ -88,7 +89,7 @@ class MetadataPlan(ObjectPlan):
 
 def metadata_plan(resource: ResourceType, annotations: AnnotationRules) -> MetadataPlan:
     """Return the plan for the metadata of objects of a type."""
-    aggregated = resource.plural == "clusterroles"
+    aggregated = is_cluster_roles(resource)
     rules: dict[str, FieldRule] = {
         "ownerReferences": OwnersPlan(),
         "managedFields": _managed_fields(resource, aggregated=aggregated),
@@ -101,6 +102,11 @@ def metadata_plan(resource: ResourceType, annotations: AnnotationRules) -> Metad
 def is_namespaces(resource: ResourceType) -> bool:
     """Return whether a resource is that of Namespaces."""
     return resource.plural == "namespaces" and not resource.group
+
+
+def is_cluster_roles(resource: ResourceType) -> bool:
+    """Return whether a resource is that of ClusterRoles: tenants may define others of the name."""
+    return resource.group_resource == CLUSTER_ROLE.group_resource
 
 
 def _names(resource: ResourceType) -> dict[str, FieldRule]:
@@ -116,7 +122,7 @@ def _names(resource: ResourceType) -> dict[str, FieldRule]:
 
 def _managed_fields(resource: ResourceType, *, aggregated: bool) -> ManagedFieldsPlan:
     """Return the plan for managed fields, which contain the keys of maps."""
-    if resource.plural == "resourcequotas":
+    if resource.group_resource == RESOURCE_QUOTAS:
         return ManagedFieldsPlan(resource_key_up, resource_key_down)
     if resource.namespaced:
         return ManagedFieldsPlan()

@@ -10,7 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lnamespace.translate.protocol.percent import decode_component, refuse_path_segment
-from lnamespace.translate.protocol.resources import ResourceTable, ResourceType, ServingPolicy
+from lnamespace.translate.protocol.resources import (
+    GroupResource,
+    ResourceTable,
+    ResourceType,
+    ServingPolicy,
+)
 from lnamespace.translate.protocol.selectors import parse_field_selector, render_field_selector
 from lnamespace.translate.protocol.status import (
     bad_request,
@@ -75,7 +80,8 @@ class ResourceRequest:
     @property
     def authorization_namespace(self) -> str:
         """Return the namespace that a rule about this request must be in."""
-        return self.name if self.resource.plural == "namespaces" else self.namespace
+        is_namespace = self.resource.group_resource == GroupResource("", "namespaces")
+        return self.name if is_namespace else self.namespace
 
     def parameter(self, key: str) -> str | None:
         """Return the first value of a query parameter, or None."""

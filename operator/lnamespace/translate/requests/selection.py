@@ -21,6 +21,7 @@ from lnamespace.translate.protocol.status import bad_request
 from lnamespace.translate.requests.event_selection import EventSelector, JudgedTerm
 
 CLUSTER_ROLES = GroupResource(RBAC, "clusterroles")
+SIGNING_REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
 EVENTS = {"": "involvedObject", "events.k8s.io": "regarding"}
 """The field of an Event that says what it is about, by API group."""
 
@@ -94,7 +95,7 @@ def _judge(resource: ResourceType, term: FieldTerm, view: View) -> JudgedTerm:
         value = view.name_up(resource, value)
     elif term.field == "metadata.namespace":
         value = view.namespace_up(value)
-    elif term.field == "spec.signerName" and resource.plural == "certificatesigningrequests":
+    elif term.field == "spec.signerName" and resource.group_resource == SIGNING_REQUESTS:
         value = signer_up(value, view)
     elif value and (rule := _mapping(resource, term.field)):
         value = rule.up(value, view)

@@ -7,6 +7,7 @@ from lnamespace.kube.resources import RBAC
 from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, SHARE_QUOTA
 from lnamespace.translate.names.view import NAMESPACES, View, is_provisioned
 from lnamespace.translate.objects.labels import CLAIMED_BY
+from lnamespace.translate.objects.metadata import RESOURCE_QUOTAS
 from lnamespace.translate.objects.spellings import PLATFORMS_ROLES
 from lnamespace.translate.protocol.percent import encode_query, encode_segment
 from lnamespace.translate.protocol.request import Query, ResourceRequest
@@ -37,7 +38,6 @@ CONNECTIONS = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources whose answers are no objects, but streams of bytes."""
 PERSISTENT_VOLUMES = GroupResource("", "persistentvolumes")
 NAMESPACE_ROLES = frozenset(GroupResource(RBAC, plural) for plural in ("roles", "rolebindings"))
-RESOURCE_QUOTAS = GroupResource("", "resourcequotas")
 _IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 
 
