@@ -1,6 +1,7 @@
 """Whatever a tenant patches, the object upstream stays the tenant's own and reaches nobody else."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
@@ -223,6 +224,34 @@ def test_the_gateways_match_condition_is_not_deleted_from_a_list() -> None:
             "application/strategic-merge-patch+json",
             {"webhooks": [webhook]},
         )
+
+
+DEEP: Any = 1
+for _ in range(240):
+    DEEP = {"a": DEEP}
+DEEPER = {"a": DEEP}
+for _ in range(360):
+    DEEPER = {"a": DEEPER}
+
+
+@pytest.mark.parametrize("plural", BELOW)
+@pytest.mark.parametrize(
+    ("kind", "patch"),
+    [
+        ("json-patch+json", [{"op": "add", "path": "/spec" + "/a" * 2_000, "value": 1}]),
+        ("json-patch+json", [{"op": "add", "path": "/spec" + "/a" * 300, "value": DEEP}]),
+        ("json-patch+json", [{"op": "add", "path": "/spec", "value": DEEPER}]),
+        ("merge-patch+json", {"spec": DEEPER}),
+        ("strategic-merge-patch+json", {"spec": DEEP}),
+        ("apply-patch+yaml", {"spec": DEEPER}),
+    ],
+)
+def test_a_patch_that_is_nested_too_deeply_is_refused_or_passed(
+    plural: str, kind: str, patch: Any
+) -> None:
+    # A pointer of 600 keys, and 250 levels of a strategic merge patch, were answered with 500.
+    with suppress(Refused):
+        sent(plural, "patch", f"application/{kind}", patch)
 
 
 def test_an_apply_without_metadata_has_the_tenants_label() -> None:

@@ -9,7 +9,6 @@ from msgspec.json import Decoder, encode
 from lnamespace.translate.objects.confinement import confine, confines, restore
 from lnamespace.translate.objects.metadata import is_namespaces, name_of
 from lnamespace.translate.objects.plans import Encoded, Scope, object_of
-from lnamespace.translate.protocol.status import bad_request
 
 _decode = Decoder(dict[str, Any]).decode
 _decode_members = Decoder(dict[str, Raw]).decode
@@ -19,10 +18,7 @@ def confined_up(members: Encoded, subresource: str, scope: Scope) -> Encoded:
     """Return an object in upstream spelling, confined to its tenant."""
     if not confines(scope.resource):
         return members
-    try:
-        return confine(scope.resource, subresource, _decode(encode(members)), scope.view)
-    except RecursionError as error:
-        raise bad_request("the object is nested too deeply") from error
+    return confine(scope.resource, subresource, _decode(encode(members)), scope.view)
 
 
 def restored(members: Encoded, scope: Scope) -> Encoded:

@@ -66,7 +66,10 @@ def request_up(
         check_text(media_type, body)
         return content_type, patch_up(request, content_type, body, view, owned_by_others)
     as_json = json_of_body(request, media_type, body)
-    return JSON, json_up(request, as_json, view)
+    try:
+        return JSON, json_up(request, as_json, view)
+    except RecursionError as error:
+        raise bad_request("the object is nested too deeply") from error
 
 
 def answer_down(request: ResourceRequest, content_type: str, body: bytes, view: View) -> bytes:

@@ -34,6 +34,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 CUSTOM_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 """Custom resources have no strategic merge patch."""
+_FORMS = {MERGE_PATCH: Form.MERGE, STRATEGIC_MERGE_PATCH: Form.STRATEGIC}
 
 _decode = Decoder(dict[str, Any]).decode
 
@@ -62,15 +63,15 @@ def patch_up(
     served = CUSTOM_PATCH_TYPES if request.resource.custom else PATCH_TYPES
     if media_type not in served:
         raise _unsupported(request)
-    match media_type:
-        case "application/json-patch+json":
+    try:
+        if media_type == JSON_PATCH:
             return json_patch_up(request, body, view)
-        case "application/merge-patch+json":
-            return _part_up(request, body, view, Form.MERGE)
-        case "application/strategic-merge-patch+json":
-            return _part_up(request, body, view, Form.STRATEGIC)
-        case _:
-            return _apply_up(request, to_json(body), view, owned_by_others)
+        if media_type in _FORMS:
+            return _part_up(request, body, view, _FORMS[media_type])
+        return _apply_up(request, to_json(body), view, owned_by_others)
+    except RecursionError as error:
+        # A pointer of 600 keys too, because the value is confined at its place.
+        raise bad_request("the patch is nested too deeply") from error
 
 
 def _apply_up(

@@ -15,7 +15,8 @@ from msgspec.json import encode
 MAX_SIZE = 256 * 1024
 """The longest body that is searched; of a longer one only the last value of each key goes up."""
 
-_decode = json.JSONDecoder().raw_decode
+_decode = json.JSONDecoder(parse_int=str).raw_decode
+"""Without the numbers: Python makes none of more than 4,300 digits, which JSON may have."""
 _BLANK = " \t\n\r"
 
 
@@ -28,7 +29,7 @@ def has_repeated_keys(body: bytes) -> bool:
     if len(body) > MAX_SIZE:
         return False
     try:
-        json.loads(body, object_pairs_hook=_judge)
+        json.loads(body, object_pairs_hook=_judge, parse_int=str)
     except _RepeatedKey:
         return True
     except (ValueError, RecursionError):
