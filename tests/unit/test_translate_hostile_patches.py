@@ -254,6 +254,13 @@ def test_a_patch_that_is_nested_too_deeply_is_refused_or_passed(
         sent(plural, "patch", f"application/{kind}", patch)
 
 
+@pytest.mark.parametrize("verb", ["create", "update", "patch"])
+def test_a_number_that_is_out_of_range_in_a_confined_kind_is_refused(verb: str) -> None:
+    body = {"spec": {"a": msgspec.Raw(b"1" * 5_000)}}
+    with pytest.raises(Refused, match="cannot be read: Integer value out of range"):
+        sent("namespaces", verb, "application/merge-patch+json" * (verb == "patch"), body)
+
+
 def test_an_apply_without_metadata_has_the_tenants_label() -> None:
     apply = {"apiVersion": "v1", "kind": "Namespace", "metadata": None}
     above = sent("namespaces", "patch", "application/apply-patch+yaml", apply)

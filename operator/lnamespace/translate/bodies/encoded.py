@@ -7,14 +7,14 @@ be absent.
 from collections.abc import Callable
 from dataclasses import replace
 
-from msgspec import DecodeError, Raw
+from msgspec import DecodeError, Raw, ValidationError
 from msgspec.json import encode
 
 from lnamespace.nesting import at_any_depth
 from lnamespace.translate.bodies.answers import AnswerTranslator, encoded
 from lnamespace.translate.bodies.confined import confined_up
 from lnamespace.translate.bodies.object_names import refuse_names
-from lnamespace.translate.bodies.patches import patch_up
+from lnamespace.translate.bodies.patches import patch_up, unreadable
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.catalogue import DELETE_OPTIONS, plan_of, scope_of
 from lnamespace.translate.objects.confinement import confines
@@ -68,8 +68,8 @@ def request_up(
     as_json = json_of_body(request, media_type, body)
     try:
         return JSON, json_up(request, as_json, view)
-    except RecursionError as error:
-        raise bad_request("the object is nested too deeply") from error
+    except (RecursionError, ValidationError) as error:
+        raise unreadable(error) from error
 
 
 def answer_down(request: ResourceRequest, content_type: str, body: bytes, view: View) -> bytes:

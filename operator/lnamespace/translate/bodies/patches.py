@@ -6,7 +6,7 @@ the object's own plan. None of them can remove a value that the object must have
 
 from typing import Any
 
-from msgspec import DecodeError
+from msgspec import DecodeError, ValidationError
 from msgspec.json import Decoder, encode
 
 from lnamespace.translate.bodies.answers import encoded
@@ -69,9 +69,18 @@ def patch_up(
         if media_type in _FORMS:
             return _part_up(request, body, view, _FORMS[media_type])
         return _apply_up(request, to_json(body), view, owned_by_others)
-    except RecursionError as error:
-        # A pointer of 600 keys too, because the value is confined at its place.
-        raise bad_request("the patch is nested too deeply") from error
+    except (RecursionError, ValidationError) as error:
+        raise unreadable(error) from error
+
+
+def unreadable(error: RecursionError | ValidationError) -> Refused:
+    """Return the refusal of what cannot be decoded although it is JSON.
+
+    A pointer of 600 keys in a JSON patch is too deep as well: its value is confined at its place.
+    Values of confined kinds are decoded, in which a number of thousands of digits is out of range.
+    """
+    why = str(error) if isinstance(error, ValidationError) else "it is nested too deeply"
+    return bad_request(f"the object cannot be read: {why}")
 
 
 def _apply_up(
