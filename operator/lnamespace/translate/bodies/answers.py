@@ -109,6 +109,7 @@ class AnswerTranslator:
 
     def item(self, members: Encoded) -> Encoded:
         """Return one object in tenant spelling."""
+        self._scope.text_budget.renew()
         members = last_applied_down(members, self._scope, self.item)
         above = restored(members, self._scope) if self._confined else members
         below = self._plan.members_down(totals_shown(above, self._scope), self._scope)

@@ -26,6 +26,9 @@ from lnamespace.translate.protocol.resources import ResourceType
 Encoded = dict[str, Any]
 """An object whose values are encoded as long as no rule has decoded them."""
 
+NAMES_OF_AN_OBJECT = 1024
+"""The most names that all texts of an object lose the prefix of: 10 ms."""
+
 _decode_object = Decoder(dict[str, Raw]).decode
 _decode_list = Decoder(list[Raw]).decode
 _decode_text = Decoder(str).decode
@@ -33,6 +36,25 @@ _decode_text = Decoder(str).decode
 
 class Foreign(LNamespaceError):
     """An object of the platform or of another tenant; the tenant is not shown it."""
+
+
+@dataclass
+class TextBudget:
+    """Count the names that the texts of one object may still lose the prefix of.
+
+    Each text has a bound of its own, and a Deployment may have a thousand conditions, each with a
+    text: 300 KB took 8 s at each read.
+    """
+
+    names: int = NAMES_OF_AN_OBJECT
+
+    def renew(self) -> None:
+        """Begin with another object."""
+        self.names = NAMES_OF_AN_OBJECT
+
+    def spend(self, names: int) -> None:
+        """Count the names of a text."""
+        self.names = max(self.names - names, 0)
 
 
 @dataclass(frozen=True)
@@ -61,6 +83,11 @@ class Scope:
     def mark(self) -> bytes:
         """Return bytes that a value must contain for a guarded rule to change it."""
         return self.view.tenant.encode()
+
+    @cached_property
+    def text_budget(self) -> TextBudget:
+        """Return the budget of the object that is being translated."""
+        return TextBudget()
 
     @cached_property
     def label_mark(self) -> bytes:

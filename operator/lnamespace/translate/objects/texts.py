@@ -15,7 +15,7 @@ from lnamespace.translate.objects.keys import private_domain
 from lnamespace.translate.objects.plans import Leaf, Scope, object_of, text_of
 from lnamespace.translate.objects.platform_texts import without_platform
 from lnamespace.translate.objects.references import INERT
-from lnamespace.translate.objects.text_names import names_down
+from lnamespace.translate.objects.text_names import AT_MOST, names_down
 
 _CLUSTERS = "lnamespace-clusters"
 """The prefix of the namespace of the tenants' accounts upstream."""
@@ -26,7 +26,9 @@ def _account(tenant: str) -> re.Pattern[str]:
     return re.compile(rf"system:serviceaccount:{_CLUSTERS}[a-z0-9-]*:{re.escape(tenant)}\b")
 
 
-def text_down(view: View, text: str, group: str = "", namespace: str = "") -> str:
+def text_down(
+    view: View, text: str, group: str = "", namespace: str = "", at_most: int = AT_MOST
+) -> str:
     """Return a text with this tenant's names in tenant spelling.
 
     Parameters
@@ -35,6 +37,8 @@ def text_down(view: View, text: str, group: str = "", namespace: str = "") -> st
         An API group in tenant spelling that the text may name besides those that are served.
     namespace
         The namespace that the text is about, in upstream spelling.
+    at_most
+        How many names may lose the prefix.
     """
     text = without_platform(view, text)
     text = view.webhook_route.text_down(text) if view.webhook_route else text
@@ -46,7 +50,7 @@ def text_down(view: View, text: str, group: str = "", namespace: str = "") -> st
     text = text.replace(f'"{empty_class(view)}"', '""')
     if (own := f"{private_domain(view)}/") in text:
         text = re.sub(rf"(?<![\w.-]){own}", "", text.replace(f".{own}", "/"))
-    return names_down(view, text, frozenset({group} if group else ()), namespace)
+    return names_down(view, text, frozenset({group} if group else ()), namespace, at_most)
 
 
 def identities_down(view: View, text: str) -> str:
@@ -71,7 +75,11 @@ class TextPlan(Leaf):
         if scope.mark not in bytes(value):
             return value
         text = text_of(value)
-        return value if text is None else text_down(scope.view, text, namespace=scope.namespace)
+        if text is None:
+            return value
+        at_most = min(scope.text_budget.names, AT_MOST)
+        scope.text_budget.spend(text.count(scope.view.prefix))
+        return text_down(scope.view, text, namespace=scope.namespace, at_most=at_most)
 
 
 TEXT = TextPlan()
