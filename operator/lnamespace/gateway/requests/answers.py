@@ -17,7 +17,7 @@ from lnamespace.gateway.requests.answer_encodings import AnswerEncoding
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.compression import GZIPPED, LARGE, accepts_gzip, gzip_steps
 from lnamespace.translate.bodies.encoded import answer_down
-from lnamespace.translate.bodies.long_lists import LONG, answer_down_in_steps
+from lnamespace.translate.bodies.long_lists import LONG, STEPPED, answer_down_in_steps
 from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.status import (
     ApiStatus,
@@ -48,7 +48,7 @@ async def answer_json(call: TenantCall, status: int, headers: Headers, body: byt
     if status >= 400 and not _is_json(headers):
         body = _status_of(status)
     translated = body
-    if len(body) > LONG:
+    if len(body) > STEPPED:
         translated = await in_steps(answer_down_in_steps(call.request, body, call.view))
     elif body:
         translated = answer_down(call.request, JSON, body, call.view)

@@ -1,6 +1,8 @@
-"""Translate a long list in steps, between which others may run."""
+"""Translate a long list or table in steps, between which others may run."""
 
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from time import perf_counter
 
 from msgspec import MsgspecError, Raw
 from msgspec.json import Decoder, encode
@@ -15,16 +17,41 @@ from lnamespace.translate.protocol.request import ResourceRequest
 
 LONG = 256 * 1024
 """Bytes of an answer that take a millisecond or two."""
+STEPPED = 32 * 1024
+"""Bytes of a list that is translated in steps. A hundred Events of 1 KiB whose messages name the
+tenant again and again took half a second, so a list is not done in one step because it is short."""
 _STEP = LONG
+_SECONDS = 0.002
+"""The time after which a step ends, whatever the bytes: some objects take a hundred times longer
+than others of their length, for one Events whose messages name the tenant again and again."""
 _ITEM = 1024
 """The memory that an object needs besides its bytes, in bytes."""
 _GROUP = 64 * 1024
 """Bytes of objects that are translated together, where that is possible."""
 _SPLICED = 4
 """How many times cheaper spliced objects are."""
+_ROWS = 2 * 1024
+"""Bytes of rows of a table that are translated together."""
 
 _items_of = Decoder(list[Raw]).decode
 _item_of = Decoder(dict[str, Raw]).decode
+
+
+@dataclass
+class _Pace:
+    """Tell when a step has taken long enough for others to run."""
+
+    _began: float
+    _done: int = 0
+
+    def is_due(self, size: int) -> bool:
+        """Count some bytes of work; return whether to pause, and begin the next step if so."""
+        self._done += size
+        now = perf_counter()
+        if self._done <= _STEP and now - self._began < _SECONDS:
+            return False
+        self._done, self._began = 0, now
+        return True
 
 
 def answer_down_in_steps(
@@ -37,55 +64,69 @@ def answer_down_in_steps(
     Refused
         As :func:`~lnamespace.translate.bodies.encoded.answer_down`.
     """
-    members = _list_members(request, body) if len(body) > LONG else None
-    items = _items(members) if members else None
+    members = _list_members(request, body) if len(body) > STEPPED else None
+    key = "rows" if members and _is_table(members) else "items"
+    items = _items(members, key) if members else None
     if members is None or items is None:
         return answer_down(request, JSON, body, view)
     yield
-    own, translator = list[bytes](), AnswerTranslator(request, view)
-    done = 0
-    for some in _groups(items):
-        spliced = translator.spliced_items(some)
-        if spliced is not None:
-            own.append(spliced)
-            done += len(spliced) // _SPLICED
-        else:
-            for item in some:
-                # From the bytes of the one object: it is read once more if it is nested too deep.
-                line = at_any_depth(_item_down, translator, item)
-                if line is not None:
-                    own.append(line)
-                done += memoryview(item).nbytes + _ITEM
-        if done > _STEP:
-            done = 0
+    own, translator, pace = list[bytes](), AnswerTranslator(request, view), _Pace(perf_counter())
+    parts = _rows(translator, members, items) if key == "rows" else _objects(translator, items)
+    for lines, cost in parts:
+        own.extend(lines)
+        if pace.is_due(cost):
             yield
     del items
     yield
     # Of a list without items: what else a list has is translated as that of any.
-    members = translator.answer(members | {"items": Raw(b"[]")})
-    return _joined(members, own, b"\n" if body.endswith(b"\n") else b"")
+    members = translator.answer(members | {key: Raw(b"[]")})
+    return _joined(members, key, own, b"\n" if body.endswith(b"\n") else b"")
 
 
-def _groups(items: list[Raw]) -> Iterator[list[Raw]]:
-    """Yield the objects in groups of about ``_GROUP`` bytes."""
+_Part = tuple[list[bytes], int]
+"""Objects of a list or rows of a table in tenant spelling, and what they cost in bytes."""
+
+
+def _objects(translator: AnswerTranslator, items: list[Raw]) -> Iterator[_Part]:
+    for some in _groups(items, _GROUP):
+        spliced = translator.spliced_items(some)
+        if spliced is not None:
+            yield [spliced], len(spliced) // _SPLICED
+            continue
+        for item in some:
+            # From the bytes of the one object: it is read once more if it is nested too deep.
+            line = at_any_depth(_item_down, translator, item)
+            yield [] if line is None else [line], memoryview(item).nbytes + _ITEM
+
+
+def _rows(translator: AnswerTranslator, members: Encoded, rows: list[Raw]) -> Iterator[_Part]:
+    """Translate rows as tables of a few rows: their columns say what the cells are."""
+    for some in _groups(rows, _ROWS):
+        table = members | {"rows": Raw(b"[%b]" % b",".join(some))}
+        line = at_any_depth(_rows_down, translator, table)
+        yield [line] if line else [], sum(memoryview(each).nbytes + _ITEM for each in some)
+
+
+def _groups(items: list[Raw], most: int) -> Iterator[list[Raw]]:
+    """Yield the objects in groups of about ``most`` bytes."""
     group, size = list[Raw](), 0
     for item in items:
         group.append(item)
         size += memoryview(item).nbytes
-        if size > _GROUP:
+        if size > most:
             yield group
             group, size = [], 0
     if group:
         yield group
 
 
-def _joined(members: Encoded, items: list[bytes], end: bytes) -> bytes:
+def _joined(members: Encoded, key: str, items: list[bytes], end: bytes) -> bytes:
     """Return a list as JSON, with its members in their order; its objects are copied once."""
     keys = list(members)
-    index = keys.index("items")
-    before = encode({key: members[key] for key in keys[:index]})[:-1] + b"," * bool(index)
-    after = encode({key: members[key] for key in keys[index + 1 :]})[1:]
-    head = before + b'"items":['
+    index = keys.index(key)
+    before = encode({each: members[each] for each in keys[:index]})[:-1] + b"," * bool(index)
+    after = encode({each: members[each] for each in keys[index + 1 :]})[1:]
+    head = before + encode(key) + b":["
     tail = b"]" + b"," * (len(after) > 1) + after + end
     if not items:
         return head + tail
@@ -103,13 +144,21 @@ def _list_members(request: ResourceRequest, body: bytes) -> Encoded | None:
         kind = text_of(members.get("kind", b"null")) or ""
     except (MsgspecError, RecursionError):
         return None
-    return members if kind.endswith("List") and "items" in members else None
+    listed = kind.endswith("List") and "items" in members
+    return members if listed or _is_table(members) else None
 
 
-def _items(members: Encoded) -> list[Raw] | None:
-    """Return the objects of a list; None if something else is among them."""
+def _is_table(members: Encoded) -> bool:
+    """Return whether the members are a table's: kubectl asks for tables of every list."""
+    version = text_of(members.get("apiVersion", b"null")) or ""
+    of_tables = version.startswith("meta.k8s.io/") and "rows" in members
+    return of_tables and text_of(members.get("kind", b"null")) == "Table"
+
+
+def _items(members: Encoded, key: str) -> list[Raw] | None:
+    """Return the objects or rows; None if something else is among them."""
     try:
-        items = at_any_depth(_items_of, members["items"])
+        items = at_any_depth(_items_of, members[key])
     except (MsgspecError, RecursionError):
         return None
     return items if all(memoryview(each)[0] == ord("{") for each in items) else None
@@ -124,3 +173,8 @@ def _item_down(translator: AnswerTranslator, item: Raw) -> bytes | None:
         return encode(translator.item(_item_of(item)))
     except Foreign:
         return None
+
+
+def _rows_down(translator: AnswerTranslator, table: Encoded) -> bytes:
+    """Return the rows of a table, joined by commas."""
+    return encode(translator.answer(dict(table))["rows"])[1:-1]
