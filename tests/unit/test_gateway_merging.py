@@ -13,6 +13,7 @@ from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.lists.pages import merge_pages, read_page
 from lnamespace.gateway.requests.answers import UpstreamRefused
+from lnamespace.gateway.watches import resuming
 from lnamespace.gateway.watches.merged_watches import MergedWatch
 from lnamespace.gateway.watches.resuming import ResumeLog, WatchHistory
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
@@ -440,13 +441,39 @@ def test_what_a_quiet_namespace_told_long_ago_is_remembered() -> None:
 
 def test_the_orders_of_so_many_watches_are_remembered_those_that_still_tell_first() -> None:
     log = ResumeLog()
-    telling = order(log, "telling")
-    order(log, "quiet")
+    telling = order(log, "acme\ntelling")
+    order(log, "acme\nquiet")
     for number in range(499):
-        order(log, f"other {number}")
+        order(log, f"acme\nother {number}")
         log.record_sent(telling, str(20 + number))
-    assert log.positions_at("telling", "20") is not None
-    assert log.positions_at("quiet", "10") is None
+    assert log.positions_at("acme\ntelling", "20") is not None
+    assert log.positions_at("acme\nquiet", "10") is None
+
+
+def test_watches_of_one_tenant_push_out_no_history_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """500 watches of one tenant filled the log, and clients of others missed events."""
+    monkeypatch.setattr(resuming, "_REMEMBERED_STEPS", 10_000)
+    log = ResumeLog()
+    order(log, "beta\npods", ("b", 20), ("a", 19))
+    for number in range(600):
+        order(log, f"acme\n{number}", *(("a", version) for version in range(11, 200)))
+    assert log.positions_at("beta\npods", "20") == {"a": "10", "b": "20"}
+    assert log.positions_at("acme\n599", "199") is not None
+    assert log.positions_at("acme\n1", "199") is None
+
+
+def test_a_history_that_was_pushed_out_is_counted_anew_when_its_watch_tells_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(resuming, "_REMEMBERED_STEPS", 30)
+    log = ResumeLog()
+    both = [order(log, f"acme\n{number}") for number in range(2)]
+    for version in range(11, 200):
+        log.record_position(both[version % 2], "a", str(version), sent=True)
+        assert 0 <= log.size <= 30
+    assert all(each.size <= 30 for each in both)
 
 
 async def test_a_failure_ends_a_watch_before_what_is_still_to_be_told() -> None:

@@ -17,6 +17,9 @@ from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
 
 _REMEMBERED_EVENTS = 2000
 _REMEMBERED_WATCHES = 500
+"""The most watches of one owner."""
+_REMEMBERED_STEPS = 300_000
+"""The most steps and positions of all owners together; each takes some 130 bytes."""
 
 
 class _EventMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -129,13 +132,31 @@ class WatchHistory:
     _steps: deque[tuple[str | None, str, bool]] = field(default_factory=deque)
     """A namespace (None if none), its version, and whether the version was sent to the client."""
 
+    @property
+    def owner(self) -> str:
+        """Return the tenant or caller whose watch it is: the first line of the key."""
+        return _owner_of(self.key)
+
+    @property
+    def size(self) -> int:
+        """Return how many steps and positions it has."""
+        return len(self._steps) + len(self.positions) + 1
+
     def add(self, namespace: str | None, version: str, *, sent: bool) -> None:
         """Add a step, and forget the oldest of too many."""
         self._steps.append((namespace, version, sent))
         if len(self._steps) > _REMEMBERED_EVENTS:
-            namespace, version, sent = self._steps.popleft()
-            _set_position(self.positions, namespace, version)
-            self.version = version if sent else self.version
+            self._forget_oldest()
+
+    def forget_steps(self) -> None:
+        """Keep the newest positions only: a watch holds its history for as long as it lasts."""
+        while self._steps:
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        namespace, version, sent = self._steps.popleft()
+        _set_position(self.positions, namespace, version)
+        self.version = version if sent else self.version
 
     def at(self, version: str) -> dict[str, str] | None:
         """Return the positions when a version was sent; None if it was not sent."""
@@ -158,15 +179,40 @@ def _set_position(positions: dict[str, str], namespace: str | None, version: str
         positions.pop(namespace, None)
 
 
+def _owner_of(key: str) -> str:
+    return key.partition("\n")[0]
+
+
+@dataclass
+class _OwnersHistories:
+    """The histories of one owner, and how long they are together."""
+
+    histories: OrderedDict[WatchHistory, None] = field(default_factory=OrderedDict)
+    size: int = 0
+
+    def drop_oldest(self) -> int:
+        """Forget the history that is silent for longest, and return how long it was."""
+        oldest, _ = self.histories.popitem(last=False)
+        size = oldest.size
+        self.size -= size
+        oldest.forget_steps()
+        return size
+
+
 class ResumeLog:
     """Keep the histories of merged watches, to resume them.
 
     Each watch has its own: when two send the same version, one may have sent older events of other
     namespaces, and the other not yet.
+
+    Whose histories are longest makes room: when all owners shared 500 watches, one tenant with as
+    many pushed out those of all others, whose clients then missed events.
     """
 
     def __init__(self) -> None:
-        self._histories: OrderedDict[WatchHistory, None] = OrderedDict()
+        self._owners: dict[str, _OwnersHistories] = {}
+        self.size = 0
+        """The steps and positions of all histories."""
 
     def begin(self, key: str, version: str, positions: Mapping[str, str]) -> WatchHistory:
         """Return the history of a new watch, whose client resumes at a version and positions."""
@@ -184,13 +230,11 @@ class ResumeLog:
         sent
             Whether the client was sent the version, and so may resume at it.
         """
-        self._remember(history)
-        history.add(namespace, version, sent=sent)
+        self._add(history, namespace, version, sent=sent)
 
     def record_sent(self, history: WatchHistory, version: str) -> None:
         """Record that the client was sent a version that changes no position."""
-        self._remember(history)
-        history.add(None, version, sent=True)
+        self._add(history, None, version, sent=True)
 
     def positions_at(self, key: str, version: str) -> dict[str, str] | None:
         """Return the positions when a version was sent; None if unknown.
@@ -198,16 +242,39 @@ class ResumeLog:
         Several watches may have sent the version, so each position is the earliest of theirs. It is
         empty where one of them had no position in that namespace.
         """
-        alike = (each.at(version) for each in self._histories if each.key == key)
+        own = self._owners.get(_owner_of(key), _OwnersHistories()).histories
+        alike = (each.at(version) for each in own if each.key == key)
         found = [each for each in alike if each is not None]
         namespaces = {namespace for each in found for namespace in each}
         return {each: _earliest(each, found) for each in namespaces} if found else None
 
-    def _remember(self, history: WatchHistory) -> None:
-        self._histories[history] = None
-        self._histories.move_to_end(history)
-        if len(self._histories) > _REMEMBERED_WATCHES:
-            self._histories.popitem(last=False)
+    def _add(
+        self, history: WatchHistory, namespace: str | None, version: str, *, sent: bool
+    ) -> None:
+        own, before = self._remember(history), history.size
+        history.add(namespace, version, sent=sent)
+        own.size += history.size - before
+        self.size += history.size - before
+        self._make_room()
+
+    def _remember(self, history: WatchHistory) -> _OwnersHistories:
+        own = self._owners.setdefault(history.owner, _OwnersHistories())
+        if history not in own.histories:
+            own.size += history.size
+            self.size += history.size
+        own.histories[history] = None
+        own.histories.move_to_end(history)
+        if len(own.histories) > _REMEMBERED_WATCHES:
+            self.size -= own.drop_oldest()
+        return own
+
+    def _make_room(self) -> None:
+        """Forget histories of whoever has most, while all are too long."""
+        while self.size > _REMEMBERED_STEPS:
+            owner = max(self._owners, key=lambda each: self._owners[each].size)
+            self.size -= self._owners[owner].drop_oldest()
+            if not self._owners[owner].histories:
+                del self._owners[owner]
 
 
 def _earliest(namespace: str, histories: Iterable[Mapping[str, str]]) -> str:
