@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from lnamespace.access.entries import ActiveEntries
 from lnamespace.gateway.authentication.logins import Login
 from lnamespace.gateway.authentication.people import audited_name, user_of
+from lnamespace.gateway.tenants import roles
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.tenants.roles import TenantRoles
 from lnamespace.kube.resources import RBAC
@@ -17,7 +19,12 @@ from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.objects import decode_role, role_of_groups
 from lnamespace.rbac.store import RoleStore
 from lnamespace.translate.names.view import View
-from lnamespace.translate.protocol.resources import ResourceTable, ResourceType, ServingPolicy
+from lnamespace.translate.protocol.resources import (
+    GroupResource,
+    ResourceTable,
+    ResourceType,
+    ServingPolicy,
+)
 
 from tests.unit.support.rbac import JANE, asks
 
@@ -36,6 +43,7 @@ def types() -> Iterator[ResourceType]:
 
 
 VIEW = View("acme", ResourceTable.of(types()))
+PODS_GROUP = GroupResource("", "pods")
 PODS = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]
 TO_JANE = [{"kind": "User", "name": "lcluster:acme:jane", "apiGroup": RBAC}]
 
@@ -91,6 +99,21 @@ def test_other_names_let_everything_be_read_anew() -> None:
     assert not allowed(roles)
     roles.set_view(VIEW, {})
     assert allowed(roles)
+
+
+def test_a_definition_that_comes_lets_no_role_be_decoded_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With 5,000 RoleBindings of one tenant each definition that came or went took 0.3 s."""
+    known = TenantRoles(VIEW, {})
+    known.put("roles", watched("reader", "acme-prod", rules=PODS))
+    known.put("rolebindings", bound("b", "reader"))
+    assert allowed(known)
+    monkeypatch.setattr(roles, "answer_down", None)
+    widget = ResourceType("example.com", "widgets", "Widget", namespaced=True, custom=True)
+    more = ResourceTable.of([*types(), widget])
+    known.set_view(replace(VIEW, resources=more, default_classes={PODS_GROUP: "x"}), {})
+    assert allowed(known)
 
 
 def test_a_cluster_role_of_the_platform_whose_name_begins_so_is_not_the_tenants() -> None:

@@ -8,10 +8,17 @@ import pytest
 from lnamespace.gateway.tenants.cache import PRIORITY_CLASS, Tenants
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.tenants.tenant import ServedTenant
-from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
+from lnamespace.gateway.tenants.watched_parts import RBAC_BYTES, PartReader
+from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE
 from lnamespace.model.lcluster import LCluster, LClusterSpec
 from lnamespace.model.lnamespace import Metadata
 from lnamespace.model.names import Names
+from lnamespace.translate.discovery.published import is_global_default
+from lnamespace.translate.objects.default_classes import (
+    DEFAULT_MARKS,
+    STORAGE_CLASSES,
+    default_since,
+)
 
 from tests.unit.support.translation import ACME
 
@@ -88,3 +95,72 @@ def test_an_lcluster_is_served_while_it_has_the_controllers_finalizer() -> None:
     assert tenants.get("acme")
     change(served, "example.com/mine")
     assert tenants.get("acme") is None
+
+
+LABEL = Names().lcluster_label
+PARTS = PartReader(LABEL)
+
+
+def whole(name: str, **members: Any) -> bytes:
+    """Return an object of a tenant with all that makes objects long."""
+    metadata = {
+        "name": name,
+        "resourceVersion": "1",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "labels": {LABEL: "acme"} | {f"l{each}": "x" for each in range(100)},
+        "annotations": {"a": "x" * 10_000} | dict.fromkeys(DEFAULT_MARKS, "true"),
+        "managedFields": [{"manager": "x" * 10_000}],
+    }
+    return json.dumps({"metadata": metadata, **members}).encode()
+
+
+def test_of_definitions_and_classes_of_tenants_only_what_is_used_is_kept() -> None:
+    """Each replica kept them whole: 1,000 definitions of 1 MB ended all replicas."""
+    definition = PARTS.metadata(whole("w.acme-example.com", spec={"x": "x" * 10_000}))
+    assert (definition.raw, definition.labels) == (b"", {LABEL: "acme"})
+    kept = PARTS.shared_class(whole("acme-fast", parameters={"x": "x" * 10_000}))
+    assert len(kept.raw) < 400
+    assert kept.labels == {LABEL: "acme"}
+    assert default_since(STORAGE_CLASSES, kept.raw) == "2026-01-01T00:00:00Z"
+    assert is_global_default(PARTS.shared_class(whole("p", globalDefault=True)).raw)
+    assert len(PARTS.rbac(whole("acme-r", rules=[])).raw) < 2_500
+
+
+def test_the_labels_of_what_the_platform_may_publish_are_kept() -> None:
+    raw = json.dumps({"metadata": {"name": "view", "labels": BOOTSTRAP}, "rules": []}).encode()
+    assert PARTS.rbac(raw).labels == PARTS.shared_class(raw).labels == BOOTSTRAP
+
+
+def role_of(tenants: Tenants, name: str, size: int) -> WatchedObject:
+    """Read a Role as its reflector does, and keep it."""
+    metadata = {"name": name, "namespace": "acme-prod", "resourceVersion": "1"}
+    body = {"metadata": metadata, "rules": [{"resourceNames": ["x" * size]}]}
+    item = tenants._read_rbac(ROLE.plural, json.dumps(body).encode())  # noqa: SLF001
+    tenants._rbac_changed(ROLE.plural, None, item)  # noqa: SLF001
+    return item
+
+
+def test_the_roles_of_one_tenant_have_a_bound_together(caplog: pytest.LogCaptureFixture) -> None:
+    """A tenant's Roles of 1 MB were kept five times over, without a bound."""
+    tenants = tenants_with("acme")
+    half = RBAC_BYTES // 2
+    first, second = (role_of(tenants, each, half) for each in "ab")
+    assert (len(first.raw) > half, second.raw) == (True, b"")
+    assert "are too long" in caplog.text
+    assert role_of(tenants, "b", 10).raw, "a shorter one has room"
+    assert role_of(tenants, "a", half).raw, "an object is not counted twice"
+    tenants._rbac_changed(ROLE.plural, first, None)  # noqa: SLF001
+    assert role_of(tenants, "c", half).raw, "what was deleted leaves room"
+
+
+def test_the_roles_of_the_platform_have_no_bound() -> None:
+    tenants = tenants_with()
+    assert all(role_of(tenants, each, RBAC_BYTES // 2).raw for each in "ab")
+
+
+def test_an_object_beyond_the_bound_gives_no_rights_and_is_no_error() -> None:
+    tenants = tenants_with("acme")
+    role_of(tenants, "a", RBAC_BYTES)
+    tenant = tenants.get("acme")
+    assert tenant
+    assert not tenant.authorizer.store.namespaces

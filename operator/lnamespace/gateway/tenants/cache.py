@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
 
+from msgspec import Raw
+
 from lnamespace.errors import ModelError
 from lnamespace.gateway.discovery.upstream_discovery import UpstreamDiscovery
 from lnamespace.gateway.tenants.default_classes import DefaultClasses
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.tenants.totals import read_used
+from lnamespace.gateway.tenants.watched_parts import PartReader, RbacBudget
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
 from lnamespace.kube.reflector import Reflector
@@ -90,6 +93,8 @@ class Tenants:
         self._stale = False
         self._stale_defaults: set[str] = set()
         self._default_classes = DefaultClasses(names.lcluster_label)
+        self._parts = PartReader(names.lcluster_label)
+        self._rbac_budget = RbacBudget()
         self.discovery = UpstreamDiscovery(upstream, self._renew_views)
         self._stores: dict[str, Store[WatchedObject]] = {}
         self._reflectors = list(self._reflect(client))
@@ -113,7 +118,11 @@ class Tenants:
         """Run discovery and the reflectors."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.discovery.keep())
-            for reflector in self._reflectors:
+            first, *others = self._reflectors
+            group.create_task(first.run())
+            # Of the other objects less is kept where they are an LCluster's.
+            await first.synced.wait()
+            for reflector in others:
                 group.create_task(reflector.run())
 
     async def wait_synced(self) -> None:
@@ -135,29 +144,45 @@ class Tenants:
     def _reflect(self, client: Client) -> Iterator[Reflector[WatchedObject]]:
         clusters = Resource(self._names.group, lcluster.VERSION, lcluster.KIND, lcluster.PLURAL)
         yield self._reflector(client, clusters, self._cluster_changed)
+        label, metadata = self._names.lcluster_label, self._parts.metadata
+        yield self._reflector(client, NAMESPACE, self._namespace_changed, metadata, label)
+        yield self._reflector(client, RESOURCE_QUOTA, self._share_changed, self._read_share, label)
         yield self._reflector(
-            client, NAMESPACE, self._namespace_changed, self._names.lcluster_label
+            client, CUSTOM_RESOURCE_DEFINITION, self._definition_changed, metadata
         )
-        yield self._reflector(
-            client, RESOURCE_QUOTA, self._share_changed, self._names.lcluster_label
-        )
-        yield self._reflector(client, CUSTOM_RESOURCE_DEFINITION, self._definition_changed)
         for resource in _RBAC:
             changed = partial(self._rbac_changed, resource.plural)
-            yield self._reflector(client, resource, changed)
+            yield self._reflector(
+                client, resource, changed, partial(self._read_rbac, resource.plural)
+            )
         for resource in _CLASSES[1:]:
             # The default PriorityClass is published whatever its name is, and tenants have default
             # classes of their own.
             always = resource in {PRIORITY_CLASS, INGRESS_CLASS, STORAGE_CLASS}
             if always or _named(resource) in self._published.objects:
-                yield self._reflector(client, resource, partial(self._class_changed, resource))
+                changed = partial(self._class_changed, resource)
+                yield self._reflector(client, resource, changed, self._parts.shared_class)
 
     def _reflector(
-        self, client: Client, resource: Resource, changed: Changed, selector: str = ""
+        self,
+        client: Client,
+        resource: Resource,
+        changed: Changed,
+        read: Callable[[bytes | Raw], WatchedObject] = read_watched,
+        selector: str = "",
     ) -> Reflector[WatchedObject]:
         store = Store[WatchedObject](changed)
         self._stores[resource.plural] = store
-        return Reflector(client, resource, store, read_watched, selector)
+        return Reflector(client, resource, store, read, selector)
+
+    def _read_share(self, raw: bytes | Raw) -> WatchedObject:
+        item = read_watched(raw)
+        return item if item.name == SHARE_QUOTA else self._parts.metadata(raw)
+
+    def _read_rbac(self, plural: str, raw: bytes | Raw) -> WatchedObject:
+        item = self._parts.rbac(raw)
+        tenant = _tenant_of(item)
+        return self._rbac_budget.kept(tenant, plural, item) if tenant in self._tenants else item
 
     # The listeners of the stores.
 
@@ -210,7 +235,8 @@ class Tenants:
         for resource in _RBAC:
             for item in self._stores[resource.plural]:
                 if (item.namespace or item.name).startswith(front):
-                    self._rbac_changed(resource.plural, None, item)
+                    kept = self._rbac_budget.kept(name, resource.plural, item)
+                    self._rbac_changed(resource.plural, None, kept)
 
     def _namespace_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
         label = self._names.lcluster_label
@@ -251,6 +277,7 @@ class Tenants:
         elif new:
             tenant.put(plural, new)
         else:
+            self._rbac_budget.remove(tenant.name, plural, item.key)
             tenant.remove(plural, item.key)
 
     def _class_changed(

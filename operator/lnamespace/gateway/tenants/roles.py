@@ -6,6 +6,7 @@ their indexes stay.
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from lnamespace.gateway.tenants.namespaces import WatchedObject
 from lnamespace.kube.objects import Key
@@ -20,6 +21,7 @@ from lnamespace.translate.names.view import View
 from lnamespace.translate.protocol.encodings import UNREADABLE
 from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.resources import ResourceTable
 from lnamespace.translate.protocol.status import Refused
 
 _ROLES = frozenset({"roles", "clusterroles"})
@@ -44,10 +46,16 @@ class TenantRoles:
         self._authorizer = self._anew()
 
     def set_view(self, view: View, published: Mapping[str, RbacRole]) -> None:
-        """Replace the view and the published ClusterRoles; all objects are decoded again."""
+        """Replace the view and the published ClusterRoles.
+
+        Objects are decoded again if they are spelled otherwise. A CustomResourceDefinition that
+        comes or goes changes no spelling: 5,000 RoleBindings took 0.3 s at each.
+        """
+        respelled = _spelling(view) != _spelling(self._view)
         self._view, self._published = view, published
-        self._values = {}
-        self._changed = set(self._items)
+        if respelled:
+            self._values = {}
+            self._changed = set(self._items)
         self._authorizer = self._anew()
 
     def put(self, plural: str, item: WatchedObject) -> None:
@@ -89,7 +97,7 @@ class TenantRoles:
         """Return an object in tenant spelling; None if there is none, or not of this tenant."""
         plural, item = of[0], self._items.get(of)
         resource = self._view.resources.by_plural(RBAC, plural)
-        if item is None or resource is None or not self._owns(item):
+        if item is None or not item.raw or resource is None or not self._owns(item):
             return None
         request = ResourceRequest("get", resource, "v1")
         try:
@@ -106,6 +114,12 @@ class TenantRoles:
     def _owns(self, item: WatchedObject) -> bool:
         """Return whether an object is the tenant's: its name alone does not say so."""
         return bool(item.namespace) or item.labels.get(self._view.tenant_label) == self._view.tenant
+
+
+def _spelling(view: View) -> View:
+    """Return the view as far as the spelling of Roles and bindings depends on it."""
+    rbac = (each for each in view.resources.types if each.group == RBAC)
+    return replace(view, resources=ResourceTable.of(rbac), default_classes={})
 
 
 def _with(store: RoleStore, value: _Value) -> RoleStore:

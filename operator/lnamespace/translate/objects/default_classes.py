@@ -28,6 +28,8 @@ _MARKS: Mapping[GroupResource, frozenset[str]] = {
     ),
 }
 """The keys of the annotations by which a class is the default, as they are kept upstream."""
+DEFAULT_MARKS = frozenset[str]().union(*_MARKS.values())
+"""Those of all kinds."""
 
 
 @dataclass(frozen=True)

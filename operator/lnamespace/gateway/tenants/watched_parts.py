@@ -1,0 +1,110 @@
+"""The parts of watched objects that the gateway keeps.
+
+Tenants write these objects, and every replica keeps all of them for as long as they exist: 100
+CustomResourceDefinitions of 1 MB, of which only the names are used, were 100 MB.
+"""
+
+import logging
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec import Raw
+from msgspec.json import Decoder, encode
+
+from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
+from lnamespace.kube.objects import Key
+from lnamespace.translate.objects.default_classes import DEFAULT_MARKS
+
+RBAC_BYTES = 8 * 1024 * 1024
+"""The bytes of one tenant's Roles and bindings that are kept; decoded they take five times more."""
+
+_Id = tuple[str, Key]
+_members = Decoder(dict[str, Raw]).decode
+
+log = logging.getLogger(__name__)
+
+
+class _ClassMeta(msgspec.Struct, rename="camel", omit_defaults=True):
+    creation_timestamp: str = ""
+    annotations: dict[str, str] = {}
+
+
+class _Class(msgspec.Struct, rename="camel", omit_defaults=True):
+    metadata: _ClassMeta
+    global_default: bool = False
+
+
+_class = Decoder(_Class).decode
+
+
+@dataclass(frozen=True)
+class PartReader:
+    """Read watched objects, and keep what is used of them.
+
+    Parameters
+    ----------
+    label
+        The label whose value is the tenant: the only one that is looked at in every object.
+    """
+
+    label: str
+
+    def metadata(self, raw: bytes | Raw) -> WatchedObject:
+        """Read an object of which its name and its tenant are used."""
+        item = read_watched(raw)
+        return replace(item, raw=b"", labels=self._own(item))
+
+    def shared_class(self, raw: bytes | Raw) -> WatchedObject:
+        """Read a class: its labels, and whether it is a default."""
+        item, found = read_watched(raw), _class(raw)
+        labels = self._own(item) or item.labels
+        marks = found.metadata.annotations.items()
+        found.metadata.annotations = {key: mark for key, mark in marks if key in DEFAULT_MARKS}
+        return replace(item, raw=encode(found), labels=labels)
+
+    def rbac(self, raw: bytes | Raw) -> WatchedObject:
+        """Read a Role or a binding, without its managed fields and annotations."""
+        item, members = read_watched(raw), _members(raw)
+        metadata = _members(members["metadata"])
+        for unused in ("managedFields", "annotations"):
+            metadata.pop(unused, None)
+        labels = {} if item.namespace else self._own(item) or item.labels
+        return replace(item, raw=encode(members | {"metadata": metadata}), labels=labels)
+
+    def _own(self, item: WatchedObject) -> dict[str, str]:
+        return {self.label: item.labels[self.label]} if self.label in item.labels else {}
+
+
+@dataclass
+class RbacBudget:
+    """Bound the bytes of each tenant's Roles and bindings.
+
+    An object beyond the bound is kept by its name only and gives no rights, until it changes or the
+    gateway starts anew while there is room.
+    """
+
+    most: int = RBAC_BYTES
+    _sizes: dict[str, dict[_Id, int]] = field(default_factory=lambda: defaultdict(dict))
+    _totals: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def kept(self, tenant: str, plural: str, item: WatchedObject) -> WatchedObject:
+        """Count an object as it is now; return it as it may be kept."""
+        self.remove(tenant, plural, item.key)
+        size = len(item.raw)
+        if self._totals[tenant] + size > self.most:
+            about = {"lcluster": tenant, "kind": plural, "object": item.name}
+            log.warning(
+                "the RBAC objects of an LCluster are too long: one is left out", extra=about
+            )
+            return replace(item, raw=b"")
+        self._sizes[tenant][plural, item.key] = size
+        self._totals[tenant] += size
+        return item
+
+    def remove(self, tenant: str, plural: str, key: Key) -> None:
+        """Stop counting an object."""
+        size = self._sizes[tenant].pop((plural, key), 0)
+        self._totals[tenant] -= size
+        if not self._sizes[tenant]:
+            del self._sizes[tenant], self._totals[tenant]
