@@ -568,6 +568,11 @@ REFUSED = {
         "spec/extendedResourceName",
         "example.com/gpu",
     ),
+    "a device class that configures a driver": (
+        "device class",
+        "spec/config",
+        [{"opaque": {"driver": "gpu.example.com", "parameters": {"privileged": True}}}],
+    ),
     "a device on every node": ("resource slice", "spec/devices", [{"name": "d"}]),
     "a slice of the platform's driver": ("resource slice", "spec/driver", "gpu.example.com"),
     "a flow schema for everybody": (

@@ -230,6 +230,7 @@ def test_upstream_has_a_harmless_value(
             named("d", spec={"extendedResourceName": "x.com/gpu"}),
             "spec.extendedResourceName",
         ),
+        (DEVICE_CLASS, named("d", spec={"config": [{"opaque": {"driver": "x"}}]}), "spec.config"),
         (SERVICE_CIDR, named("s", spec={"cidrs": ["10.0.0.0/8"]}), "spec"),
         (PRIORITY_CLASS, named("system-x", value=1), "metadata.name"),
         (PRIORITY_CLASS, named("x", value=10**9 + 1), "value"),

@@ -407,3 +407,15 @@ def test_fields_that_are_written_in_another_way_are_selected_so(
     request = ResourceRequest("list", slices, "v1", query=(("fieldSelector", selector),))
     found = dict(parse_qsl(upstream_target(request, ACME).partition("?")[2]))
     assert found["fieldSelector"] == upstream
+
+
+@pytest.mark.parametrize("verb", ["update", "patch"])
+def test_no_tenant_allocates_devices(verb: str) -> None:
+    """An allocation that a tenant wrote took any device of any node of the platform."""
+    status = translation.asked("resourceclaims", name="c", subresource="status")
+    with pytest.raises(Refused) as refused:
+        upstream_target(replace(status, verb=verb), ACME)
+    assert refused.value.status.code == 403
+    assert refused.value.status.message.endswith("the platform allocates devices")
+    assert upstream_target(status, ACME).endswith("/resourceclaims/c/status")
+    assert upstream_target(replace(status, verb=verb, subresource=""), ACME)

@@ -155,6 +155,13 @@ _SUBRESOURCES: dict[tuple[str, str], dict[str, ServingPolicy]] = {
     ("", "services"): {"proxy": CONFINED},
 }
 
+PLATFORM_WRITES: dict[tuple[str, str], dict[str, str]] = {
+    # An allocation takes any device of any node, with configuration that only a class of the
+    # platform may have: drivers do what stands there.
+    ("resource.k8s.io", "resourceclaims"): {"status": "the platform allocates devices"},
+}
+"""Subresources that tenants only read, and why."""
+
 
 def resource_policy(resource: GroupResource, *, namespaced: bool) -> ResourcePolicy:
     """Return the policy of a built-in resource; an unknown cluster-scoped one is hidden."""

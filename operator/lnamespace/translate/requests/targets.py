@@ -10,6 +10,7 @@ from lnamespace.translate.objects.labels import CLAIMED_BY
 from lnamespace.translate.objects.metadata import RESOURCE_QUOTAS
 from lnamespace.translate.objects.spellings import PLATFORMS_ROLES
 from lnamespace.translate.protocol.percent import encode_query, encode_segment
+from lnamespace.translate.protocol.policies import PLATFORM_WRITES
 from lnamespace.translate.protocol.request import Query, ResourceRequest
 from lnamespace.translate.protocol.resources import GroupResource, ServingPolicy
 from lnamespace.translate.protocol.selectors import (
@@ -90,7 +91,7 @@ def upstream_target(
 
 
 def refuse_foreign_write(request: ResourceRequest, view: View) -> None:
-    """Refuse to write an object that the platform publishes.
+    """Refuse to write an object that the platform publishes, or a part that only it writes.
 
     Raises
     ------
@@ -104,6 +105,9 @@ def refuse_foreign_write(request: ResourceRequest, view: View) -> None:
     if resource.policy is ServingPolicy.SHARED or request.name in published:
         why = "it is published by the platform and read-only"
         raise forbidden(resource.group_resource, request.name, why)
+    theirs = PLATFORM_WRITES.get((resource.group, resource.plural), {})
+    if request.subresource in theirs:
+        raise forbidden(resource.group_resource, request.name, theirs[request.subresource])
 
 
 def refuse_deletion(request: ResourceRequest) -> None:

@@ -97,6 +97,8 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[Rule, ...]] = {
         ForbiddenField(
             ("spec", "extendedResourceName"), "extended resources belong to the platform"
         ),
+        # Drivers trust what a class says, for no user of a cluster can write one.
+        ForbiddenField(("spec", "config"), "drivers belong to the platform", (None, [])),
     ),
     # The driver too: a newer generation of a pool makes the scheduler forget the others.
     GroupResource("resource.k8s.io", "resourceslices"): (
