@@ -8,8 +8,7 @@ In the order in which the modules build on each other:
 * :mod:`~lnamespace.kube.plan` - compares them and returns actions; pure.
 * :mod:`~lnamespace.kube.patches` - the merge patches of these actions;
   :mod:`~lnamespace.kube.json_pointer` - paths in JSON patches.
-* :mod:`~lnamespace.kube.answers` - answers and refusals of the API server as values and errors;
-  :mod:`~lnamespace.kube.nesting` - JSON that is nested deeper than Python recurses.
+* :mod:`~lnamespace.kube.answers` - answers and refusals of the API server as values and errors.
 * :mod:`~lnamespace.kube.client` - one request, one answer, typed errors;
   :mod:`~lnamespace.kube.connection` makes one of what is configured.
 * :mod:`~lnamespace.kube.store` - a cache of the objects of one resource.

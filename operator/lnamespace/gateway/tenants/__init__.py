@@ -4,6 +4,7 @@
 - :mod:`~lnamespace.gateway.tenants.tenant`: one of them: its names, and the rights of its users.
 - :mod:`~lnamespace.gateway.tenants.namespaces`: its namespaces, and its rights in them.
 - :mod:`~lnamespace.gateway.tenants.roles`: its Roles and bindings; pure.
+- :mod:`~lnamespace.gateway.tenants.watched_parts`: the parts of watched objects that are kept.
 - :mod:`~lnamespace.gateway.tenants.default_classes`: its default classes, by what watches show.
 - :mod:`~lnamespace.gateway.tenants.totals`: its quotas over all namespaces.
 - :mod:`~lnamespace.gateway.tenants.object_counts`: how many objects it has, counted slowly.

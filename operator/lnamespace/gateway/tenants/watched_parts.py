@@ -25,17 +25,17 @@ _members = Decoder(dict[str, Raw]).decode
 log = logging.getLogger(__name__)
 
 
-class _ClassMeta(msgspec.Struct, rename="camel", omit_defaults=True):
+class _SharedClassMeta(msgspec.Struct, rename="camel", omit_defaults=True):
     creation_timestamp: str = ""
     annotations: dict[str, str] = {}
 
 
-class _Class(msgspec.Struct, rename="camel", omit_defaults=True):
-    metadata: _ClassMeta
+class _SharedClass(msgspec.Struct, rename="camel", omit_defaults=True):
+    metadata: _SharedClassMeta
     global_default: bool = False
 
 
-_class = Decoder(_Class).decode
+_class = Decoder(_SharedClass).decode
 
 
 @dataclass(frozen=True)
