@@ -2,12 +2,14 @@
 
 from contextlib import nullcontext
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.translate.bodies.encoded import request_up
+from lnamespace.translate.names.view import View
 from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.translation import ACME, asked, down, up
@@ -76,6 +78,15 @@ def test_the_names_in_a_policy_come_back(what: str, names: list[str]) -> None:
 )
 def test_names_that_begin_with_the_prefix_come_back(what: str, names: list[str]) -> None:
     assert shown_names(NAMED_RULES[what][0], names) == names
+
+
+def test_a_name_is_not_spelled_by_each_type_that_spells_alike() -> None:
+    # A rule for everything with 34 KB of names spelled each by 60 types, and took seconds.
+    names = [f"n{number}" for number in range(1_000)]
+    with patch.object(View, "name_up", autospec=True, side_effect=View.name_up) as spelled:
+        assert shown_names(NAMED_RULES["everything"][0], names) == names
+    # Up, and twice on the way down.
+    assert spelled.call_count <= 1 + 3 * len(names) * (1 + len(ACME.spelled_apart))
 
 
 def shown_names(rule: dict[str, Any], names: list[str]) -> Any:

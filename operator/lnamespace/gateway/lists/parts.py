@@ -7,11 +7,11 @@ objects is one of the tenant's own and one of the platform's.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.view import PERSISTENT_VOLUMES, View
 from lnamespace.translate.protocol.request import Query, ResourceRequest
 from lnamespace.translate.protocol.resources import ServingPolicy
 from lnamespace.translate.protocol.selectors import FieldTerm
-from lnamespace.translate.requests.targets import PERSISTENT_VOLUMES, ListedObjects, upstream_target
+from lnamespace.translate.requests.targets import ListedObjects, upstream_target
 
 _EMPTY_IN = "default"
 """A namespace that every tenant has. A request for one that does not exist is sent for this one,

@@ -26,6 +26,7 @@ from lnamespace.translate.protocol.resources import (
 
 SERVICE_ACCOUNTS_GROUP = "system:serviceaccounts:"
 NAMESPACES = GroupResource("", "namespaces")
+PERSISTENT_VOLUMES = GroupResource("", "persistentvolumes")
 CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 _DYNAMIC_VOLUME = re.compile("pvc-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -100,6 +101,11 @@ class View:
     def identity_prefix(self) -> str:
         """Return the prefix of the names of the tenant's users and groups upstream."""
         return f"lcluster:{self.tenant}:"
+
+    @cached_property
+    def spelled_apart(self) -> frozenset[GroupResource]:
+        """Return the resources of which some names are not spelled by the prefix alone."""
+        return frozenset((NAMESPACES, CRDS, PERSISTENT_VOLUMES, *self.published))
 
     def namespace_up(self, namespace: str) -> str:
         """Return a namespace in upstream spelling; one that has it already stays."""

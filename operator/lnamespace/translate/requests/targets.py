@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from lnamespace.kube.resources import RBAC
 from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, SHARE_QUOTA
-from lnamespace.translate.names.view import NAMESPACES, View, is_provisioned
+from lnamespace.translate.names.view import NAMESPACES, PERSISTENT_VOLUMES, View, is_provisioned
 from lnamespace.translate.objects.labels import CLAIMED_BY
 from lnamespace.translate.objects.metadata import RESOURCE_QUOTAS
 from lnamespace.translate.objects.spellings import PLATFORMS_ROLES
@@ -37,7 +37,6 @@ LISTING_VERBS = frozenset({"list", "watch"})
 MANAGED_VERBS = frozenset({"create", "update", "patch"})
 CONNECTIONS = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources whose answers are no objects, but streams of bytes."""
-PERSISTENT_VOLUMES = GroupResource("", "persistentvolumes")
 NAMESPACE_ROLES = frozenset(GroupResource(RBAC, plural) for plural in ("roles", "rolebindings"))
 _IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 
