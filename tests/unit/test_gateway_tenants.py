@@ -14,6 +14,7 @@ from lnamespace.model.lcluster import LCluster, LClusterSpec
 from lnamespace.model.lnamespace import Metadata
 from lnamespace.model.names import Names
 from lnamespace.translate.discovery.published import is_global_default
+from lnamespace.translate.objects.aggregation import KEPT_AS
 from lnamespace.translate.objects.default_classes import (
     DEFAULT_MARKS,
     STORAGE_CLASSES,
@@ -129,6 +130,15 @@ def test_of_definitions_and_classes_of_tenants_only_what_is_used_is_kept() -> No
 def test_the_labels_of_what_the_platform_may_publish_are_kept() -> None:
     raw = json.dumps({"metadata": {"name": "view", "labels": BOOTSTRAP}, "rules": []}).encode()
     assert PARTS.rbac(raw).labels == PARTS.shared_class(raw).labels == BOOTSTRAP
+
+
+def test_what_an_aggregated_role_gathers_is_kept() -> None:
+    """After a restart of the gateway it gathered nothing."""
+    rule = '{"clusterRoleSelectors":[]}'
+    annotations = {KEPT_AS: rule, "a": "x" * 10_000}
+    raw = json.dumps({"metadata": {"name": "acme-sum", "annotations": annotations}}).encode()
+    kept = json.loads(PARTS.rbac(raw).raw)
+    assert kept["metadata"]["annotations"] == {KEPT_AS: rule}
 
 
 def role_of(tenants: Tenants, name: str, size: int) -> WatchedObject:

@@ -14,6 +14,7 @@ from msgspec.json import Decoder, encode
 
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.kube.objects import Key
+from lnamespace.translate.objects.aggregation import KEPT_AS
 from lnamespace.translate.objects.default_classes import DEFAULT_MARKS
 
 RBAC_BYTES = 8 * 1024 * 1024
@@ -21,6 +22,7 @@ RBAC_BYTES = 8 * 1024 * 1024
 
 _Id = tuple[str, Key]
 _members = Decoder(dict[str, Raw]).decode
+_annotations = Decoder(dict[str, Raw] | None).decode
 
 log = logging.getLogger(__name__)
 
@@ -64,11 +66,16 @@ class PartReader:
         return replace(item, raw=encode(found), labels=labels)
 
     def rbac(self, raw: bytes | Raw) -> WatchedObject:
-        """Read a Role or a binding, without its managed fields and annotations."""
+        """Read a Role or a binding without managed fields; of annotations with its own rule only.
+
+        In the annotation is what an aggregated ClusterRole gathers.
+        """
         item, members = read_watched(raw), _members(raw)
         metadata = _members(members["metadata"])
-        for unused in ("managedFields", "annotations"):
-            metadata.pop(unused, None)
+        metadata.pop("managedFields", None)
+        annotations = _annotations(metadata.pop("annotations", Raw(b"null"))) or {}
+        if KEPT_AS in annotations:
+            metadata["annotations"] = Raw(encode({KEPT_AS: annotations[KEPT_AS]}))
         labels = {} if item.namespace else self._own(item) or item.labels
         return replace(item, raw=encode(members | {"metadata": metadata}), labels=labels)
 
