@@ -44,13 +44,18 @@ class Workers(GatewayProcess):
     def pids(self) -> dict[int, int]:
         """The processes of the workers by their numbers, as the system has them."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return {number_of(int(each)): int(each) for each in children}
+        numbers = ((number_of(int(each)), int(each)) for each in children)
+        return {number: pid for number, pid in numbers if number is not None}
 
 
-def number_of(pid: int) -> int:
-    variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    found = next(each for each in variables if each.startswith(b"LNAMESPACE_GATEWAY_WORKER="))
-    number: int = json.loads(found.partition(b"=")[2])["number"]
+def number_of(pid: int) -> int | None:
+    """The number of a worker; None of one that has just ended, or just begun."""
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    found = [each for each in variables if each.startswith(b"LNAMESPACE_GATEWAY_WORKER=")]
+    number: int | None = json.loads(found[0].partition(b"=")[2])["number"] if found else None
     return number
 
 
