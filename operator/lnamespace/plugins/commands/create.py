@@ -157,10 +157,10 @@ def _wait_for_namespace(creation: Creation) -> None:
     """Return when the LNamespace is ready, and who is its user can work in the namespace."""
     from lnamespace.plugins.cluster.kubectl import Kubectl, caller
     from lnamespace.plugins.cluster.waiting import wait_ready, wait_usable
-    from lnamespace.plugins.model.subjects import covering, entries
+    from lnamespace.plugins.model.subjects import entries_covering
 
     kubectl = Kubectl(creation.connection)
     asked = kubectl.start_whoami()
     lns = wait_ready(kubectl, creation.name, creation.timeout)
-    if covering(entries(lns["spec"], "users"), caller(asked.reply())):
+    if entries_covering(lns["spec"], "users", caller(asked.reply())):
         wait_usable(kubectl, creation.name)

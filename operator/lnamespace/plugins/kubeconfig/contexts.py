@@ -247,13 +247,13 @@ def wait_for_context(arguments: Arguments, name: str, timeout: float) -> None:
     The arguments are those of its creation.
     """
     from lnamespace.plugins.cluster.waiting import wait_ready
-    from lnamespace.plugins.model.subjects import covering, entries
+    from lnamespace.plugins.model.subjects import entries_covering
 
     kubectl = Kubectl(arguments.connection)
     asked, viewed = kubectl.start_whoami(), start_view(arguments.connection)
     lcluster = wait_ready(kubectl, name, timeout, LCLUSTER)
     me, config = caller(asked.reply()), viewed.reply().document()
-    if not any(covering(entries(lcluster["spec"], on), me) for on in ("users", "sudoers")):
+    if not any(entries_covering(lcluster["spec"], on, me) for on in ("users", "sudoers")):
         say(f"For its users: {advised(f'kubectl lns kubeconfig {name}')}")
         return
     wanted = context_of(lcluster, config, arguments)
