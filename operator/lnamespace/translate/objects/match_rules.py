@@ -42,9 +42,10 @@ class MatchRulePlan(Leaf):
             return value
         names = list_of(rule.get("resourceNames", b"null"))
         if names:
-            named = _NamedKinds.of(rule, scope.view)
-            above = (named.spellings(each) for each in map(text_of, names) if each is not None)
-            rule["resourceNames"] = list(dict.fromkeys(each for of in above for each in of))
+            texts = [each for each in map(text_of, names) if each is not None]
+            if len(texts) < len(names):  # the API server refuses a name that is no text
+                return value
+            rule["resourceNames"] = _NamedKinds.of(rule, scope.view).above(texts)
         return _grouped(rule, _GROUPS.up, scope)
 
     def down(self, value: Any, scope: Scope) -> Any:
@@ -102,24 +103,41 @@ class _NamedKinds:
         above = [self.view.name_up(each, name) for each in self.prefixed]
         return list(dict.fromkeys([*above, *([name] if self.others else ())]))
 
+    def above(self, names: list[str]) -> list[str]:
+        """Return the upstream spellings of a tenant's names, each once.
+
+        A name that the tenant wrote twice stays twice: the API server refuses that.
+        """
+        spelled = [each for name in names for each in self.spellings(name)]
+        return spelled if _repeat(names) else list(dict.fromkeys(spelled))
+
     def below(self, names: list[str]) -> list[str]:
         """Return names as the tenant wrote them, from their one or two upstream spellings."""
-        found, at = [], 0
+        found: list[str] = []
+        seen: set[str] = set()
+        at, repeat = 0, _repeat(names)
         while at < len(names):
-            name = self._written(names, at)
-            spelled = self.spellings(name)
-            there = names[at : at + len(spelled)] == spelled
-            found.append(name)
-            at += len(spelled) if there else 1
-        return list(dict.fromkeys(found))
+            own, spelled = self._written(names, at, seen)
+            found.append(own)
+            at += len(spelled)
+            seen.update(() if repeat else spelled)
+        return found
 
-    def _written(self, names: list[str], at: int) -> str:
+    def _written(self, names: list[str], at: int, seen: set[str]) -> tuple[str, list[str]]:
+        """Return the tenant's name at a place, with its spellings that begin there.
+
+        Those that were seen before stand there, as ``above`` writes each once.
+        """
         below = [self.view.name_down(each, names[at]) for each in self.prefixed]
-        for each in filter(None, below):
-            spelled = self.spellings(each)
-            if names[at : at + len(spelled)] == spelled:
-                return each
-        return names[at]
+        for own in [*filter(None, below), names[at]]:
+            spelled = [each for each in self.spellings(own) if each not in seen]
+            if spelled and names[at : at + len(spelled)] == spelled:
+                return own, spelled
+        return names[at], [names[at]]
+
+
+def _repeat(names: list[str]) -> bool:
+    return len(set(names)) < len(names)
 
 
 def _spelled_apart(types: Iterable[ResourceType], view: View) -> tuple[ResourceType, ...]:
