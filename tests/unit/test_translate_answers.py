@@ -211,6 +211,14 @@ def test_a_custom_resource_may_have_the_name_of_its_namespace() -> None:
     assert cells("widgets", ["Name", "Namespace"], row) == [["acme-prod", "prod"]]
 
 
+def test_a_column_of_the_owner_of_a_custom_resource_has_no_prefix() -> None:
+    owner = {"apiVersion": "acme-example.com/v1", "kind": "Gadget", "name": "acme-g", "uid": "1"}
+    item = named("w", "acme-prod")
+    item["metadata"]["ownerReferences"] = [owner]
+    shown = cells("widgets", ["Name", "Owner", "Data"], (["w", "acme-g", "acme-x"], item))
+    assert shown == [["w", "g", "acme-x"]]
+
+
 def test_a_table_has_no_rows_of_others() -> None:
     rows = [(["acme-prod", "Active"], named("acme-prod")), (["beta-x", "Active"], named("beta-x"))]
     shown = down("namespaces", table(["Name", "Status"], *rows), "list")["rows"]

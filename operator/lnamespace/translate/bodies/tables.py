@@ -3,11 +3,11 @@
 A row has its object or its metadata besides the cells, which decides whether the row is shown.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec import Raw, ValidationError
-from msgspec.json import Decoder, encode
+from msgspec.json import Decoder, decode, encode
 
 from lnamespace.translate.bodies.cells import PRINTED_NAMES, Speller, any_column_speller
 from lnamespace.translate.names.view import View, is_provisioned
@@ -39,7 +39,7 @@ def table_down(members: Encoded, scope: Scope, item_down: ItemDown) -> Encoded:
     key = (scope.resource.group, scope.resource.plural)
     cells_down = _cells_down(_column_names(members) or KNOWN_COLUMNS.get(key, []), scope)
     if scope.resource.custom:
-        rows = [each | _printed_metadata(each, scope) for each in rows]
+        rows = [each | _printed_metadata(each, scope, item_down) for each in rows]
     if key == ("", "resourcequotas") and scope.view.totals:
         rows = [each | printed_totals(each, scope) for each in rows]
     if key in KNOWN_COLUMNS:
@@ -49,7 +49,7 @@ def table_down(members: Encoded, scope: Scope, item_down: ItemDown) -> Encoded:
     return members
 
 
-def _printed_metadata(row: Encoded, scope: Scope) -> Encoded:
+def _printed_metadata(row: Encoded, scope: Scope, item_down: ItemDown) -> Encoded:
     """Return the cells of a custom resource, of which any may print its metadata or its version.
 
     A cell counts as such if it is the whole value: columns of data print the data.
@@ -57,7 +57,7 @@ def _printed_metadata(row: Encoded, scope: Scope) -> Encoded:
     cells = list_of(row.get("cells", b"null"))
     if cells is None or scope.mark not in bytes(row["cells"]):
         return {}
-    below = _metadata_below(row, cells, scope)
+    below = _metadata_below(row, item_down) or _name_below(cells, scope)
     versions = f"{scope.view.prefix}{scope.resource.group}/"
 
     def printed(value: Any) -> Any:
@@ -69,19 +69,40 @@ def _printed_metadata(row: Encoded, scope: Scope) -> Encoded:
     return {"cells": Raw(encode([*cells[:1], *map(printed, cells[1:])]))}
 
 
-def _metadata_below(row: Encoded, cells: list[Any], scope: Scope) -> dict[str, str]:
-    """Return the namespace of a row in tenant spelling by that upstream, or its name so.
+def _metadata_below(row: Encoded, item_down: ItemDown) -> dict[str, str]:
+    """Return the texts of a row's metadata in tenant spelling by those upstream, as of an owner."""
+    item = object_of(row.get("object", b"null"))
+    if item is None:
+        return {}
+    above = _metadata(item)
+    try:
+        below = _metadata(item_down(dict(item)))
+    except Foreign:
+        return {}
+    return dict(_differing_texts(above, below))
 
-    The first cell is the name, also of a row without an object.
-    """
-    item = object_of(row.get("object", b"null")) or {}
-    metadata = object_of(item.get("metadata", b"{}")) or {}
-    if scope.resource.namespaced:
-        above = text_of(metadata.get("namespace", b"null"))
-        below = scope.view.namespace_down(above or "")
-    else:
-        above = text_of(metadata.get("name", cells[0] if cells else b"null"))
-        below = scope.view.name_down(scope.resource, above or "")
+
+def _metadata(item: Encoded) -> Any:
+    metadata = item.get("metadata")
+    members = metadata if isinstance(metadata, dict) else object_of(metadata or b"{}") or {}
+    return decode(encode({**members, "managedFields": None}))
+
+
+def _differing_texts(above: Any, below: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(above, dict) and isinstance(below, dict):
+        for key in above.keys() & below.keys():
+            yield from _differing_texts(above[key], below[key])
+    elif isinstance(above, list) and isinstance(below, list) and len(above) == len(below):
+        for each in zip(above, below, strict=True):
+            yield from _differing_texts(*each)
+    elif above != below and isinstance(above, str) and isinstance(below, str):
+        yield above, below
+
+
+def _name_below(cells: list[Any], scope: Scope) -> dict[str, str]:
+    """Return the name of a row without an object, the first cell, by that upstream."""
+    above = text_of(cells[0]) if cells and not scope.resource.namespaced else None
+    below = scope.view.name_down(scope.resource, above or "")
     return {above: below} if above and below else {}
 
 
