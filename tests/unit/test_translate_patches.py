@@ -1,5 +1,6 @@
 """Patches go up as patches, in upstream spelling, and take nothing away that must stay."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.translate.bodies.encoded import request_up
-from lnamespace.translate.bodies.json_patch import MAX_OPERATIONS
+from lnamespace.translate.bodies.json_patch import MAX_KEYS, MAX_OPERATIONS
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import Refused
 
@@ -369,6 +370,15 @@ def test_a_json_patch_has_only_so_many_operations() -> None:
     operations = [{"op": "remove", "path": "/data/a"}] * (MAX_OPERATIONS + 1)
     assert refused("configmaps", JSON_PATCH, operations) == 413
     assert len(patched("configmaps", JSON_PATCH, operations[1:])) == MAX_OPERATIONS
+
+
+@pytest.mark.parametrize("slash", ["/", "\\u002f"])
+@pytest.mark.parametrize("key", ["path", "from"])
+def test_the_paths_of_a_json_patch_have_only_so_many_keys(key: str, slash: str) -> None:
+    # 3 MB of keys held the gateway's one thread for seconds.
+    operation = {"op": "move", "path": "/data/a", "from": "/data/b", key: "/a" * MAX_KEYS}
+    body = json.dumps([operation]).replace("/a", f"{slash}a").encode()
+    assert refused("configmaps", JSON_PATCH, body) == 413
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[1]", b"[", b'[{"op": 1}]'])

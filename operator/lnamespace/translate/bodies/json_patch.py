@@ -26,6 +26,8 @@ from lnamespace.translate.protocol.status import ApiStatus, Refused, bad_request
 
 MAX_OPERATIONS = 10_000
 """As in kube-apiserver (CVE-2019-1002100)."""
+MAX_KEYS = 30_000
+"""Keys in all paths of a patch: with 3 MB of them one request held the thread for seconds."""
 VALUE_OPERATIONS = frozenset({"add", "replace", "test"})
 MOVE_OPERATIONS = frozenset({"move", "copy"})
 LABELS = ("metadata", "labels")
@@ -61,16 +63,17 @@ def _operations(body: bytes) -> list[dict[str, Raw]]:
         operations = _decode_operations(body)
     except (DecodeError, RecursionError) as error:
         raise bad_request(f"error decoding patch: {error}") from error
-    if len(operations) > MAX_OPERATIONS:
-        raise Refused(
-            ApiStatus(
-                413,
-                "RequestEntityTooLarge",
-                "Request entity too large: The allowed maximum operations in a JSON patch is "
-                f"{MAX_OPERATIONS}, got {len(operations)}",
-            )
-        )
+    _refuse_more(len(operations), MAX_OPERATIONS, "operations")
+    paths = (text_of(each.get(key, b"null")) for each in operations for key in ("path", "from"))
+    _refuse_more(sum(path.count("/") for path in paths if path), MAX_KEYS, "keys of all paths")
     return operations
+
+
+def _refuse_more(got: int, most: int, what: str) -> None:
+    if got > most:
+        allowed = f"The allowed maximum {what} in a JSON patch is {most}, got {got}"
+        message = f"Request entity too large: {allowed}"
+        raise Refused(ApiStatus(413, "RequestEntityTooLarge", message))
 
 
 @dataclass(frozen=True)
