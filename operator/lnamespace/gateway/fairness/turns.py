@@ -121,7 +121,7 @@ class Turns:
         usage = self._usage_of(owner)
         usage.turned += seconds
         self.charge(usage, seconds)
-        if self.is_heavy(usage):
+        if self.exceeds_share(usage):
             self._own += seconds
             self._extra += seconds
 
@@ -134,7 +134,7 @@ class Turns:
             self._others = now if self._latest else self._others
             self._latest = usage
 
-    def is_heavy(self, usage: ThreadUsage) -> bool:
+    def exceeds_share(self, usage: ThreadUsage) -> bool:
         """Return whether the steps of a tenant need turns: it uses much, and is not alone."""
         limits = self._limits
         if usage.used <= limits.burst:
@@ -273,7 +273,7 @@ class _Metered(Generic[R]):
 
     def _turn(self) -> Generator[Any, None, bool]:
         """Wait for a turn if one is needed; return whether there is one to give back."""
-        if not self._turns.is_heavy(self._usage_of):
+        if not self._turns.exceeds_share(self._usage_of):
             return False
         yield from self._turns.take(self._usage_of).__await__()
         return True

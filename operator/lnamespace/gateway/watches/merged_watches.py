@@ -17,8 +17,8 @@ from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.watches.resuming import (
     EventHead,
-    Frontier,
     ResumeLog,
+    ResumeVersions,
     WatchHistory,
     bookmark,
     read_event,
@@ -62,7 +62,7 @@ class MergedWatch:
         self._history = WatchHistory(request.key, request.version, {})
         self._queue = WaitingEvents()
         self._members: dict[str, asyncio.Task[None]] = {}
-        self._frontier = Frontier()
+        self._resume_versions = ResumeVersions()
         self._replaying: set[str] = set()
         self._end_due = bool(request.initial_events) and request.bookmarks
         self._begun = asyncio.Event()
@@ -144,7 +144,7 @@ class MergedWatch:
         """Remove a namespace that is deleted; its last events may still come."""
         self._left.add(namespace)
         self._joining.discard(namespace)
-        self._frontier.leave(namespace)
+        self._resume_versions.leave(namespace)
         self._replaying.discard(namespace)
 
     def revoke(self, namespace: str) -> None:
@@ -208,7 +208,7 @@ class MergedWatch:
             self._log.record_sent(self._history, head.version)
             return event.line
         if event.namespace not in self._left:
-            self._frontier.advance(event.namespace, head.version)
+            self._resume_versions.advance(event.namespace, head.version)
         if head.type != "ADDED":
             # Initial events are ADDED, and come before any other.
             self._joining.discard(event.namespace)
@@ -222,7 +222,7 @@ class MergedWatch:
         return self._bookmark(event, head)
 
     def _bookmark(self, event: QueuedEvent, head: EventHead) -> bytes:
-        behind = self._frontier.behind(self._frontier.versions)
+        behind = self._resume_versions.behind(self._resume_versions.versions)
         if head.ends_initial_events:
             self._replaying.discard(event.namespace)
         if self._replaying:
@@ -244,7 +244,7 @@ class MergedWatch:
 
     def _start(self, namespace: str, version: str, initial_events: bool | None) -> None:
         if _is_resumable(version):
-            self._frontier.advance(namespace, version)
+            self._resume_versions.advance(namespace, version)
         follow = self._follow(namespace, version, initial_events)
         self._members[namespace] = asyncio.create_task(self._share.metered(follow))
 

@@ -90,7 +90,7 @@ def bookmark(line: bytes, version: str, *, ends_initial_events: bool = False) ->
 
 
 @dataclass
-class Frontier:
+class ResumeVersions:
     """The newest version that each namespace of a merged watch has sent."""
 
     versions: dict[str, str] = field(default_factory=dict)

@@ -46,5 +46,5 @@ def _restored(members: Encoded, scope: Scope) -> Encoded:
 def _may_differ(members: Encoded, scope: Scope) -> bool:
     """Return whether an object may differ from what its tenant wrote."""
     if scope.resource.namespaced:
-        return scope.mark in bytes(members.get("spec", b""))
+        return scope.tenant_bytes in bytes(members.get("spec", b""))
     return name_of(members) not in scope.published

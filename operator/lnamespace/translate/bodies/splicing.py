@@ -18,7 +18,7 @@ from functools import lru_cache
 from msgspec import Raw
 
 from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.labels import OWN_MARK
+from lnamespace.translate.objects.labels import OWN_KEYS_BYTES
 
 _TEXT = rb'"[^"\\]*"'
 _OBJECT = (
@@ -45,7 +45,7 @@ def marks_of_metadata(view: View) -> tuple[bytes, ...]:
     The domain is in the tenant label, and in the API versions of owners that are the platform's.
     """
     domain = view.tenant_label.partition("/")[0].encode()
-    return (domain,) if domain in OWN_MARK else (domain, OWN_MARK)
+    return (domain,) if domain in OWN_KEYS_BYTES else (domain, OWN_KEYS_BYTES)
 
 
 @dataclass(frozen=True)

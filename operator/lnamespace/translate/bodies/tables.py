@@ -55,7 +55,7 @@ def _printed_metadata(row: Encoded, scope: Scope, item_down: ItemDown) -> Encode
     A cell counts as such if it is the whole value: columns of data print the data.
     """
     cells = list_of(row.get("cells", b"null"))
-    if cells is None or scope.mark not in bytes(row["cells"]):
+    if cells is None or scope.tenant_bytes not in bytes(row["cells"]):
         return {}
     below = _metadata_below(row, item_down) or _name_below(cells, scope)
     versions = f"{scope.view.prefix}{scope.resource.group}/"
@@ -172,7 +172,7 @@ def _cells_down(columns: list[str], scope: Scope) -> Callable[[Any], Any]:
         return value if spell is None or text is None else spell(scope.view, text)
 
     def cells_down(value: Any) -> Any:
-        if scope.mark not in bytes(value):
+        if scope.tenant_bytes not in bytes(value):
             return value
         cells = list_of(value)
         return value if cells is None else [printed(*each) for each in enumerate(cells)]

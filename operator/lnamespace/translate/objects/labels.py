@@ -30,7 +30,7 @@ from lnamespace.translate.protocol.status import Refused, bad_request, forbidden
 
 OWN_KEYS = "lcluster.tenancy.loblaw.digital/"
 """The beginning of the keys of the gateway's own labels and annotations."""
-OWN_MARK = OWN_KEYS.encode()
+OWN_KEYS_BYTES = OWN_KEYS.encode()
 CLAIMED_BY = f"{OWN_KEYS}claimed-by"
 """The label that a policy of the platform puts on a volume that a provisioner made for a claim of a
 tenant; its value is the tenant."""
@@ -87,7 +87,7 @@ class LabelsPlan:
     def down(self, value: Any, scope: Scope) -> Any:
         """Return labels in tenant spelling, without the tenant label."""
         raw = bytes(value)
-        if not any(mark in raw for mark in (scope.mark, scope.label_mark, OWN_MARK)):
+        if not any(mark in raw for mark in (scope.tenant_bytes, scope.label_bytes, OWN_KEYS_BYTES)):
             return value
         members = object_of(value)
         if members is None:
@@ -147,7 +147,7 @@ class AnnotationsPlan:
         """Return annotations in tenant spelling, without the gateway's."""
         raw = bytes(value)
         translated = self.values or self.clusterwide
-        if OWN_MARK not in raw and not (translated and scope.mark in raw):
+        if OWN_KEYS_BYTES not in raw and not (translated and scope.tenant_bytes in raw):
             return value
         members = object_of(value)
         if members is None:

@@ -27,7 +27,7 @@ def last_applied_down(
         Returns an object in tenant spelling; raises Foreign for another's.
     """
     metadata = members.get("metadata", b"")
-    if _MARK not in bytes(metadata) or scope.mark not in bytes(metadata):
+    if _MARK not in bytes(metadata) or scope.tenant_bytes not in bytes(metadata):
         return members
     found = object_of(metadata) or {}
     annotations = object_of(found.get("annotations", b"null")) or {}

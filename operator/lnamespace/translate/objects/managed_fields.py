@@ -9,7 +9,7 @@ from msgspec.json import Decoder
 
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.confinement import confines, prefixes_items
-from lnamespace.translate.objects.labels import OWN_KEYS, OWN_MARK
+from lnamespace.translate.objects.labels import OWN_KEYS, OWN_KEYS_BYTES
 from lnamespace.translate.objects.plans import Encoded, Leaf, Scope, list_of, object_of, text_of
 
 FIELD = "f:"
@@ -56,7 +56,7 @@ class ManagedFieldsPlan(Leaf):
     def down(self, value: Any, scope: Scope) -> Any:
         """Return managed fields in tenant spelling, without entries that are then empty."""
         raw = bytes(value)
-        marks = (scope.mark, scope.label_mark, OWN_MARK)
+        marks = (scope.tenant_bytes, scope.label_bytes, OWN_KEYS_BYTES)
         if not any(mark in raw for mark in marks):
             return value
         entries = list_of(value)

@@ -50,7 +50,7 @@ class MatchRulePlan(Leaf):
 
     def down(self, value: Any, scope: Scope) -> Any:
         """Return a rule in tenant spelling."""
-        if scope.mark not in bytes(value):
+        if scope.tenant_bytes not in bytes(value):
             return value
         rule = object_of(value)
         if rule is None:

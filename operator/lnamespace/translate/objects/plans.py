@@ -80,7 +80,7 @@ class Scope:
     repeats: bool = False
 
     @cached_property
-    def mark(self) -> bytes:
+    def tenant_bytes(self) -> bytes:
         """Return bytes that a value must contain for a guarded rule to change it."""
         return self.view.tenant.encode()
 
@@ -90,7 +90,7 @@ class Scope:
         return TextBudget()
 
     @cached_property
-    def label_mark(self) -> bytes:
+    def label_bytes(self) -> bytes:
         """Return the key of the tenant label as it stands in JSON."""
         return self.view.tenant_label.encode()
 
@@ -223,7 +223,7 @@ class ObjectPlan(KeepsKeys):
 
     def down(self, value: Any, scope: Scope) -> Any:
         """Return an object in tenant spelling."""
-        if self.guarded and scope.mark not in bytes(value):
+        if self.guarded and scope.tenant_bytes not in bytes(value):
             return value
         members = object_of(value)
         return value if members is None else self.members_down(members, scope)
@@ -275,7 +275,7 @@ class ListPlan(_OneRulePlan):
 
     def down(self, value: Any, scope: Scope) -> Any:
         """Return an array in tenant spelling."""
-        if self.guarded and scope.mark not in bytes(value):
+        if self.guarded and scope.tenant_bytes not in bytes(value):
             return value
         items = list_of(value)
         return value if items is None else [self.rule.down(item, scope) for item in items]
@@ -315,7 +315,7 @@ class KeyPlan(Leaf):
 
     def down(self, value: Any, scope: Scope) -> Any:
         """Return a map with its keys in tenant spelling."""
-        if scope.mark not in bytes(value):
+        if scope.tenant_bytes not in bytes(value):
             return value
         members = object_of(value)
         if members is None:

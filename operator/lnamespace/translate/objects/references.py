@@ -69,7 +69,7 @@ class ReferencePlan(KeepsKeys):
 
     def down(self, value: Any, scope: Scope) -> Any:
         """Return a reference in tenant spelling."""
-        if scope.mark not in bytes(value):
+        if scope.tenant_bytes not in bytes(value):
             return value
         members = object_of(value)
         return value if members is None else self.members_down(members, scope)
@@ -143,7 +143,7 @@ class OwnersPlan(Leaf):
         """Return owners in tenant spelling."""
         raw = bytes(value)
         domain = scope.view.tenant_label.partition("/")[0]
-        if scope.mark not in raw and domain.encode() not in raw:
+        if scope.tenant_bytes not in raw and domain.encode() not in raw:
             return value
         owners = [object_of(each) or {} for each in list_of(value) or []]
         shown = [each for each in owners if not _text(each, "apiVersion").startswith(domain)]
@@ -171,7 +171,7 @@ class SubjectPlan(Leaf):
 
     def down(self, value: Any, scope: Scope) -> Any:
         """Return a subject in tenant spelling."""
-        if scope.mark not in bytes(value):
+        if scope.tenant_bytes not in bytes(value):
             return value
         subject = object_of(value)
         if subject is None:

@@ -72,7 +72,7 @@ class TextPlan(Leaf):
 
     def down(self, value: Any, scope: Scope) -> Any:
         """Return the text with the tenant's names in tenant spelling."""
-        if scope.mark not in bytes(value):
+        if scope.tenant_bytes not in bytes(value):
             return value
         text = text_of(value)
         if text is None:
