@@ -86,6 +86,45 @@ def test_a_tenant_with_too_long_answers_is_told_to_wait_or_to_ask_for_less() -> 
     assert shares.held("a") == 0
 
 
+async def most_at_once(share: Share) -> int:
+    """How many of four costly requests are at the API server at once."""
+    there, most = 0, list[int]()
+
+    async def request() -> None:
+        nonlocal there
+        async with share.costly_request():
+            there += 1
+            most.append(there)
+            await asyncio.sleep(0)
+            there -= 1
+
+    await asyncio.gather(*(request() for _ in range(4)))
+    return max(most)
+
+
+async def test_who_uses_much_has_one_costly_request_at_the_api_server() -> None:
+    """Four lists at once occupied an API server with two processors: all others waited."""
+    shares = Shares()
+    with shares.of("much", uncut) as much, shares.of("little", uncut) as little:
+        much.charge_extra(10.0)
+        assert await most_at_once(much) == 4  # alone
+        little.charge_extra(0.001)
+        much.charge_extra(0.001)
+        assert (await most_at_once(much), await most_at_once(little)) == (1, 4)
+    assert not shares.costly
+
+
+def test_what_is_stored_costs_more_than_what_is_sent() -> None:
+    shares = Shares()
+    with shares.of("a", uncut) as share, shares.of("b", uncut) as other:
+        other.charge_extra(0.001)
+        share.charge_extra(sent=20_000_000)
+        other.charge_extra(0.001)
+        assert not shares.turns.needs_turns("a")
+        share.charge_extra(stored=20_000_000)
+        assert shares.turns.needs_turns("a")
+
+
 def test_who_has_most_makes_room_for_who_has_less() -> None:
     shares, cut = Shares(LIMITS), list[str]()
     with ExitStack() as stack:

@@ -1,11 +1,13 @@
 """Forward a tenant's requests for objects, and translate the answers."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
 import msgspec
 
+from lnamespace.gateway.fairness.in_flight import LONG
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.listing import Lister
@@ -142,7 +144,8 @@ class Forwarder:
         """Return the answer of the API server."""
         sent = call.exchange.request
         headers, body = call.headers, b""
-        call.share.charge_extra(_CREATION_SECONDS.get(_created_resource(call), 0.0), len(sent.body))
+        seconds = _CREATION_SECONDS.get(_created_resource(call), 0.0)
+        call.share.charge_extra(seconds, stored=len(sent.body))
         if sent.body:
             content_type, body = request_up(
                 call.request,
@@ -165,7 +168,8 @@ class Forwarder:
             namespaces.recently_granted, call.view.namespace_up(call.request.namespace)
         )
         granted = partial(send_until_granted, send, recently_granted)
-        return await send_within_total(self.upstream, call, totals, granted)
+        async with call.share.costly_request() if len(body) > LONG else nullcontext():
+            return await send_within_total(self.upstream, call, totals, granted)
 
     async def _stream(self, call: TenantCall) -> None:
         response = await self._opened(call)

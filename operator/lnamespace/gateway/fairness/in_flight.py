@@ -21,7 +21,7 @@ _BODIES = 64 * 1024 * 1024
 (:class:`~lnamespace.gateway.http.limits.ServerLimits`)."""
 _AT_ONCE = {"list": 4, "get": 16, "write": 16, "long write": 2}
 """The most concurrent requests of a tenant by kind; further ones wait."""
-_LONG = 256 * 1024
+LONG = 256 * 1024
 """Bytes of a body that take the API server some milliseconds: sixteen of 3 MB at once held up
 everybody there for half a second."""
 _DELAY = 1.0
@@ -98,7 +98,7 @@ class InFlight:
         if request.verb == "watch" or _is_streamed(request):
             yield
             return
-        write = "long write" if size > _LONG else "write"
+        write = "long write" if size > LONG else "write"
         kind = request.verb if request.verb in {"get", "list"} else write
         key = tenant, kind
         lane = self._lanes.get(key)

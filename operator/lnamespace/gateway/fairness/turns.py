@@ -134,6 +134,10 @@ class Turns:
             self._others = now if self._latest else self._others
             self._latest = usage
 
+    def needs_turns(self, owner: str) -> bool:
+        """Return whether a tenant uses much, and is not alone."""
+        return self.exceeds_share(self._usage_of(owner))
+
     def exceeds_share(self, usage: ThreadUsage) -> bool:
         """Return whether the steps of a tenant need turns: it uses much, and is not alone."""
         limits = self._limits

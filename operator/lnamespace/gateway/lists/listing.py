@@ -98,15 +98,16 @@ class Lister:
         namespaces: TenantNamespaces,
     ) -> tuple[Headers, bytes]:
         part = next(each for each in parts if each.name == page.namespace)
-        response = await self._get(call, part, page, namespaces)
+        async with call.share.costly_request():
+            response = await self._get(call, part, page, namespaces)
+            body = await response.read(call.share.hold)
         if (
             response.status == 403
             and call.over_namespaces
             and await namespaces.wait_ended(part.name, _END_SECONDS)
         ):
             return (), await self._nothing(call)
-        body = await response.read(call.share.hold)
-        call.share.charge_extra(0.0, len(body))
+        call.share.charge_extra(sent=len(body))
         if response.status == 200:
             return response.headers, body
         refusal = self.sealer.resealed(call.request, call.view.tenant, part.name, body)

@@ -101,7 +101,7 @@ class MineLister:
         while True:
             response = await call.send(page.namespace, parameters)
             body = await response.read(call.share.hold)
-            call.share.charge_extra(0.0, len(body))
+            call.share.charge_extra(sent=len(body))
             if response.status == 200:
                 call.heads.append(response.headers)
                 return body
