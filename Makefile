@@ -17,7 +17,7 @@ VERSION_TESTS := $(addprefix tests/e2e/test_,$(addsuffix .py,oldest_kubectl vet 
 unexport PYTHONDONTWRITEBYTECODE
 
 # Of a unit test the half is computing, of an end-to-end test the most is waiting.
-UNIT := $(BIN)/pytest -n $(or $(WORKERS),2) --dist worksteal tests/unit tests/ledger
+UNIT := $(BIN)/pytest -n $(or $(WORKERS),3) --dist worksteal tests/unit tests/ledger
 E2E := $(BIN)/pytest -n $(or $(WORKERS),4) --dist loadfile --no-loadscope-reorder $(or $(TESTS),tests/e2e)
 
 .PHONY: help demo test unit e2e thorough versions soak starvation conformance alerts lint bench mutations crds protobuf-schema reference docs lock release clean
