@@ -97,6 +97,14 @@ def test_a_webhook_whose_clock_is_behind_begins_nothing_before_the_lnamespace() 
     assert record.valid_from == NOW.replace(microsecond=0)
 
 
+def test_a_recorder_whose_clock_is_behind_begins_nothing_before_the_lnamespace() -> None:
+    """By its clock the LNamespace is not there yet; its predecessor's last change is."""
+    made = Metadata("team-a", UID, generation=1, creation_timestamp=f"{NOW:%Y-%m-%dT%H:%M:%SZ}")
+    lns = msgspec.structs.replace(lnamespace(provenance=origin(1)), metadata=made)
+    (record,) = pending_records(lns, NOW - timedelta(seconds=5))
+    assert record.valid_from == NOW.replace(microsecond=0)
+
+
 def test_superseded_billings_come_first() -> None:
     former = (Charge("1", provenance=origin(1)), Charge("2", provenance=origin(3)))
     lns = lnamespace(9, cost_center="3", provenance=origin(7), superseded=former)

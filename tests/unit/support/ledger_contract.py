@@ -174,6 +174,33 @@ def test_one_who_ended_gives_way_to_one_who_lives_at_one_instant(ledger: Ledger)
     assert spans(ledger) == [("2", 2, None)]
 
 
+def test_a_predecessor_that_began_later_by_its_clock_does_not_close_who_lives(
+    ledger: Ledger,
+) -> None:
+    """The webhook of the successor was slow: nobody followed the predecessor, for ever."""
+    ledger.append([applied("old", 1, 0, cost_center="1"), applied("old", 2, 4, cost_center="2")])
+    ledger.append([ended("old", 2, 5), applied("new", 1, 3, cost_center="3")])
+    assert spans(ledger) == [("1", 0, 4), ("3", 4, None)]
+    ledger.append([applied("new", 2, 4.5, cost_center="4"), ended("new", 2, 9)])
+    assert spans(ledger) == [("1", 0, 4), ("3", 4, 4.5), ("4", 4.5, 9)]
+
+
+def test_what_was_moved_keeps_its_order(ledger: Ledger) -> None:
+    ledger.append([applied("old", n, n, cost_center=f"old {n}") for n in (0, 1, 5)])
+    ledger.append([ended("old", 5, 6)])
+    ledger.append([applied("new", n, n, cost_center=f"new {n}") for n in (2, 3, 7)])
+    assert spans(ledger) == [("old 0", 0, 1), ("old 1", 1, 5), ("new 3", 5, 7), ("new 7", 7, None)]
+
+
+def test_an_end_that_was_missed_leaves_its_time_to_the_successor(ledger: Ledger) -> None:
+    """The successor has ended, and a comparison has not found the predecessor gone yet."""
+    ledger.append([applied("old", 1, 0, cost_center="1"), applied("new", 1, 4, cost_center="2")])
+    ledger.append([ended("new", 1, 6)])
+    assert spans(ledger) == [("1", 0, 4), ("2", 4, 6)]
+    ledger.append([ended("old", 1, 8)])
+    assert spans(ledger) == [("1", 0, 4), ("2", 4, 6)]
+
+
 def test_clusters_do_not_meet(ledger: Ledger) -> None:
     there = applied("there", 1, 1, cost_center="2") | {"cluster_name": "cluster-b"}
     ledger.append([applied("here", 1, 0, cost_center="1"), there])
@@ -356,6 +383,9 @@ def test_an_lnamespace_that_was_restored_pays_again_after_one_of_its_name(ledger
     ledger.append([applied("other", 1, 3, cost_center="2"), ended("other", 1, 5)])
     ledger.append([retraction("old", 1, 6, cost_center="1")])
     assert spans(ledger) == [("1", 0, 3), ("2", 3, 5), ("1", 6, None)]
+    again = retraction("old", 1, 7, "old/DELETE/RETRACT", cost_center="3")
+    ledger.append([again, applied("old", 2, 8, cost_center="4")])
+    assert spans(ledger) == [("1", 0, 3), ("2", 3, 5), ("3", 7, 8), ("4", 8, None)]
 
 
 def test_clusters_of_the_same_names_do_not_end_each_others_intervals(ledger: Ledger) -> None:

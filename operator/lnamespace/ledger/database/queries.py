@@ -79,6 +79,9 @@ def intervals(source: sa.FromClause, unique: bool = False) -> sa.Select[Any]:
     its namespace, whatever the LNamespace, or with the DELETE of its own LNamespace: a DELETE that
     arrives late must not end a namespace that was created again meanwhile. The clocks of webhooks
     differ, so within an LNamespace the generation decides, and no interval begins before the last.
+    LNamespaces of one name follow each other as generations do, in the order in which they began: a
+    last change of the first may have a later time than the start of the second, and would end it
+    for ever. Not in the order in which they ended, for an end may be told late.
 
     An event that was taken back does not count. A RETRACT begins an interval as an APPLY does, for
     another LNamespace may have had the name meanwhile.
@@ -93,18 +96,19 @@ def intervals(source: sa.FromClause, unique: bool = False) -> sa.Select[Any]:
     """
     place = (*CLUSTER_COLUMNS, "namespace")
     ordered = _ordered(source, unique)
-    follows = sa.func.lead(ordered.c.begins, type_=INSTANT).over(
-        partition_by=[*(ordered.c[name] for name in place), ordered.c.identity],
-        order_by=[
-            ordered.c.begins,
+    window: dict[str, Any] = {
+        "partition_by": [*(ordered.c[name] for name in place), ordered.c.identity],
+        "order_by": [
+            ordered.c.born,
             sa.case((ordered.c.ended.is_(None), 1), else_=0),
             ordered.c.ended,
-            ordered.c.generation,
-            ordered.c.operation,
+            *(ordered.c[name] for name in ("generation", "operation", "valid_from")),
         ],
-    )
+    }
+    since = sa.func.max(ordered.c.begins, type_=INSTANT).over(**window)
+    follows = sa.func.lead(ordered.c.begins, type_=INSTANT).over(**window)
     starts = (
-        sa.select(*ordered.c, follows.label("follows"))
+        sa.select(*ordered.c, since.label("since"), follows.label("follows"))
         .where(_is_start(ordered), ordered.c.taken_back.is_(None))
         .subquery("starts")
     )
@@ -120,14 +124,14 @@ def intervals(source: sa.FromClause, unique: bool = False) -> sa.Select[Any]:
     computed = ("operation", "valid_from", *last, *place)
     return sa.select(
         *(bounded.c[name] for name in place),
-        bounded.c.begins.label("valid_from"),
+        bounded.c.since.label("valid_from"),
         bounded.c.valid_to,
         *(bounded.c[c.name] for c in source.c if c.name not in computed),
         bounded.c.identity.label("cluster_uid"),
         bounded.c.corrects,
         bounded.c.recorded_at,
         bounded.c.reason,
-    ).where(bounded.c.valid_to.is_(None) | (bounded.c.valid_to > bounded.c.begins))
+    ).where(bounded.c.valid_to.is_(None) | (bounded.c.valid_to > bounded.c.since))
 
 
 def latest(source: sa.FromClause, place: dict[str, str], api_group: str) -> sa.Select[Any]:
@@ -199,7 +203,10 @@ def _ends(source: sa.FromClause, *conditions: sa.ColumnElement[bool]) -> sa.Sele
 
 
 def _ordered(source: sa.FromClause, unique: bool) -> sa.Subquery:
-    """Return each event with when its LNamespace ended, and when the event takes effect."""
+    """Return each event with when its LNamespace began and ended, and when it takes effect.
+
+    An LNamespace whose end was taken back begins again: another may have had the name meanwhile.
+    """
     once = sa.select(*source.c) if unique else events(source)
     seen, back = once.subquery("seen"), _taken_back(source)
     taken = sa.and_(
@@ -210,10 +217,18 @@ def _ordered(source: sa.FromClause, unique: bool) -> sa.Subquery:
     own = [seen.c[name] for name in (*CLUSTER_COLUMNS, "namespace", "lnamespace_uid")]
     is_end = sa.and_(seen.c.operation == BillingOperation.DELETE.value, back.c.corrects.is_(None))
     is_start = sa.and_(_is_start(seen), back.c.corrects.is_(None))
-    begins = sa.func.max(sa.case((is_start, seen.c.valid_from)), type_=INSTANT).over(
-        partition_by=own,
-        # A RETRACT of the same generation follows its APPLY.
-        order_by=[seen.c.generation, seen.c.operation, seen.c.valid_from],
+    # A RETRACT of an end, or of such a RETRACT.
+    again = sa.and_(is_start, seen.c.corrects.like(f"%/{BillingOperation.DELETE.value}%"))
+    # A RETRACT of the same generation follows its APPLY.
+    order = [seen.c.generation, seen.c.operation, seen.c.valid_from]
+    starts = sa.case((is_start, seen.c.valid_from))
+    begins = sa.func.max(starts, type_=INSTANT).over(partition_by=own, order_by=order)
+    born = sa.func.coalesce(
+        sa.func.max(sa.case((again, seen.c.valid_from)), type_=INSTANT).over(
+            partition_by=own, order_by=order
+        ),
+        sa.func.min(starts, type_=INSTANT).over(partition_by=own),
+        type_=INSTANT,
     )
     ended = sa.func.max(sa.case((is_end, seen.c.valid_from)), type_=INSTANT).over(partition_by=own)
     own_uid = sa.case((_is_start(seen), seen.c.cluster_uid))
@@ -226,6 +241,7 @@ def _ordered(source: sa.FromClause, unique: bool) -> sa.Subquery:
     return (
         sa.select(
             *seen.c,
+            born.label("born"),
             begins.label("begins"),
             ended.label("ended"),
             identity.label("identity"),

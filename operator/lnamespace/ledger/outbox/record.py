@@ -267,8 +267,8 @@ def _apply_record(lns: LNamespace, charge: Charge, now: datetime) -> BillingReco
 
     Not later than ``now``: the clock of a webhook's replica may be ahead, and where a name was used
     again at once, an event in the future would begin after that of the successor, and so end the
-    successor. Not before the LNamespace was created, either: by a clock that is behind, the
-    successor would begin before its predecessor.
+    successor. And never before the LNamespace was created: by a clock that is behind, the webhook's
+    or that of ``now``, the successor would begin before its predecessor.
     """
     origin = charge.provenance
     if isinstance(origin, Provenance):
@@ -281,7 +281,7 @@ def _apply_record(lns: LNamespace, charge: Charge, now: datetime) -> BillingReco
         namespace=lns.name,
         lnamespace_uid=lns.uid,
         generation=origin.generation,
-        valid_from=min(max(origin.effective_at, _created(lns, origin)), now).astimezone(UTC),
+        valid_from=_began(lns, min(origin.effective_at, now)).astimezone(UTC),
         recorded_at=now,
         requester=_storable(lns.spec.requester),
         billing_source=source,
@@ -296,10 +296,10 @@ def _apply_record(lns: LNamespace, charge: Charge, now: datetime) -> BillingReco
     )
 
 
-def _created(lns: LNamespace, origin: Provenance) -> datetime:
-    """Return its creationTimestamp; without one, the time of its provenance."""
+def _began(lns: LNamespace, moment: datetime) -> datetime:
+    """Return a moment, or the LNamespace's creationTimestamp if that is later."""
     made = lns.metadata.creation_timestamp
-    return datetime.fromisoformat(made) if made else origin.effective_at
+    return max(moment, datetime.fromisoformat(made)) if made else moment
 
 
 def _apply_id(lns: LNamespace, generation: int) -> str:
