@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from hypothesis import example, given
@@ -22,9 +23,10 @@ from lnamespace.ledger.commands.output import harmless, visible, write
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import ClusterIdentity, to_row
 from lnamespace.ledger.outbox.record import BillingRecord
+from lnamespace.model.lnamespace import Billing, BillingSource, Provenance, Spec, Status
 from lnamespace.settings import Settings
 
-from tests.unit.support.ledger_contract import NASTY, applied, ended
+from tests.unit.support.ledger_contract import NASTY, applied, day, ended
 from tests.unit.support.outbox_server import OutboxServer, outbox_server
 from tests.unit.test_ledger_publisher import event, lnamespace
 
@@ -279,6 +281,22 @@ def test_replay_fills_a_new_table(run: Run, server: OutboxServer) -> None:
     assert "3 rows added, 0 were there" in run("replay")
     assert "0 rows added, 3 were there" in run("replay")
     assert len(json.loads(run("show", "-o", "json"))) == 3
+
+
+def test_replay_writes_what_the_controller_has_recorded_alone(
+    run: Run, server: OutboxServer
+) -> None:
+    """One waits for its Namespace, and would pay for what is another's; one has just changed."""
+    changed = lnamespace("b")
+    origin = Provenance(2, day(2), BillingSource.EXPLICIT)
+    billing = Billing(cost_center="2", provenance=origin, superseded=(changed.spec.billing,))
+    server.lnamespaces = [
+        msgspec.structs.replace(lnamespace("a"), status=Status()),
+        msgspec.structs.replace(changed, spec=Spec(billing=billing)),
+    ]
+    assert "1 events" in run("replay", "--dry-run")
+    run("replay")
+    assert [row["event_id"] for row in json.loads(run("show", "-o", "json"))] == ["b/1/APPLY"]
 
 
 def test_a_publisher_that_cannot_run_says_why(

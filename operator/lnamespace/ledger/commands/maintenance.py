@@ -18,7 +18,7 @@ from lnamespace.ledger.outbox.client import OutboxClient, list_records
 from lnamespace.ledger.outbox.record import (
     BillingOperation,
     BillingRecord,
-    records_since,
+    recorded_since,
 )
 from lnamespace.ledger.publisher import process, reconciliation
 from lnamespace.model.names import Names
@@ -84,14 +84,14 @@ def replay(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 async def _all_known(settings: Settings) -> tuple[list[BillingRecord], ClusterIdentity]:
-    """Return all events that the cluster has: of its LNamespaces, and in the outbox."""
+    """Return all events that the cluster has recorded: of its LNamespaces, and in the outbox."""
     names, now = Names(settings.api_group_suffix), datetime.now(UTC)
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         waiting = await list_records(client, names)
         tenants = await reconciliation.list_cluster(client, names)
         place = await _place(client, settings)
     events = (record for record in waiting if record.operation is not BillingOperation.ENDING)
-    return [*events, *(r for lns in tenants.readable for r in records_since(lns, 0, now))], place
+    return [*events, *(r for lns in tenants.readable for r in recorded_since(lns, 0, now))], place
 
 
 async def _place(client: Client, settings: Settings) -> ClusterIdentity:

@@ -137,6 +137,16 @@ def records_since(lns: LNamespace, generation: int, now: datetime) -> tuple[Bill
     return tuple(event for event in events if event.generation > generation)
 
 
+def recorded_since(lns: LNamespace, generation: int, now: datetime) -> tuple[BillingRecord, ...]:
+    """Return the records after a generation that the controller has created.
+
+    It creates the others when it is time: of an LNamespace that waits for another Namespace of its
+    name to go, none yet, and with a later start than the LNamespace says.
+    """
+    recorded = lns.status.recorded.generation
+    return tuple(r for r in records_since(lns, generation, now) if r.generation <= recorded)
+
+
 def newest_generation(lns: LNamespace | LCluster) -> int:
     """Return the ``status.recorded.generation`` of an object without pending records."""
     origin = lns.spec.billing.provenance

@@ -19,7 +19,7 @@ from lnamespace.ledger.outbox.record import (
     BillingRecord,
     deletion_id,
     newest_generation,
-    records_since,
+    recorded_since,
     retraction,
     unseen_change,
 )
@@ -133,7 +133,8 @@ def find_differences(
     changed: list[BillingRecord] = []
     for lns in cluster.readable:
         row = known.get(lns.uid)
-        events = () if lns.uid in ended else _missing(lns, row, now)
+        at = row["generation"] if row else 0  # What was before the row is in the ledger.
+        events = () if lns.uid in ended else recorded_since(lns, at, now)
         missing += events
         if row is not None and not events and _differs(lns, row, now):
             changed.append(unseen_change(lns, now))
@@ -185,18 +186,6 @@ def rows_of_cluster(
         or (adopted if not row["cluster_uid"] else row["cluster_uid"] in former)
     ]
     return mine, len(rows) - len(mine)
-
-
-def _missing(lns: LNamespace, row: Row | None, now: datetime) -> tuple[BillingRecord, ...]:
-    """Return the records that the controller has created and the ledger does not have.
-
-    The controller will create the others; those before the row are in the ledger.
-    """
-    recorded = lns.status.recorded.generation
-    if recorded == 0:
-        return ()
-    at = row["generation"] if row else 0
-    return tuple(r for r in records_since(lns, at, now) if r.generation <= recorded)
 
 
 def _differs(lns: LNamespace, row: Mapping[str, Any], now: datetime) -> bool:
