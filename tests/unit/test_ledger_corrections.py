@@ -10,7 +10,7 @@ from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.settings import Settings
 
 from tests.unit.support.engines import DATABASES
-from tests.unit.support.ledger_contract import applied, ended, spans
+from tests.unit.support.ledger_contract import applied, day, ended, spans
 
 WHO = ("--reason", "ticket 7", "--by", "fin@example.com")
 Correct = Callable[..., tuple[int, str]]
@@ -133,6 +133,82 @@ def test_a_correction_needs_a_person_and_a_reason(url: str, correct: Correct) ->
     code, said = correct("u/1/APPLY", "--cost-center", "9")
     assert (code, "--reason" in said) == (1, True)
     assert known(url) == BEFORE
+
+
+@pytest.fixture
+def successor(url: str) -> list[tuple[str, float, float | None]]:
+    """One lives that has the name of the one that is gone; returns all spans."""
+    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger.append([applied("w", 1, 9, cost_center="4")])
+    ledger.close()
+    return known(url)
+
+
+@pytest.mark.parametrize(
+    ("event", "at", "said"),
+    [
+        ("w/1/APPLY", -2, "nobody would pay any more for LNamespace w"),
+        (
+            "w/1/APPLY",
+            4,
+            "u/2/APPLY would have no time left; --at may lie after 2026-03-05",
+        ),
+        ("u/2/APPLY", 10, "w/1/APPLY would begin at 2026-03-11T00:00:00Z"),
+        (
+            "u/2/APPLY",
+            8.5,
+            "lie after 2026-03-01T00:00:00Z and before 2026-03-09T00:00:00Z",
+        ),
+        ("u/2/APPLY", -1, "u/1/APPLY would have no time left"),
+        (
+            "u/1/APPLY",
+            5,
+            "u/2/APPLY would begin at 2026-03-06T00:00:00Z; --at may lie before",
+        ),
+        ("u/DELETE", -1, "u/1/APPLY would have no time left"),
+        (
+            "u/DELETE",
+            3,
+            "u/2/APPLY would have no time left; --at may lie after 2026-03-05",
+        ),
+        ("u/DELETE", 9.5, "u/DELETE would not take effect then"),
+    ],
+)
+def test_a_time_that_another_event_has_is_refused(
+    url: str,
+    correct: Correct,
+    successor: list[tuple[str, float, float | None]],
+    event: str,
+    at: float,
+    said: str,
+) -> None:
+    """It was written, and a living LNamespace had no payer, or the row changed nothing."""
+    code, text = correct(event, "--at", day(at).isoformat(), *WHO)
+    assert (code, said in text) == (1, True), text
+    assert known(url) == successor
+    assert len(events(url)) == 5
+
+
+@pytest.mark.usefixtures("successor")
+def test_a_time_between_the_neighbours_is_taken(url: str, correct: Correct) -> None:
+    for event, at in (("w/1/APPLY", 8.5), ("u/2/APPLY", 3), ("u/DELETE", 8.25), ("u/1/APPLY", -1)):
+        code, text = correct(event, "--at", day(at).isoformat(), *WHO)
+        assert code == 0, text
+    assert known(url)[:3] == [("1", -1, 3), ("2", 3, 8.25), ("4", 8.5, None)]
+
+
+@pytest.mark.usefixtures("successor")
+def test_a_wrong_time_that_an_earlier_version_took_can_be_mended(
+    url: str, correct: Correct
+) -> None:
+    wrong = applied("u", 2, 10, cost_center="2")
+    row = {"event_id": "u/2/APPLY/RETRACT", "operation": "RETRACT", "corrects": "u/2/APPLY"}
+    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger.append([wrong | row])
+    ledger.close()
+    code, text = correct("u/2/APPLY/RETRACT", "--at", day(4).isoformat(), *WHO)
+    assert code == 0, text
+    assert known(url)[:3] == [("1", 0, 4), ("2", 4, 8), ("4", 9, None)]
 
 
 def test_columns_say_in_postgresql_what_they_mean(tmp_path: Path) -> None:

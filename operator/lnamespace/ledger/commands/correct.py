@@ -11,8 +11,8 @@ from lnamespace.ledger.costs import cells
 from lnamespace.ledger.database.corrections import (
     Correction,
     correcting_rows,
+    effect,
     history_of,
-    preview,
 )
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import Row
@@ -38,10 +38,11 @@ def run(ledger: Ledger, arguments: argparse.Namespace) -> int:
             raise LedgerMisconfigured(
                 "the table has no columns corrects and reason: lnamespace ledger create-table"
             )
-    made = correcting_rows(history, _request(arguments))
-    for heading, extra in (("before", ()), ("after", made)):
+    request = _request(arguments)
+    made = correcting_rows(history, request)
+    for heading, spans in zip(("before", "after"), effect(history, made, request), strict=True):
         print(f"{heading}:")
-        _show(preview(history, extra))
+        _show(spans)
     for row in made:
         print(f"{row['operation']} {visible(row['event_id'])}")
     if arguments.dry_run:

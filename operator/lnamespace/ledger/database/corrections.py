@@ -6,7 +6,7 @@ correct the events of LNamespaces that are gone, and values that were wrong in t
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
@@ -93,6 +93,26 @@ def preview(history: Sequence[Row], made: Sequence[Row]) -> list[Row]:
         trial.close()
 
 
+def effect(
+    history: Sequence[Row], made: Sequence[Row], request: Correction
+) -> tuple[list[Row], list[Row]]:
+    """Return the intervals of a namespace before a correction and after it.
+
+    Raises
+    ------
+    SettingsError
+        It would do something else than it says; the message says what, and which times are free.
+    """
+    before, after = preview(history, ()), preview(history, made)
+    problem = _closed(before, after)
+    if request.at:
+        problem = problem or _displaced(history, before, after, request.event_id)
+        problem = problem or _ineffective(after, made[-1], request)
+    if problem:
+        raise SettingsError(f"{problem}{_free_times(before, made[-1], request)}")
+    return before, after
+
+
 def history_of(ledger: Ledger, event_id: str) -> list[Row]:
     """Return all events of the namespace of an event; empty if there is no such event."""
     events = ledger.events().subquery("events")
@@ -127,6 +147,68 @@ def _is_ended(wrong: Row, history: Sequence[Row]) -> bool:
         and row["event_id"] not in taken_back
         for row in history
     )
+
+
+def _closed(before: Sequence[Row], after: Sequence[Row]) -> str:
+    """Return that a living LNamespace would have no payer; empty if each has one."""
+    open_ = {row["lnamespace_uid"] for row in after if row["valid_to"] is None}
+    lost = (row["lnamespace_uid"] for row in before if row["valid_to"] is None)
+    uid = next((uid for uid in lost if uid not in open_), None)
+    return f"nobody would pay any more for LNamespace {uid}, which has not ended" if uid else ""
+
+
+def _displaced(
+    history: Sequence[Row], before: Sequence[Row], after: Sequence[Row], corrected: str
+) -> str:
+    """Return which other event would lose its interval or begin at another time; empty if none.
+
+    One may come to begin at its own time: a wrong correction that moved it can be corrected.
+    """
+    own = {row["event_id"]: row["valid_from"] for row in history}
+    begins = {row["event_id"]: row["valid_from"] for row in after}
+    for event, begun in ((row["event_id"], row["valid_from"]) for row in before):
+        if event == corrected:
+            continue
+        if event not in begins:
+            return f"{event} would have no time left"
+        if begins[event] not in (begun, own[event]):
+            return f"{event} would begin at {_text(begins[event])}"
+    return ""
+
+
+def _ineffective(after: Sequence[Row], new: Row, request: Correction) -> str:
+    """Return that nothing would begin or end at the time that is asked for; empty if it would."""
+    if new["operation"] == BillingOperation.DELETE:
+        times = [r["valid_to"] for r in after if r["lnamespace_uid"] == new["lnamespace_uid"]]
+    else:
+        times = [r["valid_from"] for r in after if r["event_id"] == new["event_id"]]
+    return "" if request.at in times else f"{request.event_id} would not take effect then"
+
+
+def _free_times(before: Sequence[Row], new: Row, request: Correction) -> str:
+    """Return between which times an event may be moved; empty if none are known.
+
+    An event lies between the start of the interval before its own and the end of its own; an end
+    between the start of the interval that it ends and that of the next.
+    """
+    is_end = new["operation"] == BillingOperation.DELETE
+    name = "lnamespace_uid" if is_end else "event_id"
+    value = new["lnamespace_uid"] if is_end else request.event_id
+    own = next((row for row in reversed(before) if row[name] == value), None)
+    if own is None or not request.at:
+        return ""
+    here = [row for row in before if row["cluster_uid"] == own["cluster_uid"]]
+    first = here.index(own) - (0 if is_end else 1)
+    next_start = here[first + 1]["valid_from"] if first + 1 < len(here) else None
+    earliest = here[first]["valid_from"] if first >= 0 else None
+    latest = next_start if is_end else own["valid_to"]
+    words = (("after", earliest), ("before", latest))
+    bounds = [f"{word} {_text(moment)}" for word, moment in words if moment]
+    return f"; --at may lie {' and '.join(bounds)}" if bounds else ""
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _void(wrong: Row, request: Correction) -> Row:
