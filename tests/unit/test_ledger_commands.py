@@ -6,10 +6,12 @@ import io
 import json
 import logging
 import re
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from lnamespace.cli import main
 from lnamespace.ledger.commands.output import harmless, visible, write
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import ClusterIdentity, to_row
+from lnamespace.ledger.database.table import CLUSTER_COLUMNS
 from lnamespace.ledger.outbox.record import BillingRecord
 from lnamespace.model.lnamespace import Billing, BillingSource, Provenance, Spec, Status
 from lnamespace.settings import Settings
@@ -272,6 +275,37 @@ def test_reconcile_prints_the_differences_and_creates_the_records(
     assert "2 records put into the outbox" in run("reconcile")
     assert set(server.records) == {"a.1.apply", "gone.delete"}
     assert "0 records put into the outbox" in run("reconcile")
+
+
+def test_a_dry_run_of_reconcile_makes_no_table(
+    url: str, server: OutboxServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.lnamespaces = [lnamespace("a")]
+    command = ["ledger", "reconcile", "--dry-run", "--ledger-url", url]
+    assert main(command) == 1
+    assert "lnamespace ledger create-table" in capsys.readouterr().err
+    assert not (tmp_path / "deep").exists()
+    (tmp_path / "deep").mkdir()
+    sqlite3.connect(tmp_path / "deep" / "ledger.db").close()
+    assert main(command) == 1
+    assert "lnamespace ledger create-table" in capsys.readouterr().err
+
+
+def test_a_dry_run_of_reconcile_leaves_an_older_table_as_it_is(
+    run: Run, server: OutboxServer, tmp_path: Path
+) -> None:
+    """It gave it columns and views. It compares what the command itself would compare."""
+    server.lnamespaces = [lnamespace("a")]
+    (tmp_path / "deep").mkdir()
+    names = ("event_id", *CLUSTER_COLUMNS, "namespace", "lnamespace_uid", "operation")
+    columns = ", ".join(f"{name} text" for name in (*names, "valid_from", "recorded_at"))
+    with closing(sqlite3.connect(tmp_path / "deep" / "ledger.db")) as older:
+        older.execute(f"create table lnamespace_billing_events (generation int, {columns})")
+        before = older.execute("select sql from sqlite_master").fetchall()
+        shown = run("reconcile", "--dry-run")
+        assert older.execute("select sql from sqlite_master").fetchall() == before
+    assert "missing: team-a a/1/APPLY" in shown
+    assert "1 differences" in shown
 
 
 def test_replay_fills_a_new_table(run: Run, server: OutboxServer) -> None:

@@ -47,7 +47,8 @@ def reconcile(settings: Settings, arguments: argparse.Namespace) -> int:
 async def _repair(
     settings: Settings, request: reconciliation.ComparisonOptions, *, dry_run: bool
 ) -> int:
-    names, ledger = Names(settings.api_group_suffix), Ledger.of(settings)
+    names = Names(settings.api_group_suffix)
+    ledger = existing_ledger(settings) if dry_run else Ledger.of(settings)
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         with progress("comparing the ledger with the cluster"):
             place = await _place(client, settings)
@@ -101,7 +102,7 @@ async def _place(client: Client, settings: Settings) -> ClusterIdentity:
 
 def correct_event(settings: Settings, arguments: argparse.Namespace) -> int:
     """Correct an event by a further row."""
-    with closing(existing_ledger(settings)) as ledger:
+    with closing(existing_ledger(settings, read_only=arguments.dry_run)) as ledger:
         return correct.run(ledger, arguments)
 
 

@@ -10,8 +10,8 @@ from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.settings import Settings
 
 
-def existing_ledger(settings: Settings) -> Ledger:
-    """Return the ledger for reading; to connect to a file that does not exist would create it.
+def existing_ledger(settings: Settings, read_only: bool = True) -> Ledger:
+    """Return the ledger, for reading; to connect to a file that does not exist would create it.
 
     Raises
     ------
@@ -24,7 +24,7 @@ def existing_ledger(settings: Settings) -> Ledger:
             f"there is no {file}; it is made when the first record is published "
             "(lnamespace ledger publish), or by: lnamespace ledger create-table"
         )
-    return Ledger.of(settings)
+    return Ledger.of(settings, read_only)
 
 
 def make_folder(settings: Settings) -> None:

@@ -35,24 +35,34 @@ class Ledger:
     """The table and its views in one database.
 
     Every method raises a LedgerError if the database fails.
+
+    Parameters
+    ----------
+    manage
+        The table and its views are ours to make, extend and replace.
+    read_only
+        Do not do so: a command must change nothing. What it reads is as if it were done.
     """
 
-    def __init__(self, engine: sa.Engine, target: sa.Table, manage: bool = True) -> None:
+    def __init__(
+        self, engine: sa.Engine, target: sa.Table, manage: bool = True, read_only: bool = False
+    ) -> None:
         self.engine = engine
         self.table = target
         self.view_problem = ""
         """Why the views are not up to date; empty if they are. Rows are written all the same."""
         self._manage = manage
+        self._read_only = read_only
         self._columns: tuple[str, ...] = ()
         self._retracted: Mapping[str, Sequence[Row]] | None = None
         self._lock = Lock()
 
     @classmethod
-    def of(cls, settings: Settings) -> "Ledger":
+    def of(cls, settings: Settings, read_only: bool = False) -> "Ledger":
         """Return the ledger that the settings name; nothing is connected yet."""
         made = engines.create_engine(settings.ledger_url)
         target = events_table(settings.ledger_table, engines.default_schema(settings.ledger_url))
-        return cls(made, target, settings.ledger_manage != "Never")
+        return cls(made, target, settings.ledger_manage != "Never", read_only)
 
     def prepare(self) -> None:
         """Create or extend the table and update the views, once."""
@@ -61,6 +71,8 @@ class Ledger:
                 self._columns = self._prepared()
 
     def _prepared(self) -> tuple[str, ...]:
+        if self._manage and self._read_only:
+            return tuple(column.name for column in self.table.c)
         present = self._present()
         if self._manage:
             try:
@@ -81,7 +93,7 @@ class Ledger:
         return tuple(c.name for c in self.table.c if c.name in present)
 
     def _update_views(self) -> None:
-        if self._manage:
+        if self._manage and not self._read_only:
             self.view_problem = schema.replace_views(self.engine, self.table)
 
     def append(self, rows: Sequence[Row]) -> int:
@@ -170,15 +182,16 @@ class Ledger:
             )
         self._retracted = None  # Another publisher may have retracted one.
         self._update_views()  # Another publisher, of an older version, may have replaced them.
-        found = self.read(latest(self._whole(), place.columns(), place.api_group))
+        found = self.read(latest(self._readable(), place.columns(), place.api_group))
         kept = {*self._columns, "cluster_uid"}  # A column that the table lacks is not compared.
         return [{name: row[name] for name in row if name in kept} for row in found]
 
     def deletion_ids(self, uids: Sequence[str]) -> dict[str, str]:
         """Return the ids of the deletions that were not retracted, by LNamespace."""
         found: dict[str, str] = {}
+        source = self._readable()
         for start in range(0, len(uids), UIDS_PER_QUERY):
-            query = ends_of(self._whole(), uids[start : start + UIDS_PER_QUERY])
+            query = ends_of(source, uids[start : start + UIDS_PER_QUERY])
             found |= {row["lnamespace_uid"]: row["event_id"] for row in self.read(query)}
         return found
 
@@ -226,9 +239,6 @@ class Ledger:
     def _present(self) -> list[str]:
         with engines.transaction(self.engine) as connection:
             return schema.columns_of(connection, self.table)
-
-    def _whole(self) -> sa.FromClause:
-        return whole(self.table, self._columns)
 
     def _readable(self) -> sa.FromClause:
         """Return the table with all columns; an older version's lacks some."""
