@@ -5,14 +5,16 @@ import csv
 import io
 import json
 import logging
+import os
 import re
 import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -231,6 +233,65 @@ def test_reading_creates_no_database_file(
     assert "lnamespace ledger create-table" in error
     assert "Nothing is lost" in error
     assert not (tmp_path / "deep").exists()
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that everybody may read, in which there is none of pytest's own."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+        folder.chmod(0o755)
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """Be somebody whom the rights of files hold for: root may write all files."""
+    if os.geteuid():
+        yield
+        return
+    os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+@pytest.mark.parametrize("command", ["show", "intervals", "status"])
+def test_who_may_only_read_the_file_reads_it(
+    command: str, journal: str, public: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{public}/ledger.db"
+    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger.append([applied("u", 1, 0)])
+    ledger.close()
+    file = public / "ledger.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(f"PRAGMA journal_mode={journal}")
+    file.chmod(0o444)
+    public.chmod(0o555)
+    before = file.read_bytes()
+    main(["ledger", command, "--ledger-url", url])  # Imports what somebody else may not read.
+    with nobody():
+        assert main(["ledger", command, "--ledger-url", url, "--project-id", "project"]) == 0
+    assert "refuses" not in capsys.readouterr().err
+    assert file.read_bytes() == before
+    assert list(public.iterdir()) == [file]
+
+
+def test_who_may_only_read_the_file_reads_it_while_it_is_written(
+    public: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{public}/ledger.db"
+    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger.append([applied("u", 1, 0, cost_center="4711")])
+    words = ["ledger", "intervals", "--all-clusters", "--ledger-url", url]
+    with nobody():
+        assert main(words) == 0
+    ledger.close()
+    assert "4711" in capsys.readouterr().out
 
 
 def test_a_database_that_does_not_answer_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,11 @@
 """Connect to a database by its URL, with a time-out on every wait."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool, StaticPool
@@ -22,8 +24,13 @@ SILENCE_SECONDS = 60.0
 """After so long without an answer the watchdog cuts a connection."""
 
 
-def create_engine(url: str) -> sa.Engine:
+def create_engine(url: str, read_only: bool = False) -> sa.Engine:
     """Return the engine for a URL; nothing is connected yet.
+
+    Parameters
+    ----------
+    read_only
+        Nothing will be written. A file of sqlite need not be writable, then.
 
     Raises
     ------
@@ -35,7 +42,7 @@ def create_engine(url: str) -> sa.Engine:
     """
     parsed = parse(url)
     try:
-        return _maker(parsed)(parsed)
+        return _maker(parsed, read_only)(parsed)
     except (sa.exc.NoSuchModuleError, ImportError) as error:
         raise SettingsError(f"--ledger-url: {_no_driver(parsed, error)}") from None
     except (sa.exc.ArgumentError, ValueError) as error:
@@ -122,9 +129,9 @@ def stream(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[dict[st
             attend(True)
 
 
-def _maker(url: sa.URL) -> Callable[[sa.URL], sa.Engine]:
+def _maker(url: sa.URL, read_only: bool) -> Callable[[sa.URL], sa.Engine]:
     makers = {
-        "sqlite": _sqlite,
+        "sqlite": _sqlite_reader if read_only else _sqlite,
         "postgresql": _postgresql,
         "duckdb": _duckdb,
         "bigquery": _bigquery,
@@ -153,6 +160,28 @@ def _sqlite(url: sa.URL) -> sa.Engine:
     made = sa.create_engine(url, hide_parameters=True, connect_args={"timeout": CONNECT_SECONDS})
     sa.event.listen(made, "connect", _durable)
     return made
+
+
+def _sqlite_reader(url: sa.URL) -> sa.Engine:
+    """Return the engine for a file that is not written, not even its journal mode.
+
+    A file that we may not write is opened for reading by "rw" too. "ro" would leave the -wal and
+    -shm files that it makes, which the writer, another user, may not write.
+    """
+    if url.database in (None, "", ":memory:"):
+        return _sqlite(url)
+    # A reader of a journal in WAL mode makes files beside it. Where it cannot, and no writer has
+    # made them, nobody writes.
+    file = Path(url.database)
+    journals = [file.with_name(f"{file.name}{suffix}") for suffix in ("-wal", "-journal")]
+    is_still = not os.access(file.parent, os.W_OK) and not any(map(Path.exists, journals))
+    mode = {"immutable": "1"} if is_still else {"mode": "rw"}
+    name = f"file:{quote(str(file))}"
+    return sa.create_engine(
+        url.set(database=name).update_query_dict({**mode, "uri": "true"}),
+        hide_parameters=True,
+        connect_args={"timeout": CONNECT_SECONDS},
+    )
 
 
 def _durable(connection: Any, _: object) -> None:

@@ -60,7 +60,7 @@ class Ledger:
     @classmethod
     def of(cls, settings: Settings, read_only: bool = False) -> "Ledger":
         """Return the ledger that the settings name; nothing is connected yet."""
-        made = engines.create_engine(settings.ledger_url)
+        made = engines.create_engine(settings.ledger_url, read_only)
         target = events_table(settings.ledger_table, engines.default_schema(settings.ledger_url))
         return cls(made, target, settings.ledger_manage != "Never", read_only)
 
