@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from lnamespace.cli import main
+from lnamespace.ledger.database.corrections import history_of
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.settings import Settings
 
@@ -133,6 +134,36 @@ def test_a_correction_needs_a_person_and_a_reason(url: str, correct: Correct) ->
     code, said = correct("u/1/APPLY", "--cost-center", "9")
     assert (code, "--reason" in said) == (1, True)
     assert known(url) == BEFORE
+
+
+@pytest.mark.parametrize(
+    ("event", "mine", "theirs"),
+    [
+        ("u/1/APPLY", ("--cost-center", "8"), ("--cost-center", "9")),
+        ("u/DELETE", ("--at", "2026-03-08T00:00:00Z"), ("--at", "2026-03-07T00:00:00Z")),
+    ],
+)
+def test_of_two_at_once_the_second_is_told(
+    url: str,
+    correct: Correct,
+    monkeypatch: pytest.MonkeyPatch,
+    event: str,
+    mine: tuple[str, ...],
+    theirs: tuple[str, ...],
+) -> None:
+    """It saw its own correction under `after`, and exit code 0."""
+
+    def first(ledger: Ledger, asked: str) -> list[dict[str, Any]]:
+        found = history_of(ledger, asked)
+        monkeypatch.undo()
+        assert correct(event, *theirs, *WHO)[0] == 0
+        return found
+
+    monkeypatch.setattr("lnamespace.ledger.commands.correct.history_of", first)
+    code, said = correct(event, *mine, *WHO)
+    assert (code, f"{event} was corrected meanwhile" in said) == (1, True), said
+    assert correct(event, *mine, *WHO)[0] == 1
+    assert known(url)[:2] in ([("9", 0, 4), ("2", 4, 8)], [("1", 0, 4), ("2", 4, 6)])
 
 
 @pytest.fixture

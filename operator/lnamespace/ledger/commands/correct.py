@@ -48,8 +48,12 @@ def run(ledger: Ledger, arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         print("nothing was written")
         return 0
-    added = ledger.append(made)
-    print(f"{added} rows added, {len(made) - added} were there")
+    if ledger.append(made) < len(made):
+        raise SettingsError(
+            f"{arguments.event} was corrected meanwhile, and what was shown is not so: "
+            "lnamespace ledger show has who did so, and the id to correct now"
+        )
+    print(f"{len(made)} rows added")
     return 0
 
 
