@@ -20,7 +20,7 @@ def run(name: str, settings: Settings, arguments: argparse.Namespace) -> int:
     Raises
     ------
     LNamespaceError
-        The command failed. Of a failure of the database the message says that nothing is lost.
+        The command failed. Of a failure of the database the message says what is in it now.
     """
     try:
         return _COMMANDS[name](settings, arguments)
@@ -33,11 +33,22 @@ def run(name: str, settings: Settings, arguments: argparse.Namespace) -> int:
     except LedgerError as error:
         silent = isinstance(error, LedgerUnavailable)
         what = "does not answer" if silent else "refuses"
-        raise type(error)(
-            f"the ledger's database {what}: {visible(str(error))}\n"
-            "Nothing is lost: records wait in the outbox (kubectl get billingrecords)."
-        ) from error
+        text = f"the ledger's database {what}: {visible(str(error))}"
+        raise type(error)("\n".join(filter(None, (text, _AFTER_FAILURE.get(name))))) from error
 
+
+_IN_OUTBOX = "Nothing is lost: records wait in the outbox (kubectl get billingrecords)."
+_AFTER_FAILURE = {
+    "publish": _IN_OUTBOX,
+    "reconcile": _IN_OUTBOX,
+    "create-table": _IN_OUTBOX,
+    "replay": "What it has written stays: run it again, for it writes nothing twice.",
+    "correct": "Nothing was written.",
+}
+"""What is so after a failure of the database, by the command; nothing new after one that reads.
+
+Rows of a replay or a correction are in no outbox.
+"""
 
 _COMMANDS: dict[str, Callable[[Settings, argparse.Namespace], int]] = {
     "publish": maintenance.publish,
