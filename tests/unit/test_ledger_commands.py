@@ -181,14 +181,21 @@ def test_text_is_printed_exactly(text: str, run: Run, fill: Callable[..., None])
 
 def restored(cell: str) -> str:
     """What the documentation says to do to a cell."""
-    return cell[1:] if re.match("'+[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]", cell) else cell
+    first = "^'(?='*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])"
+    return re.sub(f"{first}|(?<=[;\t\r\n])'(?='*[=+\\-@\uff1d\uff0b\uff0d\uff20])", "", cell)
 
 
-@given(st.text(alphabet="'=+-@\t\r\na＝", max_size=6) | st.text())  # noqa: RUF001 - as meant
+@given(st.text(alphabet="'=+-@\t\r\n;a＝", max_size=6) | st.text())  # noqa: RUF001 - as meant
 @example("=cmd|' /C calc'!A0")
 @example("'=1")
+@example("47;=1+1;")
+@example("\t=1\t\t'=1")
+@example("47\n=1+1")
 def test_no_spreadsheet_runs_a_cell_and_nothing_is_lost(text: str) -> None:
+    """Whatever it takes for the end of a cell: a comma, a semicolon, a tab or a line end."""
     assert not re.match("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]", harmless(text))
+    for part in re.split("[;\t\r\n]", harmless(text)):
+        assert not re.match("[=+\\-@\uff1d\uff0b\uff0d\uff20]", part)
     assert restored(harmless(text)) == text
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.ledger.commands import output
-from lnamespace.plugins.views.ledger import FORMULA, as_json, harmless, payments, table, write_csv
+from lnamespace.plugins.views.ledger import as_json, harmless, payments, table, write_csv
 
 PRESENT = {
     "costCenter": "2",
@@ -130,15 +130,16 @@ def read_back(text: str, capsys: pytest.CaptureFixture[str], *, exact: bool) -> 
 
 
 @pytest.mark.parametrize(
-    "text", ["=1+1", "'=1", "\t=1", "a,b", 'a"b', "a\nb", "ünï", "'; DROP TABLE x", "-1", "'a"]
+    "text",
+    ["=1+1", "'=1", "\t=1", "a,b", 'a"b', "a\nb", "ünï", "'; DROP TABLE x", "-1", "'a", "a;=1"],
 )
 def test_a_csv_reader_reads_what_was_written(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert read_back(text, capsys, exact=True) == text
     safe = read_back(text, capsys, exact=False)
-    assert safe.removeprefix("'") == text if FORMULA.match(text) else safe == text
+    assert safe == output.harmless(text)
     assert not safe.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
 
 
-@given(st.text())
+@given(st.text(alphabet="'=-\t\n;a", max_size=6) | st.text())
 def test_a_cell_is_made_harmless_as_the_ledgers_own_command_does(text: str) -> None:
     assert harmless(text) == output.harmless(text)

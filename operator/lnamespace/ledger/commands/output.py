@@ -26,11 +26,16 @@ from lnamespace.ledger.publisher.comparison import labels_of
 
 PATIENCE_SECONDS = 2.0
 
-# What Excel, LibreOffice and Google Sheets take for the beginning of a formula (OWASP, CSV
-# injection), in full width too; and what has been made harmless before.
-_FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")  # noqa: RUF001 - these are the ones meant
+# Before what Excel, LibreOffice and Google Sheets take for the beginning of a formula (OWASP, CSV
+# injection), in full width too; and before what has been made harmless before. Within a cell, too,
+# after what ends one in another language's CSV: a quote in the middle of a cell protects nothing.
+_FORMULA = re.compile(
+    "^(?='*[=+\\-@\t\r\n＝＋－＠])"  # noqa: RUF001 - these are the ones meant
+    "|(?<=[;\t\r\n])(?='*[=+\\-@＝＋－＠])"  # noqa: RUF001 - as above
+)
 _SUSPECT = frozenset("'=+-@\t\r\n＝＋－＠")  # noqa: RUF001 - as above
 """The first characters of those: of millions of cells, few need the regular expression."""
+_SEPARATORS = frozenset(";\t\r\n")
 
 _CENT = Decimal("0.01")
 _CELL_WIDTH = 48
@@ -56,10 +61,13 @@ def write(rows: Iterable[Row], columns: Sequence[str], form: str, exact: bool = 
 def harmless(text: str) -> str:
     """Return a cell that no spreadsheet runs: a formula gets an apostrophe before it.
 
-    Nothing is lost: to undo it, remove one apostrophe from each cell that begins with apostrophes
-    and then one of ``= + - @``, tab or line end.
+    Also where a semicolon, a tab or a line end comes before it. Nothing is lost: to undo it, remove
+    one apostrophe wherever the beginning of the cell, or one of these, is followed by apostrophes
+    and then one of ``= + - @`` (at the beginning of the cell, tab or line end too).
     """
-    return f"'{text}" if text[:1] in _SUSPECT and _FORMULA.match(text) else text
+    if text[:1] in _SUSPECT or not _SEPARATORS.isdisjoint(text):
+        return _FORMULA.sub("'", text)
+    return text
 
 
 def visible(text: str) -> str:

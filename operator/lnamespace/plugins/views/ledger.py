@@ -98,8 +98,12 @@ SOURCES = {
     "Ambiguous": "by default, several entries fit",
     "Reconcile": "found by comparing",
 }
-# What spreadsheets take for a formula, in full width too; and what was made harmless before.
-FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+# Before what spreadsheets take for a formula, in full width too, and what was made harmless before:
+# at the beginning of a cell, and after what ends one in another language's CSV.
+FORMULA = re.compile(
+    "^(?='*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])"
+    "|(?<=[;\t\r\n])(?='*[=+\\-@\uff1d\uff0b\uff0d\uff20])"
+)
 TEXTS = {
     "cost_center": "costCenter",
     "owner": "owner",
@@ -237,8 +241,8 @@ def cells(name: str, row: Payment) -> list[str]:
 
 
 def harmless(text: str) -> str:
-    """Return a cell that no spreadsheet runs: what begins as a formula gets an apostrophe.
+    """Return a cell that no spreadsheet runs: what it takes for a formula gets an apostrophe.
 
-    As `lnamespace ledger` does it; whoever takes one apostrophe away again has the text as it was.
+    As `lnamespace ledger` does it; whoever takes each away again has the text as it was.
     """
-    return f"'{text}" if FORMULA.match(text) else text
+    return FORMULA.sub("'", text)
