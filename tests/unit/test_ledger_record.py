@@ -153,14 +153,15 @@ def test_a_deletion_takes_effect_when_it_was_seen() -> None:
     assert as_deleted(pending_deletion(going, NOW), asked).valid_from == NOW
 
 
-def test_no_deletion_takes_effect_before_the_last_change() -> None:
-    """A deletion's time has no fractions, and the webhook's clock is another one."""
-    changed = NOW.replace(microsecond=900_000)
-    lns = lnamespace(provenance=msgspec.structs.replace(origin(1), effective_at=changed))
-    asked = changed.replace(microsecond=0)
-    going = LNamespace(msgspec.structs.replace(lns.metadata, deletion_timestamp=asked), lns.spec)
-    assert deletion(going, changed).valid_from == changed
-    assert deletion(lns, asked).valid_from == changed
+def test_no_deletion_takes_effect_before_the_last_change_as_it_is_recorded() -> None:
+    """Not as the webhook says: one whose clock was hours ahead had the end in the future."""
+    made = Metadata("team-a", UID, generation=1, creation_timestamp=f"{NOW:%Y-%m-%dT%H:%M:%SZ}")
+    created = NOW.replace(microsecond=0)
+    ahead = msgspec.structs.replace(origin(1), effective_at=NOW + timedelta(hours=3))
+    lns = msgspec.structs.replace(lnamespace(provenance=ahead), metadata=made)
+    for now, ended in ((LATER, LATER), (NOW, NOW), (NOW - timedelta(seconds=5), created)):
+        (record,) = pending_records(lns, now)
+        assert record.valid_from <= deletion(lns, now).valid_from == ended
 
 
 @given(lnamespaces())

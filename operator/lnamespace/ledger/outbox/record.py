@@ -205,18 +205,16 @@ def deletion(lns: LNamespace, now: datetime) -> BillingRecord:
         The LNamespace as it was last seen.
     now
         When they were seen to be gone. Not when the deletion was asked for: a Namespace that a
-        finalizer holds still costs. The record takes effect then, but not before the last change,
-        for clocks differ.
+        finalizer holds still costs. The record takes effect then, but not before the last change
+        as it is recorded, for clocks differ.
     """
-    ended, origin = now, lns.spec.billing.provenance
-    if isinstance(origin, Provenance):
-        ended = max(ended, origin.effective_at)
+    last = _apply_record(lns, lns.spec.billing, now)
     return msgspec.structs.replace(
-        _apply_record(lns, lns.spec.billing, now),
+        last,
         event_id=deletion_id(lns.uid),
         operation=BillingOperation.DELETE,
         generation=lns.metadata.generation,
-        valid_from=ended.astimezone(UTC),
+        valid_from=max(last.valid_from, now.astimezone(UTC)),
         changed_by="",  # Only the audit log knows who deleted it.
     )
 
