@@ -372,6 +372,27 @@ def test_the_check_prints_who_would_pay(
     assert "\x1b" not in printed
 
 
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [
+        ("1200-red@x", ""),
+        (" 12-red@x", 'refused: costCenter " 12": must have no'),
+        ("\uff11\uff12-red@x", "must be written in ordinary letters and digits"),
+        ("shared-red@x", 'refused: costCenter "shared": '),
+        ("12-red @x", 'refused: team "red ": must have no'),
+    ],
+)
+def test_the_check_refuses_what_the_api_refuses(
+    written: str, group: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a pattern takes from the name of a group is in no file that could be checked."""
+    pattern = "(?P<costCenter>.*)-(?P<team>.*)@x"
+    Path(written).write_text(f"entries: [{{groupPattern: '{pattern}'}}]")
+    code = main(["payers", "check", written, "--user", "bob", "--group", group])
+    printed = capsys.readouterr().out
+    assert (code, said in printed, "billing:" in printed) == (bool(said), True, not said)
+
+
 def test_the_check_of_a_wrong_file_says_so_on_one_line(
     written: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

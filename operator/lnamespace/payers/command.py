@@ -7,6 +7,7 @@ from pathlib import Path
 from lnamespace.errors import PayersError
 from lnamespace.model.lnamespace import BILLING_TEXTS, Charge
 from lnamespace.model.names import Names
+from lnamespace.model.rules import cost_center_problem, text_problem
 from lnamespace.payers.entries import Claim, Payers, Requester, requester_of
 from lnamespace.payers.parsing import BYTES_MAX, decode
 from lnamespace.payers.refusals import quoted
@@ -35,9 +36,24 @@ def check(settings: Settings, arguments: argparse.Namespace) -> int:
         return 0
     names = Names(settings.api_group_suffix, settings.sudoers_group_format)
     who = requester_of(arguments.user, arguments.group, names)
-    found = resolve(payers, who, Charge(cost_center=arguments.cost_center))
+    found = _checked(resolve(payers, who, Charge(cost_center=arguments.cost_center)))
     print("\n".join(_report(payers, who, frozenset(arguments.group) - who.groups, found)))
     return 1 if isinstance(found, BillingRefusal) else 0
+
+
+def _checked(found: Resolution | BillingRefusal) -> Resolution | BillingRefusal:
+    """Return the refusal of a charge that the API would refuse.
+
+    A pattern takes what it likes from the name of a group; the webhook checks it at the end.
+    """
+    if isinstance(found, BillingRefusal):
+        return found
+    for key, name in BILLING_TEXTS.items():
+        text = getattr(found.charge, name)
+        check = cost_center_problem if name == "cost_center" else text_problem
+        if problem := check(text):
+            return BillingRefusal(f"{key} {quoted(text)}: {problem}")
+    return found
 
 
 def _read(path: str) -> bytes:
