@@ -26,7 +26,7 @@ from lnamespace.cli import main
 from lnamespace.ledger.commands.output import harmless, visible, write
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import ClusterIdentity, to_row
-from lnamespace.ledger.database.table import CLUSTER_COLUMNS
+from lnamespace.ledger.database.table import CLUSTER_COLUMNS, COLUMNS
 from lnamespace.ledger.outbox.record import BillingRecord
 from lnamespace.model.lnamespace import Billing, BillingSource, Provenance, Spec, Status
 from lnamespace.settings import Settings
@@ -230,6 +230,33 @@ def test_create_table_prints_its_sql_in_a_dry_run(run: Run, tmp_path: Path) -> N
     assert "CREATE TABLE lnamespace_billing_events" in shown
     assert "CREATE VIEW lnamespace_billing_events_intervals" in shown
     assert not (tmp_path / "deep").exists()
+
+
+def test_create_table_prints_what_an_older_table_lacks_in_a_dry_run(
+    run: Run, tmp_path: Path
+) -> None:
+    """It printed a CREATE TABLE, which fails where there is one."""
+    (tmp_path / "deep").mkdir()
+    with closing(sqlite3.connect(tmp_path / "deep" / "ledger.db")) as older:
+        columns = ", ".join(f"{name} text" for name in COLUMNS if name not in ("team", "reason"))
+        older.execute(f"create table lnamespace_billing_events ({columns})")
+        shown = run("create-table", "--dry-run")
+        assert "CREATE TABLE" not in shown
+        assert shown.count("ALTER TABLE") == 2
+        older.executescript(shown)
+        older.executescript(run("create-table", "--dry-run"))
+    assert "ALTER TABLE" not in run("create-table", "--dry-run")
+    assert json.loads(run("intervals", "-o", "json")) == []
+
+
+def test_create_table_prints_its_sql_where_the_database_cannot_be_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    url = "postgresql://127.0.0.1:1/d"
+    assert main(["ledger", "create-table", "--dry-run", "--ledger-url", url]) == 0
+    captured = capsys.readouterr()
+    assert "CREATE TABLE lnamespace_billing_events" in captured.out
+    assert "note: this is for a new table" in captured.err
 
 
 def test_reading_creates_no_database_file(

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from lnamespace.errors import LedgerError
 from lnamespace.kube.client import Client
 from lnamespace.kube.connection import Access, connect
 from lnamespace.ledger.commands import correct
@@ -109,7 +110,7 @@ def correct_event(settings: Settings, arguments: argparse.Namespace) -> int:
 def create_table(settings: Settings, arguments: argparse.Namespace) -> int:
     """Create or extend the table and its views, or print the SQL."""
     if arguments.dry_run:
-        print(Ledger.of(settings).definition())
+        print(Ledger.of(settings).definition(*_present_columns(settings)))
         return 0
     make_folder(settings)
     ledger = Ledger.of(settings)
@@ -117,3 +118,13 @@ def create_table(settings: Settings, arguments: argparse.Namespace) -> int:
         Ledger(ledger.engine, ledger.table, manage=True).prepare()
     print(f"{ledger.table.fullname} is there, and {ledger.view} for readers")
     return 0
+
+
+def _present_columns(settings: Settings) -> tuple[list[str], list[str]]:
+    """Return the columns of table and view; none, with a note, where nobody answers."""
+    try:
+        with closing(existing_ledger(settings)) as ledger:
+            return ledger.present_columns()
+    except LedgerError as error:
+        print(f"note: this is for a new table: {visible(str(error))}", file=sys.stderr)
+        return [], []

@@ -1,7 +1,7 @@
 """Append rows to the ledger, each once, and read them. Every call may block."""
 
 import logging
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -228,9 +228,15 @@ class Ledger:
         """The name of the readers' view of intervals."""
         return self.table.fullname + VIEW_SUFFIX
 
-    def definition(self) -> str:
-        """Return the SQL that creates table and views, for people who manage them elsewhere."""
-        return schema.definition(self.engine.dialect, self.table)
+    def definition(self, present: Collection[str] = (), known: Collection[str] = ()) -> str:
+        """Return the SQL that creates table and views, or adds what those that are there lack."""
+        return schema.definition(self.engine.dialect, self.table, present, known)
+
+    def present_columns(self) -> tuple[list[str], list[str]]:
+        """Return the columns of the table and of the readers' view; none of what is not there."""
+        with engines.transaction(self.engine) as connection:
+            view = schema.view_of(self.table)
+            return schema.columns_of(connection, self.table), schema.columns_of(connection, view)
 
     def close(self) -> None:
         """Close all connections."""

@@ -119,16 +119,38 @@ def _are_outdated(connection: sa.Connection, target: sa.Table) -> bool:
     return any(column.name not in there for column in view.c)
 
 
-def definition(dialect: sa.Dialect, target: sa.Table) -> str:
-    """Return the SQL that creates table and views, for people who manage them elsewhere."""
+def definition(
+    dialect: sa.Dialect,
+    target: sa.Table,
+    present: Collection[str] = (),
+    known: Collection[str] = (),
+) -> str:
+    """Return the SQL that creates table and views, for people who manage them elsewhere.
+
+    Parameters
+    ----------
+    present, known
+        The columns of the table that is there and of the view of intervals; of a table, only what
+        it lacks is added.
+
+    Raises
+    ------
+    LedgerMisconfigured
+        The view has columns that are not ours.
+    """
     lay_out(dialect, target)
-    views = (_view(dialect, target, []), _version_statement(target))
-    made = (
-        CreateTable(target),
+    views = (_view(dialect, target, known), _version_statement(target))
+    rest = (
+        *([] if present else [CreateTable(target)]),
         *(one for view in views for one in _in_place(dialect, view)),
         *_comments(dialect, target),
     )
-    return "\n".join(f"{str(part.compile(dialect=dialect)).strip()};" for part in made)
+    lacking = [column for column in target.c if present and column.name not in present]
+    statements = (
+        *(_addition(dialect, column) for column in lacking),
+        *(str(part.compile(dialect=dialect)).strip() for part in rest),
+    )
+    return "\n".join(f"{statement};" for statement in statements)
 
 
 def _replace_views(connection: sa.Connection, target: sa.Table) -> None:
@@ -199,9 +221,12 @@ def _in_place(dialect: sa.Dialect, view: CreateView) -> Iterator[ExecutableDDLEl
 
 
 def _extend(connection: sa.Connection, column: sa.Column[Any]) -> None:
-    dialect = connection.dialect
+    connection.exec_driver_sql(_addition(connection.dialect, column))
+    log.info("column added to the table", extra={"column": column.name})
+
+
+def _addition(dialect: sa.Dialect, column: sa.Column[Any]) -> str:
+    """Return the ALTER TABLE, for which SQLAlchemy has no construct; the dialect quotes names."""
     name = dialect.identifier_preparer.format_table(column.table)
     definition = CreateColumn(sa.Column(column.name, column.type)).compile(dialect=dialect)
-    # SQLAlchemy has no construct for ALTER TABLE; the dialect quotes both parts.
-    connection.exec_driver_sql(f"ALTER TABLE {name} ADD COLUMN {definition}")
-    log.info("column added to the table", extra={"column": column.name})
+    return f"ALTER TABLE {name} ADD COLUMN {definition}"
