@@ -28,7 +28,14 @@ from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import ClusterIdentity, to_row
 from lnamespace.ledger.database.table import CLUSTER_COLUMNS, COLUMNS
 from lnamespace.ledger.outbox.record import BillingRecord
-from lnamespace.model.lnamespace import Billing, BillingSource, Provenance, Spec, Status
+from lnamespace.model.lnamespace import (
+    Billing,
+    BillingSource,
+    LNamespace,
+    Provenance,
+    Spec,
+    Status,
+)
 from lnamespace.settings import Settings
 
 from tests.unit.support.ledger_contract import NASTY, applied, day, ended
@@ -388,6 +395,22 @@ def test_reconcile_prints_the_differences_and_creates_the_records(
     assert "2 records put into the outbox" in run("reconcile")
     assert set(server.records) == {"a.1.apply", "gone.delete"}
     assert "0 records put into the outbox" in run("reconcile")
+
+
+def test_a_change_that_no_webhook_saw_is_found_after_a_correction_by_hand(
+    run: Run, fill: Callable[..., None], server: OutboxServer
+) -> None:
+    """The correction differs from the cluster for good: nothing was compared any more."""
+    first = lnamespace("a")
+    fill(applied("a", 1, 1, cost_center="1") | {"cluster_uid": "this-cluster"})
+    run("correct", "a/1/APPLY", "--cost-center", "8", "--reason", "r", "--by", "b")
+    run("correct", "a/1/APPLY/RETRACT", "--cost-center", "9", "--reason", "r", "--by", "b")
+    later = msgspec.structs.replace(first.metadata, generation=3)
+    server.lnamespaces = [msgspec.structs.replace(first, metadata=later)]
+    assert "0 differences" in run("reconcile", "--dry-run")
+    changed = msgspec.structs.replace(first.spec.billing, cost_center="2")
+    server.lnamespaces = [LNamespace(later, Spec(billing=changed), first.status)]
+    assert "changed: team-a a/3/APPLY" in run("reconcile", "--dry-run")
 
 
 def test_a_dry_run_of_reconcile_makes_no_table(

@@ -195,6 +195,14 @@ class Ledger:
             found |= {row["lnamespace_uid"]: row["event_id"] for row in self.read(query)}
         return found
 
+    def rows_of(self, uids: Sequence[str]) -> list[Row]:
+        """Return all rows of LNamespaces."""
+        if not uids:
+            return []
+        source, parts = self._readable(), range(0, len(uids), UIDS_PER_QUERY)
+        wanted = (source.c.lnamespace_uid.in_(uids[i : i + UIDS_PER_QUERY]) for i in parts)
+        return [row for one in wanted for row in self.read(sa.select(source).where(one))]
+
     def intervals(self) -> sa.Select[Any]:
         """Return the query for who paid from when to when.
 

@@ -26,6 +26,7 @@ from lnamespace.ledger.outbox.record import (
 from lnamespace.model.lnamespace import BILLING_TEXTS, LNamespace
 
 _NOTHING: Mapping[str, str] = {}
+_UNCORRECTED: Mapping[str, Row] = {}
 
 COMPARED_COLUMNS = (*BILLING_TEXTS.values(), "labels")
 """The columns in which the ledger must agree with the cluster."""
@@ -116,7 +117,11 @@ class ClusterState:
 
 
 def find_differences(
-    rows: Iterable[Row], cluster: ClusterState, now: datetime, ended: Mapping[str, str] = _NOTHING
+    rows: Iterable[Row],
+    cluster: ClusterState,
+    now: datetime,
+    ended: Mapping[str, str] = _NOTHING,
+    uncorrected: Mapping[str, Row] = _UNCORRECTED,
 ) -> Differences:
     """Compare this cluster's open rows with its LNamespaces.
 
@@ -127,6 +132,8 @@ def find_differences(
         no later list is gone. If it has an ENDING, :mod:`~.pending_deletions` completes it.
     ended
         The ids of the deletions in the ledger of LNamespaces that exist, by UID.
+    uncorrected
+        What rows said that were corrected by hand, by UID; see :func:`before_corrections`.
     """
     known = {row["lnamespace_uid"]: row for row in rows}
     missing: list[BillingRecord] = []
@@ -136,7 +143,7 @@ def find_differences(
         at = row["generation"] if row else 0  # What was before the row is in the ledger.
         events = () if lns.uid in ended else recorded_since(lns, at, now)
         missing += events
-        if row is not None and not events and _differs(lns, row, now):
+        if row is not None and not events and _differs(lns, uncorrected.get(lns.uid, row), now):
             changed.append(unseen_change(lns, now))
     gone = (
         _deletion_of(row, now)
@@ -149,6 +156,34 @@ def find_differences(
     return Differences(
         tuple(missing), tuple(changed), tuple(gone), tuple(reopened), open=len(known)
     )
+
+
+def is_corrected(row: Mapping[str, Any]) -> bool:
+    """Return whether somebody corrected a row by hand."""
+    return bool(row.get("billing_source") == CORRECTION)
+
+
+def before_corrections(rows: Iterable[Row], history: Iterable[Row]) -> dict[str, Row]:
+    """Return what rows said before they were corrected by hand, by the UID of the LNamespace.
+
+    A correction differs from the cluster and holds until the next change. What it corrected is what
+    the cluster said: where it says something else now, that is a change.
+
+    Parameters
+    ----------
+    history
+        All rows of the LNamespaces that have such a row.
+    """
+    known = {row["event_id"]: row for row in history}
+    found: dict[str, Row] = {}
+    for row in rows:
+        first: Row | None = row
+        while first is not None and is_corrected(first):
+            # Each once: others may write rows too, and have them correct each other.
+            first = known.pop(first.get("corrects"), None)
+        if first is not None and first is not row:
+            found[row["lnamespace_uid"]] = {name: first[name] for name in row}
+    return found
 
 
 def withhold_excess(found: Differences) -> Differences:
@@ -191,9 +226,9 @@ def rows_of_cluster(
 def _differs(lns: LNamespace, row: Mapping[str, Any], now: datetime) -> bool:
     """Return whether the billing was changed and no webhook saw it.
 
-    A row that was corrected by hand differs from the cluster, and holds until the next change.
+    Of a row that was corrected by hand, and whose original nobody knows, nothing can be said.
     """
-    if row.get("billing_source") == CORRECTION:
+    if is_corrected(row):
         return False
     if row["generation"] < newest_generation(lns) or row["generation"] >= lns.metadata.generation:
         return False

@@ -25,7 +25,9 @@ from lnamespace.ledger.outbox.tenant_charge import charged_lnamespaces
 from lnamespace.ledger.publisher.comparison import (
     ClusterState,
     Differences,
+    before_corrections,
     find_differences,
+    is_corrected,
     rows_of_cluster,
     withhold_excess,
 )
@@ -147,8 +149,10 @@ async def compare_with_cluster(
     listed = await list_cluster(client, names)
     mine, strangers = rows_of_cluster(rows, place.cluster_uid, listed.uids, request.former)
     ended = await _wrongly_ended(client, names, ledger, mine, listed)
-    now = datetime.now(UTC)
-    found = await asyncio.to_thread(find_differences, mine, listed, now, ended)
+    corrected = [row for row in mine if is_corrected(row)]
+    history = await asyncio.to_thread(ledger.rows_of, [r["lnamespace_uid"] for r in corrected])
+    first, now = before_corrections(corrected, history), datetime.now(UTC)
+    found = await asyncio.to_thread(find_differences, mine, listed, now, ended, first)
     found = replace(found, strangers=strangers)
     found = found if request.end_all else withhold_excess(found)
     return replace(found, gone=await _pending_if_namespace_remains(client, found.gone))
