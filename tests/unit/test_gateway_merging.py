@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lnamespace.errors import Forbidden, Unreachable
-from lnamespace.gateway.fairness.shares import Share
+from lnamespace.gateway.fairness.shares import Share, Shares
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.lists.pages import merge_pages, read_page
@@ -486,6 +487,25 @@ async def test_a_failure_ends_a_watch_before_what_is_still_to_be_told() -> None:
     with pytest.raises(Refused, match="the rights have ended"):
         await take(watch.lines(), 1)
     watch.close()
+
+
+async def test_an_event_counts_until_the_client_has_taken_it() -> None:
+    """What was queued or being sent counted for nobody: watches that nobody read held 1 GB."""
+    streams, shares = Streams(), Shares()
+    with shares.of("ann", bool) as share:
+        watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog(), share)
+        watch.begin(["a"])
+        lines = watch.lines()
+        for version in (9, 10):
+            streams.tell("a", event("ADDED", version, long="x" * 400_000))
+        await take(lines, 1)
+        await asyncio.sleep(0.01)
+        assert shares.held("ann") > 500_000
+        await take(lines, 1)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(anext(lines), 0.01)
+        assert share.size == 0
+        watch.close()
 
 
 async def test_a_lost_place_ends_the_whole() -> None:

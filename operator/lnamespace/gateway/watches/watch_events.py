@@ -22,12 +22,19 @@ _END = INITIAL_EVENTS_END.encode()
 
 @dataclass(frozen=True)
 class QueuedEvent:
-    """An event of a namespace, or the ``error`` that ends the watch; with neither, a wake-up."""
+    """An event of a namespace, or the ``error`` that ends the watch; with neither, a wake-up.
+
+    Parameters
+    ----------
+    held
+        The bytes of it that the watch's share counts until the client has it.
+    """
 
     namespace: str
     line: bytes = b""
     error: Exception | None = None
     last: bool = False
+    held: int = 0
 
 
 class WaitingEvents(asyncio.Queue[QueuedEvent]):
