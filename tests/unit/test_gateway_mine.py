@@ -312,8 +312,10 @@ class Asked:
         self.answers.append((status, body))
 
 
-def refused_call(world: World, exchange: Asked, platform: type = Upstream403) -> MineCall:
-    request, upstream = asked("/api/v1/pods"), cast(Any, platform())
+def refused_call(
+    world: World, exchange: Asked, platform: type = Upstream403, target: str = "/api/v1/pods"
+) -> MineCall:
+    request, upstream = asked(target), cast(Any, platform())
     assert request is not None
     caller = MineCaller("ann", BOTH, (("authorization", "Bearer t"),))
     both = Platform(upstream, upstream)
@@ -341,6 +343,33 @@ async def test_a_list_of_several_namespaces_warns_once_of_what_the_api_server_wa
     await MineLister(TokenSealer([b"k" * 32])).answer(call)
     told = [("Content-Type", "application/json"), ("warning", '299 - "deprecated"')]
     assert exchange.headers == told
+
+
+class UpstreamRefusesMost(UpstreamWarns):
+    """An API server that lets nobody list in namespaces other than ``b``."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def send(self, method: str, target: str, *_: Any, **__: Any) -> Any:
+        del method
+        self.asked.append(target)
+        return self if "/namespaces/b/" in target else Upstream403()
+
+
+@pytest.mark.parametrize("query", ["", "?limit=5"])
+async def test_namespaces_where_one_may_not_list_are_left_out_and_each_is_asked_once(
+    query: str,
+) -> None:
+    """Each refusal began the list anew: 200 refusals cost 20,000 requests."""
+    world, exchange = World(), Asked()
+    for name in "abcdef":
+        world.bind(name, 20, ANN)
+    call = refused_call(world, exchange, UpstreamRefusesMost, f"/api/v1/pods{query}")
+    await MineLister(TokenSealer([b"k" * 32])).answer(call)
+    ((status, body),) = exchange.answers
+    assert (status, msgspec.json.decode(body)["metadata"]["resourceVersion"]) == (200, "77")
+    assert len(cast(Any, call.platform.as_caller).asked) == 6
 
 
 async def test_a_list_that_is_refused_in_all_namespaces_is_refused() -> None:

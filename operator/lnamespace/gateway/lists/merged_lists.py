@@ -41,11 +41,11 @@ class PageRequest:
         return (*exact, *limit, ("continue", ""))
 
 
-Fetch = Callable[[PageRequest], Awaitable[bytes]]
-"""Return one list as JSON; an exception ends the merged list."""
+Fetch = Callable[[PageRequest], Awaitable[bytes | None]]
+"""Return one list as JSON; None leaves its namespace out; an exception ends the merged list."""
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+def first_failure(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """Return the first failure of a group; the client is answered one."""
     found: BaseException = group
     while isinstance(found, BaseExceptionGroup):
@@ -53,25 +53,36 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return found
 
 
-async def list_all(fetch: Fetch, namespaces: Sequence[str], share: Share) -> bytes:
-    """List all namespaces at the version of the first one's list; raise what ``fetch`` raises."""
-    first = read_page(await fetch(PageRequest(namespaces[0])))
-    turns = asyncio.Semaphore(_AT_A_TIME)
+async def _read_part(fetch: Fetch, request: PageRequest) -> ListedPart | None:
+    body = await fetch(request)
+    return None if body is None else read_page(body)
 
-    async def one(namespace: str) -> ListedPart:
+
+async def list_all(fetch: Fetch, namespaces: Sequence[str], share: Share) -> bytes:
+    """List all namespaces at the version of the first one's list; empty if all are left out.
+
+    Whatever ``fetch`` raises is raised.
+    """
+    rest = iter(namespaces)
+    first: ListedPart | None = None
+    while first is None and (namespace := next(rest, None)) is not None:
+        first = await _read_part(fetch, PageRequest(namespace))
+    if first is None:
+        return b""
+    version, turns = first.metadata.resource_version, asyncio.Semaphore(_AT_A_TIME)
+
+    async def one(namespace: str) -> ListedPart | None:
         async with turns:
-            request = PageRequest(namespace, first.metadata.resource_version)
-            return read_page(await fetch(request))
+            return await _read_part(fetch, PageRequest(namespace, version))
 
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(share.metered(one(namespace))) for namespace in namespaces[1:]
-            ]
+            tasks = [group.create_task(share.metered(one(each))) for each in rest]
     except BaseExceptionGroup as failed:
         # Callers handle failures of the API server, and no groups of them.
-        raise _first(failed) from None
-    return merge_pages([first, *(task.result() for task in tasks)])
+        raise first_failure(failed) from None
+    found = [first, *(task.result() for task in tasks)]
+    return merge_pages([each for each in found if each is not None])
 
 
 async def list_page(
@@ -94,7 +105,10 @@ async def list_page(
     for index, namespace in enumerate(remaining):
         # A token of the API server has its version in itself and takes no other.
         exact = "" if continue_ else version
-        page = read_page(await fetch(PageRequest(namespace, exact, left, continue_)))
+        page = await _read_part(fetch, PageRequest(namespace, exact, left, continue_))
+        continue_ = ""
+        if page is None:
+            continue
         pages.append(page)
         version = version or page.metadata.resource_version
         continue_ = page.metadata.continue_

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.lists.empty_answers import empty_list
-from lnamespace.gateway.lists.merged_lists import PageRequest, list_all, list_page
+from lnamespace.gateway.lists.merged_lists import Fetch, PageRequest, list_all, list_page
 from lnamespace.gateway.lists.pages import merge_pages, read_page
 from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
@@ -20,15 +20,6 @@ _KEPT_HEADERS = frozenset({"audit-id", "cache-control", "warning"})
 """Headers of the API server's answers that the merged list keeps."""
 _END_SECONDS = 0.5
 """How long a list waits to learn that rights have ended where it was refused."""
-
-
-class _RefusedPart(Exception):
-    """The API server refused the list of one namespace."""
-
-    def __init__(self, namespace: str, refusal: UpstreamRefused) -> None:
-        super().__init__(namespace)
-        self.namespace = namespace
-        self.refusal = refusal
 
 
 @dataclass(frozen=True)
@@ -52,7 +43,7 @@ class MineLister:
         body = b""
         while there := call.namespaces():
             try:
-                body, headers = await self._permitted(call, list(there)), ()
+                body, headers = await self._list(call, there), ()
             except UpstreamRefused as refused:
                 # The API server may know of the end of rights before we do.
                 if refused.status != 403 or not await call.wait_changed(there, _END_SECONDS):
@@ -68,20 +59,25 @@ class MineLister:
         content_type = ("Content-Type", call.encoding.content_type)
         await call.exchange.answer(200, (content_type, *headers), encoded)
 
-    async def _permitted(self, call: MineCall, there: list[str]) -> bytes:
-        """Return the list without the namespaces in which the caller may not list this."""
-        while True:
-            try:
-                return await self._list(call, there)
-            except _RefusedPart as refused:
-                if refused.refusal.status != 403 or len(there) == 1:
-                    raise refused.refusal from None
-                there.remove(refused.namespace)
-
     async def _list(self, call: MineCall, there: Sequence[str]) -> bytes:
-        async def fetch(page: PageRequest) -> bytes:
-            return await self._fetch(call, page)
+        """Return the list without the namespaces in which the caller may not list this."""
+        refusals: list[UpstreamRefused] = []
 
+        async def fetch(page: PageRequest) -> bytes | None:
+            try:
+                return await self._fetch(call, page)
+            except UpstreamRefused as refused:
+                if refused.status != 403:
+                    raise
+                refusals.append(refused)
+                return None
+
+        body = await self._merged(call, fetch, there)
+        if len(refusals) == len(there):
+            raise refusals[0]
+        return body
+
+    async def _merged(self, call: MineCall, fetch: Fetch, there: Sequence[str]) -> bytes:
         request, owner = call.request, call.caller.owner
         limit = parse_number(request.parameter("limit") or "0")
         token = request.parameter("continue") or ""
@@ -92,7 +88,7 @@ class MineLister:
         start = self.sealer.unseal(request, owner, token) if token else None
         pages, rest = await list_page(fetch, there, limit, start)
         if not pages:
-            # The last of the namespaces left between two pages.
+            # The last of the namespaces left between two pages, or they are all refused.
             return empty_list(request, call.accept, start.version if start else "")
         return merge_pages(pages, self.sealer.seal(request, owner, rest) if rest else "")
 
@@ -110,4 +106,4 @@ class MineLister:
             await asyncio.sleep(_PAUSE)
         owner = call.caller.owner
         body = self.sealer.resealed(call.request, owner, page.namespace, body)
-        raise _RefusedPart(page.namespace, UpstreamRefused(response.status, response.headers, body))
+        raise UpstreamRefused(response.status, response.headers, body)
