@@ -21,6 +21,7 @@ from lnamespace.gateway.mine.spans import (
     platform_table,
     spans_namespaces,
 )
+from lnamespace.gateway.mine.watches import permitted_namespaces
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.model.subject import Subject, SubjectKind
@@ -253,6 +254,11 @@ def test_before_the_first_list_of_bindings_nothing_is_known() -> None:
     assert World().rights.resumption(BOTH, "what").lost
 
 
+@pytest.mark.parametrize("version", ["9" * 5000, "١٢", "-1", "20\n"])
+def test_what_is_no_version_is_lost_and_no_internal_error(version: str) -> None:
+    assert World().rights.resumption(BOTH, version).lost
+
+
 def test_what_was_learned_just_now_may_be_missing_in_a_list_that_another_replica_answered() -> None:
     world = World()
     world.bind("a", 20, ANN)
@@ -355,6 +361,23 @@ class UpstreamRefusesMost(UpstreamWarns):
         del method
         self.asked.append(target)
         return self if "/namespaces/b/" in target else Upstream403()
+
+
+class UpstreamBusy(Upstream403):
+    """An API server that reviews nobody's rights just now."""
+
+    status = 429
+
+    async def review(self, *_: Any) -> Any:
+        return self
+
+
+async def test_a_watch_is_refused_as_the_api_server_refuses_the_review_of_rights() -> None:
+    world, there = World(), frozenset("ab")
+    call = refused_call(world, Asked(), UpstreamBusy, "/api/v1/pods?watch=1")
+    with pytest.raises(UpstreamRefused) as refused:
+        await permitted_namespaces(call, there)
+    assert refused.value.status == 429
 
 
 @pytest.mark.parametrize("query", ["", "?limit=5"])

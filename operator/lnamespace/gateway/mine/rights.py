@@ -15,6 +15,7 @@ from lnamespace.gateway.tenants.namespaces import WatchedObject
 from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING, USERS_BINDING
 from lnamespace.model.subject import Subject, SubjectKind
 from lnamespace.rbac.objects import decode_binding
+from lnamespace.translate.protocol.numbers import is_version
 
 BINDINGS = frozenset({USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING})
 """The RoleBindings in an LNamespace's Namespace: of its users, and of sudo in both layouts."""
@@ -144,7 +145,7 @@ class NamespaceRights:
         Another replica may have answered the client's list a little before we, or it, observed a
         right: an event that is sent twice harms nobody.
         """
-        if not version.isdecimal() or int(version) < self._floor:
+        if not is_version(version) or int(version) < self._floor:
             return Resumption(lost=True)
         resumed = int(version)
         observed = self._listed.get((subjects, version), self._clock() - _LAG)

@@ -7,16 +7,16 @@ from functools import partial
 
 import msgspec
 
-from lnamespace.errors import ClusterError
 from lnamespace.gateway.fairness.in_flight import WatchCount, WatchCounts
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.empty_answers import empty_replay
+from lnamespace.gateway.lists.merged_lists import first_failure
 from lnamespace.gateway.lists.pages import read_page
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
 from lnamespace.gateway.mine.rights import Resumption
 from lnamespace.gateway.mine.spans import deleted_event, gone_namespace
-from lnamespace.gateway.requests.answers import send_events, use_websocket
+from lnamespace.gateway.requests.answers import UpstreamRefused, send_events, use_websocket
 from lnamespace.gateway.upstream.requests import UpstreamIdentity
 from lnamespace.gateway.watches.merged_watches import MergedWatch
 from lnamespace.gateway.watches.resuming import ResumeLog
@@ -83,6 +83,8 @@ async def permitted_namespaces(call: MineCall, there: frozenset[str]) -> frozens
     ------
     Refused
         In none of them.
+    UpstreamRefused
+        The API server refuses to answer.
     """
     if call.of_namespaces:
         return there
@@ -92,8 +94,12 @@ async def permitted_namespaces(call: MineCall, there: frozenset[str]) -> frozens
         async with turns:
             return call.recently_granted(namespace) or await _may_watch(call, namespace)
 
-    async with asyncio.TaskGroup() as group:
-        tasks = {each: group.create_task(asked(each)) for each in there}
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = {each: group.create_task(asked(each)) for each in there}
+    except BaseExceptionGroup as failed:
+        # A group of failures was an internal error.
+        raise first_failure(failed) from None
     found = frozenset(each for each, task in tasks.items() if task.result())
     if there and not found:
         what, user = call.request.resource.group_resource, call.caller.user
@@ -121,7 +127,7 @@ async def _may_watch(call: MineCall, namespace: str) -> bool:
     response = await call.platform.as_caller.review(_REVIEWS, question, call.caller.credentials)
     answer = await response.read()
     if response.status != 201:
-        raise ClusterError("rights cannot be asked about", status=response.status)
+        raise UpstreamRefused(response.status, response.headers, answer)
     return msgspec.json.decode(answer, type=_OwnAccess).status.allowed
 
 

@@ -31,6 +31,7 @@ from lnamespace.gateway.watches.watch_events import (
 )
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
 from lnamespace.kube.answers import error_of
+from lnamespace.translate.protocol.numbers import is_version
 from lnamespace.translate.protocol.status import expired
 
 _GRANT_PAUSE = 0.1
@@ -301,7 +302,7 @@ class MergedWatch:
 
 def _is_resumable(version: str) -> bool:
     """Return whether a resource version can be resumed from; the API server refuses others."""
-    return version.isdecimal() and version != "0"
+    return is_version(version) and version != "0"
 
 
 def _read_member_event(line: bytes) -> EventHead:

@@ -4,6 +4,7 @@ import re
 
 from lnamespace.translate.protocol.status import bad_request
 
+_VERSION = re.compile("[0-9]{1,20}")
 _NUMBER = re.compile("[+-]?[0-9]+")
 _DIGITS = 20
 _BITS_63 = 1 << 63
@@ -25,3 +26,11 @@ def parse_number(text: str) -> int:
     if problem:
         raise bad_request(f'strconv.ParseInt: parsing "{text}": {problem}')
     return int(text)
+
+
+def is_version(text: str) -> bool:
+    """Return whether a text can be a resource version, of at most 64 bits.
+
+    ``str.isdecimal`` takes the digits of other scripts, and ``int`` no more than 4,300 of any.
+    """
+    return _VERSION.fullmatch(text) is not None
