@@ -12,58 +12,22 @@ from lnamespace.gateway.mine.callers import MineCaller
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.proxying import headers_for_platform
-from lnamespace.gateway.mine.rights import NamespaceRights, Resumption
+from lnamespace.gateway.mine.rights import Resumption
 from lnamespace.gateway.mine.spans import (
     deleted_event,
     gone_namespace,
-    parse_platform_request,
     part_target,
-    platform_table,
-    spans_namespaces,
 )
 from lnamespace.gateway.mine.watches import permitted_namespaces
 from lnamespace.gateway.requests.answers import UpstreamRefused
-from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.model.subject import Subject, SubjectKind
-from lnamespace.translate.discovery.groups import DiscoveredGroup
-from lnamespace.translate.protocol.request import ResourceRequest
-from lnamespace.translate.protocol.resources import ResourceTable
 from lnamespace.translate.protocol.status import Refused
+
+from tests.unit.support.mine import ANN, BOTH, DEVELOPERS, World, asked
 
 TABLE_FORM = "application/json;as=Table;g=meta.k8s.io;v=v1"
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-
-
-def table() -> ResourceTable:
-    kinds = (("namespaces", "Namespace", "Cluster"), ("pods", "Pod", "Namespaced"))
-    nodes = ("nodes", "Node", "Cluster")
-    core = {"metadata": {"name": ""}, "versions": [_version("v1", *kinds, nodes)]}
-    apps = {
-        "metadata": {"name": "apps"},
-        "versions": [_version("v1", ("deployments", "Deployment", "Namespaced"))],
-    }
-    return platform_table(msgspec.convert([core, apps], list[DiscoveredGroup]))
-
-
-def _version(name: str, *kinds: tuple[str, str, str]) -> dict[str, Any]:
-    resources = [
-        {
-            "resource": plural,
-            "responseKind": {"group": "", "version": "", "kind": kind},
-            "scope": scope,
-            "verbs": ["get", "list", "watch"],
-        }
-        for plural, kind, scope in kinds
-    ]
-    return {"version": name, "resources": resources}
-
-
-def asked(target: str, method: str = "GET") -> ResourceRequest | None:
-    """Return the request if it spans namespaces."""
-    request = parse_platform_request(method, target, table())
-    spans = isinstance(request, ResourceRequest) and spans_namespaces(request)
-    return request if spans and isinstance(request, ResourceRequest) else None
 
 
 @pytest.mark.parametrize(
@@ -154,56 +118,6 @@ def test_a_namespace_leaves_at_the_version_at_which_the_rights_ended(accept: str
     assert event["type"] == "DELETED"
     assert event["object"]["metadata"]["resourceVersion"] == "12"
     assert (about["metadata"]["name"], about["metadata"]["resourceVersion"]) == ("team-a", "12")
-
-
-ANN = Subject(SubjectKind.USER, "ann")
-DEVELOPERS = Subject(SubjectKind.GROUP, "developers")
-BOTH = frozenset((ANN, DEVELOPERS))
-
-
-class Clock:
-    """A clock that a test sets."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class World:
-    """RoleBindings that come and go, long before anybody asks."""
-
-    def __init__(self) -> None:
-        self.clock = Clock()
-        self.rights = NamespaceRights(self.clock)
-        self.rights.begin(10)
-        self._bindings: dict[tuple[str, str], WatchedObject] = {}
-
-    def bind(
-        self, namespace: str, version: int, *subjects: Subject, name: str = "lnamespace-users"
-    ) -> None:
-        raw = msgspec.json.encode(
-            {
-                "metadata": {"name": name, "namespace": namespace, "resourceVersion": str(version)},
-                "roleRef": {"kind": "ClusterRole", "name": "admin"},
-                "subjects": [{"kind": each.kind, "name": each.name} for each in subjects],
-            }
-        )
-        key, new = (namespace, name), read_watched(raw)
-        self.rights.update(self._bindings.get(key), new, version)
-        self._bindings[key] = new
-        self.clock.now += 100
-
-    def unbind(self, namespace: str, version: int, name: str = "lnamespace-users") -> None:
-        self.rights.update(self._bindings.pop((namespace, name)), None, version)
-        self.clock.now += 100
-
-    def held(self, *subjects: Subject) -> list[str]:
-        return sorted(self.rights.held(frozenset(subjects)))
-
-    def resumption(self, version: int, subjects: frozenset[Subject] = BOTH) -> Resumption:
-        return self.rights.resumption(subjects, str(version))
 
 
 def test_rights_are_those_of_a_person_and_their_groups() -> None:

@@ -158,7 +158,7 @@ class _SpanningWatch:
             # A login may have ended that the API server is not asked about again.
             seconds=min(asked.seconds, _LONGEST),
         )
-        self._merged = MergedWatch(request, self._open, log, call.share)
+        self._merged = MergedWatch(request, self._open, log, call.share, count.opening)
         resumes = request.version not in ("", "0") and not request.initial_events
         self._resumption = self._resumed(request, log) if resumes else Resumption()
 
