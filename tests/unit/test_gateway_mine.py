@@ -14,6 +14,7 @@ from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.proxying import headers_for_platform
 from lnamespace.gateway.mine.rights import Resumption
 from lnamespace.gateway.mine.spans import (
+    confirm_options,
     deleted_event,
     gone_namespace,
     part_target,
@@ -23,7 +24,7 @@ from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.model.subject import Subject, SubjectKind
 from lnamespace.translate.protocol.status import Refused
 
-from tests.unit.support.mine import ANN, BOTH, DEVELOPERS, World, asked
+from tests.unit.support.mine import ANN, BOTH, DEVELOPERS, MineApi, World, asked, call_of
 
 TABLE_FORM = "application/json;as=Table;g=meta.k8s.io;v=v1"
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -61,6 +62,40 @@ def test_a_selector_that_ends_in_a_backslash_swallows_nothing() -> None:
     assert request is not None
     with pytest.raises(Refused) as refused:
         part_target(request, "team-a", ())
+    assert refused.value.status.code == 400
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("labelSelector=!!", 400),
+        ("fieldSelector=a", 400),
+        ("resourceVersion=abc", 400),
+        ("resourceVersion=-1", 400),
+        ("sendInitialEvents=true", 422),
+        ("watch=1&sendInitialEvents=true", 422),
+        ("watch=1&resourceVersionMatch=Exact", 422),
+    ],
+)
+def test_invalid_options_are_refused_before_any_namespace_is_asked(query: str, code: int) -> None:
+    request = asked(f"/api/v1/pods?{query}")
+    assert request is not None
+    with pytest.raises(Refused) as refused:
+        confirm_options(request)
+    assert refused.value.status.code == code
+
+
+@pytest.mark.parametrize("query", ["", "resourceVersion=5&resourceVersionMatch=Exact", "watch=1"])
+def test_valid_options_are_no_reason_to_refuse(query: str) -> None:
+    request = asked(f"/api/v1/pods?{query}")
+    assert request is not None
+    confirm_options(request)
+
+
+async def test_a_token_that_is_none_is_refused_without_any_namespace() -> None:
+    call = refused_call(World(), Asked(), target="/api/v1/pods?limit=1&continue=what")
+    with pytest.raises(Refused) as refused:
+        await MineLister(TokenSealer([b"k" * 32])).answer(call)
     assert refused.value.status.code == 400
 
 
@@ -337,3 +372,17 @@ def test_what_only_a_proxy_may_say_does_not_go_on() -> None:
         (("upgrade", "SPDY/3.1"), ("connection", "upgrade")), upgrade=True
     )
     assert upgraded == (("connection", "Upgrade"), ("upgrade", "SPDY/3.1"))
+
+
+async def test_a_continued_list_without_a_limit_has_the_rest() -> None:
+    world, sealer, names = World(), TokenSealer([b"k" * 32]), []
+    for name in "abc":
+        world.bind(name, 20, ANN)
+    target = "/api/v1/namespaces?limit=1"
+    for _ in range(2):
+        call, client = call_of(world, MineApi(), target)
+        await MineLister(sealer).answer(call)
+        found = msgspec.json.decode(await client.sent.get())
+        names.append([each["metadata"]["name"] for each in found["items"]])
+        target = f"/api/v1/namespaces?continue={found['metadata'].get('continue')}"
+    assert names == [["a"], ["b", "c"]]

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+import pytest
 from lnamespace.gateway.mine.watches import MineWatcher
+from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.watches.resuming import ResumeLog
 
 from tests.unit.support.mine import ANN, Client, MineApi, World, call_of
@@ -51,3 +53,23 @@ async def test_four_watches_of_a_person_receive_their_initial_events_at_once() -
             api.tell(name, "ADDED", 5, long="x" * 400_000)
         await asyncio.sleep(0.02)
         assert len(api.asked) == 4
+
+
+@pytest.mark.parametrize("status", [400, 401, 410, 429])
+async def test_what_the_api_server_refuses_is_refused_and_is_no_empty_stream(status: int) -> None:
+    world, api = world_of("a", "b"), MineApi()
+    api.refusals = {"a": status, "b": status}
+    call, client = call_of(world, api, PODS)
+    with pytest.raises(UpstreamRefused) as refused:
+        await MineWatcher(ResumeLog()).watch(call)
+    assert (refused.value.status, client.status) == (status, 0)
+
+
+@pytest.mark.parametrize(("bookmarks", "told"), [("", 0), ("&allowWatchBookmarks=true", 1)])
+async def test_who_asks_for_no_bookmarks_is_sent_none_without_namespaces(
+    bookmarks: str, told: int
+) -> None:
+    initial = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+    async with watching(World(), MineApi(), PODS + initial + bookmarks) as client:
+        await asyncio.sleep(0.01)
+        assert client.sent.qsize() == told

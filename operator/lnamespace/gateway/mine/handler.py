@@ -18,6 +18,7 @@ from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.proxying import ProxiedRequest, headers_for_platform
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.spans import (
+    confirm_options,
     parse_platform_request,
     platform_table,
     spans_namespaces,
@@ -119,6 +120,7 @@ class MineHandler:
             call = replace(call, share=inbound.share)
             if not call.of_namespaces:
                 caller.refuse_certificate()
+            confirm_options(request)
             if request.verb == "watch":
                 await self.watcher.watch(call)
                 return

@@ -12,7 +12,7 @@ from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.translate.protocol.numbers import parse_number
-from lnamespace.translate.protocol.status import bad_request
+from lnamespace.translate.requests.continuation import ListPosition
 from lnamespace.translate.requests.headers import merged_headers
 
 _PAUSE = 0.05
@@ -20,6 +20,22 @@ _KEPT_HEADERS = frozenset({"audit-id", "cache-control", "warning"})
 """Headers of the API server's answers that the merged list keeps."""
 _END_SECONDS = 0.5
 """How long a list waits to learn that rights have ended where it was refused."""
+
+
+@dataclass(frozen=True)
+class _Page:
+    """The page that a client asks for.
+
+    Parameters
+    ----------
+    limit
+        The most items; 0: all.
+    start
+        Where it begins; None: with the first item.
+    """
+
+    limit: int
+    start: ListPosition | None
 
 
 @dataclass(frozen=True)
@@ -38,12 +54,13 @@ class MineLister:
         UpstreamRefused
             The API server refused it in all namespaces, or failed in one.
         """
+        page = self._page(call)
         began = call.rights.now()
         headers: Headers = WITHOUT_ANY
         body = b""
         while there := call.namespaces():
             try:
-                body, headers = await self._list(call, there), ()
+                body, headers = await self._list(call, page, there), ()
             except UpstreamRefused as refused:
                 # The API server may know of the end of rights before we do.
                 if refused.status != 403 or not await call.wait_changed(there, _END_SECONDS):
@@ -59,34 +76,38 @@ class MineLister:
         content_type = ("Content-Type", call.encoding.content_type)
         await call.exchange.answer(200, (content_type, *headers), encoded)
 
-    async def _list(self, call: MineCall, there: Sequence[str]) -> bytes:
+    def _page(self, call: MineCall) -> _Page:
+        """Return the page that is asked for, before anything is asked."""
+        limit = max(parse_number(call.request.parameter("limit") or "0"), 0)
+        token = call.request.parameter("continue") or ""
+        start = self.sealer.unseal(call.request, call.caller.owner, token) if token else None
+        return _Page(limit, start)
+
+    async def _list(self, call: MineCall, page: _Page, there: Sequence[str]) -> bytes:
         """Return the list without the namespaces in which the caller may not list this."""
         refusals: list[UpstreamRefused] = []
 
-        async def fetch(page: PageRequest) -> bytes | None:
+        async def fetch(part: PageRequest) -> bytes | None:
             try:
-                return await self._fetch(call, page)
+                return await self._fetch(call, part)
             except UpstreamRefused as refused:
                 if refused.status != 403:
                     raise
                 refusals.append(refused)
                 return None
 
-        body = await self._merged(call, fetch, there)
+        body = await self._merged(call, page, fetch, there)
         if len(refusals) == len(there):
             raise refusals[0]
         return body
 
-    async def _merged(self, call: MineCall, fetch: Fetch, there: Sequence[str]) -> bytes:
-        request, owner = call.request, call.caller.owner
-        limit = parse_number(request.parameter("limit") or "0")
-        token = request.parameter("continue") or ""
-        if limit <= 0:
-            if token:
-                raise bad_request("continue needs a limit")
+    async def _merged(
+        self, call: MineCall, page: _Page, fetch: Fetch, there: Sequence[str]
+    ) -> bytes:
+        request, owner, start = call.request, call.caller.owner, page.start
+        if not page.limit and not start:
             return await list_all(fetch, there, call.share)
-        start = self.sealer.unseal(request, owner, token) if token else None
-        pages, rest = await list_page(fetch, there, limit, start)
+        pages, rest = await list_page(fetch, there, page.limit, start)
         if not pages:
             # The last of the namespaces left between two pages, or they are all refused.
             return empty_list(request, call.accept, start.version if start else "")

@@ -13,6 +13,8 @@ from lnamespace.gateway.lists.empty_answers import accepted_form
 from lnamespace.gateway.lists.parts import with_parameters
 from lnamespace.translate.discovery.groups import NAMESPACED, DiscoveredGroup
 from lnamespace.translate.names.view import NAMESPACES
+from lnamespace.translate.protocol.list_options import confirm_list_options
+from lnamespace.translate.protocol.numbers import is_version
 from lnamespace.translate.protocol.percent import encode_query, encode_segment
 from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
 from lnamespace.translate.protocol.request import PathRequest, Query, ResourceRequest, parse_request
@@ -20,9 +22,10 @@ from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
 from lnamespace.translate.protocol.selectors import (
     FieldTerm,
     parse_field_selector,
+    parse_label_selector,
     render_field_selector,
 )
-from lnamespace.translate.protocol.status import Refused
+from lnamespace.translate.protocol.status import Refused, bad_request
 
 _SPANNING = frozenset({"list", "watch"})
 
@@ -66,6 +69,25 @@ def spans_namespaces(request: ResourceRequest) -> bool:
     if request.verb not in _SPANNING or request.name or request.namespace or request.subresource:
         return False
     return resource.namespaced or resource.group_resource == NAMESPACES
+
+
+def confirm_options(request: ResourceRequest) -> None:
+    """Refuse options that the API server refuses, also where no namespace is asked.
+
+    Upstream each watch has options of the gateway's own (docs/decisions/0043).
+
+    Raises
+    ------
+    Refused
+        BadRequest, or Invalid.
+    """
+    confirm_list_options(request)
+    parse_label_selector(request.parameter("labelSelector") or "")
+    parse_field_selector(request.parameter("fieldSelector") or "")
+    version = request.parameter("resourceVersion") or "0"
+    if not is_version(version):
+        problem = f'strconv.ParseUint: parsing "{version}": invalid syntax'
+        raise bad_request(f'resourceVersion: Invalid value: "{version}": {problem}')
 
 
 def part_target(request: ResourceRequest, namespace: str, parameters: Query) -> str:

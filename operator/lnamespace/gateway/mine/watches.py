@@ -150,7 +150,7 @@ class _SpanningWatch:
         self._opened: set[str] = set()
         self._changed = asyncio.Event()
         asked = WatchRequest.of(call.request, call.caller.owner)
-        self._replays_nothing = asked.initial_events and not there
+        self._replays_nothing = asked.initial_events and asked.bookmarks and not there
         self._replays = asked.initial_events and bool(there)
         request = replace(
             asked,
@@ -181,6 +181,8 @@ class _SpanningWatch:
         ------
         Refused
             The client knows of namespaces in which the rights have ended: it has to list again.
+        UpstreamRefused
+            The API server refuses the watch.
         """
         call, joined = self._call, self._resumption.joined & self._watched
         if self._resumption.lost:
@@ -196,6 +198,8 @@ class _SpanningWatch:
             self._merged.join(namespace)
         keeper = asyncio.create_task(self._keep())
         try:
+            # What the API server refuses is refused here, and is no stream that ends at once.
+            await self._merged.wait_begun()
             await self._send(first)
         finally:
             stop()
