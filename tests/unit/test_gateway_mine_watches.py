@@ -73,3 +73,33 @@ async def test_who_asks_for_no_bookmarks_is_sent_none_without_namespaces(
     async with watching(World(), MineApi(), PODS + initial + bookmarks) as client:
         await asyncio.sleep(0.01)
         assert client.sent.qsize() == told
+
+
+async def test_a_watch_of_one_namespace_is_not_told_that_another_is_gone() -> None:
+    """`kubectl wait --for=delete ns/b` took the end of rights in ``a`` for its own."""
+    world, api = world_of("a", "b"), MineApi()
+    target = f"{NAMESPACES}&resourceVersion=1000&fieldSelector=metadata.name%3Db"
+    async with watching(world, api, target) as client:
+        world.unbind("a", 1001)
+        await client.nothing()
+        world.unbind("b", 1002)
+        assert await client.event() == ("DELETED", "b", "1002")
+
+
+async def test_a_namespace_that_was_told_is_told_to_be_gone_whatever_is_selected_now() -> None:
+    world, api = world_of("a", "b"), MineApi()
+    async with watching(world, api, f"{NAMESPACES}&labelSelector=x") as client:
+        api.tell("a", "ADDED", 5)
+        assert await client.event() == ("ADDED", "a", "5")
+        api.items = 0
+        world.unbind("a", 1001)
+        assert await client.event() == ("DELETED", "a", "1001")
+
+
+async def test_who_has_no_rights_any_more_is_sent_the_name_of_the_namespace_alone() -> None:
+    world, api = world_of("a", "b"), MineApi()
+    async with watching(world, api, f"{NAMESPACES}&resourceVersion=1000") as client:
+        before = len(api.asked)
+        world.unbind("a", 1001)
+        assert await client.event() == ("DELETED", "a", "1001")
+        assert len(api.asked) == before

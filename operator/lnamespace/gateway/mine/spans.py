@@ -120,7 +120,7 @@ def gone_namespace(name: str, accept: str) -> bytes:
     if kind != "Table":
         return msgspec.json.encode(found | {"metadata": {"name": name}})
     about = {"kind": "PartialObjectMetadata", "apiVersion": api_version, "metadata": {"name": name}}
-    row = {"cells": [name, "Terminating", "<unknown>"], "object": about}
+    row = {"cells": [name, "<unknown>", "<unknown>"], "object": about}
     return msgspec.json.encode(found | {"metadata": {}, "columnDefinitions": None, "rows": [row]})
 
 

@@ -8,7 +8,6 @@ from functools import partial
 import msgspec
 
 from lnamespace.gateway.fairness.in_flight import WatchCount, WatchCounts
-from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.empty_answers import empty_replay
 from lnamespace.gateway.lists.merged_lists import first_failure
@@ -17,15 +16,12 @@ from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
 from lnamespace.gateway.mine.rights import Resumption
 from lnamespace.gateway.mine.spans import deleted_event, gone_namespace
 from lnamespace.gateway.requests.answers import UpstreamRefused, send_events, use_websocket
-from lnamespace.gateway.upstream.requests import UpstreamIdentity
 from lnamespace.gateway.watches.merged_watches import MergedWatch
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
 from lnamespace.translate.protocol.media_types import JSON
-from lnamespace.translate.protocol.percent import encode_segment
 from lnamespace.translate.protocol.request import Query
 from lnamespace.translate.protocol.status import ApiStatus, Refused, expired
-from lnamespace.translate.requests.headers import USER_AGENT
 
 _AT_A_TIME = 8
 _LONGEST = 3600
@@ -39,6 +35,7 @@ _AS_LIST: Query = (
     ("sendInitialEvents", ""),
 )
 """Parameters of a watch that are left out of the list before it."""
+_SELECTORS = ("labelSelector", "fieldSelector")
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _ENDED = "too old resource version: your rights in a namespace have ended"
 _UNKNOWN = "too old resource version: your rights in a namespace may have ended since"
@@ -243,21 +240,21 @@ class _SpanningWatch:
             self._count.add()
 
     async def _deletion(self, namespace: str) -> bytes:
-        """Return the DELETED event of a Namespace; empty if the client was never sent it."""
+        """Return the DELETED event of a Namespace; empty if the client does not know of it."""
         call = self._call
+        if namespace not in self._merged.told and not await self._selects(namespace):
+            return b""
         version = call.rights.ended(call.caller.subjects, namespace)
-        if call.request.parameter("labelSelector"):
-            plain = replace(call, accept=JSON)
-            selected = await (await plain.send(namespace, _AS_LIST)).read()
-            if read_page(selected).count == 0:
-                return b""
-        headers: Headers = (("user-agent", USER_AGENT), ("accept", call.accept))
-        target = f"/api/v1/namespaces/{encode_segment(namespace)}"
-        response = await call.platform.as_gateway.send("GET", target, UpstreamIdentity(), headers)
-        found = await response.read()
-        if response.status != 200:
-            found = gone_namespace(namespace, call.accept)
-        return deleted_event(found, str(version))
+        # The name alone: what the Namespace is like after the end of the rights is not theirs.
+        return deleted_event(gone_namespace(namespace, call.accept), str(version))
+
+    async def _selects(self, namespace: str) -> bool:
+        """Return whether a client that resumes may know of a Namespace, by its selectors."""
+        if not any(self._call.request.parameter(each) for each in _SELECTORS):
+            return True
+        plain = replace(self._call, accept=JSON)
+        selected = await (await plain.send(namespace, _AS_LIST)).read()
+        return read_page(selected).count > 0
 
     async def _open(self, member: MemberRequest) -> UpstreamResponse:
         call, namespace = self._call, member.namespace

@@ -67,6 +67,8 @@ class MergedWatch:
         self._replaying: set[str] = set()
         self._end_due = bool(request.initial_events) and request.bookmarks
         self._begun = asyncio.Event()
+        self.told: set[str] = set()
+        """Namespaces of which the client was last sent something that is there."""
         self.headers: Headers = ()
         """Those of the first answer; all of them have the same warnings."""
         self._refusal: Exception | None = None
@@ -207,6 +209,7 @@ class MergedWatch:
         """Record an event; return the line for the client, if there is one."""
         head = read_event(event.line)
         if event.last:
+            self.told.discard(event.namespace)
             self._log.record_position(self._history, event.namespace, "")
             self._log.record_sent(self._history, head.version)
             return event.line
@@ -221,6 +224,7 @@ class MergedWatch:
         elif is_event:
             self._log.record_sent(self._history, head.version)
         if is_event:
+            (self.told.discard if head.type == "DELETED" else self.told.add)(event.namespace)
             return event.line
         return self._bookmark(event, head)
 
