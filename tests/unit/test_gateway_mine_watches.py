@@ -103,3 +103,15 @@ async def test_who_has_no_rights_any_more_is_sent_the_name_of_the_namespace_alon
         world.unbind("a", 1001)
         assert await client.event() == ("DELETED", "a", "1001")
         assert len(api.asked) == before
+
+
+async def test_a_namespace_that_leaves_and_joins_counts_once() -> None:
+    world, api, watcher = world_of("a", "b"), MineApi(), MineWatcher(ResumeLog())
+    async with watching(world, api, f"{NAMESPACES}&resourceVersion=1000", watcher) as client:
+        for version in range(1001, 1020, 2):
+            world.unbind("a", version)
+            assert (await client.event())[0] == "DELETED"
+            world.bind("a", version + 1, ANN)
+            await client.nothing()
+        assert list(watcher.counts.running.values()) == [2]
+    assert not watcher.counts.running

@@ -212,6 +212,8 @@ class _SpanningWatch:
                 held = frozenset(self._call.namespaces())
                 joined, left = held - self._known, self._known - held
                 self._known = set(held)
+                # All of them were counted, also those that could not be watched.
+                self._count.add(-len(left))
                 await self._leave(left & self._watched)
                 for namespace in sorted(joined):
                     self._join(namespace)
