@@ -312,6 +312,16 @@ class UpstreamRefusesMost(UpstreamWarns):
         return self if "/namespaces/b/" in target else Upstream403()
 
 
+def test_a_right_is_new_as_long_as_the_oldest_binding_that_gives_it_is() -> None:
+    world = World()
+    world.bind("a", 20, ANN)
+    world.bind("a", 21, DEVELOPERS, name="lnamespace-sudoers")
+    world.clock.now -= 99
+    assert not world.rights.recently_granted(BOTH, "a", 3.0)
+    assert world.rights.recently_granted(frozenset((DEVELOPERS,)), "a", 3.0)
+    assert not world.rights.recently_granted(BOTH, "b", 3.0)
+
+
 class UpstreamBusy(Upstream403):
     """An API server that reviews nobody's rights just now."""
 

@@ -1,10 +1,13 @@
 """Watches at the endpoint `mine`, over a scripted API server."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Any, TypeVar, cast
 
 import pytest
+from lnamespace.gateway.fairness.shares import Share
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.watches.resuming import ResumeLog
@@ -12,6 +15,7 @@ from lnamespace.gateway.watches.resuming import ResumeLog
 from tests.unit.support.mine import ANN, Client, MineApi, World, call_of
 from tests.unit.support.server import DEADLINE
 
+R = TypeVar("R")
 NAMESPACES = "/api/v1/namespaces?watch=1"
 PODS = "/api/v1/pods?watch=1"
 
@@ -115,3 +119,33 @@ async def test_a_namespace_that_leaves_and_joins_counts_once() -> None:
             await client.nothing()
         assert list(watcher.counts.running.values()) == [2]
     assert not watcher.counts.running
+
+
+async def test_what_a_watch_does_before_it_begins_and_while_rights_change_counts_as_its_time() -> (
+    None
+):
+    """Reviews of 1,000 namespaces took seconds of the thread, which nobody was charged for."""
+    world, api = world_of("a", "b"), MineApi()
+    call, _ = call_of(world, api, PODS)
+    counted = Metered()
+    task = asyncio.create_task(MineWatcher(ResumeLog()).watch(replace(call, share=counted)))
+    await asyncio.sleep(0.02)
+    world.bind("c", 21, ANN)
+    await asyncio.sleep(0.02)
+    task.cancel()
+    assert sorted(api.reviewed) == ["a", "b"]
+    begun = ["asked", "asked", "_follow", "_follow", "_tell"]
+    assert counted.works == [*begun, "_tell", "_follow"]
+
+
+class Metered(Share):
+    """A share that remembers what is counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.works: list[str] = []
+
+    async def metered(self, work: Awaitable[R]) -> R:
+        """Remember the name of a coroutine, and run it."""
+        self.works.append(cast(Any, work).__name__)
+        return await work

@@ -115,8 +115,11 @@ class NamespaceRights:
 
     def recently_granted(self, subjects: Subjects, namespace: str, seconds: float) -> bool:
         """Return whether the API server may not know yet of the rights in a namespace."""
-        found = self.held(subjects).get(namespace)
-        return found is not None and self._clock() - found.observed < seconds
+        # Not by held(): it was built once for each of a caller's namespaces.
+        spaces = (self._held.get(subject, {}).get(namespace, {}) for subject in subjects)
+        bindings = [at for each in spaces for at in each.values()]
+        oldest = min(bindings, key=lambda each: each.version, default=None)
+        return oldest is not None and self._clock() - oldest.observed < seconds
 
     def ended(self, subjects: Subjects, namespace: str) -> int:
         """Return the version at which the rights in a namespace ended last; 0 if unknown."""

@@ -93,7 +93,7 @@ async def permitted_namespaces(call: MineCall, there: frozenset[str]) -> frozens
 
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = {each: group.create_task(asked(each)) for each in there}
+            tasks = {each: group.create_task(call.share.metered(asked(each))) for each in there}
     except BaseExceptionGroup as failed:
         # A group of failures was an internal error.
         raise first_failure(failed) from None
@@ -214,13 +214,14 @@ class _SpanningWatch:
                 self._known = set(held)
                 # All of them were counted, also those that could not be watched.
                 self._count.add(-len(left))
-                await self._leave(left & self._watched)
-                for namespace in sorted(joined):
-                    self._join(namespace)
+                gone = left & self._watched
+                # Without waiting for turns: rights end at once also for who uses much.
+                self._revoke(gone)
+                await self._call.share.metered(self._tell(gone, joined))
         except Exception as error:  # noqa: BLE001 - who reads the events raises it
             self._merged.fail(error)
 
-    async def _leave(self, namespaces: AbstractSet[str]) -> None:
+    def _revoke(self, namespaces: AbstractSet[str]) -> None:
         self._watched -= namespaces
         for namespace in namespaces:
             self._merged.revoke(namespace)
@@ -229,9 +230,14 @@ class _SpanningWatch:
         waits = self._replays and not self._watched
         if namespaces and (waits or not self._call.of_namespaces):
             raise expired(_ENDED)
-        for namespace in sorted(namespaces):
+
+    async def _tell(self, gone: AbstractSet[str], joined: AbstractSet[str]) -> None:
+        """Tell the client of Namespaces that are gone, and begin those that joined."""
+        for namespace in sorted(gone):
             if line := await self._deletion(namespace):
                 self._merged.send_last(namespace, line)
+        for namespace in sorted(joined):
+            self._join(namespace)
 
     def _join(self, namespace: str) -> None:
         if not self._count.has_room():
