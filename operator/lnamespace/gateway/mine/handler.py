@@ -12,7 +12,8 @@ from lnamespace.gateway.discovery.upstream_discovery import UpstreamDiscovery
 from lnamespace.gateway.fairness.in_flight import InFlight
 from lnamespace.gateway.fairness.shares import Share, Shares
 from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.mine.callers import CallerAuthenticator, MineCaller
+from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.mine.callers import CallerAuthenticator, MineCaller, impersonation_of
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.proxying import ProxiedRequest, headers_for_platform
@@ -95,16 +96,17 @@ class MineHandler:
             await exchange.answer(refused.status, kept, refused.body)
 
     async def _serve(self, exchange: Exchange, destination: Destination) -> None:
-        caller = await self.authenticator.authenticate(exchange)
+        login = await self.authenticator.authenticate(exchange)
         sent = exchange.request
         request = parse_platform_request(sent.method, destination.target, self.resources.table)
         exchange.verb = request.verb if request else VERBS.get(sent.method, "")
-        exchange.connection.owner = owner = caller.owner
+        exchange.connection.owner = owner = login.owner
         cut = exchange.connection.transport.abort
         with (
             self.in_flight.holding(owner, len(sent.body)),
             self.shares.of(owner, cut) as share,
         ):
+            caller = await self._acting(login, impersonation_of(sent.headers), share)
             inbound = CallerRequest(exchange, destination, caller, share)
             if exchange.verb == "watch":
                 await share.metered(self._answer(inbound, request))
@@ -112,6 +114,15 @@ class MineHandler:
             with self.in_flight.counted(owner, _COUNTED):
                 async with self.in_flight.lane(owner, request or _COUNTED, len(sent.body)):
                     await share.metered(self._answer(inbound, request))
+
+    async def _acting(self, login: MineCaller, acting: Headers, share: Share) -> MineCaller:
+        """Return the caller: who is logged in, or whom they impersonate."""
+        if not acting:
+            return login
+        # Counted as a request: people without any right had hundreds reviewed at a time.
+        with self.in_flight.counted(login.owner, _COUNTED):
+            async with self.in_flight.lane(login.owner, _COUNTED):
+                return await share.metered(self.authenticator.impersonated(login, acting))
 
     async def _answer(self, inbound: CallerRequest, request: Request) -> None:
         exchange, caller = inbound.exchange, inbound.caller
@@ -157,7 +168,7 @@ class MineHandler:
         if not isinstance(request, ResourceRequest):
             await answer()
         elif request.verb == "watch":
-            with self.watcher.counts.counted(inbound.caller.user):
+            with self.watcher.counts.counted(inbound.caller.account):
                 await self._while_held(inbound, answer, request.authorization_namespace)
         elif request.subresource in CONNECTIONS:
             await self._while_held(inbound, answer, request.authorization_namespace)

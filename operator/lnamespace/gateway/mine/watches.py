@@ -67,7 +67,7 @@ class MineWatcher:
             The API server does not answer; nothing has been answered.
         """
         there = frozenset(call.namespaces())
-        with self.counts.counted(call.caller.user, max(len(there), 1)) as count:
+        with self.counts.counted(call.caller.account, max(len(there), 1)) as count:
             use_websocket(call.exchange, call.encoding, call.share)
             permitted = await permitted_namespaces(call, there)
             await _SpanningWatch(call, self.log, count, there, permitted).answer()

@@ -1,0 +1,112 @@
+"""Callers of the endpoint `mine` who impersonate others, as with `kubectl sudo`."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+from lnamespace.gateway.authentication.logins import Login
+from lnamespace.gateway.destinations import Destination
+from lnamespace.gateway.fairness.in_flight import InFlight
+from lnamespace.gateway.http.messages import HttpRequest
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.gateway.lists.sealing import TokenSealer
+from lnamespace.gateway.mine.callers import CallerAuthenticator
+from lnamespace.gateway.mine.calls import Platform
+from lnamespace.gateway.mine.handler import MineHandler
+from lnamespace.gateway.mine.lists import MineLister
+from lnamespace.gateway.mine.watches import MineWatcher
+from lnamespace.gateway.watches.resuming import ResumeLog
+from lnamespace.model.subject import Subject, SubjectKind
+
+from tests.unit.support.mine import Answered, Client, MineApi, World, table
+from tests.unit.support.server import DEADLINE
+
+BEARER = ("authorization", "Bearer t")
+SUDO = (BEARER, ("impersonate-user", "ann"), ("impersonate-group", "c-sudoers"))
+SUDOERS = Subject(SubjectKind.GROUP, "c-sudoers")
+WATCH = "/api/v1/namespaces?watch=1&resourceVersion=1000"
+
+
+class SudoApi(MineApi):
+    """An API server that lets ann use sudo until a test says no."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.status = 201
+        self.reviews = 0
+        self.reviewing = asyncio.Event()
+        self.reviewing.set()
+
+    async def review_self(self, credentials: Any) -> UpstreamResponse:
+        """Name the impersonated user."""
+        self.reviews += 1
+        await self.reviewing.wait()
+        groups = [value for name, value in credentials if name == "impersonate-group"]
+        user = {"username": "ann", "groups": groups}
+        return Answered(self.status, {"status": {"userInfo": user}})
+
+
+class Sudo:
+    """The endpoint, with one LNamespace ``c`` that ann reaches by sudo."""
+
+    def __init__(self) -> None:
+        self.api, self.world, self.cut = SudoApi(), World(), asyncio.Event()
+        self.world.bind("c", 20, SUDOERS, name="lnamespace-sudoers")
+        upstream = cast(Any, self.api)
+
+        async def login(*_: Any) -> Login:
+            return Login("ann", ("system:authenticated",))
+
+        tenants = SimpleNamespace(get=lambda _: None)
+        self.handler = MineHandler(
+            CallerAuthenticator(
+                cast(Any, SimpleNamespace(login=login)), cast(Any, tenants), upstream
+            ),
+            Platform(upstream, upstream),
+            cast(Any, SimpleNamespace(table=table())),
+            self.world.rights,
+            MineLister(TokenSealer([b"k" * 32])),
+            MineWatcher(ResumeLog()),
+            InFlight(100, "you have"),
+        )
+
+    def serve(
+        self, target: str, headers: Sequence[tuple[str, str]] = SUDO
+    ) -> tuple["asyncio.Task[None]", Client]:
+        """Serve a request."""
+        client = Client(target)
+        client.request = HttpRequest("GET", target, tuple(headers))
+        transport = SimpleNamespace(abort=self.cut.set)
+        exchange = cast(Any, client)
+        exchange.connection = SimpleNamespace(certificate=b"", owner="", transport=transport)
+        exchange.verb = ""
+        task = asyncio.create_task(self.handler.serve(exchange, Destination("", target)))
+        return task, client
+
+
+async def test_all_that_somebody_impersonates_counts_as_theirs() -> None:
+    """A sudoer of eight LNamespaces had the limits 256 times, once for each set of groups."""
+    sudo, tasks, owners = Sudo(), [], set()
+    for number in range(3):
+        headers = (*SUDO, ("impersonate-group", f"other-{number}"))
+        task, client = sudo.serve(WATCH, headers)
+        tasks.append(task)
+        async with asyncio.timeout(DEADLINE):
+            await client.began.wait()
+        owners.add(cast(Any, client).connection.owner)
+    assert len(owners) == 1
+    assert list(Counter(sudo.handler.watcher.counts.running).values()) == [3]
+    for task in tasks:
+        task.cancel()
+
+
+async def test_who_asks_to_impersonate_has_as_few_reviews_at_a_time_as_reads() -> None:
+    sudo = Sudo()
+    sudo.api.reviewing.clear()
+    tasks = [sudo.serve(WATCH)[0] for _ in range(40)]
+    await asyncio.sleep(0.02)
+    assert sudo.api.reviews == 16
+    for task in tasks:
+        task.cancel()
