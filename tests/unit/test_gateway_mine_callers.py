@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from lnamespace.gateway.authentication.logins import Login
 from lnamespace.gateway.destinations import Destination
 from lnamespace.gateway.fairness.in_flight import InFlight
 from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.sealing import TokenSealer
+from lnamespace.gateway.mine import handler
 from lnamespace.gateway.mine.callers import CallerAuthenticator
 from lnamespace.gateway.mine.calls import Platform
 from lnamespace.gateway.mine.handler import MineHandler
@@ -110,3 +112,38 @@ async def test_who_asks_to_impersonate_has_as_few_reviews_at_a_time_as_reads() -
     assert sudo.api.reviews == 16
     for task in tasks:
         task.cancel()
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_watch_is_cut_when_its_caller_may_not_impersonate_any_more(
+    monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    """The RoleBinding stays where another sudoer is left: it names their group."""
+    monkeypatch.setattr(handler, "_CONFIRM_SECONDS", 0.01)
+    sudo = Sudo()
+    task, client = sudo.serve(WATCH)
+    async with asyncio.timeout(DEADLINE):
+        await client.began.wait()
+        while sudo.api.reviews < 3:  # noqa: ASYNC110 - as time goes by
+            await asyncio.sleep(0.01)
+        assert not sudo.cut.is_set()
+        sudo.api.status = status
+        await sudo.cut.wait()
+    task.cancel()
+
+
+async def test_a_watch_goes_on_while_the_api_server_does_not_answer_or_nobody_is_impersonated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(handler, "_CONFIRM_SECONDS", 0.001)
+    sudo = Sudo()
+    for headers in (SUDO, (BEARER,)):
+        task, client = sudo.serve(WATCH, headers)
+        async with asyncio.timeout(DEADLINE):
+            await client.began.wait()
+        sudo.api.status, before = 503, sudo.api.reviews
+        await asyncio.sleep(0.05)
+        assert not sudo.cut.is_set()
+        assert (sudo.api.reviews > before) == (headers is SUDO)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

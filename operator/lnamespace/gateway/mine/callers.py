@@ -1,5 +1,6 @@
 """Authenticate the callers of the endpoint ``mine``; keep their credentials for the API server."""
 
+import asyncio
 from dataclasses import dataclass
 
 import msgspec
@@ -17,6 +18,7 @@ from lnamespace.translate.protocol.status import ApiStatus, Refused
 from lnamespace.translate.protocol.websocket import websocket_token
 
 _IMPERSONATION = "impersonate-"
+_REVIEW_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -135,9 +137,10 @@ class CallerAuthenticator:
     async def may_impersonate(self, caller: MineCaller) -> bool:
         """Return whether a caller may still impersonate whom they do, as far as is known."""
         try:
-            response = await self.as_caller.review_self(caller.credentials)
-            await response.read()
-        except ClusterError:
+            async with asyncio.timeout(_REVIEW_SECONDS):
+                response = await self.as_caller.review_self(caller.credentials)
+                await response.read()
+        except (ClusterError, TimeoutError):
             return True
         return response.status not in (401, 403)
 

@@ -1,7 +1,8 @@
 """Serve one request at the endpoint ``mine``, from authentication to the answer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -35,6 +36,8 @@ from lnamespace.translate.requests.targets import CONNECTIONS
 
 _DISCOVERY = ("/api", "/apis", "/openapi", "/version")
 _COUNTED = PathRequest("get", "/")
+_CONFIRM_SECONDS = 5.0
+"""How often it is asked whether whoever has a watch or stream open may still impersonate."""
 
 Request = ResourceRequest | PathRequest | None
 
@@ -108,12 +111,54 @@ class MineHandler:
         ):
             caller = await self._acting(login, impersonation_of(sent.headers), share)
             inbound = CallerRequest(exchange, destination, caller, share)
-            if exchange.verb == "watch":
+            with self._cut_after_impersonation(inbound):
+                await self._counted(inbound, request)
+
+    async def _counted(self, inbound: CallerRequest, request: Request) -> None:
+        """Answer, in one of the places of the login."""
+        owner, share, size = (
+            inbound.caller.account,
+            inbound.share,
+            len(inbound.exchange.request.body),
+        )
+        if inbound.exchange.verb == "watch":
+            await share.metered(self._answer(inbound, request))
+            return
+        with self.in_flight.counted(owner, _COUNTED):
+            async with self.in_flight.lane(owner, request or _COUNTED, size):
                 await share.metered(self._answer(inbound, request))
+
+    @contextmanager
+    def _cut_after_impersonation(self, inbound: CallerRequest) -> Iterator[None]:
+        """Cut a watch or stream when its caller may not impersonate any more.
+
+        No RoleBinding in the namespace says so: sudo is bound to a group or an account there, and
+        who is taken off the sudoers may only not impersonate those.
+        """
+        sent = inbound.exchange.request
+        if not inbound.caller.impersonator or not (sent.method == "GET" or sent.upgrade):
+            yield
+            return
+
+        def cut(ended: asyncio.Task[None]) -> None:
+            # Also after a failure that nobody thought of: then nobody would look again.
+            if not ended.cancelled():
+                inbound.exchange.connection.transport.abort()
+
+        keeper = asyncio.create_task(self._impersonation_ended(inbound))
+        keeper.add_done_callback(cut)
+        try:
+            yield
+        finally:
+            keeper.cancel()
+
+    async def _impersonation_ended(self, inbound: CallerRequest) -> None:
+        """Wait until a caller may not impersonate any more."""
+        while True:
+            await asyncio.sleep(_CONFIRM_SECONDS)
+            may = self.authenticator.may_impersonate(inbound.caller)
+            if not await inbound.share.metered(may):
                 return
-            with self.in_flight.counted(owner, _COUNTED):
-                async with self.in_flight.lane(owner, request or _COUNTED, len(sent.body)):
-                    await share.metered(self._answer(inbound, request))
 
     async def _acting(self, login: MineCaller, acting: Headers, share: Share) -> MineCaller:
         """Return the caller: who is logged in, or whom they impersonate."""
