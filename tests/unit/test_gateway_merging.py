@@ -16,7 +16,7 @@ from lnamespace.gateway.lists.pages import merge_pages, read_page
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.watches import resuming
 from lnamespace.gateway.watches.merged_watches import MergedWatch
-from lnamespace.gateway.watches.resuming import ResumeLog, WatchHistory
+from lnamespace.gateway.watches.resuming import NOWHERE, ResumeLog, WatchHistory
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
 from lnamespace.translate.protocol.status import Refused, expired
 from lnamespace.translate.requests.continuation import ListPosition
@@ -411,7 +411,9 @@ async def test_nothing_more_is_told_of_a_namespace_after_its_last_event() -> Non
     watch.close()
 
 
-async def test_who_leaves_while_a_namespace_joins_is_told_all_of_it_again() -> None:
+async def test_who_leaves_while_a_namespace_joins_has_to_list_again_if_some_of_it_was_told() -> (
+    None
+):
     streams, log = Streams(), ResumeLog()
     watch = MergedWatch(WatchRequest("k", "5"), streams.open, log)
     watch.begin(["a"])
@@ -421,8 +423,14 @@ async def test_who_leaves_while_a_namespace_joins_is_told_all_of_it_again() -> N
     assert await take(lines, 1) == [("ADDED", "3")]
     streams.tell("a", event("ADDED", 20))
     assert await take(lines, 1) == [("ADDED", "20")]
-    for version, place in (("5", "5"), ("3", "5"), ("20", "20")):
-        assert log.positions_at("k", version) == {"a": place}
+    assert log.positions_at("k", "5") == {"a": "5"}
+    for version, place in (("3", "5"), ("20", "20")):
+        assert log.positions_at("k", version) == {"a": place, "b": NOWHERE}
+    again = MergedWatch(WatchRequest("k", "20"), streams.open, log)
+    again.begin(["a", "b"])
+    with pytest.raises(Refused) as refused:
+        await again.wait_begun()
+    assert refused.value.status.code == 410
     streams.tell("b", event("ADDED", 4), event("BOOKMARK", 30), event("ADDED", 31))
     assert await take(lines, 2) == [("ADDED", "4"), ("ADDED", "31")]
     assert log.positions_at("k", "31") == {"a": "20", "b": "31"}

@@ -11,6 +11,7 @@ from lnamespace.gateway.fairness.shares import Share
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.watches.resuming import ResumeLog
+from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.mine import ANN, Client, MineApi, World, call_of
 from tests.unit.support.server import DEADLINE
@@ -46,6 +47,14 @@ async def watching(
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+async def code_of_refusal(world: World, api: MineApi, target: str, watcher: MineWatcher) -> int:
+    call, _ = call_of(world, api, target)
+    async with asyncio.timeout(DEADLINE):
+        with pytest.raises(Refused) as refused:
+            await watcher.watch(call)
+    return refused.value.status.code
 
 
 async def test_four_watches_of_a_person_receive_their_initial_events_at_once() -> None:
@@ -136,6 +145,28 @@ async def test_what_a_watch_does_before_it_begins_and_while_rights_change_counts
     assert sorted(api.reviewed) == ["a", "b"]
     begun = ["asked", "asked", "_follow", "_follow", "_tell"]
     assert counted.works == [*begun, "_tell", "_follow"]
+
+
+async def test_who_leaves_while_a_namespace_joins_has_to_list_again() -> None:
+    """What was deleted in the meantime stayed in the client's cache for ever."""
+    world, api, watcher = world_of("a"), MineApi(), MineWatcher(ResumeLog())
+    async with watching(world, api, f"{PODS}&resourceVersion=1000", watcher) as client:
+        world.bind("b", 1001, ANN)
+        api.tell("b", "ADDED", 501)
+        assert await client.event() == ("ADDED", "b", "501")
+        api.tell("a", "ADDED", 1002)
+        assert await client.event() == ("ADDED", "a", "1002")
+    assert await code_of_refusal(world, api, f"{PODS}&resourceVersion=1002", watcher) == 410
+
+
+async def test_who_may_not_watch_any_more_what_was_told_has_to_list_again() -> None:
+    """Rights that somebody bound by hand: the LNamespace's own are still held."""
+    world, api, watcher = world_of("a", "b"), MineApi(), MineWatcher(ResumeLog())
+    async with watching(world, api, f"{PODS}&resourceVersion=1000", watcher) as client:
+        api.tell("b", "ADDED", 1001)
+        assert await client.event() == ("ADDED", "b", "1001")
+    api.forbidden.add("b")
+    assert await code_of_refusal(world, api, f"{PODS}&resourceVersion=1001", watcher) == 410
 
 
 class Metered(Share):

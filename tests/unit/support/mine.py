@@ -108,6 +108,7 @@ class MineApi:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.reviewed: list[str] = []
+        self.forbidden: set[str] = set()
         self.told: dict[str, asyncio.Queue[bytes]] = {}
         self.refusals: dict[str, int] = {}
         """The status by which a namespace's watches and lists are refused."""
@@ -148,9 +149,10 @@ class MineApi:
         return msgspec.json.encode({"metadata": {"resourceVersion": "77"}, "items": []})
 
     async def review(self, _: str, question: Any, *__: Any) -> UpstreamResponse:
-        """Allow what is asked about."""
-        self.reviewed.append(question["spec"]["resourceAttributes"]["namespace"])
-        return Answered(201, {"status": {"allowed": True}})
+        """Allow what is asked about, where it is not forbidden."""
+        namespace = question["spec"]["resourceAttributes"]["namespace"]
+        self.reviewed.append(namespace)
+        return Answered(201, {"status": {"allowed": namespace not in self.forbidden}})
 
 
 class Answered(UpstreamResponse):

@@ -17,7 +17,7 @@ from lnamespace.gateway.mine.rights import Resumption
 from lnamespace.gateway.mine.spans import deleted_event, gone_namespace
 from lnamespace.gateway.requests.answers import UpstreamRefused, send_events, use_websocket
 from lnamespace.gateway.watches.merged_watches import MergedWatch
-from lnamespace.gateway.watches.resuming import ResumeLog
+from lnamespace.gateway.watches.resuming import NOWHERE, ResumeLog
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
 from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.request import Query
@@ -169,7 +169,9 @@ class _SpanningWatch:
         if reached is None:
             return rights.resumption(subjects, request.version)
         joined = frozenset(each for each in self._watched if not reached.get(each))
-        return Resumption(joined, lost=not reached.keys() <= self._known)
+        # Not by what is held: the right to watch this may have been bound by hand, and have ended.
+        lost = NOWHERE in reached.values() or not reached.keys() <= self._watched
+        return Resumption(joined, lost)
 
     async def answer(self) -> None:
         """Answer until the time is over or the client is gone.

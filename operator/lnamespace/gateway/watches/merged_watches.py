@@ -16,6 +16,7 @@ from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.watches.resuming import (
+    NOWHERE,
     EventHead,
     ResumeLog,
     ResumeVersions,
@@ -75,6 +76,8 @@ class MergedWatch:
         self._left: set[str] = set()
         self._joining: set[str] = set()
         """Namespaces whose initial events may not all have been sent."""
+        self._partly: set[str] = set()
+        """Those of them of which some were sent."""
         self._bookmarked = "0"
         self._failure: Exception | None = None
         seconds = request.seconds or random.randint(_SHORTEST, _LONG)
@@ -86,6 +89,9 @@ class MergedWatch:
         if self._request.initial_events:
             self._replaying = set(named)
         positions = self._positions(named)
+        if NOWHERE in positions.values():
+            self.fail(expired("too old resource version: the initial events were not all sent"))
+            return
         known = (
             {each: position for each, position in positions.items() if position}
             if self._resumes
@@ -140,6 +146,7 @@ class MergedWatch:
         if watching and not watching.done():
             return False
         self._joining.add(namespace)
+        self._partly.discard(namespace)
         self._start(namespace, "", initial_events=None)
         return True
 
@@ -222,6 +229,10 @@ class MergedWatch:
         if event.namespace not in self._joining:
             self._log.record_position(self._history, event.namespace, head.version, sent=is_event)
         elif is_event:
+            if event.namespace not in self._partly:
+                # Who comes back now would never be sent the DELETED of what went meanwhile.
+                self._partly.add(event.namespace)
+                self._log.record_position(self._history, event.namespace, NOWHERE)
             self._log.record_sent(self._history, head.version)
         if is_event:
             (self.told.discard if head.type == "DELETED" else self.told.add)(event.namespace)

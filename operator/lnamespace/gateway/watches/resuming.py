@@ -22,6 +22,11 @@ _REMEMBERED_STEPS = 300_000
 """The most steps and positions of all owners together; each takes some 130 bytes."""
 
 
+NOWHERE = "?"
+"""The position of a namespace of which only some initial events were sent: no version has all of
+them, and a client that has some does not learn which of them are deleted meanwhile."""
+
+
 class _EventMeta(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = ""
     annotations: dict[str, str] | None = None
@@ -279,4 +284,6 @@ class ResumeLog:
 
 def _earliest(namespace: str, histories: Iterable[Mapping[str, str]]) -> str:
     positions = [each.get(namespace, "") for each in histories]
+    if NOWHERE in positions:
+        return NOWHERE
     return min(positions, key=int) if all(each.isdecimal() for each in positions) else ""
