@@ -8,6 +8,7 @@ import pytest
 from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.lists.empty_answers import empty_list, empty_replay
 from lnamespace.gateway.lists.sealing import TokenSealer
+from lnamespace.gateway.mine import rights
 from lnamespace.gateway.mine.callers import MineCaller
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.lists import MineLister
@@ -168,6 +169,36 @@ def test_rights_are_those_of_a_person_and_their_groups() -> None:
     assert world.held(ANN) == []
     world.unbind("a", 26)
     assert world.held(*BOTH) == ["b"]
+
+
+def test_bindings_count_in_the_namespaces_of_lnamespaces_alone() -> None:
+    """Somebody bound all people in a namespace of theirs, and ended everybody's watches by that."""
+    world, told = World(), list[str]()
+    world.unmarked.add("evil")
+    world.rights.listen(BOTH, lambda: told.append("changed"))
+    world.bind("evil", 20, ANN)
+    world.unbind("evil", 21)
+    assert (world.held(ANN), told, world.resumption(15)) == ([], [], Resumption())
+    world.bind("evil", 22, ANN)
+    world.mark("evil", 23)
+    world.clock.now += 100
+    assert (world.held(ANN), told) == (["evil"], ["changed"])
+    assert world.resumption(22) == Resumption(frozenset(("evil",)))
+    world.mark("evil", 24, there=False)
+    world.clock.now += 100
+    assert (world.held(ANN), world.resumption(23).lost) == ([], True)
+
+
+def test_who_comes_and_goes_pushes_out_nothing_that_is_known_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rights, "_ENDED", 2)
+    world = World()
+    for version in range(20, 40, 2):
+        world.bind("a", version, ANN)
+        world.unbind("a", version + 1)
+    assert world.resumption(15, frozenset((DEVELOPERS,))) == Resumption()
+    assert world.resumption(38).lost
 
 
 def test_who_goes_on_learns_of_the_rights_that_came_since() -> None:

@@ -37,6 +37,7 @@ from lnamespace.gateway.mine.callers import CallerAuthenticator
 from lnamespace.gateway.mine.calls import Platform
 from lnamespace.gateway.mine.handler import MineHandler, PlatformResources
 from lnamespace.gateway.mine.lists import MineLister
+from lnamespace.gateway.mine.lnamespaces import reflect_lnamespaces
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.objects.content import ContentQuota
@@ -223,6 +224,10 @@ class _Process:
         )
         await self.stack.enter_async_context(running(tenants.run()))
         await tenants.wait_synced()
+        if self.settings.gateway_mine == "yes":
+            lnamespaces = reflect_lnamespaces(self.client, self.names, self.rights)
+            await self.stack.enter_async_context(running(lnamespaces.run()))
+            await lnamespaces.synced.wait()
         self.rights.begin(tenants.bindings_version)
         return tenants
 

@@ -75,6 +75,15 @@ class World:
         self.rights = NamespaceRights(self.clock)
         self.rights.begin(10)
         self._bindings: dict[tuple[str, str], WatchedObject] = {}
+        self.unmarked: set[str] = set()
+        """Namespaces that are no LNamespaces'."""
+
+    def mark(self, name: str, version: int, *, there: bool = True) -> None:
+        """Make a Namespace that of an LNamespace, or not."""
+        item = read_watched(
+            msgspec.json.encode({"metadata": {"name": name, "resourceVersion": str(version)}})
+        )
+        self.rights.update_namespace(None if there else item, item if there else None, version)
 
     def bind(
         self, namespace: str, version: int, *subjects: Subject, name: str = "lnamespace-users"
@@ -86,6 +95,8 @@ class World:
                 "subjects": [{"kind": each.kind, "name": each.name} for each in subjects],
             }
         )
+        if namespace not in self.unmarked:
+            self.mark(namespace, 1)
         key, new = (namespace, name), read_watched(raw)
         self.rights.update(self._bindings.get(key), new, version)
         self._bindings[key] = new

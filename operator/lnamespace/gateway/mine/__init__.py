@@ -7,6 +7,7 @@ namespaces, span the caller's namespaces instead of all (docs/decisions/0055-min
 - :mod:`~lnamespace.gateway.mine.handler`: the steps of a request, in order.
 - :mod:`~lnamespace.gateway.mine.callers`: the callers, and their credentials.
 - :mod:`~lnamespace.gateway.mine.rights`: in which namespaces people have rights, and since when.
+- :mod:`~lnamespace.gateway.mine.lnamespaces`: whose Namespaces these are.
 - :mod:`~lnamespace.gateway.mine.spans`: which requests span namespaces, and of which requests
   upstream each is made; pure.
 - :mod:`~lnamespace.gateway.mine.calls`: one list or watch that spans the caller's namespaces.

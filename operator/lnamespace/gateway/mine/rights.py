@@ -1,11 +1,12 @@
 """In which namespaces people have rights by LNamespaces, and since when.
 
-The RoleBindings that the controller writes count: the API server decides by them, and their
-resource versions say whether a client that resumes at a version knows of them.
+The RoleBindings that the controller writes into the Namespaces of LNamespaces count: the API server
+decides by them, and their resource versions say whether a client that resumes at a version knows of
+them.
 """
 
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,13 +40,6 @@ class ObservedAt:
 
 
 @dataclass(frozen=True)
-class _Ended:
-    subject: Subject
-    namespace: str
-    at: ObservedAt
-
-
-@dataclass(frozen=True)
 class Resumption:
     """The changes of rights that a client has missed when it resumes at a resource version.
 
@@ -68,7 +62,12 @@ class NamespaceRights:
         self._clock = clock
         self._held: dict[Subject, dict[str, dict[str, ObservedAt]]] = {}
         """By subject and namespace, each binding that gives rights there."""
-        self._ended: deque[_Ended] = deque()
+        self._lnamespaces: set[str] = set()
+        self._bindings: dict[str, dict[str, WatchedObject]] = {}
+        """By namespace and name, also where they do not count."""
+        self._ended: OrderedDict[tuple[Subject, str], ObservedAt] = OrderedDict()
+        """When the rights of a subject in a namespace ended last: once for each, so that nobody
+        pushes out what is known of others by being taken off and added again."""
         self._floor = 0
         """The version before which nothing is known of rights that ended."""
         self._listed: OrderedDict[tuple[Subjects, str], float] = OrderedDict()
@@ -91,8 +90,40 @@ class NamespaceRights:
         item = new or old
         if item is None or item.name not in BINDINGS or not item.namespace:
             return
+        bindings = self._bindings.setdefault(item.namespace, {})
+        if new:
+            bindings[item.name] = new
+        else:
+            bindings.pop(item.name, None)
+        if not bindings:
+            del self._bindings[item.namespace]
+        if item.namespace in self._lnamespaces:
+            self._apply(old, new, new.version if new else newest_version)
+
+    def update_namespace(
+        self, old: WatchedObject | None, new: WatchedObject | None, newest_version: int
+    ) -> None:
+        """Update the rights after a Namespace became an LNamespace's, or is none any more.
+
+        The bindings of others do not count: whoever is an admin of any namespace could bind all
+        people there, delete it again, and so end everybody's watches.
+        """
+        item = new or old
+        if item is None or (new is not None) == (item.name in self._lnamespaces):
+            return
+        for binding in self._bindings.get(item.name, {}).values():
+            if new:
+                self._apply(None, binding, max(binding.version, new.version))
+            else:
+                self._apply(binding, None, newest_version)
+        (self._lnamespaces.add if new else self._lnamespaces.discard)(item.name)
+
+    def _apply(self, old: WatchedObject | None, new: WatchedObject | None, version: int) -> None:
+        item = new or old
+        if item is None:
+            return
         before, after = _bound(old), _bound(new)
-        at = ObservedAt(new.version if new else newest_version, self._clock())
+        at = ObservedAt(version, self._clock())
         for subject in after - before:
             spaces = self._held.setdefault(subject, {})
             spaces.setdefault(item.namespace, {})[item.name] = at
@@ -124,11 +155,7 @@ class NamespaceRights:
     def ended(self, subjects: Subjects, namespace: str) -> int:
         """Return the version at which the rights in a namespace ended last; 0 if unknown."""
         return max(
-            (
-                each.at.version
-                for each in self._ended
-                if each.namespace == namespace and each.subject in subjects
-            ),
+            (at.version for each in subjects if (at := self._ended.get((each, namespace)))),
             default=0,
         )
 
@@ -159,9 +186,9 @@ class NamespaceRights:
         held = self.held(subjects)
         joined = frozenset(each for each, since in held.items() if unknown(since))
         lost = any(
-            each.subject in subjects and unknown(each.at)
-            for each in self._ended
-            if each.namespace not in held or each.namespace in joined
+            subject in subjects and unknown(at)
+            for (subject, namespace), at in self._ended.items()
+            if namespace not in held or namespace in joined
         )
         return Resumption(joined, lost)
 
@@ -187,9 +214,11 @@ class NamespaceRights:
             spaces.pop(item.namespace, None)
         if not spaces:
             self._held.pop(subject, None)
-        self._ended.append(_Ended(subject, item.namespace, at))
+        self._ended[subject, item.namespace] = at
+        self._ended.move_to_end((subject, item.namespace))
         if len(self._ended) > _ENDED:
-            self._floor = max(self._floor, self._ended.popleft().at.version)
+            _, forgotten = self._ended.popitem(last=False)
+            self._floor = max(self._floor, forgotten.version)
 
 
 def _bound(item: WatchedObject | None) -> frozenset[Subject]:
