@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 
 from lnamespace.errors import Forbidden, NotFound
 from lnamespace.gateway.fairness.shares import Share
@@ -66,6 +67,8 @@ class MergedWatch:
         self._members: dict[str, asyncio.Task[None]] = {}
         self._resume_versions = ResumeVersions()
         self._replaying: set[str] = set()
+        self._withheld: QueuedEvent | None = None
+        """The latest bookmark that was not sent, since others still send their initial events."""
         self._end_due = bool(request.initial_events) and request.bookmarks
         self._begun = asyncio.Event()
         self.told: set[str] = set()
@@ -156,6 +159,13 @@ class MergedWatch:
         self._joining.discard(namespace)
         self._resume_versions.leave(namespace)
         self._replaying.discard(namespace)
+        if self._withheld and self._withheld.namespace == namespace:
+            self._withheld = None
+        if self._withheld and self._end_due and not self._replaying:
+            # Nobody else would say that the initial events are over, until the next bookmark.
+            self._withheld = replace(self._withheld, held=0)
+            with suppress(asyncio.QueueFull):
+                self._queue.put_nowait(self._withheld)
 
     def revoke(self, namespace: str) -> None:
         """Send no more events of a namespace: the right to watch it has ended."""
@@ -220,6 +230,9 @@ class MergedWatch:
             self._log.record_position(self._history, event.namespace, "")
             self._log.record_sent(self._history, head.version)
             return event.line
+        if event is self._withheld:
+            # Its namespace may have gone on since.
+            return self._bookmark(event, head)
         if event.namespace not in self._left:
             self._resume_versions.advance(event.namespace, head.version)
         if head.type != "ADDED":
@@ -244,6 +257,7 @@ class MergedWatch:
         if head.ends_initial_events:
             self._replaying.discard(event.namespace)
         if self._replaying:
+            self._withheld = event
             return b""
         if self._end_due:
             # Not only after the last bookmark: a namespace may have been removed before.
