@@ -14,15 +14,16 @@ from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.mine import handler
-from lnamespace.gateway.mine.callers import CallerAuthenticator
+from lnamespace.gateway.mine.callers import CallerAuthenticator, MineCaller
 from lnamespace.gateway.mine.calls import Platform
 from lnamespace.gateway.mine.handler import MineHandler
 from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.watches.resuming import ResumeLog
+from lnamespace.gateway.watches.watch_requests import WatchRequest
 from lnamespace.model.subject import Subject, SubjectKind
 
-from tests.unit.support.mine import Answered, Client, MineApi, World, table
+from tests.unit.support.mine import Answered, Client, MineApi, World, asked, table
 from tests.unit.support.server import DEADLINE
 
 BEARER = ("authorization", "Bearer t")
@@ -147,3 +148,19 @@ async def test_a_watch_goes_on_while_the_api_server_does_not_answer_or_nobody_is
         assert (sudo.api.reviews > before) == (headers is SUDO)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+def test_the_key_of_a_caller_is_short_and_differs_by_user_and_groups() -> None:
+    """Each watch and list that is remembered has it."""
+    groups = frozenset(Subject(SubjectKind.GROUP, f"group-{number}") for number in range(200))
+    callers = [MineCaller("ann", groups), MineCaller("ann", frozenset()), MineCaller("ben", groups)]
+    keys = {each.owner for each in callers}
+    assert len(keys) == 3
+    assert max(map(len, keys)) < 50
+
+
+def test_the_key_of_a_watch_is_short_and_differs_by_selector() -> None:
+    targets = [f"{WATCH}&labelSelector={value * 50_000}" for value in "ab"]
+    keys = {WatchRequest.of(request, "ann").key for each in targets if (request := asked(each))}
+    assert len(keys) == 2
+    assert max(map(len, keys)) < 50

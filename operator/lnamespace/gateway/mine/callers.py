@@ -1,6 +1,7 @@
 """Authenticate the callers of the endpoint ``mine``; keep their credentials for the API server."""
 
 import asyncio
+import hashlib
 from dataclasses import dataclass
 
 import msgspec
@@ -43,9 +44,13 @@ class MineCaller:
 
     @property
     def owner(self) -> str:
-        """Return a key that differs between callers who may see different things."""
+        """Return a key that differs between callers who may see different things.
+
+        A digest: it is kept with each watch and each list, and somebody may have 200 groups.
+        """
         subjects = sorted((each.kind.value, each.namespace, each.name) for each in self.subjects)
-        return msgspec.json.encode(["mine", self.user, subjects]).decode()
+        told = msgspec.json.encode([self.user, subjects])
+        return f"mine:{hashlib.blake2b(told, digest_size=16).hexdigest()}"
 
     @property
     def account(self) -> str:

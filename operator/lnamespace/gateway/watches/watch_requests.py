@@ -1,6 +1,9 @@
 """The watch that a client requests, and the watch of each namespace that it is merged from."""
 
+import hashlib
 from dataclasses import dataclass
+
+import msgspec
 
 from lnamespace.translate.protocol.list_options import asks_for_initial_events, takes_bookmarks
 from lnamespace.translate.protocol.numbers import parse_number
@@ -64,10 +67,12 @@ class WatchRequest:
     def of(cls, request: ResourceRequest, owner: str) -> "WatchRequest":
         """Parse a request for a watch; ``owner`` separates the watches of different people."""
         resource = request.resource
-        key = (owner, resource.group, resource.plural, request.namespace)
+        key = (resource.group, resource.plural, request.namespace)
         selectors = (request.parameter(each) or "" for each in ("labelSelector", "fieldSelector"))
+        # A digest: 500 histories of each owner are kept, and a selector may have 60 kB.
+        told = msgspec.json.encode([*key, *selectors])
         return cls(
-            "\n".join((*key, *selectors)),
+            f"{owner}\n{hashlib.blake2b(told, digest_size=16).hexdigest()}",
             request.parameter("resourceVersion") or "",
             initial_events=asks_for_initial_events(request),
             bookmarks=takes_bookmarks(request),
