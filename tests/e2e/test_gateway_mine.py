@@ -457,7 +457,7 @@ def test_nobody_reaches_the_namespaces_of_somebody_else(
             eve.api.get(path)
         assert refused.value.status in (400, 403, 404), path
     for path in (f"/api/v1/watch{CONFIG_MAPS[7:]}", f"/api/v1/watch/namespaces/{other}"):
-        assert "cannot watch" in refusal(eve.api.get, path)
+        refusal(eve.api.get, path, status=404)
     # The place in a list of somebody else.
     page = olga.api.get(CONFIG_MAPS, limit="1")
     token = page["metadata"]["continue"]

@@ -18,6 +18,7 @@ from lnamespace.gateway.mine.spans import (
     confirm_options,
     deleted_event,
     gone_namespace,
+    parse_platform_request,
     part_target,
 )
 from lnamespace.gateway.mine.watches import permitted_namespaces
@@ -26,7 +27,7 @@ from lnamespace.model.subject import Subject, SubjectKind
 from lnamespace.translate.protocol.selectors import FieldTerm, parse_field_selector
 from lnamespace.translate.protocol.status import Refused
 
-from tests.unit.support.mine import ANN, BOTH, DEVELOPERS, MineApi, World, asked, call_of
+from tests.unit.support.mine import ANN, BOTH, DEVELOPERS, MineApi, World, asked, call_of, table
 
 TABLE_FORM = "application/json;as=Table;g=meta.k8s.io;v=v1"
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -135,8 +136,8 @@ async def test_a_token_that_is_none_is_refused_without_any_namespace() -> None:
         ("GET", "/api/v1/namespaces/team-a/pods"),
         ("POST", "/api/v1/namespaces"),
         ("DELETE", "/api/v1/namespaces"),
-        ("GET", "/api/v1/watch/pods"),
-        ("GET", "/api/v1/pods?watch=1&watch=0"),
+        ("GET", "/api/v1/pods?limit=1&limit=2"),
+        ("GET", "/apis/unknown.example.com/v1/namespaces/team-a/things?watch=1"),
         ("GET", "/api/v1//pods"),
         ("GET", "/apis/unknown.example.com/v1/things"),
         ("GET", "/api"),
@@ -144,6 +145,23 @@ async def test_a_token_that_is_none_is_refused_without_any_namespace() -> None:
 )
 def test_everything_else_is_for_the_api_server_to_judge(method: str, target: str) -> None:
     assert asked(target, method) is None
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/api/v1/pods?watch=1&watch=0",
+        "/api/v1/namespaces/team-a/pods?w%61tch=1&watch=0",
+        "/api/v1/namespaces/team-a/pods?watch=1&fieldSelector=&fieldSelector=a%3Db",
+        "/api/v1/watch/namespaces/team-a/pods",
+        "/api/v1/w%61tch/pods",
+        "/apis/apps/v1/watch/deployments",
+    ],
+)
+def test_a_watch_that_cannot_be_read_is_refused(target: str) -> None:
+    """It was passed on, counted as a read, and went on when the rights had ended."""
+    with pytest.raises(Refused):
+        parse_platform_request("GET", target, table())
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,11 @@ A list of Namespaces becomes one list for each, by its name; a list in all names
 list in each. So does a watch. A client's selector narrows these requests, and cannot widen them.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from http.client import BAD_REQUEST
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
@@ -28,6 +31,7 @@ from lnamespace.translate.protocol.selectors import (
 )
 from lnamespace.translate.protocol.status import Refused, bad_request
 
+_DEPRECATED_WATCH = re.compile(r"/+(api|apis/+[^/]+)/+[^/]+/+watch(/|$)")
 _SPANNING = frozenset({"list", "watch"})
 
 
@@ -57,11 +61,29 @@ def _types(groups: Iterable[DiscoveredGroup]) -> Iterator[ResourceType]:
 def parse_platform_request(
     method: str, target: str, table: ResourceTable
 ) -> ResourceRequest | PathRequest | None:
-    """Parse a request to the platform's cluster; None if only the API server can judge it."""
+    """Parse a request to the platform's cluster; None if only the API server can judge it.
+
+    Raises
+    ------
+    Refused
+        It is a watch in a form that we do not read: it would be neither counted nor cut when
+        rights end, for the API server takes the first of two parameters, and deprecated paths.
+    """
     try:
         return parse_request(method, target, table, "")
-    except (Refused, ModelError):
+    except Refused as refused:
+        if method == "GET" and _is_unread_watch(target, refused.status.code):
+            raise
         return None
+    except ModelError:
+        return None
+
+
+def _is_unread_watch(target: str, code: int) -> bool:
+    path, _, query = target.partition("?")
+    asked = any(name == "watch" for name, _ in parse_qsl(query, keep_blank_values=True))
+    # A kind that is not known yet (404) is the API server's to judge.
+    return (asked and code == BAD_REQUEST) or _DEPRECATED_WATCH.match(unquote(path)) is not None
 
 
 def spans_namespaces(request: ResourceRequest) -> bool:
