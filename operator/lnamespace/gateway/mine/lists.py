@@ -25,7 +25,7 @@ _END_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class _Page:
+class _PageStart:
     """The page that a client asks for.
 
     Parameters
@@ -82,14 +82,14 @@ class MineLister:
         content_type = ("Content-Type", call.encoding.content_type)
         await call.exchange.answer(200, (content_type, *headers), encoded)
 
-    def _page(self, call: MineCall) -> _Page:
+    def _page(self, call: MineCall) -> _PageStart:
         """Return the page that is asked for, before anything is asked."""
         limit = max(parse_number(call.request.parameter("limit") or "0"), 0)
         token = call.request.parameter("continue") or ""
         start = self.sealer.unseal(call.request, call.caller.owner, token) if token else None
-        return _Page(limit, start)
+        return _PageStart(limit, start)
 
-    async def _list(self, call: MineCall, page: _Page, there: Sequence[str]) -> bytes:
+    async def _list(self, call: MineCall, page: _PageStart, there: Sequence[str]) -> bytes:
         """Return the list without the namespaces in which the caller may not list this."""
         refusals: list[UpstreamRefused] = []
 
@@ -108,7 +108,7 @@ class MineLister:
         return body
 
     async def _merged(
-        self, call: MineCall, page: _Page, fetch: Fetch, there: Sequence[str]
+        self, call: MineCall, page: _PageStart, fetch: Fetch, there: Sequence[str]
     ) -> bytes:
         request, owner, start = call.request, call.caller.owner, page.start
         if not page.limit and not start:
