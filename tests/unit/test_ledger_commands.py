@@ -340,8 +340,8 @@ OUTBOX = "records wait in the outbox (kubectl get billingrecords)"
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["show"], ""),
-        (["intervals"], ""),
+        (["show"], OUTBOX),
+        (["intervals"], OUTBOX),
         (["create-table"], OUTBOX),
         (["reconcile"], OUTBOX),
         (["replay"], "run it again"),

@@ -34,21 +34,16 @@ def run(name: str, settings: Settings, arguments: argparse.Namespace) -> int:
         silent = isinstance(error, LedgerUnavailable)
         what = "does not answer" if silent else "refuses"
         text = f"the ledger's database {what}: {visible(str(error))}"
-        raise type(error)("\n".join(filter(None, (text, _AFTER_FAILURE.get(name))))) from error
+        raise type(error)(f"{text}\n{_AFTER_FAILURE.get(name, _IN_OUTBOX)}") from error
 
 
 _IN_OUTBOX = "Nothing is lost: records wait in the outbox (kubectl get billingrecords)."
 _AFTER_FAILURE = {
-    "publish": _IN_OUTBOX,
-    "reconcile": _IN_OUTBOX,
-    "create-table": _IN_OUTBOX,
     "replay": "What it has written stays: run it again, for it writes nothing twice.",
     "correct": "Nothing was written.",
 }
-"""What is so after a failure of the database, by the command; nothing new after one that reads.
-
-Rows of a replay or a correction are in no outbox.
-"""
+"""What is so after a failure of the database, where it is something else: rows of a replay or a
+correction are in no outbox."""
 
 _COMMANDS: dict[str, Callable[[Settings, argparse.Namespace], int]] = {
     "publish": maintenance.publish,
