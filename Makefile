@@ -68,21 +68,21 @@ bench: $(VENV) ## Figures beside a bare client, and pictures of them; N=1000 for
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
 		-r requirements/plots.txt
 	@for count in $(or $(N),100 1000 5000); do \
-		$(BIN)/python -m bench --count $$count --json $(REPORT)/$$count.json || exit 1; done
+		PYTHONPATH=hack $(BIN)/python -m bench --count $$count --json $(REPORT)/$$count.json || exit 1; done
 	@for part in tax layouts webhook ledger outbox gateway gateway_watches; do \
-		$(BIN)/python -m bench.$$part --json $(REPORT)/$$part.json || exit 1; done
+		PYTHONPATH=hack $(BIN)/python -m bench.$$part --json $(REPORT)/$$part.json || exit 1; done
 	@$(BIN)/python -m bench.scale $(REPORT)
 	@$(BIN)/python -m bench.plots $(REPORT) $(REPORT)
 
 starvation: $(VENV) ## What a tenant notices of another one that does its worst for SECONDS (600)
-	@$(BIN)/python -m bench.starvation $(if $(SECONDS),--seconds $(SECONDS)) --json $(REPORT)/starvation.json
+	@PYTHONPATH=hack $(BIN)/python -m bench.starvation $(if $(SECONDS),--seconds $(SECONDS)) --json $(REPORT)/starvation.json
 
 thorough: $(VENV) ## All tests with the rare cases and many examples of each property; before a release
 	@$(UNIT) -m "" --hypothesis-profile=thorough
 	@$(E2E) -m ""
 
 soak: $(VENV) ## Everybody does what they like for MINUTES (60), and rights must be as the model says; OF=lclusters
-	@$(BIN)/python -m tests.e2e.$(or $(OF),rights)_model $(if $(MINUTES),--minutes $(MINUTES)) \
+	@PYTHONPATH=hack $(BIN)/python -m tests.e2e.$(or $(OF),rights)_model $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS)) $(if $(LAYOUT),--layout $(LAYOUT)) $(if $(REPLAY),--replay $(REPLAY))
 
 conformance: $(VENV) ## Kubernetes' own conformance specs, directly and through the gateway; FURTHER=1: others; ONLY='Watchers|Discovery'
