@@ -38,26 +38,30 @@ def table_down(members: Encoded, scope: Scope, item_down: ItemDown) -> Encoded:
         return members
     key = (scope.resource.group, scope.resource.plural)
     cells_down = _cells_down(_column_names(members) or KNOWN_COLUMNS.get(key, []), scope)
-    if scope.resource.custom:
-        rows = [each | _printed_metadata(each, scope, item_down) for each in rows]
     if key == ("", "resourcequotas") and scope.view.totals:
         rows = [each | printed_totals(each, scope) for each in rows]
     if key in KNOWN_COLUMNS:
         rows = [each | _printed_requester(each, scope) for each in rows]
     shown = (each for each in rows if _has_object(each) or _is_own(each, scope))
-    members["rows"] = [row for each in shown if (row := _row(each, item_down, cells_down))]
+    members["rows"] = [row for each in shown if (row := _row(each, item_down, cells_down, scope))]
     return members
 
 
-def _printed_metadata(row: Encoded, scope: Scope, item_down: ItemDown) -> Encoded:
+def _printed_metadata(row: Encoded, above: Encoded | None, scope: Scope) -> Encoded:
     """Return the cells of a custom resource, of which any may print its metadata or its version.
 
     A cell counts as such if it is the whole value: columns of data print the data.
+
+    Parameters
+    ----------
+    above
+        The row's object upstream, which is in tenant spelling in the row.
     """
     cells = list_of(row.get("cells", b"null"))
     if cells is None or scope.tenant_bytes not in bytes(row["cells"]):
         return {}
-    below = _metadata_below(row, item_down) or _name_below(cells, scope)
+    metadata = (_metadata(above), _metadata(row["object"])) if above is not None else ({}, {})
+    below = dict(_differing_texts(*metadata)) or _name_below(cells, scope)
     versions = f"{scope.view.prefix}{scope.resource.group}/"
 
     def printed(value: Any) -> Any:
@@ -67,19 +71,6 @@ def _printed_metadata(row: Encoded, scope: Scope, item_down: ItemDown) -> Encode
         return below.get(text, value)
 
     return {"cells": Raw(encode([*cells[:1], *map(printed, cells[1:])]))}
-
-
-def _metadata_below(row: Encoded, item_down: ItemDown) -> dict[str, str]:
-    """Return the texts of a row's metadata in tenant spelling by those upstream, as of an owner."""
-    item = object_of(row.get("object", b"null"))
-    if item is None:
-        return {}
-    above = _metadata(item)
-    try:
-        below = _metadata(item_down(dict(item)))
-    except Foreign:
-        return {}
-    return dict(_differing_texts(above, below))
 
 
 def _metadata(item: Encoded) -> Any:
@@ -144,11 +135,16 @@ def _column_names(members: Encoded) -> list[str]:
     return [text_of(each.get("name", b"null")) or "" for each in columns]
 
 
-def _row(row: Encoded, item_down: ItemDown, cells_down: Callable[[Any], Any]) -> Encoded | None:
+def _row(
+    row: Encoded, item_down: ItemDown, cells_down: Callable[[Any], Any], scope: Scope
+) -> Encoded | None:
     item = object_of(row.get("object", b"null"))
+    above = None if item is None else {**item}  # an object is translated in place
     try:
         if item is not None:
             row["object"] = item_down(item)
+        if scope.resource.custom:
+            row |= _printed_metadata(row, above, scope)
         row["cells"] = cells_down(row.get("cells", Raw(b"[]")))
     except Foreign:
         return None
