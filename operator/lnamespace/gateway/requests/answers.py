@@ -76,10 +76,7 @@ def _status_of(status: int) -> bytes:
 
 async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: bytes) -> None:
     """Answer with JSON in tenant spelling, in the client's encoding."""
-    if len(body) > LONG:
-        encoded = await in_steps(call.encoding.steps(body))
-    else:
-        encoded = await call.encoding.encode(body)
+    encoded = await encoded_in_steps(call.encoding, body)
     content_type = ("Content-Type", call.encoding.content_type)
     down = headers_down(headers, call.view, call.base)
     if not any(name == "cache-control" for name, _ in down):
@@ -88,6 +85,13 @@ async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: 
         encoded = await in_steps(gzip_steps(encoded))
         down = (*down, *GZIPPED)
     await call.exchange.answer(status, (content_type, *down), encoded)
+
+
+async def encoded_in_steps(encoding: AnswerEncoding, body: bytes) -> bytes:
+    """Return JSON in a client's encoding; other tasks may run between the steps of a long one."""
+    if len(body) > LONG:
+        return await in_steps(encoding.steps(body))
+    return await encoding.encode(body)
 
 
 def use_websocket(exchange: Exchange, encoding: AnswerEncoding, share: Share) -> None:
