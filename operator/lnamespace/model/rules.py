@@ -187,6 +187,12 @@ def _name_problem(name: str) -> str | None:
     return None
 
 
+def billing_text_problem(attribute: str, text: str) -> str | None:
+    """Return why a text is not allowed in an attribute of a charge, or None."""
+    check = cost_center_problem if attribute == "cost_center" else text_problem
+    return check(text)
+
+
 def _has_invisible(name: str) -> bool:
     # Nearly all names are ASCII. Checking each letter of the longest lists took the webhook 40 ms.
     if name.isascii():

@@ -7,7 +7,7 @@ from pathlib import Path
 from lnamespace.errors import PayersError
 from lnamespace.model.lnamespace import BILLING_TEXTS, Charge
 from lnamespace.model.names import Names
-from lnamespace.model.rules import cost_center_problem, text_problem
+from lnamespace.model.rules import billing_text_problem
 from lnamespace.payers.entries import Claim, Payers, Requester, requester_of
 from lnamespace.payers.parsing import BYTES_MAX, decode
 from lnamespace.payers.refusals import quoted
@@ -50,8 +50,7 @@ def _checked(found: Resolution | BillingRefusal) -> Resolution | BillingRefusal:
         return found
     for key, name in BILLING_TEXTS.items():
         text = getattr(found.charge, name)
-        check = cost_center_problem if name == "cost_center" else text_problem
-        if problem := check(text):
+        if problem := billing_text_problem(name, text):
             return BillingRefusal(f"{key} {quoted(text)}: {problem}")
     return found
 

@@ -24,7 +24,7 @@ from lnamespace.model.lnamespace import (
     Spec,
     TenantSpec,
 )
-from lnamespace.model.rules import NULL_PROBLEM, cost_center_problem, text_problem
+from lnamespace.model.rules import NULL_PROBLEM, billing_text_problem, text_problem
 from lnamespace.model.subject import Member
 from lnamespace.nesting import at_any_depth
 
@@ -51,11 +51,10 @@ def size_errors(new: TenantSpec, before: Spec, request: AdmissionRequest) -> Ite
 def text_errors(new: Billing, before: Billing) -> Iterator[FieldError]:
     """Return the new texts of ``spec.billing`` that are too long or have misleading characters."""
     for attribute, field in _TEXTS.items():
-        text, check = getattr(new, attribute), text_problem
-        if attribute == "cost_center":
-            check = cost_center_problem
+        text = getattr(new, attribute)
         if text != getattr(before, attribute):
-            yield from _text(f"spec.billing.{field}", text, check(text))
+            problem = billing_text_problem(attribute, text)
+            yield from _text(f"spec.billing.{field}", text, problem)
     for key, text in new.labels.items():
         if key not in before.labels and (problem := text_problem(key)):
             yield invalid("spec.billing.labels", key, problem)

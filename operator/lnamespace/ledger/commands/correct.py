@@ -17,7 +17,7 @@ from lnamespace.ledger.database.corrections import (
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import Row
 from lnamespace.model.lnamespace import BILLING_TEXTS
-from lnamespace.model.rules import cost_center_problem, text_problem
+from lnamespace.model.rules import billing_text_problem
 
 _SHOWN = ("valid_from", "valid_to", "cost_center", "owner", "team", "environment")
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
@@ -61,10 +61,9 @@ def _request(arguments: argparse.Namespace) -> Correction:
     given = {name: getattr(arguments, f"new_{name}") for name in BILLING_TEXTS.values()}
     payer = {name: text for name, text in given.items() if text is not None}
     for name, text in payer.items():
-        check = cost_center_problem if name == "cost_center" else text_problem
         if not text and name == "cost_center":
             raise SettingsError("--cost-center: somebody must pay; of a mistake: --void")
-        if problem := text and check(text):
+        if problem := text and billing_text_problem(name, text):
             raise SettingsError(f"--{name.replace('_', '-')}: {problem}")
     at = _instant(arguments.at) if arguments.at else None
     by = arguments.by if arguments.by is not None else _login()
