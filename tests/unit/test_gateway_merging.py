@@ -14,7 +14,7 @@ from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.lists.pages import merge_pages, read_page
 from lnamespace.gateway.requests.answers import UpstreamRefused
-from lnamespace.gateway.watches import resuming
+from lnamespace.gateway.watches import resuming, watch_events
 from lnamespace.gateway.watches.merged_watches import MergedWatch
 from lnamespace.gateway.watches.resuming import NOWHERE, ResumeLog, WatchHistory
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
@@ -233,6 +233,93 @@ async def test_events_of_all_namespaces_come_and_a_bookmark_is_the_oldest_of_the
     assert await take(lines, 1) == [("ADDED", "10")]
     streams.tell("b", event("MODIFIED", 20), event("BOOKMARK", 30))
     assert await take(lines, 2) == [("MODIFIED", "20"), ("BOOKMARK", "10")]
+    watch.close()
+
+
+class Behind(Streams):
+    """Watches of which that of namespace b is answered later than the others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answered = asyncio.Event()
+
+    async def open(self, member: MemberRequest) -> UpstreamResponse:
+        if member.namespace == "b":
+            await self.answered.wait()
+        return await super().open(member)
+
+    async def taken(self, namespace: str) -> None:
+        """Wait until the gateway has taken what was told of a namespace."""
+        async with asyncio.timeout(DEADLINE):
+            while not self.queues[namespace].empty():  # noqa: ASYNC110 - a queue tells nobody
+                await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize("joins", [False, True])
+async def test_nothing_newer_is_told_while_a_namespace_is_behind(joins: bool) -> None:
+    """A client that had received 20 resumed there at a gateway that had been started anew. Event 15
+    of a namespace that was seconds behind was lost for good."""
+    streams = Behind()
+    watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
+    watch.begin(["a"] if joins else ["a", "b"])
+    if joins:
+        watch.join("b")
+    streams.tell("a", event("MODIFIED", 20))
+    await streams.taken("a")
+    streams.answered.set()
+    streams.tell("b", event("ADDED", 15), event("MODIFIED", 25))
+    lines = watch.lines()
+    assert await take(lines, 3) == [("ADDED", "15"), ("MODIFIED", "20"), ("MODIFIED", "25")]
+    watch.close()
+
+
+async def test_a_namespace_that_leaves_holds_nothing_back() -> None:
+    streams = Behind()
+    watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
+    watch.begin(["a", "b"])
+    streams.tell("a", event("MODIFIED", 20))
+    await streams.taken("a")
+    watch.leave("b")
+    assert await take(watch.lines(), 1) == [("MODIFIED", "20")]
+    watch.close()
+
+
+async def test_events_are_held_back_for_a_time_and_up_to_a_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    streams = Behind()
+    many = [event("MODIFIED", 20 + number) for number in range(1001)]
+    watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
+    watch.begin(["a", "b"])
+    streams.tell("a", *many)
+    lines = watch.lines()
+    assert await take(lines, 1) == [("MODIFIED", "20")]
+    watch.close()
+    monkeypatch.setattr(watch_events, "_LONGEST_DELAY", 0.05)
+    watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
+    watch.begin(["a", "b"])
+    streams.tell("a", event("MODIFIED", 20))
+    assert await take(watch.lines(), 1) == [("MODIFIED", "20")]
+    watch.close()
+
+
+async def test_a_failure_tells_nothing_that_was_held_back() -> None:
+    """It is newer than what the namespace that failed still had."""
+    streams = Behind()
+
+    async def fail(member: MemberRequest) -> UpstreamResponse:
+        response = await streams.open(member)
+        if member.namespace == "b":
+            raise Unreachable("cut")
+        return response
+
+    watch = MergedWatch(WatchRequest("k", "5"), fail, ResumeLog())
+    watch.begin(["a", "b"])
+    streams.tell("a", event("MODIFIED", 20))
+    await streams.taken("a")
+    streams.answered.set()
+    with pytest.raises(Unreachable):
+        await take(watch.lines(), 1)
     watch.close()
 
 

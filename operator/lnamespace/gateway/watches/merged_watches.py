@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from lnamespace.errors import Forbidden, NotFound
 from lnamespace.gateway.fairness.shares import Share
@@ -161,6 +162,7 @@ class MergedWatch:
         self._replaying.discard(namespace)
         if self._withheld and self._withheld.namespace == namespace:
             self._withheld = None
+        self._queue.caught_up(namespace)
         if self._withheld and self._end_due and not self._replaying:
             # Nobody else would say that the initial events are over, until the next bookmark.
             self._withheld = replace(self._withheld, held=0)
@@ -176,28 +178,28 @@ class MergedWatch:
     def send_last(self, namespace: str, line: bytes) -> None:
         """Send the last event of a namespace that was revoked."""
         try:
-            self._queue.put_nowait(QueuedEvent(namespace, line, last=True))
+            version = read_event(line).version
+            self._queue.put_nowait(QueuedEvent(namespace, line, version, last=True))
         except asyncio.QueueFull:
             self.fail(expired("too old resource version: the watch is too slow"))
 
     def fail(self, error: Exception) -> None:
         """End with an error at once, and drop the events that are queued."""
         self._failure = error
-        with suppress(asyncio.QueueFull):
-            self._queue.put_nowait(QueuedEvent(""))
+        self._queue.release()
         self._begun.set()
 
     def end(self) -> None:
         """End as if the time were over: the client resumes by another watch."""
         self._until = 0.0
-        with suppress(asyncio.QueueFull):
-            self._queue.put_nowait(QueuedEvent(""))
+        self._queue.release()
         self._begun.set()
 
     def close(self) -> None:
         """End all watches upstream."""
         for task in self._members.values():
             task.cancel()
+        self._queue.release()
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield the events in upstream spelling until the time is over.
@@ -281,9 +283,11 @@ class MergedWatch:
         self._members[namespace] = asyncio.create_task(self._share.metered(follow))
 
     async def _follow(self, namespace: str, version: str, initial_events: bool | None) -> None:
-        slot = OpeningSlot(self._opening)
+        slot = OpeningSlot(self._opening, partial(self._queue.caught_up, namespace))
         try:
             while namespace not in self._left:
+                if len(self._members) > 1 and not initial_events:
+                    self._queue.hold_back(namespace)
                 seconds = max(int(self._until - time.monotonic()), 1) + 30
                 request = MemberRequest(namespace, version, initial_events, seconds)
                 await slot.acquire()
@@ -299,7 +303,8 @@ class MergedWatch:
                         if head.ends_initial_events:
                             initial_events = None
                         self._share.hold(len(line))
-                        await self._queue.put(QueuedEvent(namespace, line, held=len(line)))
+                        queued = QueuedEvent(namespace, line, head.version, held=len(line))
+                        await self._queue.put(queued)
                 finally:
                     response.close()
         except Exception as error:  # noqa: BLE001 - who reads the queue raises it
@@ -307,7 +312,11 @@ class MergedWatch:
                 self._refusal = error
                 self._begun.set()
             slot.release()
-            await self._queue.put(QueuedEvent(namespace, error=error))
+            if self._queue.held_back:
+                # What is held back is newer than what this namespace still had.
+                self.fail(error)
+            else:
+                await self._queue.put(QueuedEvent(namespace, version=version, error=error))
         finally:
             slot.release()
 

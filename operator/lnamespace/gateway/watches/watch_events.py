@@ -1,12 +1,16 @@
 """Events of watches upstream, on their way to a client that may read slowly."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
 
 from lnamespace.gateway.fairness.shares import Share
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
+from lnamespace.translate.protocol.numbers import is_version
 
 _WAITING_EVENTS = 1000
 _WAITING_BYTES = 256 * 1024
@@ -18,6 +22,9 @@ _LONGEST = 20.0
 """Seconds after which a watch loses its slot, however slow its client is: others wait for it.
 A client that takes nothing is cut off after three times as long."""
 _END = INITIAL_EVENTS_END.encode()
+_LONGEST_DELAY = 5.0
+"""Seconds that events wait at most for a namespace to catch up: rights in a new namespace may never
+be granted while the controller is down."""
 
 
 @dataclass(frozen=True)
@@ -26,46 +33,108 @@ class QueuedEvent:
 
     Parameters
     ----------
+    version
+        Its resource version, by which it has its place among those that wait; empty: the first.
     held
         The bytes of it that the watch's share counts until the client has it.
     """
 
     namespace: str
     line: bytes = b""
+    version: str = ""
     error: Exception | None = None
     last: bool = False
     held: int = 0
 
 
 class WaitingEvents(asyncio.Queue[QueuedEvent]):
-    """Events that wait for a client, up to a number and a size.
+    """Events that wait for a client, up to a number and a size; those of older versions come first.
 
     Without the limit of bytes, 1,000 events of 1 MB held 1 GB for one client that read nothing.
+
+    All events are held back while a namespace is behind the others. A client that had received
+    newer events than those that the namespace still has would lose them if it resumed at another
+    replica or after a crash, where nobody knows what it has received.
     """
 
     def __init__(self) -> None:
         super().__init__(_WAITING_EVENTS)
+        self._sorted: list[tuple[int, int, QueuedEvent]] = []
+        self._order = count()
         self._bytes = 0
+        self._behind: dict[str, asyncio.TimerHandle] = {}
+
+    @property
+    def held_back(self) -> bool:
+        """Return whether events are held back."""
+        return bool(self._behind)
+
+    def hold_back(self, namespace: str) -> None:
+        """Hold events back until a namespace has caught up, or for five seconds."""
+        if namespace not in self._behind:
+            loop = asyncio.get_running_loop()
+            timer = loop.call_later(_LONGEST_DELAY, self.caught_up, namespace)
+            self._behind[namespace] = timer
+
+    def caught_up(self, namespace: str) -> None:
+        """Hold no events back for a namespace any more."""
+        if timer := self._behind.pop(namespace, None):
+            timer.cancel()
+            if not self._behind:
+                self.wake_up()
+
+    def release(self) -> None:
+        """Hold nothing back any more, and wake up who waits."""
+        for timer in self._behind.values():
+            timer.cancel()
+        self._behind.clear()
+        self.wake_up()
+
+    def wake_up(self) -> None:
+        """Wake up who waits for an event."""
+        # Nobody waits at a full queue.
+        with suppress(asyncio.QueueFull):
+            self.put_nowait(QueuedEvent(""))
+
+    def qsize(self) -> int:
+        """Return how many events wait."""
+        return len(self._sorted)
+
+    def empty(self) -> bool:
+        """Return whether there is nothing to get: nothing is held back when it is too much."""
+        return not self._sorted or (self.held_back and not self.full())
 
     def full(self) -> bool:
         """Return whether nothing more is to be put in."""
         return super().full() or self._bytes > _WAITING_BYTES
 
     def _put(self, item: QueuedEvent) -> None:
-        super()._put(item)
+        position = int(item.version) if is_version(item.version) else 0
+        heappush(self._sorted, (position, next(self._order), item))
         self._bytes += len(item.line)
 
     def _get(self) -> QueuedEvent:
-        item: QueuedEvent = super()._get()
+        item = heappop(self._sorted)[2]
         self._bytes -= len(item.line)
         return item
 
 
-class OpeningSlot:
-    """One of the slots of a tenant for watches that still receive their initial events."""
+def _nothing() -> None:
+    """Do nothing."""
 
-    def __init__(self, slots: asyncio.Semaphore) -> None:
+
+class OpeningSlot:
+    """One of the slots of a tenant for watches that still receive their initial events.
+
+    Parameters
+    ----------
+    caught_up
+        Called when the initial events, or those since the watch's version, are over.
+    """
+
+    def __init__(self, slots: asyncio.Semaphore, caught_up: Callable[[], None] = _nothing) -> None:
         self._slots = slots
+        self._caught_up = caught_up
         self._taken = False
         self._check: asyncio.TimerHandle | None = None
         self._since, self._bytes = 0.0, 0
@@ -77,7 +146,7 @@ class OpeningSlot:
         await self._slots.acquire()
         self._taken = True
         self._count_anew()
-        self._latest = asyncio.get_running_loop().call_later(_LONGEST, self.release)
+        self._latest = asyncio.get_running_loop().call_later(_LONGEST, self._end)
 
     def release(self) -> None:
         """Release the slot, if it is held."""
@@ -88,6 +157,15 @@ class OpeningSlot:
             self._latest.cancel()
         self._cancel_check()
 
+    def _end(self) -> None:
+        self.release()
+        self._caught_up()
+
+    def opened(self) -> None:
+        """Start to watch for the end of the initial events: the API server has answered."""
+        self._count_anew()
+        self.release_when_idle()
+
     def release_when_idle(self) -> None:
         """Release the slot once little is received: the initial events are over."""
         if not self._taken:
@@ -97,7 +175,7 @@ class OpeningSlot:
         if left > 0:
             self._check = loop.call_later(left, self.release_when_idle)
         elif self._bytes <= _LITTLE:
-            self.release()
+            self._end()
         else:
             self._count_anew()
             self._check = loop.call_later(_QUIET, self.release_when_idle)
@@ -115,7 +193,7 @@ class OpeningSlot:
         self._cancel_check()
         self._bytes += len(data)
         if self._taken and _END in data:
-            self.release()
+            self._end()
 
 
 async def event_lines(
@@ -138,7 +216,7 @@ async def event_lines(
     rest, kept, share = b"", 0, share or Share()
     slot = slot or OpeningSlot(asyncio.Semaphore())
     try:
-        slot.release_when_idle()
+        slot.opened()
         while data := await response.take():
             slot.received(data)
             share.hold(len(data))
