@@ -3,8 +3,8 @@
 import pytest
 from lnamespace.translate.discovery.groups import TenantGroups, parse_discovery, resource_table
 from lnamespace.translate.discovery.published import Published, PublishedObjects
-from lnamespace.translate.protocol.policies import READ_VERBS
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType, ServingPolicy
+from lnamespace.translate.protocol.verbs import READ_VERBS
 
 from tests.unit.support.upstream import discovered
 

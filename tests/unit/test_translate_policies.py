@@ -12,13 +12,13 @@ from lnamespace.translate.discovery.published import (
     is_global_default,
 )
 from lnamespace.translate.protocol.policies import (
-    READ_VERBS,
     allowed_verbs,
     is_reserved_group,
     resource_policy,
     subresource_policy,
 )
 from lnamespace.translate.protocol.resources import GroupResource, ServingPolicy
+from lnamespace.translate.protocol.verbs import READ_VERBS
 
 from tests.unit.support.upstream import discovered
 

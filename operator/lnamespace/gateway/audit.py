@@ -22,7 +22,7 @@ from lnamespace.rbac.token_reviews import CREDENTIAL_ID
 from lnamespace.runtime.lines import LineWriter
 from lnamespace.translate.protocol.request import PathRequest, ResourceRequest
 from lnamespace.translate.protocol.status import ApiStatus
-from lnamespace.translate.requests.targets import CONNECTIONS
+from lnamespace.translate.protocol.verbs import CONNECTIONS
 
 STARTED = "ResponseStarted"
 COMPLETE = "ResponseComplete"

@@ -32,11 +32,13 @@ from lnamespace.translate.protocol.list_options import confirm_list_options
 from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.resources import GroupResource
 from lnamespace.translate.protocol.status import not_found
-from lnamespace.translate.requests.headers import headers_down, proxied_headers_down
-from lnamespace.translate.requests.targets import (
+from lnamespace.translate.protocol.verbs import (
     CONNECTIONS,
     LISTING_VERBS,
     READ_VERBS,
+)
+from lnamespace.translate.requests.headers import headers_down, proxied_headers_down
+from lnamespace.translate.requests.targets import (
     manager_of,
     refuse_deletion,
     refuse_foreign_write,

@@ -6,7 +6,10 @@ from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.model.lcluster import Suspension
 from lnamespace.translate.protocol.request import PathRequest, ResourceRequest
 from lnamespace.translate.protocol.status import ApiStatus, Refused
-from lnamespace.translate.requests.targets import CONNECTIONS, READ_VERBS
+from lnamespace.translate.protocol.verbs import (
+    CONNECTIONS,
+    READ_VERBS,
+)
 
 
 def no_tenant(host: str) -> Refused:

@@ -10,7 +10,7 @@ from lnamespace.model import lcluster
 from lnamespace.model.names import Names
 from lnamespace.translate.discovery.published import Published
 from lnamespace.translate.names.acting_users import ACTING_EXTRA, PERSON_EXTRA
-from lnamespace.translate.protocol.policies import READ_VERBS
+from lnamespace.translate.protocol.verbs import READ_VERBS
 
 _WATCHED = ("list", "watch")
 _WRITTEN = (*_WATCHED, "create", "update", "patch", "delete")

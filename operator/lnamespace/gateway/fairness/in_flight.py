@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.translate.protocol.request import PathRequest, ResourceRequest
 from lnamespace.translate.protocol.status import too_many_requests
-from lnamespace.translate.requests.targets import CONNECTIONS
+from lnamespace.translate.protocol.verbs import CONNECTIONS
 
 _BODIES = 64 * 1024 * 1024
 """Bytes of bodies that one tenant may have under way: a quarter of the listener's limit for all

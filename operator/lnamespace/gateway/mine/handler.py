@@ -32,7 +32,7 @@ from lnamespace.translate.names.view import NAMESPACES
 from lnamespace.translate.protocol.percent import encode_query, encode_segment
 from lnamespace.translate.protocol.request import VERBS, PathRequest, ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceTable
-from lnamespace.translate.requests.targets import CONNECTIONS
+from lnamespace.translate.protocol.verbs import CONNECTIONS
 
 _DISCOVERY = ("/api", "/apis", "/openapi", "/version")
 _COUNTED = PathRequest("get", "/")

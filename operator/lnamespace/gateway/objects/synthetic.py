@@ -8,8 +8,8 @@ from lnamespace.gateway.requests.answers import answer_encoded
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.translate.objects.synthetic_objects import SyntheticObjects, build_synthetic_objects
 from lnamespace.translate.protocol.status import forbidden
+from lnamespace.translate.protocol.verbs import READ_VERBS
 from lnamespace.translate.requests.headers import NOT_CACHED
-from lnamespace.translate.requests.targets import READ_VERBS
 
 _WATCH_SECONDS = 1800
 """The shortest watch of a client that names no time, as of kube-apiserver."""

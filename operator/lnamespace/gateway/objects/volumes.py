@@ -12,7 +12,8 @@ from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.translate.bodies.encoded import answer_down
 from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.status import not_found
-from lnamespace.translate.requests.targets import READ_VERBS, is_dynamic_volume
+from lnamespace.translate.protocol.verbs import READ_VERBS
+from lnamespace.translate.requests.targets import is_dynamic_volume
 
 MarkedVolumes = Callable[[str], bool]
 """Return whether all volumes that provisioners made for a tenant's claims bear its mark."""

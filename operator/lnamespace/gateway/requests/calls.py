@@ -13,7 +13,10 @@ from lnamespace.rbac.attributes import User
 from lnamespace.translate.names.view import View
 from lnamespace.translate.protocol.numbers import parse_number
 from lnamespace.translate.protocol.request import ResourceRequest
-from lnamespace.translate.requests.targets import CONNECTIONS, READ_VERBS
+from lnamespace.translate.protocol.verbs import (
+    CONNECTIONS,
+    READ_VERBS,
+)
 
 
 async def _never() -> None:

@@ -29,11 +29,11 @@ from lnamespace.translate.objects.spellings import API_VERSION
 from lnamespace.translate.objects.totals import totals_shown
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.selectors import FieldTerm
+from lnamespace.translate.protocol.verbs import SELECTING_VERBS
 from lnamespace.translate.requests.selection import residual_fields
 
 _decode_items = Decoder(list[dict[str, Raw]] | None).decode
 _decode_raw_items = Decoder(list[Raw] | None).decode
-LISTING = frozenset({"list", "watch", "deletecollection"})
 
 
 class AnswerTranslator:
@@ -61,7 +61,7 @@ class AnswerTranslator:
             return status_down(members, self._scope, self._plan)
         if kind == "Table" and version.startswith("meta.k8s.io/"):
             return table_down(members, self._scope, self.item)
-        if "items" in members and self._request.verb in LISTING:
+        if "items" in members and self._request.verb in SELECTING_VERBS:
             return self._list(members)
         return self.item(members)
 
@@ -83,7 +83,7 @@ class AnswerTranslator:
 
     def spliced(self, body: bytes) -> bytes | None:
         """Return an answer in tenant spelling if it is an object that can be spliced."""
-        if self._splice is None or self._request.verb in LISTING:
+        if self._splice is None or self._request.verb in SELECTING_VERBS:
             return None
         return self._splice.object(body)
 

@@ -31,13 +31,12 @@ from lnamespace.translate.protocol.status import (
     internal_error,
     not_found,
 )
+from lnamespace.translate.protocol.verbs import (
+    CONNECTIONS,
+    DELETION_VERBS,
+)
 
-STREAMS = frozenset({"log", "exec", "attach", "portforward"})
-"""Subresources whose bodies are no objects, but for a Status when they fail."""
-OPAQUE_SUBRESOURCES = STREAMS | {"proxy"}
-"""Subresources whose bodies are the data of a container."""
 _TOO_DEEP = "an answer of the platform's API server is nested too deeply"
-DELETIONS = frozenset({"delete", "deletecollection"})
 
 
 def request_up(
@@ -59,7 +58,7 @@ def request_up(
     Refused
         If the body cannot be read, or has a value that the tenant may not write.
     """
-    if not body or request.subresource in OPAQUE_SUBRESOURCES:
+    if not body or request.subresource in CONNECTIONS:
         return content_type, body
     media_type = media_type_of(content_type)
     if request.verb == "patch":
@@ -133,7 +132,7 @@ def media_type_of(content_type: str) -> str:
 def json_up(request: ResourceRequest, body: bytes, view: View) -> bytes:
     """Return a body in JSON in upstream spelling."""
     members = _request_members(body)
-    deletes = request.verb in DELETIONS
+    deletes = request.verb in DELETION_VERBS
     plan: ObjectPlan = DELETE_OPTIONS if deletes else plan_of(request.resource, request.subresource)
     if not deletes:
         _check(request, members, view)

@@ -8,12 +8,13 @@ from msgspec import MsgspecError, Raw
 from msgspec.json import Decoder, encode
 
 from lnamespace.nesting import at_any_depth
-from lnamespace.translate.bodies.answers import LISTING, AnswerTranslator
+from lnamespace.translate.bodies.answers import AnswerTranslator
 from lnamespace.translate.bodies.encoded import answer_down
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.plans import Encoded, Foreign, object_of, text_of
 from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.verbs import SELECTING_VERBS
 
 LONG = 256 * 1024
 """Bytes of an answer that take a millisecond or two."""
@@ -137,7 +138,7 @@ def _joined(members: Encoded, key: str, items: list[bytes], end: bytes) -> bytes
 
 def _list_members(request: ResourceRequest, body: bytes) -> Encoded | None:
     """Return the members of a list; None if it is none, or is to be translated in one go."""
-    if request.verb not in LISTING:
+    if request.verb not in SELECTING_VERBS:
         return None
     try:
         members = at_any_depth(_members, body)

@@ -9,7 +9,8 @@ from lnamespace.translate.protocol.quoting import go_quote
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import Cause, invalid
 
-_LONGEST_MANAGER = 128
+FIELD_MANAGER_MAX_LENGTH = 128
+"""In bytes, as k8s.io/apimachinery's FieldManagerMaxLength."""
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 
 
@@ -28,8 +29,8 @@ def confirm_create_options(request: ResourceRequest) -> None:
 
 def _manager_causes(request: ResourceRequest) -> Iterator[Cause]:
     manager = request.parameter("fieldManager") or ""
-    if len(manager.encode()) > _LONGEST_MANAGER:
-        message = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
+    if len(manager.encode()) > FIELD_MANAGER_MAX_LENGTH:
+        message = f"Too long: may not be more than {FIELD_MANAGER_MAX_LENGTH} bytes"
         yield Cause("FieldValueTooLong", message, "fieldManager")
     for index, character in enumerate(manager):
         if not character.isprintable():

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.protocol.resources import GroupResource, ServingPolicy
+from lnamespace.translate.protocol.verbs import READ_VERBS
 
 TRANSLATED = ServingPolicy.TRANSLATED
 SHARED = ServingPolicy.SHARED
@@ -19,7 +20,6 @@ CONFINED = ServingPolicy.CONFINED
 INERT = ServingPolicy.INERT
 HIDDEN = ServingPolicy.HIDDEN
 
-READ_VERBS = frozenset({"get", "list", "watch"})
 """The verbs of a resource whose objects are the platform's."""
 
 BUILT_IN_GROUPS = frozenset(

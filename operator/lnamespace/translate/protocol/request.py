@@ -23,6 +23,11 @@ from lnamespace.translate.protocol.status import (
     no_such_path,
     not_found,
 )
+from lnamespace.translate.protocol.verbs import (
+    COLLECTION_VERBS,
+    LISTING_VERBS,
+    OBJECT_VERBS,
+)
 
 Query = tuple[tuple[str, str], ...]
 """The parameters of a query, decoded, in the order in which they came."""
@@ -40,9 +45,6 @@ REPEATABLE = frozenset({"command", "ports", "dryRun"})
 NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 VERBS_IN_PATHS = frozenset({"proxy", "watch"})
 """Segments that are verbs in deprecated paths, such as ``/api/v1/watch/pods``."""
-COLLECTION_VERBS = frozenset({"list", "watch", "create", "deletecollection"})
-OBJECT_VERBS = frozenset({"get", "update", "patch", "delete"})
-EVERY_NAMESPACE_VERBS = frozenset({"list", "watch"})
 _GO_DURATION = re.compile(r"[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|[uµ\u03bc]s|ms|s|m|h))+)", re.ASCII)
 _PLAIN_SEGMENT = re.compile(r"(?!proxy$)[A-Za-z0-9_:-][A-Za-z0-9._:-]*")
 """A segment with nothing to decode or to refuse, as most are. A leading dot may mean another
@@ -339,7 +341,7 @@ def _refuse_shape(request: ResourceRequest) -> None:
     if request.resource.namespaced and not request.namespace:
         if request.name:
             raise no_such_path()
-        if request.verb not in EVERY_NAMESPACE_VERBS:
+        if request.verb not in LISTING_VERBS:
             raise method_not_allowed()
     if not _has_method(request):
         raise method_not_allowed()

@@ -1,12 +1,9 @@
 """Convert bodies of requests to JSON."""
 
-from typing import Final
-
 from lnamespace.translate.protocol import media_types, protobuf, yaml_bodies
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import bad_request, unsupported_media_type
-
-_DELETIONS: Final = frozenset({"delete", "deletecollection"})
+from lnamespace.translate.protocol.verbs import DELETION_VERBS
 
 
 def json_of_body(request: ResourceRequest, media_type: str, body: bytes) -> bytes:
@@ -29,7 +26,7 @@ def json_of_body(request: ResourceRequest, media_type: str, body: bytes) -> byte
             return body
         case media_types.YAML:
             return yaml_bodies.to_json(body)
-        case media_types.PROTOBUF if not request.resource.custom or request.verb in _DELETIONS:
+        case media_types.PROTOBUF if not request.resource.custom or request.verb in DELETION_VERBS:
             api_version, kind = _default_kind(request)
             return protobuf.to_json(body, api_version=api_version, kind=kind)
     accepted = [media_types.JSON, media_types.YAML]
@@ -54,7 +51,7 @@ def check_text(media_type: str, body: bytes) -> None:
 
 def _default_kind(request: ResourceRequest) -> tuple[str, str]:
     """Return the version and kind that the API server assumes for a body without them."""
-    if request.verb in _DELETIONS:
+    if request.verb in DELETION_VERBS:
         return "v1", "DeleteOptions"
     if request.subresource not in {"", "status"}:
         return "", ""

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.texts import text_down
 from lnamespace.translate.protocol.request import ResourceRequest
+from lnamespace.translate.protocol.verbs import CONNECTIONS
 from lnamespace.translate.protocol.websocket import PROTOCOL_HEADER, protocols_without_credential
-from lnamespace.translate.requests.targets import CONNECTIONS
 
 Headers = tuple[tuple[str, str], ...]
 

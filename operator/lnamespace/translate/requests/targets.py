@@ -9,6 +9,7 @@ from lnamespace.translate.names.view import NAMESPACES, PERSISTENT_VOLUMES, View
 from lnamespace.translate.objects.labels import CLAIMED_BY
 from lnamespace.translate.objects.metadata import RESOURCE_QUOTAS
 from lnamespace.translate.objects.spellings import PLATFORMS_ROLES
+from lnamespace.translate.protocol.create_options import FIELD_MANAGER_MAX_LENGTH
 from lnamespace.translate.protocol.percent import encode_query, encode_segment
 from lnamespace.translate.protocol.policies import PLATFORM_WRITES
 from lnamespace.translate.protocol.request import Query, ResourceRequest
@@ -23,20 +24,19 @@ from lnamespace.translate.protocol.selectors import (
     render_label_selector,
 )
 from lnamespace.translate.protocol.status import bad_request, forbidden, not_found
+from lnamespace.translate.protocol.verbs import (
+    CONNECTIONS,
+    LISTING_VERBS,
+    MANAGED_VERBS,
+    READ_VERBS,
+    SELECTING_VERBS,
+)
 from lnamespace.translate.requests.selection import (
     fields_up,
     labels_up,
     residual_fields,
 )
 
-FIELD_MANAGER_MAX_LENGTH = 128
-"""In bytes, as k8s.io/apimachinery's FieldManagerMaxLength."""
-READ_VERBS = frozenset({"get", "list", "watch"})
-COLLECTION_VERBS = frozenset({"list", "watch", "deletecollection"})
-LISTING_VERBS = frozenset({"list", "watch"})
-MANAGED_VERBS = frozenset({"create", "update", "patch"})
-CONNECTIONS = frozenset({"attach", "exec", "log", "portforward", "proxy"})
-"""Subresources whose answers are no objects, but streams of bytes."""
 NAMESPACE_ROLES = frozenset(GroupResource(RBAC, plural) for plural in ("roles", "rolebindings"))
 _IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 
@@ -220,7 +220,7 @@ def _selectors(
     request: ResourceRequest, view: View, listed: ListedObjects
 ) -> Iterator[tuple[str, str]]:
     """Yield the selectors. The API server ignores those of a request for one object."""
-    if request.verb not in COLLECTION_VERBS:
+    if request.verb not in SELECTING_VERBS:
         return
     terms = parse_field_selector(request.parameter("fieldSelector") or "")
     requirements = parse_label_selector(request.parameter("labelSelector") or "")
