@@ -7,9 +7,10 @@ import msgspec
 import pytest
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.upstream.grants import send_until_granted
-from lnamespace.gateway.upstream.requests import ACCOUNT_PREFIX
+from lnamespace.model.names import Names
 
-WORDS = f'secrets is forbidden: User "{ACCOUNT_PREFIX}acme" cannot create resource "secrets"'
+ACCOUNT = Names("team1.example.com").cluster_account("acme").username
+WORDS = f'secrets is forbidden: User "{ACCOUNT}" cannot create resource "secrets"'
 NAMED = WORDS.replace("secrets is", 'secrets "x" is')
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.errors import SettingsError
 from lnamespace.model.lcluster import RESERVED_TENANTS
+from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.names.allowances import Allowances, decode_allowances
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.confinement import (
@@ -648,7 +649,9 @@ def test_the_policies_upstream_ask_for_the_very_condition_that_the_gateway_write
     text = (CHART / "policy-gateway-kinds.yaml").read_text()
     (found,) = re.findall(r"\$expression := `\"(.*)\"` }}", text)
     assert found.replace('" + variables.prefix + "', VIEW.prefix) == expression(VIEW)
-    assert f'$condition := "{CONDITION}"' in text
+    assert '$condition := printf "%stenant" $keys' in text
+    assert f"{LCLUSTER_KEYS}tenant" == CONDITION
+    assert LCLUSTER_KEYS in (CHART / "_helpers.tpl").read_text().splitlines()
 
 
 def test_the_policies_upstream_know_the_reserved_names() -> None:

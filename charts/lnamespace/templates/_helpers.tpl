@@ -27,6 +27,11 @@ lns{{ if ne .Values.apiGroupSuffix "loblaw.digital" }}.{{ include "lnamespace.gr
 lnamespace-sudo{{ if ne .Values.apiGroupSuffix "loblaw.digital" }}-{{ sha256sum .Values.apiGroupSuffix | trunc 10 }}{{ end }}
 {{- end }}
 
+{{/* The beginning of the labels and annotations of LClusters' objects, in every instance: as in model/names.py. */}}
+{{- define "lnamespace.lclusterKeys" -}}
+lcluster.tenancy.loblaw.digital/
+{{- end }}
+
 {{/* The namespace of the accounts that stand for LClusters: as in model/names.py. */}}
 {{- define "lnamespace.clustersNamespace" -}}
 lnamespace-clusters{{ if ne .Values.apiGroupSuffix "loblaw.digital" }}-{{ sha256sum .Values.apiGroupSuffix | trunc 10 }}{{ end }}

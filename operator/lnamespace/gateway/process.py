@@ -333,7 +333,8 @@ def _platform(settings: Settings, client: Client) -> Platform:
         raise SettingsError(_CERTIFIED)
     address = UpstreamAddress(target.host, target.port, target.context, target.server_name)
     pool = UpstreamPool(address)
-    return Platform(Upstream(pool, client.token), Upstream(pool, _nobody))
+    names = Names(settings.api_group_suffix)
+    return Platform(Upstream(pool, client.token, names), Upstream(pool, _nobody, names))
 
 
 def _problem(tenants: Tenants, server: HttpServer) -> str | None:

@@ -17,8 +17,13 @@ USERS_BINDING = "lnamespace-users"
 SUDOERS_BINDING = "lnamespace-sudoers"
 ACCOUNT_BINDING = "lnamespace-sudo-account"
 CLUSTER_ACCOUNT_BINDING = "lcluster:account"
-SHARE_QUOTA = "lcluster"
 """The RoleBinding of a tenant's account in each of its namespaces; the gateway hides it."""
+SHARE_QUOTA = "lcluster"
+"""The ResourceQuota with a namespace's share of the totals of an LCluster."""
+LCLUSTER_KEYS = "lcluster.tenancy.loblaw.digital/"
+"""The beginning of the labels and annotations with which controller and gateway mark the objects of
+LClusters, in every instance: no two LClusters of a cluster have one name. Tenants neither see nor
+write them."""
 
 PROFILE_OBJECT_NAME = "lnamespace"
 """The name of the ResourceQuota, LimitRange and NetworkPolicy of a profile."""
@@ -26,7 +31,8 @@ PROFILE_OBJECT_NAME = "lnamespace"
 DIGEST_LENGTH = 52
 
 _SUDO_NAMESPACE = "lnamespace-sudo"
-_CLUSTERS_NAMESPACE = "lnamespace-clusters"
+CLUSTERS_NAMESPACE = "lnamespace-clusters"
+"""The beginning of the name of the namespace of the accounts that stand for tenants."""
 _SUFFIX_HASH_LENGTH = 10
 
 _EDITOR = "editor"
@@ -108,21 +114,18 @@ class Names:
 
     @cached_property
     def lcluster_annotation(self) -> str:
-        """Return the annotation of a tenant's Namespace with the UID of its LCluster.
-
-        Tenants neither see nor write annotations that begin so.
-        """
-        return f"lcluster.{self.group}/uid"
+        """Return the annotation of a tenant's Namespace with the UID of its LCluster."""
+        return f"{LCLUSTER_KEYS}uid"
 
     @property
     def share_annotation(self) -> str:
         """Return the annotation of a ResourceQuota with the generation of its share."""
-        return f"lcluster.{self.group}/share"
+        return f"{LCLUSTER_KEYS}share"
 
     @cached_property
     def lcluster_emptied_annotation(self) -> str:
         """Return the annotation of a tenant's Namespace in which nobody has to work any more."""
-        return f"lcluster.{self.group}/emptied"
+        return f"{LCLUSTER_KEYS}emptied"
 
     @cached_property
     def lcluster_finalizer(self) -> str:
@@ -164,7 +167,7 @@ class Names:
     @cached_property
     def clusters_namespace(self) -> str:
         """Return the namespace of the accounts as which the gateway acts for tenants."""
-        return self._own_namespace(_CLUSTERS_NAMESPACE)
+        return self._own_namespace(CLUSTERS_NAMESPACE)
 
     def cluster_account(self, lcluster: str) -> Subject:
         """Return the ServiceAccount as which a tenant acts upstream; no such object exists."""

@@ -64,7 +64,7 @@ class GatewayProcess(Process):
             "LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}",
             "LNAMESPACE_DRAIN_SECONDS": "1",
         }
-        super().__init__(kubeconfig, log, **fixed, **more)
+        super().__init__(kubeconfig, log, **(fixed | more))
 
     def ready(self, log: str) -> bool:
         """Whether it listens, and says of itself how it is, which it does last."""

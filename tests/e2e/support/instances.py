@@ -50,6 +50,8 @@ class Instance:
     release: str = "lnamespace"
     chart: Path = CHART
     port: int = field(default_factory=free_port)
+    variables: dict[str, str] = field(default_factory=dict)
+    """Those of all of its processes."""
 
     def helm(self, verb: str, *flags: str) -> Result:
         """Install or upgrade it."""
@@ -230,7 +232,7 @@ class Instance:
 
     @property
     def _variables(self) -> dict[str, str]:
-        return {"LNAMESPACE_API_GROUP_SUFFIX": self.suffix}
+        return {"LNAMESPACE_API_GROUP_SUFFIX": self.suffix, **self.variables}
 
     def _log(self, name: str) -> Path:
         return self.cluster.folder.parent / f"{self.release}-{name}.log"

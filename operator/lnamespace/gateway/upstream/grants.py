@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
-from lnamespace.gateway.upstream.requests import ACCOUNT_PREFIX
+from lnamespace.model.names import CLUSTERS_NAMESPACE
 
 _PAUSE = 0.05
 _OF_AUTHORIZER = re.compile(
-    rf'[^\s"]+( "[^\s"]*")? is forbidden: User "{re.escape(ACCOUNT_PREFIX)}[a-z0-9]+" cannot '
+    r'[^\s"]+( "[^\s"]*")? is forbidden: User "system:serviceaccount:'
+    rf'{CLUSTERS_NAMESPACE}[a-z0-9-]*:[a-z0-9]+" cannot '
 )
 
 

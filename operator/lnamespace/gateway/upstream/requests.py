@@ -10,6 +10,7 @@ from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamPool
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.answers import error_of
+from lnamespace.model.names import Names
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.rbac.attributes import User
 from lnamespace.translate.names.acting_users import ACTING_EXTRA, PERSON_EXTRA, extra_value
@@ -17,11 +18,6 @@ from lnamespace.translate.protocol.media_types import JSON
 
 _SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _SELF_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-
-ACCOUNTS_NAMESPACE = "lnamespace-clusters"
-"""The namespace of the accounts that tenants act as. No such account exists."""
-
-ACCOUNT_PREFIX = f"system:serviceaccount:{ACCOUNTS_NAMESPACE}:"
 
 
 @dataclass(frozen=True)
@@ -43,17 +39,19 @@ class UpstreamIdentity:
     person: str = ""
     user: User | None = None
 
-    def headers(self, account: str) -> Headers:
+    def headers(self, names: Names, account: str) -> Headers:
         """Return the impersonation headers.
 
         Parameters
         ----------
+        names
+            The instance's, with the account that stands for the tenant. No such account exists.
         account
             The gateway's own ServiceAccount. An extra can only be sent with an impersonation, so
             the gateway impersonates itself. Empty if it logs in by a client certificate: then it
             has no right to that, and requests for cluster-scoped objects carry no extra.
         """
-        name = ACCOUNT_PREFIX + self.tenant if self.tenant else account
+        name = names.cluster_account(self.tenant).username if self.tenant else account
         if not name or not (self.tenant or self.user):
             return ()
         extras = [(PERSON_EXTRA, self.person)]
@@ -96,8 +94,11 @@ class Upstream:
     who the gateway is.
     """
 
-    def __init__(self, pool: UpstreamPool, token: Callable[[], Awaitable[str]]) -> None:
+    def __init__(
+        self, pool: UpstreamPool, token: Callable[[], Awaitable[str]], names: Names | None = None
+    ) -> None:
         self._pool = pool
+        self._names = names or Names()
         self._token = token
         self._account = ""
 
@@ -140,7 +141,7 @@ class Upstream:
         """
         token = await self._token()
         credentials = (("authorization", token),) if token else ()
-        sent = (*headers, *identity.headers(self._account), *credentials)
+        sent = (*headers, *identity.headers(self._names, self._account), *credentials)
         return await self._pool.send(method, target, sent, body, lasting=lasting)
 
     async def review_self(self, credentials: Headers = ()) -> UpstreamResponse:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from msgspec import DecodeError, Raw
 from msgspec.json import encode
 
-from lnamespace.translate.objects.labels import OWN_KEYS
+from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.objects.metadata import WholePlan, name_of
 from lnamespace.translate.objects.plans import Encoded, Scope, list_of, object_of, text_of
 
 MEMBER = "aggregationRule"
-KEPT_AS = OWN_KEYS + "aggregation-rule"
+KEPT_AS = LCLUSTER_KEYS + "aggregation-rule"
 """The annotation with the rule as its tenant wrote it, in JSON."""
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lnamespace.kube.objects import MANAGED_BY
+from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.objects.keys import (
     MANAGER,
     key_down,
@@ -28,10 +29,8 @@ from lnamespace.translate.objects.plans import (
 )
 from lnamespace.translate.protocol.status import Refused, bad_request, forbidden
 
-OWN_KEYS = "lcluster.tenancy.loblaw.digital/"
-"""The beginning of the keys of the gateway's own labels and annotations."""
-OWN_KEYS_BYTES = OWN_KEYS.encode()
-CLAIMED_BY = f"{OWN_KEYS}claimed-by"
+OWN_KEYS_BYTES = LCLUSTER_KEYS.encode()
+CLAIMED_BY = f"{LCLUSTER_KEYS}claimed-by"
 """The label that a policy of the platform puts on a volume that a provisioner made for a claim of a
 tenant; its value is the tenant."""
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
@@ -103,7 +102,7 @@ class LabelsPlan:
         return {
             key_down(scope.view, key) if self.labelled else key: each
             for key, each in members.items()
-            if not key.startswith(OWN_KEYS)
+            if not key.startswith(LCLUSTER_KEYS)
         }
 
     def child(self, key: str) -> FieldRule | None:
@@ -157,7 +156,7 @@ class AnnotationsPlan:
             if key in self.values
             else each
             for key, each in members.items()
-            if not key.startswith(OWN_KEYS)
+            if not key.startswith(LCLUSTER_KEYS)
         }
 
     def child(self, key: str) -> FieldRule | None:
@@ -166,7 +165,7 @@ class AnnotationsPlan:
 
     def key_up(self, key: str, scope: Scope) -> str:
         """Return the key of an annotation; refuse the gateway's."""
-        if key.startswith(OWN_KEYS):
+        if key.startswith(LCLUSTER_KEYS):
             raise reserved(scope, "annotation", key)
         return own_key_up(scope.view, key) if self.clusterwide else key
 
@@ -285,7 +284,7 @@ def _present(members: Encoded, scope: Scope) -> Encoded:
 
 def _is_own(key: str, scope: Scope) -> bool:
     """Return whether a label or an annotation is the gateway's."""
-    return key == scope.view.tenant_label or key.startswith(OWN_KEYS)
+    return key == scope.view.tenant_label or key.startswith(LCLUSTER_KEYS)
 
 
 def is_null(value: Any) -> bool:

@@ -7,9 +7,10 @@ from typing import Any
 from msgspec import ValidationError
 from msgspec.json import Decoder
 
+from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.confinement import confines, prefixes_items
-from lnamespace.translate.objects.labels import OWN_KEYS, OWN_KEYS_BYTES
+from lnamespace.translate.objects.labels import OWN_KEYS_BYTES
 from lnamespace.translate.objects.plans import Encoded, Leaf, Scope, list_of, object_of, text_of
 
 FIELD = "f:"
@@ -132,7 +133,7 @@ class _FieldSetSpelling:
 
     def _is_own(self, key: str) -> bool:
         """Return whether a field is a label, an annotation or a list item of the gateway."""
-        return OWN_KEYS in key or key == FIELD + self.view.tenant_label
+        return LCLUSTER_KEYS in key or key == FIELD + self.view.tenant_label
 
     def _key(self, key: str) -> str:
         if self.items and key.startswith(_ITEM + self.items):

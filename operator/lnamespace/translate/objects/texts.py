@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from lnamespace.model.names import CLUSTERS_NAMESPACE
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.confinement.policy_expressions import policy_expression_down
 from lnamespace.translate.objects.confinement.volumes import empty_class
@@ -17,13 +18,12 @@ from lnamespace.translate.objects.platform_texts import without_platform
 from lnamespace.translate.objects.references import INERT
 from lnamespace.translate.objects.text_names import AT_MOST, names_down
 
-_CLUSTERS = "lnamespace-clusters"
-"""The prefix of the namespace of the tenants' accounts upstream."""
-
 
 @lru_cache(maxsize=4096)
 def _account(tenant: str) -> re.Pattern[str]:
-    return re.compile(rf"system:serviceaccount:{_CLUSTERS}[a-z0-9-]*:{re.escape(tenant)}\b")
+    return re.compile(
+        rf"system:serviceaccount:{CLUSTERS_NAMESPACE}[a-z0-9-]*:{re.escape(tenant)}\b"
+    )
 
 
 def text_down(

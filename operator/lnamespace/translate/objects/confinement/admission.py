@@ -7,12 +7,12 @@ each policy gets one more match condition; all conditions must be true.
 from dataclasses import dataclass
 from typing import Any
 
+from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.translate.names.acting_users import PERSON_EXTRA, WEBHOOK_CALLER
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.confinement.clients import confine_client, restore_client
 from lnamespace.translate.objects.confinement.rules import (
-    OWN_PREFIX,
     ConfinedBody,
     Form,
     Object,
@@ -20,7 +20,7 @@ from lnamespace.translate.objects.confinement.rules import (
     parents,
 )
 
-CONDITION = OWN_PREFIX + "tenant"
+CONDITION = LCLUSTER_KEYS + "tenant"
 """The name of the gateway's own match condition."""
 
 _OF_THE_PLATFORM = (
@@ -124,8 +124,8 @@ def _refuse_own_keys(body: Object, where: str, subject: ConfinedBody) -> None:
     if _RETAIN in body:
         raise subject.refuse(f"{where}.{_RETAIN}", "list the fields to change instead")
     selector = body.get("objectSelector")
-    if isinstance(selector, dict) and OWN_PREFIX in repr(selector):
-        raise subject.refuse(f"{where}.objectSelector", f"{OWN_PREFIX} is reserved")
+    if isinstance(selector, dict) and LCLUSTER_KEYS in repr(selector):
+        raise subject.refuse(f"{where}.objectSelector", f"{LCLUSTER_KEYS} is reserved")
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.confinement.rules import (
-    OWN_PREFIX,
     ConfinedBody,
     Path,
     annotations,
@@ -18,11 +18,11 @@ from lnamespace.translate.objects.confinement.rules import (
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 """The signer of certificates that log in to the tenant's own cluster."""
 
-OWN_CLIENT_SIGNER = OWN_PREFIX + "kube-apiserver-client"
+OWN_CLIENT_SIGNER = LCLUSTER_KEYS + "kube-apiserver-client"
 """The same upstream, for which only the tenant's own CA signs."""
 
 _OF_KUBERNETES = "kubernetes.io/"
-REQUESTER = OWN_PREFIX + "requester"
+REQUESTER = LCLUSTER_KEYS + "requester"
 """The annotation with the requester, who upstream is the gateway. No tenant writes it."""
 
 _REQUESTER_FIELDS = ("username", "uid", "groups", "extra")
@@ -39,14 +39,14 @@ def signer_up(signer: str, view: View) -> str:
     domain, slash, path = signer.partition("/")
     if not slash:
         return signer
-    return f"{OWN_PREFIX}{view.tenant}.{domain.count('.') + 1}.{domain}.{path}"
+    return f"{LCLUSTER_KEYS}{view.tenant}.{domain.count('.') + 1}.{domain}.{path}"
 
 
 def signer_down(signer: str, view: View) -> str:
     """Return a signer in tenant spelling."""
     if signer == OWN_CLIENT_SIGNER:
         return CLIENT_SIGNER
-    mark = f"{OWN_PREFIX}{view.tenant}."
+    mark = f"{LCLUSTER_KEYS}{view.tenant}."
     number, _, rest = signer.removeprefix(mark).partition(".")
     if not signer.startswith(mark) or not number.isdecimal():
         return signer

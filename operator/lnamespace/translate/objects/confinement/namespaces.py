@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.names.allowances import POD_SECURITY_LEVELS
 from lnamespace.translate.objects.confinement.rules import (
-    OWN_PREFIX,
     ConfinedBody,
     Object,
     Path,
@@ -64,7 +64,7 @@ class PodSecurity:
 
 def kept_as(key: str) -> str:
     """Return the label in which the gateway keeps the tenant's value of a confined label."""
-    return OWN_PREFIX + key.replace("/", ".")
+    return LCLUSTER_KEYS + key.replace("/", ".")
 
 
 def _disown(body: Object, key: str) -> None:

@@ -11,11 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from lnamespace.kube.json_pointer import keys_of, pointer_of
+from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.confinement.kinds import confine_patch, rules_of
 from lnamespace.translate.objects.confinement.rules import (
     ORIGINAL,
-    OWN_PREFIX,
     ConfinedBody,
     Form,
     Object,
@@ -186,7 +186,7 @@ def _own_keys(partial: Any, group: str) -> dict[Path, Any]:
     metadata = partial.get("metadata") if isinstance(partial, dict) else None
     found = metadata.get(group) if isinstance(metadata, dict) else None
     own = found.items() if isinstance(found, dict) else ()
-    return {("metadata", group, key): value for key, value in own if key.startswith(OWN_PREFIX)}
+    return {("metadata", group, key): value for key, value in own if key.startswith(LCLUSTER_KEYS)}
 
 
 def _keep(path: Path, value: Any) -> Object:

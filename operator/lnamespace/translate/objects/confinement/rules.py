@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Protocol
 
+from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.confinement.originals import decode_original, encode_original
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import Cause, Refused, invalid
 
-OWN_PREFIX = "lcluster.tenancy.loblaw.digital/"
-"""The beginning of the gateway's own annotations and labels."""
-
-ORIGINAL = OWN_PREFIX + "original"
+ORIGINAL = LCLUSTER_KEYS + "original"
 """The annotation in which the gateway keeps what a tenant wrote; the path of the field follows."""
 
 Path = tuple[str, ...]
@@ -171,7 +169,7 @@ class Renamed:
     @property
     def kept_as(self) -> str:
         """Return the key upstream."""
-        return OWN_PREFIX + self.key.replace("/", ".")
+        return LCLUSTER_KEYS + self.key.replace("/", ".")
 
     @property
     def paths(self) -> tuple[Path, ...]:
