@@ -2,7 +2,7 @@
 
 Each request goes through the gateway, as a person inside an LCluster, and beside it directly to the
 API server, for the same object, in turns and on connections that are kept. CPU is that of the
-gateway's process alone.
+gateway's process alone, beside that of a relay in Python that only terminates both TLS connections.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from statistics import median
 from typing import cast
 
 from bench.plane import Process
+from bench.relay import relay
 from bench.report import Row, machine, table, write
 from tests.e2e.support.api import GROUP, MERGE, NAMESPACES, Api, ns_path
 from tests.e2e.support.cluster import running
@@ -39,6 +40,8 @@ CLIENTS, CONNECTIONS = 4, 4
 """Processes that ask at the same time, and connections of each."""
 
 Request = Callable[[], object]
+PlainRequest = Callable[[Api], object]
+"""The same request in upstream spelling, directly or by the relay."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,8 @@ class Beside:
     direct: list[float]
     cpu: float
     """Of the gateway for each, in milliseconds."""
+    relay_cpu: float
+    """Of the relay, for the same."""
 
     @property
     def medians(self) -> tuple[float, float]:
@@ -62,20 +67,26 @@ class NamespaceClients:
 
     inside: Api
     direct: Api
+    relayed: Api
     process: Process
+    relay: Process
 
-    def beside(self, samples: int, through: Request, plain: Request) -> Beside:
+    def beside(self, samples: int, through: Request, plain: PlainRequest) -> Beside:
         """Measure both in turns, after a few that do not count."""
         for _ in range(3):
             through()
-            plain()
-        gateway, direct, cpu = [], [], 0.0
+            plain(self.direct)
+            plain(self.relayed)
+        gateway, direct, cpu, relay_cpu = [], [], 0.0, 0.0
         for _ in range(samples):
             before = self.process.cpu
             gateway.append(_seconds(through))
             cpu += self.process.cpu - before
-            direct.append(_seconds(plain))
-        return Beside(gateway, direct, cpu / samples * 1000)
+            direct.append(_seconds(partial(plain, self.direct)))
+            before = self.relay.cpu
+            plain(self.relayed)
+            relay_cpu += self.relay.cpu - before
+        return Beside(gateway, direct, cpu / samples * 1000, relay_cpu / samples * 1000)
 
 
 def _seconds(request: Request) -> float:
@@ -128,15 +139,18 @@ def _rows(cluster: GatewayCluster, made: LClusters, chosen: argparse.Namespace) 
     what = "LCluster made, until kubectl answers in it, p50"
     yield Row(what, "ms", median(waited), None, "<= 500 ms")
     resident = made.resident(TENANT, PERSON)
-    clients = NamespaceClients(resident.api, cluster.admin, process)
     if chosen.workers_only:
         yield from _worker_rows(cluster, resident, chosen.seconds)
         return
     # First: what they need is not to be seen in a process that has held large lists.
     yield from _burst_rows(cluster, process, chosen.burst)
-    yield from _single_rows(clients, chosen.samples)
-    yield from _list_rows(clients, chosen.samples // 10)
-    yield from _document_rows(clients, resident, chosen.samples // 10)
+    port, admin = free_port(), Path(cluster.environment["KUBECONFIG"])
+    with relay(port, admin, cluster.certificates) as relaying:
+        relayed = Api(cluster.behind("relay", resident.person, port=port).kubeconfig)
+        clients = NamespaceClients(resident.api, cluster.admin, relayed, process, relaying)
+        yield from _single_rows(clients, chosen.samples)
+        yield from _list_rows(clients, chosen.samples // 10)
+        yield from _document_rows(clients, resident, chosen.samples // 10)
     yield from _worker_rows(cluster, resident, chosen.seconds)
 
 
@@ -159,17 +173,17 @@ def _single_rows(clients: NamespaceClients, samples: int) -> Iterator[Row]:
     yield from _compared("GET", 1.5, clients.beside(
         samples,
         lambda: clients.inside.get(f"{inside}/one"),
-        lambda: clients.direct.get(f"{direct}/one"),
+        lambda api: api.get(f"{direct}/one"),
     ), "<= 0.2 ms")  # fmt: skip
     yield from _compared("create", 1.5, clients.beside(
         samples,
         lambda: clients.inside.create(inside, generated),
-        lambda: clients.direct.create(direct, generated),
+        lambda api: api.create(direct, generated),
     ))  # fmt: skip
     yield from _compared("patch", 1.5, clients.beside(
         samples,
         lambda: clients.inside.patch(f"{inside}/one", patch, MERGE),
-        lambda: clients.direct.patch(f"{direct}/one", patch, MERGE),
+        lambda api: api.patch(f"{direct}/one", patch, MERGE),
     ))  # fmt: skip
 
 
@@ -185,13 +199,13 @@ def _list_rows(clients: NamespaceClients, samples: int) -> Iterator[Row]:
     yield from _compared(f"LIST of {LISTED}", 2, clients.beside(
         samples,
         lambda: clients.inside.get(ns_path("big", "secrets")),
-        lambda: clients.direct.get(ns_path(f"{TENANT}-big", "secrets")),
+        lambda api: api.get(ns_path(f"{TENANT}-big", "secrets")),
     ), "<= 12 ms")  # fmt: skip
     selector = {"labelSelector": "bench=yes"}
     yield from _compared(f"LIST of {2 * LISTED} in all namespaces", 2, clients.beside(
         samples,
         lambda: clients.inside.get("/api/v1/secrets", **selector),
-        lambda: clients.direct.get("/api/v1/secrets", **selector),
+        lambda api: api.get("/api/v1/secrets", **selector),
     ))  # fmt: skip
 
 
@@ -208,9 +222,13 @@ def _document_rows(clients: NamespaceClients, resident: Resident, samples: int) 
     cold = Resident(resident.person, resident.kubeconfig).api
     yield Row("OpenAPI v2, the first time", "ms", _seconds(lambda: cold.text("/openapi/v2")) * 1000)
     for path in ("/openapi/v2", "/apis"):
-        through, plain = partial(clients.inside.text, path), partial(clients.direct.text, path)
-        asked = clients.beside(samples, through, plain)
+        through = partial(clients.inside.text, path)
+        asked = clients.beside(samples, through, partial(_text_at, path))
         yield from _compared(f"{path}, asked again", 1.5, asked, "<= 5 ms")
+
+
+def _text_at(path: str, api: Api) -> str:
+    return api.text(path)
 
 
 def _burst_rows(cluster: GatewayCluster, process: Process, count: int) -> Iterator[Row]:
@@ -292,7 +310,8 @@ def _ask_one(api: Api, path: str, seconds: float) -> int:
 def _compared(name: str, goal: float, found: Beside, cpu_goal: str = "") -> Iterator[Row]:
     gateway, direct = found.medians
     yield Row(f"{name}, p50", "ms", gateway, direct, f"<= {goal:g}")
-    yield Row("  CPU of the gateway for each", "ms", found.cpu, None, cpu_goal)
+    what = "  CPU of the gateway, and of a relay"
+    yield Row(what, "ms", found.cpu, found.relay_cpu, cpu_goal)
 
 
 def progress(text: str) -> None:
